@@ -1,25 +1,34 @@
 /**
- * Answers questions about API keys from the store: in a worker while the service runs, otherwise in a tool's process
+ * Responds to requests about API keys from the store: in a worker while the service runs, otherwise in a tool's process
  * that the command line starts.
  */
 
-import type { ListedKey } from '../keys/record.js'
+import type { Awaitable } from '../base/awaitable.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
-import type { Question } from './messages.js'
+import type { KeyCommand, KeyRequestOf, Responses } from './control/messages.js'
 
-/** Whether the key was added, rotated or revoked, or the list of keys. @throws Error when the store cannot answer */
-export async function answerQuestion(store: ApiKeyStore, question: Question): Promise<boolean | readonly ListedKey[]> {
-  switch (question.about) {
-    case 'addKey':
-      return store.addKey(question.record)
-    case 'rotateKey':
-      return store.rotateKey(question.rotation)
-    case 'revokeKey':
-      return store.revokeKey(question.name)
-    case 'listKeys': {
-      const uses = await store.keyUses()
-      const records = await store.readKeys()
-      return records.map((record) => ({ ...record, usedMs: uses.get(record.name) }))
-    }
-  }
+/** How each request is carried out. */
+const responders: {
+  readonly [Command in KeyCommand]: (
+    store: ApiKeyStore,
+    request: KeyRequestOf<Command>,
+  ) => Awaitable<Responses[Command]>
+} = {
+  addKey: (store, { record }) => store.addKey(record),
+  rotateKey: (store, { rotation }) => store.rotateKey(rotation),
+  revokeKey: (store, { name }) => store.revokeKey(name),
+  async listKeys(store) {
+    const uses = await store.keyUses()
+    const records = await store.readKeys()
+    return records.map((record) => ({ ...record, usedMs: uses.get(record.name) }))
+  },
+}
+
+/** Carries out a request. @throws Error when the store cannot */
+export async function keyResponse<Command extends KeyCommand>(
+  store: ApiKeyStore,
+  request: KeyRequestOf<Command>,
+): Promise<Responses[Command]> {
+  const command: Command = request.command
+  return responders[command](store, request)
 }

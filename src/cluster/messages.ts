@@ -7,10 +7,11 @@
  * load.
  */
 
-import type { KeyRecord, KeyRotation } from '../keys/record.js'
 import type { WorkerStats } from '../ops/metrics/worker-stats.js'
 import type { WriterStats } from '../ops/metrics/writer-stats.js'
 import type { Config } from '../settings/config.js'
+import type { ToolWork } from '../tools/tool-messages.js'
+import type { KeyCommand, KeyRequest, Responses } from './control/messages.js'
 
 /** The first message of the primary: the settings, and the port that it holds. */
 export type Start = Extract<ToChild, { readonly kind: 'start' }>
@@ -38,8 +39,8 @@ export type ToChild =
   | { readonly kind: 'release' }
   /** Answer the requests in flight, close the store, and end. */
   | { readonly kind: 'drain' }
-  /** A question that must not be acted on after `untilMs` of `machineMs`: another worker is asked then. */
-  | { readonly kind: 'ask'; readonly id: number; readonly question: Question; readonly untilMs?: number }
+  /** A request that must not be acted on after `untilMs` of `machineMs`: another worker gets it then. */
+  | { readonly kind: 'request'; readonly id: number; readonly request: KeyRequest; readonly untilMs?: number }
   /** The API keys have been changed, perhaps: serve by them, and say so with `keysLoaded`. */
   | { readonly kind: 'keysChanged'; readonly id: number }
   /** Send your statistics; with `stored`, those of the store as well. */
@@ -60,8 +61,8 @@ export type FromChild =
   | { readonly kind: 'writerFigures'; readonly figures: WriterStats }
   /** The child cannot go on, for this reason, and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
-  | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
-  | { readonly kind: 'unanswered'; readonly id: number; readonly reason: string }
+  | { readonly kind: 'response'; readonly id: number; readonly response: Responses[KeyCommand] }
+  | { readonly kind: 'noResponse'; readonly id: number; readonly reason: string }
   /** From now on it serves by the API keys as they were when it got `keysChanged`, or later ones. */
   | { readonly kind: 'keysLoaded'; readonly id: number }
 
@@ -69,11 +70,10 @@ export type FromChild =
 export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin' | 'changesKept'>
 
 /** The last message to a tool: its work, with the connection as the message's handle, or on `connectionDescriptor`. */
-export interface ToolMessage {
-  readonly kind: 'tool'
-  readonly tool: string
-  readonly options: unknown
-}
+export type ToolMessage =
+  | { readonly kind: 'tool'; readonly work: ToolWork }
+  /** While no service runs. */
+  | { readonly kind: 'request'; readonly request: KeyRequest }
 
 /** From a parent to a tool. */
 export type ToTool =
@@ -83,13 +83,6 @@ export type ToTool =
 
 /** The descriptor of a tool's connection if none comes with its message. */
 export const connectionDescriptor = 5
-
-/** A question of the command line about API keys, which a worker answers. */
-export type Question =
-  | { readonly about: 'addKey'; readonly record: KeyRecord }
-  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
-  | { readonly about: 'revokeKey'; readonly name: string }
-  | { readonly about: 'listKeys' }
 
 /** Now, in ms of a clock that all processes of this machine share, and that never goes back. */
 export function machineMs(): number {

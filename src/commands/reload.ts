@@ -4,7 +4,7 @@
 
 import { complain, exitCodes, fatal } from '../base/exit-codes.js'
 import type { Reloaded } from '../cluster/control/messages.js'
-import { reloadedIn, requestLine } from '../cluster/control/protocol.js'
+import { requestLine, responseIn } from '../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../cluster/control/socket.js'
 import { readConfig } from '../settings/config.js'
 import { environmentName } from '../settings/table.js'
@@ -29,7 +29,7 @@ export const reload: Command = {
     socket.destroy()
     let reloaded: Reloaded
     try {
-      reloaded = reloadedIn(line)
+      reloaded = responseIn('reload', line).response
     } catch (error) {
       fatal(exitCodes.failed, `not reloaded: ${(error as Error).message}`)
     }

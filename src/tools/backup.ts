@@ -15,8 +15,7 @@ export function directoryId(directory: string): DirectoryId {
   return { device: String(dev), inode: String(ino) }
 }
 
-export const backupTool: Tool<StoreCopier> = async (store, options, io) => {
-  const { file, directory } = options as BackupOptions
+export const backupTool: Tool<BackupOptions, StoreCopier> = async (store, { file, directory }, io) => {
   if (store.backup === undefined) throw new Error('this store has tools of its own for backups, such as pg_dump')
   if (!isSame(dirname(file), directory)) {
     throw new Error(

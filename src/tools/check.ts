@@ -5,9 +5,9 @@ import { planSelector } from '../selectors/planner.js'
 import type { StoreChecker } from '../store/maintenance.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
-import type { CheckLine } from './tool-messages.js'
+import type { CheckLine, ToolOptions } from './tool-messages.js'
 
-export const checkTool: Tool<StoreChecker> = async (store, _options, io) => {
+export const checkTool: Tool<ToolOptions['check'], StoreChecker> = async (store, _options, io) => {
   const report = createReport(io)
   let findings = 0
   const onFinding = (finding: string): void => {

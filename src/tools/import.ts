@@ -63,8 +63,11 @@ class LineFailed extends Error {
   }
 }
 
-export const importTool: Tool<ImportStore> = async (store, options, io) => {
-  const { fromLine, withKeys, allowUnfinished = false } = options as ImportOptions
+export const importTool: Tool<ImportOptions, ImportStore> = async (
+  store,
+  { fromLine, withKeys, allowUnfinished = false },
+  io,
+) => {
   const report = createReport(io)
   const counts: Counts = { topics: 0, created: 0, keys: 0, keysLeftOut: 0 }
   const batch = new Batch(store, counts)

@@ -1,23 +1,27 @@
 /**
  * The tools by the names that requests use. No other file imports all of them. The options of each are in
- * cluster/control/messages.ts.
+ * tool-messages.ts.
  */
+import type { TopicStore } from '../store/store.js'
 import { backupTool } from './backup.js'
 import { checkTool } from './check.js'
 import { exportTool } from './export.js'
 import { importTool } from './import.js'
-import type { Tool } from './tool.js'
+import type { Tool, ToolIo } from './tool.js'
+import type { ToolName, ToolOptions, ToolWork } from './tool-messages.js'
 
-const tools: ReadonlyMap<string, Tool> = new Map<string, Tool>([
-  ['backup', backupTool],
-  ['check', checkTool],
-  ['export', exportTool],
-  ['import', importTool],
-])
+const tools: { readonly [Name in ToolName]: Tool<ToolOptions[Name]> } = {
+  backup: backupTool,
+  check: checkTool,
+  export: exportTool,
+  import: importTool,
+}
 
-/** @throws Error when there is no tool of that name */
-export function toolOf(name: string): Tool {
-  const tool = tools.get(name)
-  if (tool === undefined) throw new Error(`there is no tool ${JSON.stringify(name)}`)
-  return tool
+/** Does the work. @throws Error with a message for the user */
+export function runTool<Name extends ToolName>(
+  store: TopicStore,
+  { tool, options }: ToolWork<Name>,
+  io: ToolIo,
+): Promise<void> {
+  return tools[tool](store, options, io)
 }

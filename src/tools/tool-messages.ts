@@ -4,6 +4,25 @@
  */
 import type { BackupDone } from '../store/maintenance.js'
 
+/** What each tool is told, by its name. */
+export interface ToolOptions {
+  readonly backup: BackupOptions
+  readonly check: NoOptions
+  readonly export: ExportOptions
+  readonly import: ImportOptions
+}
+
+export type ToolName = keyof ToolOptions
+
+/** A tool, and what it is told. */
+export type ToolWork<Name extends ToolName = ToolName> = {
+  readonly [Each in Name]: { readonly tool: Each; readonly options: ToolOptions[Each] }
+}[Name]
+
+/** An object without members. */
+// biome-ignore lint/suspicious/noEmptyInterface: typia makes a validator from it, which needs its name
+interface NoOptions {}
+
 export interface BackupOptions {
   /** The file to write: an absolute path that does not exist yet. */
   readonly file: string

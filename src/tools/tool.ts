@@ -18,4 +18,4 @@ export interface ToolIo {
 }
 
 /** Does the work with what it needs of a store. Rejects with an Error whose message is for the user. */
-export type Tool<Needed = TopicStore> = (store: Needed, options: unknown, io: ToolIo) => Promise<void>
+export type Tool<Options, Needed = TopicStore> = (store: Needed, options: Options, io: ToolIo) => Promise<void>

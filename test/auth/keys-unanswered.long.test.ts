@@ -9,11 +9,11 @@ t.test('a worker that dies between its commit and its answer has made the key, a
   const program = patchedProgram(
     directory,
     'cluster/key-requests.js',
-    `import { answerQuestion as sound } from './sound-key-requests.js'
-export async function answerQuestion(store, question) {
-  const answer = await sound(store, question)
-  if (question.about === 'addKey' && question.record.name === 'made' && answer === true) process.kill(process.pid, 'SIGKILL')
-  return answer
+    `import { keyResponse as sound } from './sound-key-requests.js'
+export async function keyResponse(store, request) {
+  const response = await sound(store, request)
+  if (request.command === 'addKey' && request.record.name === 'made' && response === true) process.kill(process.pid, 'SIGKILL')
+  return response
 }
 `,
   )
@@ -29,10 +29,10 @@ t.test('while no worker can answer, keys add says that the key may exist, and ho
   const program = patchedProgram(
     directory,
     'cluster/key-requests.js',
-    `import { answerQuestion as sound } from './sound-key-requests.js'
-export async function answerQuestion(store, question) {
-  if (question.about === 'addKey' && question.record.name === 'maybe') throw new Error('planted')
-  return sound(store, question)
+    `import { keyResponse as sound } from './sound-key-requests.js'
+export async function keyResponse(store, request) {
+  if (request.command === 'addKey' && request.record.name === 'maybe') throw new Error('planted')
+  return sound(store, request)
 }
 `,
   )
@@ -51,16 +51,16 @@ t.test('a worker that dies after a rotation has made it, and its repetition keep
   const program = patchedProgram(
     directory,
     'cluster/key-requests.js',
-    `import { answerQuestion as sound } from './sound-key-requests.js'
+    `import { keyResponse as sound } from './sound-key-requests.js'
 import { existsSync, writeFileSync } from 'node:fs'
-export async function answerQuestion(store, question) {
-  const answer = await sound(store, question)
+export async function keyResponse(store, request) {
+  const response = await sound(store, request)
   const mark = ${JSON.stringify(join(directory, 'died'))}
-  if (question.about === 'rotateKey' && !existsSync(mark)) {
+  if (request.command === 'rotateKey' && !existsSync(mark)) {
     writeFileSync(mark, '')
     process.kill(process.pid, 'SIGKILL')
   }
-  return answer
+  return response
 }
 `,
   )
@@ -79,14 +79,14 @@ t.test('a rotation that is overtaken by another, or by a revocation, says that i
   const program = patchedProgram(
     directory,
     'cluster/key-requests.js',
-    `import { answerQuestion as sound } from './sound-key-requests.js'
-export async function answerQuestion(store, question) {
-  if (question.about === 'rotateKey') {
-    const { name, formerHash } = question.rotation
+    `import { keyResponse as sound } from './sound-key-requests.js'
+export async function keyResponse(store, request) {
+  if (request.command === 'rotateKey') {
+    const { name, formerHash } = request.rotation
     if (name === 'revoked') await store.revokeKey(name)
     else await store.rotateKey({ name, formerHash, tokenHash: '0'.repeat(64) })
   }
-  return sound(store, question)
+  return sound(store, request)
 }
 `,
   )
@@ -114,8 +114,8 @@ t.test('a service of an earlier version, which knows no rotation, is named at on
 export * from './sound-protocol.js'
 export function parseRequest(line) {
   const request = sound(line)
-  const isNew = request.question?.about === 'rotateKey' || request.question?.record?.rate !== undefined
-  return isNew ? { problem: 'the request is malformed: question must be of a known form' } : request
+  const isNew = request.command === 'rotateKey' || request.record?.rate !== undefined
+  return isNew ? { problem: 'the request is malformed: it must be of a known form' } : request
 }
 `,
   )

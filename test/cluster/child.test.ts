@@ -77,7 +77,10 @@ t.test('a child whose message is late is killed, and this is logged once', async
 t.test('when a child ends, every wait on it is rejected with the reason, except one for statistics', async (t) => {
   const { process, child } = fakeChild()
   child.send({ kind: 'open' })
-  const waits = [child.waitFor('held', 10_000), child.request({ about: 'listKeys' }, 10_000)]
+  const waits: readonly Promise<unknown>[] = [
+    child.waitFor('held', 10_000),
+    child.request({ command: 'listKeys' }, 10_000),
+  ]
   process.emit('exit', null, 'SIGBUS')
   for (const wait of waits) {
     await t.rejects(wait, {

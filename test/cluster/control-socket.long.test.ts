@@ -59,16 +59,12 @@ async function checkServing(t: Test): Promise<void> {
 }
 
 const record = { name: 'made', tokenHash: '0'.repeat(64), allow: ['fetch'], under: ['a/b'], madeMs: 1 }
-const adding = (changed: object): string =>
-  JSON.stringify({ command: 'ask', question: { about: 'addKey', record: { ...record, ...changed } } })
+const adding = (changed: object): string => JSON.stringify({ command: 'addKey', record: { ...record, ...changed } })
 
 const rotating = (changed: object): string =>
   JSON.stringify({
-    command: 'ask',
-    question: {
-      about: 'rotateKey',
-      rotation: { name: 'made', formerHash: '0'.repeat(64), tokenHash: '1'.repeat(64), ...changed },
-    },
+    command: 'rotateKey',
+    rotation: { name: 'made', formerHash: '0'.repeat(64), tokenHash: '1'.repeat(64), ...changed },
   })
 
 const malformed: Readonly<Record<string, string | Uint8Array>> = {
@@ -81,12 +77,11 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'an empty object': '{}',
   'an unknown command': '{"command":"stop"}',
   'a command that is not a string': '{"command":{}}',
-  'a question that is missing': '{"command":"ask"}',
-  'a question that is null': '{"command":"ask","question":null}',
-  'an unknown question': '{"command":"ask","question":{"about":"everything"}}',
+  'a record that is missing': '{"command":"addKey"}',
+  'a record that is null': '{"command":"addKey","record":null}',
   'an unknown member': '{"command":"reload","now":true}',
-  'a key without a name to revoke': '{"command":"ask","question":{"about":"revokeKey"}}',
-  'a name of the wrong type': '{"command":"ask","question":{"about":"revokeKey","name":1}}',
+  'a key without a name to revoke': '{"command":"revokeKey"}',
+  'a name of the wrong type': '{"command":"revokeKey","name":1}',
   'a tool that is missing': '{"command":"tool"}',
   'an unknown tool': '{"command":"tool","tool":"destroy","options":{}}',
   'a tool named __proto__': '{"command":"tool","tool":"__proto__"}',
@@ -138,15 +133,15 @@ await t.test('a malformed request is answered with an error, logged, and changes
 })
 
 await t.test('a well-formed record makes a key, once', async (t) => {
-  t.equal(await send(adding({})), '{"answer":true}\n')
-  t.equal(await send(adding({})), '{"answer":false}\n', 'the second time it makes none')
+  t.equal(await send(adding({})), '{"response":true}\n')
+  t.equal(await send(adding({})), '{"response":false}\n', 'the second time it makes none')
   t.match((await server.command('keys', 'list')).stdout, /^made +fetch +a\/b/m)
 })
 
 await t.test('a well-formed rotation changes the token of a key, once', async (t) => {
-  t.equal(await send(rotating({ formerUntilMs: 1 })), '{"answer":true}\n')
-  t.equal(await send(rotating({ tokenHash: '2'.repeat(64) })), '{"answer":false}\n', 'its token is another one now')
-  t.equal(await send(rotating({ name: 'nobody' })), '{"answer":false}\n')
+  t.equal(await send(rotating({ formerUntilMs: 1 })), '{"response":true}\n')
+  t.equal(await send(rotating({ tokenHash: '2'.repeat(64) })), '{"response":false}\n', 'its token is another one now')
+  t.equal(await send(rotating({ name: 'nobody' })), '{"response":false}\n')
 })
 
 await t.test('a flood of malformed lines is answered, and requests are served meanwhile', async (t) => {
@@ -171,7 +166,7 @@ await t.test('a flood of malformed lines is answered, and requests are served me
     }
   })()
   const flooded = Array.from({ length: 16 }, async () => {
-    for (let round = 0; round < 50; round++) t.match(await send(broken()), /^\{"(error|answer)":/)
+    for (let round = 0; round < 50; round++) t.match(await send(broken()), /^\{"(error|response)":/)
   })
   await Promise.all(flooded)
   flooding = false
@@ -189,12 +184,12 @@ await t.test('the first line may be one mebibyte long, and no byte longer', asyn
     return `${before}${under}","${'b'.repeat(room - under.length - 3)}${after}`
   }
   t.equal(fill(requestBytesMax).length, requestBytesMax)
-  t.equal(await send(fill(requestBytesMax)), '{"answer":true}\n', 'the limit')
+  t.equal(await send(fill(requestBytesMax)), '{"response":true}\n', 'the limit')
   t.equal(await send(fill(requestBytesMax + 1)), '{"error":"the request is longer than 1048576 bytes"}\n', 'one more')
   const endless = await open(server)
   endless.write('x'.repeat(requestBytesMax + 1))
   t.match(await answerTo(endless), 'longer than', 'a line that never ends')
-  t.equal(await send('{"command":"ask","question":{"about":"revokeKey","name":"long"}}'), '{"answer":true}\n')
+  t.equal(await send('{"command":"revokeKey","name":"long"}'), '{"response":true}\n')
   await checkServing(t)
 })
 
@@ -214,8 +209,8 @@ await t.test('64 connections may wait to send their request, and one more is ref
     '{"error":"more than 64 connections wait to send their request"}\n',
     'limit + 1',
   )
-  first(held).write('{"command":"ask","question":{"about":"listKeys"}}\n')
-  t.match(await answerTo(first(held)), '{"answer":[', 'the limit')
+  first(held).write('{"command":"listKeys"}\n')
+  t.match(await answerTo(first(held)), '{"response":[', 'the limit')
   for (const socket of held) socket.destroy()
   await until('there is room again', async () => ((await send('{}')).includes('more than') ? undefined : true))
   await checkServing(t)
@@ -228,7 +223,7 @@ await t.test('callers that keep their connections open after the answer do not b
     // Our half stays open after the service has closed its own.
     const socket = await open(server, { allowHalfOpen: true })
     kept.push(socket)
-    socket.on('error', () => {}).write('{"command":"ask","question":{"about":"listKeys"}}\n')
+    socket.on('error', () => {}).write('{"command":"listKeys"}\n')
     // The answer has arrived; it is not read.
     await once(socket, 'readable')
   }
@@ -250,7 +245,7 @@ await t.test('a connection that breaks at any point does no harm', async (t) => 
   await checkServing(t)
 })
 
-await t.test('questions are answered while workers are replaced', async (t) => {
+await t.test('requests get responses while workers are replaced', async (t) => {
   let rolling = true
   const reloads = (async () => {
     for (let round = 0; round < 3; round++) t.equal((await server.command('reload')).code, 0)
@@ -258,11 +253,11 @@ await t.test('questions are answered while workers are replaced', async (t) => {
   })()
   let asked = 0
   for (; rolling; asked++) {
-    const answer = await send('{"command":"ask","question":{"about":"listKeys"}}')
-    if (!answer.startsWith('{"answer":[')) t.fail(answer)
+    const answer = await send('{"command":"listKeys"}')
+    if (!answer.startsWith('{"response":[')) t.fail(answer)
   }
   await reloads
-  t.ok(asked > 10, `${asked} questions`)
+  t.ok(asked > 10, `${asked} requests`)
 })
 
 await t.test('six thousand keys are listed, and a caller that sends on without reading them is cut off', async (t) => {
@@ -283,7 +278,7 @@ await t.test('six thousand keys are listed, and a caller that sends on without r
   t.equal(stdout.match(/^many-/gm)?.length, keys)
 
   const unread = await open(server)
-  unread.write('{"command":"ask","question":{"about":"listKeys"}}\n')
+  unread.write('{"command":"listKeys"}\n')
   await once(unread, 'readable')
   unread.on('error', () => {})
   await until('a caller that does not read its answer, but sends on, is cut off', async () => {

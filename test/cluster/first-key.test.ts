@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import type { Question } from '../../dist/cluster/messages.js'
+import type { KeyRequest, SendKeyRequest } from '../../dist/cluster/control/messages.js'
 import { makeFirstKey } from '../../dist/cluster/primary/first-key.js'
 
 interface Key {
@@ -10,31 +10,31 @@ interface Key {
   readonly tokenHash: string
 }
 
-/** A simulated worker with these keys. `dies` says, by number, which questions it carries out but does not answer. */
+/** A simulated worker with these keys. `dies` says, by number, which requests it carries out without a response. */
 function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false) {
   let asked = 0
-  async function ask(question: Question): Promise<unknown> {
-    let answer: unknown = [...keys]
-    if (question.about === 'addKey') {
-      answer = !keys.some(({ name }) => name === question.record.name)
-      if (answer === true) keys.push(question.record)
+  async function respond(request: KeyRequest): Promise<unknown> {
+    let response: unknown = [...keys]
+    if (request.command === 'addKey') {
+      response = !keys.some(({ name }) => name === request.record.name)
+      if (response === true) keys.push(request.record)
     }
-    if (question.about === 'revokeKey')
-      keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== question.name))
+    if (request.command === 'revokeKey')
+      keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== request.name))
     if (dies(++asked)) throw new Error('process 4711 was ended by SIGKILL')
-    return answer
+    return response
   }
-  return { ask, asked: () => asked }
+  return { send: respond as SendKeyRequest, asked: () => asked }
 }
 
 async function printed(
-  ask: Parameters<typeof makeFirstKey>[0],
+  send: SendKeyRequest,
   canShow = true,
   given: Partial<Parameters<typeof makeFirstKey>[2]> = {},
 ): Promise<string> {
   let output = ''
   await makeFirstKey(
-    ask,
+    send,
     () => false,
     { url: 'http://x', place: 'nowhere', data: './data', hasConsole: true, ...given },
     (text) => {
@@ -47,7 +47,7 @@ async function printed(
 
 t.test('if there is no key, one is made and printed', async (t) => {
   const keys: Key[] = []
-  t.match(await printed(fakeWorker(keys).ask), /topicd_[\w-]{43}/)
+  t.match(await printed(fakeWorker(keys).send), /topicd_[\w-]{43}/)
   t.strictSame(
     keys.map(({ name }) => name),
     ['first'],
@@ -56,21 +56,21 @@ t.test('if there is no key, one is made and printed', async (t) => {
 
 t.test('a key that cannot be shown is revoked', async (t) => {
   const keys: Key[] = []
-  await printed(fakeWorker(keys).ask, false)
+  await printed(fakeWorker(keys).send, false)
   t.strictSame(keys, [])
 })
 
 t.test('if there is a key, none is made', async (t) => {
   const keys = [{ name: 'mine', tokenHash: '' }]
-  t.notMatch(await printed(fakeWorker(keys).ask), /topicd_/)
+  t.notMatch(await printed(fakeWorker(keys).send), /topicd_/)
   t.equal(keys.length, 1)
 })
 
 for (const lost of [1, 2]) {
-  t.test(`one key is made and printed although a worker dies over question ${lost}`, async (t) => {
+  t.test(`one key is made and printed although a worker dies over request ${lost}`, async (t) => {
     const keys: Key[] = []
-    const { ask, asked } = fakeWorker(keys, (asked) => asked === lost)
-    t.match(await printed(ask), /topicd_[\w-]{43}/, 'the token is printed')
+    const { send, asked } = fakeWorker(keys, (asked) => asked === lost)
+    t.match(await printed(send), /topicd_[\w-]{43}/, 'the token is printed')
     t.strictSame(
       keys.map(({ name }) => name),
       ['first'],
@@ -82,24 +82,24 @@ for (const lost of [1, 2]) {
 
 t.test('no token is printed if another host makes the first key meanwhile', async (t) => {
   const keys: Key[] = []
-  const { ask } = fakeWorker(keys)
-  const slower = (question: Question): Promise<unknown> => {
-    if (question.about === 'addKey') keys.push({ name: 'first', tokenHash: 'of the other host' })
-    return ask(question)
+  const { send } = fakeWorker(keys)
+  const slower: SendKeyRequest = (request) => {
+    if (request.command === 'addKey') keys.push({ name: 'first', tokenHash: 'of the other host' })
+    return send(request)
   }
   t.notMatch(await printed(slower), /topicd_/, 'the token would not work')
 })
 
 t.test('the console, and the command that makes another key, are named even if there is a key', async (t) => {
-  const { ask } = fakeWorker([{ name: 'mine', tokenHash: '' }])
+  const { send } = fakeWorker([{ name: 'mine', tokenHash: '' }])
   const command = /Another key: +(node \S*dist\/main\.js keys add NAME.*)/
-  const banner = await printed(ask)
+  const banner = await printed(send)
   t.match(banner, 'Console:      http://x/console\n')
   const [, plain = ''] = command.exec(banner) ?? []
   t.match(plain, /NAME$/, 'the default data directory needs no flag')
-  const [, elsewhere = ''] = command.exec(await printed(ask, true, { data: "it's here", hasConsole: false })) ?? []
+  const [, elsewhere = ''] = command.exec(await printed(send, true, { data: "it's here", hasConsole: false })) ?? []
   t.match(elsewhere, " --data 'it'\\''s here'", 'another one is named as a shell reads it')
-  t.notMatch(await printed(ask, true, { hasConsole: false }), 'console')
+  t.notMatch(await printed(send, true, { hasConsole: false }), 'console')
   const listed = spawnSync('sh', ['-c', `${plain.replace('add NAME', 'list')} --data ${t.testdirName}/none`])
   t.notMatch(listed.stderr.toString(), 'MODULE_NOT_FOUND', 'the program is where the command says')
 })

@@ -3,36 +3,44 @@
  * validators.ts checks what arrives by these types.
  */
 import type { KeyRecord, KeyRotation, ListedKey } from '../../keys/record.js'
-import type { BackupOptions, ExportOptions, ImportOptions } from '../../tools/tool-messages.js'
-import type { Question } from '../messages.js'
+import type { ToolWork } from '../../tools/tool-messages.js'
+import type { Path } from '../../topics/path.js'
 
-export type ControlRequest =
-  /** A question about API keys, which a worker answers. */
-  | { readonly command: 'ask'; readonly question: Question }
+/** As it arrives, a subtree of a key may be any string. */
+export type ControlRequest<Subtree extends string = Path> =
+  | KeyRequest<Subtree>
   /** The keys of a store that hosts share were changed: have every worker load them. */
-  | KeysChangedRequest
+  | { readonly command: 'keysChanged' }
   /** Read the settings again and replace the workers. */
-  | ReloadRequest
-  /** Run a tool in a process of its own, which then owns the connection. */
-  | ToolRequest
+  | { readonly command: 'reload' }
+  /** Run a tool in a process of its own, which then owns the connection and sends lines of its own. */
+  | ({ readonly command: 'tool' } & ToolWork)
 
-interface KeysChangedRequest {
-  readonly command: 'keysChanged'
+/** A request about API keys, to which a worker responds. */
+export type KeyRequest<Subtree extends string = Path> =
+  | { readonly command: 'addKey'; readonly record: KeyRecord<Subtree> }
+  | { readonly command: 'rotateKey'; readonly rotation: KeyRotation }
+  | { readonly command: 'revokeKey'; readonly name: string }
+  | { readonly command: 'listKeys' }
+
+/** The response to each request, except one for a tool. */
+export interface Responses {
+  /** Whether the key was added; the next two say whether it was rotated and revoked. */
+  readonly addKey: boolean
+  readonly rotateKey: boolean
+  readonly revokeKey: boolean
+  readonly listKeys: readonly ListedKey[]
+  readonly keysChanged: true
+  readonly reload: Reloaded
 }
 
-interface ReloadRequest {
-  readonly command: 'reload'
-}
+export type KeyCommand = KeyRequest['command']
 
-export type ToolRequest =
-  | { readonly command: 'tool'; readonly tool: 'backup'; readonly options: BackupOptions }
-  | { readonly command: 'tool'; readonly tool: 'check'; readonly options: NoOptions }
-  | { readonly command: 'tool'; readonly tool: 'export'; readonly options: ExportOptions }
-  | { readonly command: 'tool'; readonly tool: 'import'; readonly options: ImportOptions }
+/** The request with this command. */
+export type KeyRequestOf<Command extends KeyCommand> = KeyRequest & { readonly command: Command }
 
-/** An object without members. */
-// biome-ignore lint/suspicious/noEmptyInterface: typia makes a validator from it, which needs its name
-interface NoOptions {}
+/** Sends a request about API keys; rejects when no response came. */
+export type SendKeyRequest = <Command extends KeyCommand>(request: KeyRequestOf<Command>) => Promise<Responses[Command]>
 
 /** The outcome of a reload. */
 export interface Reloaded {
@@ -47,36 +55,14 @@ export interface Reloaded {
   readonly restartNeeded: readonly string[]
 }
 
-/** A question as it is sent: a subtree may still be any string. */
-type QuestionText =
-  | { readonly about: 'addKey'; readonly record: KeyRecord<string> }
-  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
-  | { readonly about: 'revokeKey'; readonly name: string }
-  | { readonly about: 'listKeys' }
-
-export type RequestText =
-  | { readonly command: 'ask'; readonly question: QuestionText }
-  | KeysChangedRequest
-  | ReloadRequest
-  | ToolRequest
-
 /** The service refuses the request, or gives up on it. */
 export interface ErrorLine {
   readonly error: string
 }
 
-/** The answer to a question or a reload. */
-export interface AnswerLine {
-  readonly answer: unknown
+/** The line that responds to a request. */
+export interface ResponseLine<Command extends keyof Responses = keyof Responses> {
+  readonly response: Responses[Command]
   /** After a change of API keys: the process ids of the workers that may still serve by the former keys. */
   readonly late?: readonly number[]
 }
-
-/** The answer to a question about API keys. */
-export interface KeyAnswer {
-  readonly answer: boolean | readonly ListedKey[]
-  readonly late: readonly number[]
-}
-
-/** The answer to a question about API keys. */
-export type KeyAnswerText = boolean | readonly ListedKey[]

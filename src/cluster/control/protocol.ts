@@ -1,14 +1,14 @@
 /**
  * The protocol between the command line and the running service, over the control socket: every request, every line of
- * an answer, and their readers. A connection carries one request, which is its first line; lines answer it.
+ * a response, and their readers. A connection carries one request, which is its first line; lines respond to it.
  *
- *     ask, keysChanged, reload →  {"answer":…}                                        or {"error":…}
- *     tool                     →  {"ready":true}, the tool's own lines, {"end":true}  or {"error":…} at any time
+ *     tool         →  {"ready":true}, the tool's own lines, {"end":true}  or {"error":…} at any time
+ *     every other  →  {"response":…}                                      or {"error":…}
  *
  * A tool's input follows the request, but only once the tool is ready.
  *
- * Both ends treat what arrives as untrusted: nothing is used before it is validated. A request must match exactly; an
- * answer may have unknown members, since the service may run another version. Nothing here reads or writes a
+ * Both ends treat what arrives as untrusted: nothing is used before it is validated. A request must match exactly; a
+ * response may have unknown members, since the service may run another version. Nothing here reads or writes a
  * connection.
  */
 import { isAbsolute } from 'node:path'
@@ -17,8 +17,8 @@ import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
 import { isBackupLine, isCheckLine, isImportedLine, isProgressLine } from '../../tools/validators.js'
 import { type Path, parsePath } from '../../topics/path.js'
-import type { AnswerLine, ControlRequest, KeyAnswer, Reloaded } from './messages.js'
-import { isAnswerLine, isErrorLine, isKeyAnswer, isReloaded, validateControlRequest } from './validators.js'
+import type { ControlRequest, KeyRequest, ResponseLine, Responses } from './messages.js'
+import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
 
 /** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
 interface RequestProblem {
@@ -50,14 +50,11 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   const validation = validateControlRequest(input)
   if (!validation.success) return { problem: problemOf(validation.errors.at(0)) }
   const request = validation.data
-  if (request.command === 'ask' && request.question.about === 'addKey') {
-    const record = checkRecord(request.question.record)
-    return 'problem' in record ? record : { command: 'ask', question: { about: 'addKey', record } }
-  }
+  if (request.command === 'addKey') return checkSubtrees(request.record)
   if (request.command === 'tool' && request.tool === 'backup' && !isAbsolute(request.options.file)) {
-    return { problem: 'the request is malformed: options.file must be an absolute path' }
+    return { problem: `${malformedStart}: options.file must be an absolute path` }
   }
-  return request as ControlRequest
+  return request
 }
 
 /** The last step of a validation path: of an unknown member's path, the only step that the sender chose. */
@@ -73,11 +70,15 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
   return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
-/** A record whose subtrees are normalized paths. */
-function checkRecord(record: KeyRecord<string>): KeyRecord | RequestProblem {
-  const wrong = record.under.findIndex((text) => parsePath(text) !== text)
-  if (wrong >= 0) return { problem: `${malformedStart}: question.record.under[${wrong}] must be a normalized path` }
-  return { ...record, under: record.under as readonly Path[] }
+/** A request to add a key whose subtrees are normalized paths. */
+function checkSubtrees(record: KeyRecord<string>): KeyRequest | RequestProblem {
+  const under: Path[] = []
+  for (const [index, text] of record.under.entries()) {
+    const path = parsePath(text)
+    if (path !== text) return { problem: `${malformedStart}: record.under[${index}] must be a normalized path` }
+    under.push(path)
+  }
+  return { command: 'addKey', record: { ...record, under } }
 }
 
 /** From now on the tool reads its input. */
@@ -91,9 +92,9 @@ export function requestLine(request: ControlRequest): string {
   return JSON.stringify(request)
 }
 
-/** The line that answers a question or a reload. @param late workers that may still serve by former API keys */
-export function answerLine(answer: unknown, late: readonly number[] = []): string {
-  return JSON.stringify({ answer, late: late.length > 0 ? late : undefined })
+/** The line that responds to a request; workers that may still serve by former API keys are named if there are any. */
+export function responseLine({ response, late = [] }: ResponseLine): string {
+  return JSON.stringify({ response, late: late.length > 0 ? late : undefined })
 }
 
 /** The line that reports a failure. @param message for the user of the command line */
@@ -109,30 +110,24 @@ export function errorIn(line: string): string | undefined {
 }
 
 /**
- * An answer line; what it answers is unchecked.
+ * The response to a request with this command.
  *
- * @throws Error with the message of an error line, a MalformedRequest if the request's form was refused
+ * @throws Error with the message of an error line, a MalformedRequest if the request's form was refused; Error when the
+ *   line is no such response
  */
-function answerIn(line: string): AnswerLine {
+export function responseIn<Command extends keyof Responses>(command: Command, line: string): ResponseLine<Command> {
   const error = errorIn(line)
   if (error?.startsWith(malformedStart)) throw new MalformedRequest(error)
   if (error !== undefined) throw new Error(error)
-  return checked(JSON.parse(line), isAnswerLine)
+  return responseTo(command, JSON.parse(line))
 }
 
-/** The answer to a reload. @throws Error with the message of an error line, or when it is no such answer */
-export function reloadedIn(line: string): Reloaded {
-  return checked(answerIn(line).answer, isReloaded)
-}
-
-/**
- * The answer to a question about keys.
- *
- * @throws Error with the message of an error line, or when it is no such answer
- */
-export function keyAnswerIn(line: string): KeyAnswer {
-  const { answer, late = [] } = answerIn(line)
-  return { answer: checked(answer, isKeyAnswer) as KeyAnswer['answer'], late }
+/** The line, if it responds to a request with this command. @throws Error when it does not */
+export function responseTo<Command extends keyof Responses>(
+  command: Command,
+  line: ResponseLine,
+): ResponseLine<Command> {
+  return checked(line, isResponseLine[command])
 }
 
 /** The last line of a backup. @throws Error when it has another form */

@@ -3,10 +3,11 @@
  * store. Here are connections, their limits, and lines; what a line means is defined in protocol.ts.
  *
  * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their
- * request is complete, and in time from their answer on; the length of an answer is not limited.
+ * request is complete, and in time from their response on; the length of a response is not limited.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { answerLine, errorLine } from './protocol.js'
+import type { ResponseLine } from './messages.js'
+import { errorLine, responseLine } from './protocol.js'
 import { listenInDirectory, withSocketPath } from './socket-path.js'
 
 const socketName = 'control.sock'
@@ -20,14 +21,14 @@ const requestMsMax = 5000
 /** Connections whose request has not been read yet. */
 const waitingMax = 64
 
-/** All connections, including those that are being refused or wait for an answer; further ones are closed at once. */
+/** All connections, including those that are being refused or wait for a response; further ones are closed at once. */
 const connectionsMax = 256
 
 /** How long a caller may take to read a refusal. */
 const refusalMsMax = 1000
 
-/** How long a caller may take to read its answer, a few MB at most, and to close: enough even on a busy machine. */
-const replyMsMax = 10_000
+/** How long a caller may take to read a response, a few MB at most, and to close: enough even on a busy machine. */
+const responseMsMax = 10_000
 
 export interface ControlHandlers {
   /** Receives the first line of each connection, without its end, and the connection, paused. */
@@ -61,9 +62,9 @@ export async function listenForControl(directory: string, handlers: ControlHandl
   return server
 }
 
-/** Answers a request with one line and closes the connection, even if the caller does not read it. */
-export function reply(socket: Socket, answer: unknown, late?: readonly number[]): void {
-  endWith(socket, answerLine(answer, late), replyMsMax)
+/** Responds with one line and closes the connection, even if the caller does not read it. */
+export function respond(socket: Socket, line: ResponseLine): void {
+  endWith(socket, responseLine(line), responseMsMax)
 }
 
 /** Refuses a request with one line and closes the connection, even if the caller does not read it. */

@@ -1,20 +1,29 @@
 /**
- * What typia generates from the types of messages.ts: the validators of requests and of what answers them. It loads no
+ * What typia generates from the types of messages.ts: the validators of requests and of their responses. It loads no
  * other file. What the tags in the comments of the types mean is said in api/validators.ts.
  */
 import typia, { type IValidation } from 'typia'
 import type { KeyRecord } from '../../keys/record.js'
-import type { AnswerLine, ErrorLine, KeyAnswerText, Reloaded, RequestText } from './messages.js'
+import type { ControlRequest, ErrorLine, ResponseLine, Responses } from './messages.js'
 
 /** A request on the control socket. */
-export const validateControlRequest: (input: unknown) => IValidation<RequestText> =
-  typia.createValidateEquals<RequestText>()
+export const validateControlRequest: (input: unknown) => IValidation<ControlRequest<string>> =
+  typia.createValidateEquals<ControlRequest<string>>()
 
 /** What the service sends. */
 export const isErrorLine: (input: unknown) => input is ErrorLine = typia.createIs<ErrorLine>()
-export const isAnswerLine: (input: unknown) => input is AnswerLine = typia.createIs<AnswerLine>()
-export const isReloaded: (input: unknown) => input is Reloaded = typia.createIs<Reloaded>()
-export const isKeyAnswer: (input: unknown) => input is KeyAnswerText = typia.createIs<KeyAnswerText>()
+
+/** Whether a line responds to a request with this command. */
+export const isResponseLine: {
+  readonly [Command in keyof Responses]: (input: unknown) => input is ResponseLine<Command>
+} = {
+  addKey: typia.createIs<ResponseLine<'addKey'>>(),
+  rotateKey: typia.createIs<ResponseLine<'rotateKey'>>(),
+  revokeKey: typia.createIs<ResponseLine<'revokeKey'>>(),
+  listKeys: typia.createIs<ResponseLine<'listKeys'>>(),
+  keysChanged: typia.createIs<ResponseLine<'keysChanged'>>(),
+  reload: typia.createIs<ResponseLine<'reload'>>(),
+}
 
 /** Whether an API key may have this name. */
 export const isNamed: (key: Pick<KeyRecord, 'name'>) => boolean = typia.createIs<Pick<KeyRecord, 'name'>>()

@@ -10,7 +10,8 @@ import { within } from '../../base/within.js'
 import type { Logger } from '../../ops/log.js'
 import type { WorkerStats } from '../../ops/metrics/worker-stats.js'
 import type { WriterStats } from '../../ops/metrics/writer-stats.js'
-import { type FromChild, machineMs, type Question, type ToChild } from '../messages.js'
+import type { KeyCommand, KeyRequest, Responses } from '../control/messages.js'
+import { type FromChild, machineMs, type ToChild } from '../messages.js'
 import { nativeFaults, shortage } from '../native-faults.js'
 
 /**
@@ -117,18 +118,18 @@ export class Child {
   }
 
   /**
-   * Sends a worker a question about API keys, and waits for the answer.
+   * Sends a worker a request about API keys, and waits for the response.
    *
-   * @param validMs the worker does not act on the question if it takes it up later than that
-   * @throws Error with the worker's own reason, or when no answer came in time, which does not end the worker
+   * @param validMs the worker does not act on the request if it takes it up later than that
+   * @throws Error with the worker's own reason, or when no response came in time, which does not end the worker
    */
-  async request(question: Question, withinMs: number, validMs = withinMs): Promise<unknown> {
+  async request(request: KeyRequest, withinMs: number, validMs = withinMs): Promise<Responses[KeyCommand]> {
     const id = ++this.#lastId
-    const answer = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-    this.send({ kind: 'ask', id, question, untilMs: machineMs() + validMs })
-    const message = await answer
-    if (message.kind === 'unanswered') throw new Error(message.reason)
-    return message.kind === 'answer' ? message.answer : undefined
+    const received = this.#wait((message) => 'id' in message && message.id === id, withinMs)
+    this.send({ kind: 'request', id, request, untilMs: machineMs() + validMs })
+    const message = await received
+    if (message.kind === 'response') return message.response
+    throw new Error(message.kind === 'noResponse' ? message.reason : `${this} sent another message`)
   }
 
   /**

@@ -1,13 +1,14 @@
 /**
- * Handles the requests of the command line over the control socket: a question about API keys, or news of them
+ * Handles the requests of the command line over the control socket: a request about API keys, or news of them
  * (key-desk.ts); a reload; or a tool, which gets a process of its own. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Logger } from '../../ops/log.js'
-import type { ControlRequest, Reloaded, ToolRequest } from '../control/messages.js'
+import type { ToolName, ToolWork } from '../../tools/tool-messages.js'
+import type { ControlRequest, Reloaded } from '../control/messages.js'
 import { parseRequest } from '../control/protocol.js'
-import { type ControlHandlers, refuse, reply } from '../control/socket.js'
+import { type ControlHandlers, refuse, respond } from '../control/socket.js'
 import type { ToChild, ToTool } from '../messages.js'
 import { Child, mayBeDamage } from './child.js'
 import type { KeyDesk } from './key-desk.js'
@@ -50,7 +51,7 @@ export class ControlRequests implements ControlHandlers {
       return this.onRefused(request.problem)
     }
     if (this.options.stopping()) return refuse(socket, 'the service is stopping')
-    this.#answer(request, socket).catch((error: Error) => refuse(socket, error.message))
+    this.#respond(request, socket).catch((error: Error) => refuse(socket, error.message))
   }
 
   onRefused(reason: string): void {
@@ -66,25 +67,23 @@ export class ControlRequests implements ControlHandlers {
     for (const tool of this.#tools) tool.discard('the service is stopped at once')
   }
 
-  async #answer(request: ControlRequest, socket: Socket): Promise<void> {
+  async #respond(request: ControlRequest, socket: Socket): Promise<void> {
     switch (request.command) {
       case 'tool':
         return this.#runTool(request, socket)
       case 'reload':
-        return reply(socket, await this.options.reload())
-      case 'ask': {
-        const { answer, late } = await this.options.keys.ask(request.question)
-        return reply(socket, answer, late)
-      }
+        return respond(socket, { response: await this.options.reload() })
       case 'keysChanged':
-        return reply(socket, true, await this.options.keys.announce())
+        return respond(socket, { response: true, late: await this.options.keys.announce() })
+      default:
+        return respond(socket, await this.options.keys.request(request))
     }
   }
 
   /** Starts the tool's process and lets it open the store, like any other; then the process owns the connection. */
-  async #runTool({ tool, options }: ToolRequest, socket: Socket): Promise<void> {
+  async #runTool(work: ToolWork, socket: Socket): Promise<void> {
     if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
-    const child = this.#forkTool(tool)
+    const child = this.#forkTool(work.tool)
     const abandon = (): void => child.requestEnd()
     socket.once('close', abandon)
     try {
@@ -93,7 +92,7 @@ export class ControlRequests implements ControlHandlers {
       await this.options.opener.open(child)
       socket.off('close', abandon)
       if (socket.destroyed) throw new Error('the caller has gone')
-      const message: ToTool = { kind: 'tool', tool, options }
+      const message: ToTool = { kind: 'tool', work }
       child.process.send(message, socket, {}, (error) => error && refuse(socket, error.message))
     } catch (error) {
       child.end((error as Error).message)
@@ -101,7 +100,7 @@ export class ControlRequests implements ControlHandlers {
     }
   }
 
-  #forkTool(tool: string): Child {
+  #forkTool(tool: ToolName): Child {
     const child = new Child(this.options.forkTool(), this.options.log)
     this.#tools.add(child)
     void child.ended.then((end) => {

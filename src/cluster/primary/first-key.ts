@@ -7,13 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../../auth/token.js'
 import { operations } from '../../keys/record.js'
 import { settingTable } from '../../settings/table.js'
-import { addNewKey, persistently, readKeys, type SendQuestion } from '../control/new-key.js'
+import type { SendKeyRequest } from '../control/messages.js'
+import { addNewKey, persistently, readKeys } from '../control/new-key.js'
 
 /** Between two checks of whether the store is available. */
 const storeCheckMs = 500
 
-/** How long a question is repeated until a worker answers. */
-const answerMsMax = 60_000
+/** How long a request is repeated until a worker responds. */
+const responseMsMax = 60_000
 
 /** What the service tells who has started it. */
 interface Started {
@@ -30,13 +31,13 @@ interface Started {
  * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
  * is revoked.
  *
- * @param ask has a worker answer a question; when that fails, it is called again
- * @param isStoreUnavailable no question is sent while this holds, without a time limit
+ * @param sendOnce has a worker respond to a request; when that fails, it is called again
+ * @param isStoreUnavailable no request is sent while this holds, without a time limit
  * @param show prints a text; false when it could not
- * @throws Error when no worker answered; a key that was never shown may exist then, under the name "first"
+ * @throws Error when no worker responded; a key that was never shown may exist then, under the name "first"
  */
 export async function makeFirstKey(
-  ask: SendQuestion,
+  sendOnce: SendKeyRequest,
   isStoreUnavailable: () => boolean,
   started: Started,
   show: (text: string) => boolean,
@@ -44,8 +45,8 @@ export async function makeFirstKey(
   const { url } = started
   show(banner(started))
   while (isStoreUnavailable()) await sleep(storeCheckMs)
-  const request = persistently(ask, answerMsMax)
-  if ((await readKeys(request)).length > 0) return
+  const send = persistently(sendOnce, responseMsMax)
+  if ((await readKeys(send)).length > 0) return
   const token = makeToken()
   const record = {
     name: 'first',
@@ -55,7 +56,7 @@ export async function makeFirstKey(
     madeMs: Date.now(),
   }
   // Another host that shares the store may have been faster.
-  if (!(await addNewKey(request, record))) return
+  if (!(await addNewKey(send, record))) return
   const shown = show(`The first API key, "first", shown only this once:
 
   ${token}
@@ -66,7 +67,7 @@ Try it:
     -H 'content-type: application/json' -d '{"path":"hello","value":12345678901234567890}'
 
 `)
-  if (!shown) await request({ about: 'revokeKey', name: record.name })
+  if (!shown) await send({ command: 'revokeKey', name: record.name })
 }
 
 function banner({ url, place, data, hasConsole }: Started): string {

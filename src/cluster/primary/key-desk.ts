@@ -1,27 +1,20 @@
 /**
- * API keys in the primary: has a worker answer each question and, if a key may have changed, has every worker load the
- * keys before the answer is returned. A worker that does not respond delays this but cannot prevent it. Nothing here
+ * API keys in the primary: has a worker respond to each request and, if a key may have changed, has every worker load the
+ * keys before the response is returned. A worker that does not respond delays this but cannot prevent it. Nothing here
  * opens the store.
  */
 import { within } from '../../base/within.js'
-import type { Question } from '../messages.js'
+import type { KeyCommand, KeyRequest, ResponseLine, Responses } from '../control/messages.js'
 import type { Child } from './child.js'
 
-/** How long one worker may take to answer before another is asked as well: a commit takes milliseconds. */
+/** How long one worker may take to respond before another gets the request as well: a commit takes milliseconds. */
 const patienceMs = 1000
 
-/** How long an answer may take in all: a commit, at worst while a new worker opens the store. */
-const answerMsMax = 20_000
+/** How long a response may take in all: a commit, at worst while a new worker opens the store. */
+const responseMsMax = 20_000
 
 /** How long a worker may take to load the keys before it is reported as late. */
 const loadMsMax = 3000
-
-/** What a change of keys came to. */
-interface KeyOutcome {
-  readonly answer: unknown
-  /** The process ids of the workers that may still serve by the former keys. */
-  readonly late: readonly number[]
-}
 
 interface KeyDeskOptions {
   /** The workers that serve now. */
@@ -34,20 +27,20 @@ export class KeyDesk {
   constructor(private readonly options: KeyDeskOptions) {}
 
   /**
-   * Has a question answered, and a change known to all workers.
+   * Has a worker respond, and a change known to all workers.
    *
-   * @throws Error of the last worker, when none answered; the keys have been loaded everywhere all the same, since a
+   * @throws Error of the last worker, when none responded; the keys have been loaded everywhere all the same, since a
    *   worker may have changed them
    */
-  async ask(question: Question): Promise<KeyOutcome> {
-    if (question.about === 'listKeys') return { answer: await this.#answer(question), late: [] }
-    const answered = await this.#answer(question).then(
-      (answer) => ({ answer }),
+  async request(request: KeyRequest): Promise<ResponseLine<KeyCommand>> {
+    if (request.command === 'listKeys') return { response: await this.#response(request) }
+    const outcome = await this.#response(request).then(
+      (response) => ({ response }),
       (error: Error) => error,
     )
     const late = await this.announce()
-    if (answered instanceof Error) throw answered
-    return { ...answered, late }
+    if (outcome instanceof Error) throw outcome
+    return { ...outcome, late }
   }
 
   /** Has all workers load the keys. @returns the process ids of those that did not say in time that they have */
@@ -64,22 +57,23 @@ export class KeyDesk {
     return late.flat()
   }
 
-  /** Asks the worker that was heard last; if it gives no answer soon, another one as well. The first answer counts. */
-  async #answer(question: Question): Promise<unknown> {
+  /** Of the worker that was heard last or, if it does not respond soon, another one as well. The first one counts. */
+  async #response(request: KeyRequest): Promise<Responses[KeyCommand]> {
     const workers = [...this.options.serving()].sort((a, b) => b.heardMs - a.heardMs)
-    if (workers.length === 0) throw new Error('no worker serves at the moment')
-    const attempts: Promise<unknown>[] = []
-    const last = workers.at(-1)
+    const last = workers.pop()
+    if (last === undefined) throw new Error('no worker serves at the moment')
+    const attempts: Promise<Responses[KeyCommand]>[] = []
     for (const worker of workers) {
-      // One that is passed over must not act on the question much later, when the key may have changed again.
-      attempts.push(worker.request(question, answerMsMax, worker === last ? answerMsMax : patienceMs))
+      // One that is passed over must not act on the request much later, when the key may have changed again.
+      attempts.push(worker.request(request, responseMsMax, patienceMs))
       const first = Promise.any(attempts).then(
-        (answer) => ({ answer }),
+        (response) => ({ response }),
         () => undefined,
       )
-      const answered = await (worker === last ? first : within(patienceMs, first))
-      if (answered !== undefined) return answered.answer
+      const outcome = await within(patienceMs, first)
+      if (outcome !== undefined) return outcome.response
     }
-    return attempts.at(-1)
+    const attempt = last.request(request, responseMsMax)
+    return Promise.any([...attempts, attempt]).catch(() => attempt)
   }
 }

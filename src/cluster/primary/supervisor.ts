@@ -21,6 +21,7 @@ import type { Certificate } from '../../ops/tls.js'
 import { isExclusive, redactAddress } from '../../settings/address.js'
 import type { Config } from '../../settings/config.js'
 import type { Reloaded } from '../control/messages.js'
+import { responseTo } from '../control/protocol.js'
 import { listenForControl } from '../control/socket.js'
 import { bracketed, listenExitCode, listenProblem } from '../listen-problem.js'
 import { takeAll } from '../steps.js'
@@ -193,7 +194,7 @@ export class Supervisor {
     const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
     try {
       await makeFirstKey(
-        async (question) => (await this.#keys.ask(question)).answer,
+        async (request) => responseTo(request.command, await this.#keys.request(request)).response,
         () => this.#readiness.storeProblem() !== undefined,
         { url, place, data, hasConsole: !noConsole },
         print,

@@ -14,15 +14,13 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { version } from '../../base/version.js'
 import { within } from '../../base/within.js'
 import { createLog, logCrashes } from '../../ops/log.js'
-import type { ApiKeyStore } from '../../store/api-keys.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
-import { toolOf } from '../../tools/registry.js'
-import type { Tool } from '../../tools/tool.js'
-import { answerLine } from '../control/protocol.js'
+import { runTool } from '../../tools/registry.js'
+import { responseLine } from '../control/protocol.js'
 import { connectToWriter } from '../control/writer-socket.js'
-import { answerQuestion } from '../key-requests.js'
-import { connectionDescriptor, type Question, type StoreLocation, type ToolMessage, type ToTool } from '../messages.js'
+import { keyResponse } from '../key-requests.js'
+import { connectionDescriptor, type StoreLocation, type ToolMessage, type ToTool } from '../messages.js'
 import { sendToParent } from '../parent.js'
 import { ToolConnection } from './tool-connection.js'
 
@@ -31,11 +29,6 @@ import { ToolConnection } from './tool-connection.js'
  * leave.
  */
 const stopMsMax = 300
-
-/** Answers a question about API keys while no service runs. */
-const answerTool: Tool<ApiKeyStore> = async (store, question, { emit }) => {
-  await emit(answerLine(await answerQuestion(store, question as Question)))
-}
 
 class ToolProcess {
   #config: StoreLocation | undefined
@@ -63,7 +56,7 @@ class ToolProcess {
         return
       case 'open':
         return void this.#open(this.#requireConfig())
-      case 'tool':
+      default:
         return void this.#work(message, handle instanceof Socket ? handle : new Socket({ fd: connectionDescriptor }))
     }
   }
@@ -116,12 +109,12 @@ class ToolProcess {
   }
 
   /** @throws Error with a message for the caller */
-  async #run({ tool, options }: ToolMessage, { emit, input, signal }: ToolConnection): Promise<void> {
+  async #run(message: ToolMessage, { emit, input, signal }: ToolConnection): Promise<void> {
     const store = await this.#opening
     if (store === undefined) throw new Error('the store is not open')
+    if (message.kind === 'request') return emit(responseLine({ response: await keyResponse(store, message.request) }))
     const { diskFreeBytesMin } = this.#requireConfig()
-    const run = tool === 'ask' ? answerTool : toolOf(tool)
-    await run(store, options, { emit, input, signal, diskFreeBytesMin })
+    return runTool(store, message.work, { emit, input, signal, diskFreeBytesMin })
   }
 
   #end(code: number): never {

@@ -19,11 +19,12 @@ import { isExclusive } from '../../settings/address.js'
 import { settingTable } from '../../settings/table.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
+import type { KeyRequest } from '../control/messages.js'
 import { connectToWriter } from '../control/writer-socket.js'
 import { ExpirySweeper } from '../expiry-sweeper.js'
-import { answerQuestion } from '../key-requests.js'
+import { keyResponse } from '../key-requests.js'
 import { bracketed } from '../listen-problem.js'
-import { type FromChild, machineMs, type Question, type Start } from '../messages.js'
+import { type FromChild, machineMs, type Start } from '../messages.js'
 import { sendToParent } from '../parent.js'
 import { takeAll } from '../steps.js'
 
@@ -154,14 +155,14 @@ export class WorkerLife {
     sendToParent({ kind: 'keysLoaded', id })
   }
 
-  /** Sends the answer to a question about API keys, or why there is none. */
-  async answer(id: number, question: Question, untilMs = Infinity): Promise<void> {
+  /** Sends the response to a request about API keys, or why there is none. */
+  async respond(id: number, request: KeyRequest, untilMs = Infinity): Promise<void> {
     try {
-      // The key may have been changed again since another worker answered.
+      // The key may have been changed again since another worker responded.
       if (machineMs() > untilMs) throw new Error('the question came too late')
-      sendToParent({ kind: 'answer', id, answer: await answerQuestion(this.#requireStore(), question) })
+      sendToParent({ kind: 'response', id, response: await keyResponse(this.#requireStore(), request) })
     } catch (error) {
-      sendToParent({ kind: 'unanswered', id, reason: (error as Error).message })
+      sendToParent({ kind: 'noResponse', id, reason: (error as Error).message })
     }
   }
 

@@ -22,8 +22,8 @@ function take(message: ToChild): void {
       return void life.serve()
     case 'drain':
       return void life.drain()
-    case 'ask':
-      return void life.answer(message.id, message.question, message.untilMs)
+    case 'request':
+      return void life.respond(message.id, message.request, message.untilMs)
     case 'keysChanged':
       return void life.loadKeys(message.id)
     case 'measure':

@@ -10,7 +10,7 @@ import { type Config, readConfig, UsageError } from '../../settings/config.js'
 import { keyRateMax } from '../../settings/limits.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { type Command, storeSettings } from '../command.js'
-import { ask, askUntilAnswered, MissingStore } from '../store/store-client.js'
+import { MissingStore, persistentRequestsTo, requestsTo } from '../store/store-client.js'
 import { parseEnd } from './key-end.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
@@ -75,7 +75,7 @@ async function add(config: Config, record: KeyRecord, token: string, creates: bo
   const { name } = record
   const taken = `there is a key named "${name}" already`
   // Here a new store is made, if at all, so that this cannot fail once the token is printed.
-  const known = await readKeys((question) => ask(config, question, creates)).catch((error: Error) => {
+  const known = await readKeys(requestsTo(config, creates)).catch((error: Error) => {
     throw error instanceof MissingStore ? new Error(`${error.message}; --create makes a new store there`) : error
   })
   if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
@@ -97,10 +97,10 @@ export const revokeKey: Command = {
   async run({ settings, operand }) {
     const name = checkedName(operand('NAME'))
     const config = readConfig(settings)
-    const known = await readKeys((question) => ask(config, question))
+    const known = await readKeys(requestsTo(config))
     if (!known.some((key) => key.name === name)) fatal(exitCodes.failed, `there is no key named "${name}"`)
-    // Whatever the answer is, the key is gone: an earlier attempt, or somebody else, may have revoked it.
-    await askUntilAnswered(config)({ about: 'revokeKey', name }).catch((error: Error) =>
+    // Whatever the response is, the key is gone: an earlier attempt, or somebody else, may have revoked it.
+    await persistentRequestsTo(config)({ command: 'revokeKey', name }).catch((error: Error) =>
       fatal(
         exitCodes.failed,
         `${error.message}; it is not known whether the key was revoked: topicd keys revoke ${name} makes sure that it is`,

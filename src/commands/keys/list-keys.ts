@@ -9,7 +9,7 @@ import { readConfig } from '../../settings/config.js'
 import { aligned } from '../columns.js'
 import { type Command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
-import { ask } from '../store/store-client.js'
+import { requestsTo } from '../store/store-client.js'
 import { shownTime } from './key-end.js'
 
 /** The widest column of a list: one key with many subtrees must not make every other line as long. */
@@ -24,7 +24,7 @@ export const listKeys: Command = {
   flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each key' } },
   async run({ settings, flags }) {
     const config = readConfig(settings)
-    const keys = await readKeys((question) => ask(config, question))
+    const keys = await readKeys(requestsTo(config))
     await print(flags.json === 'true' ? keys.map(jsonLine).join('') : table(keys))
   },
 }

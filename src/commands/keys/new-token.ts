@@ -1,23 +1,23 @@
 /**
  * How a command issues a token. It is written before any key has it. So if the command is ended in between, no token is
  * valid that was never shown, and a token that is not valid comes only with an exit status other than 0. A token is
- * reported as void only when it cannot become valid any more: a worker that gave no answer may have stored it, or may
+ * reported as void only when it cannot become valid any more: a worker that did not respond may have stored it, or may
  * still do so.
  */
 
 import { exitCodes, fatal } from '../../base/exit-codes.js'
-import type { SendQuestion } from '../../cluster/control/new-key.js'
+import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { MalformedRequest } from '../../cluster/control/protocol.js'
 import type { StoreLocation } from '../../cluster/messages.js'
 import { OutputClosed, print } from '../stdout.js'
-import { askUntilAnswered } from '../store/store-client.js'
+import { persistentRequestsTo } from '../store/store-client.js'
 
 interface Issue {
-  /** Gives the token to its key; false when that is impossible. Its questions may be repeated. */
-  readonly store: (send: SendQuestion) => Promise<boolean>
+  /** Gives the token to its key; false when that is impossible. Its requests may be repeated. */
+  readonly store: (send: SendKeyRequest) => Promise<boolean>
   /** What is so when the token could not be printed, as a clause. */
   readonly unprinted: string
-  /** What is not known when no answer came, and what to do, as a clause. */
+  /** What is not known when no response came, and what to do, as a clause. */
   readonly unknown: string
   /** Why it was impossible, as a clause. */
   readonly impossible: string
@@ -36,7 +36,7 @@ export async function issueToken(
       `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${unprinted}`,
     ),
   )
-  const isStored = await store(askUntilAnswered(location)).catch((error: Error) =>
+  const isStored = await store(persistentRequestsTo(location)).catch((error: Error) =>
     fatal(
       exitCodes.failed,
       error instanceof MalformedRequest

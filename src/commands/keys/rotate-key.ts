@@ -8,7 +8,7 @@ import type { ListedKey } from '../../keys/record.js'
 import { formerEndMs } from '../../keys/rotation.js'
 import { readConfig, UsageError } from '../../settings/config.js'
 import { type Command, storeSettings } from '../command.js'
-import { ask } from '../store/store-client.js'
+import { requestsTo } from '../store/store-client.js'
 import { parseGrace, shownTime } from './key-end.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
@@ -34,7 +34,7 @@ export const rotateKey: Command = {
     const graceMs = parseGrace(flags.grace ?? '', nowMs)
     if (typeof graceMs === 'string') throw new UsageError(`--grace ${graceMs}`)
     const config = readConfig(settings)
-    const key = (await readKeys((question) => ask(config, question))).find((known) => known.name === name)
+    const key = (await readKeys(requestsTo(config))).find((known) => known.name === name)
     if (key === undefined) fatal(exitCodes.failed, `there is no key named "${name}"`)
     const { expiresMs = Infinity, tokenHash: formerHash } = key
     if (expiresMs <= nowMs) {
@@ -47,7 +47,7 @@ export const rotateKey: Command = {
     const formerUntilMs = graceMs === 0 ? undefined : nowMs + graceMs
     const rotation = { name, formerHash, formerUntilMs, tokenHash: hashToken(token) }
     await issueToken(config, token, {
-      store: async (send) => (await send({ about: 'rotateKey', rotation })) === true,
+      store: (send) => send({ command: 'rotateKey', rotation }),
       unprinted: 'the key keeps its token',
       unknown: `it is not known whether the key has the new token: topicd keys rotate ${name} gives it another one`,
       impossible: `the key "${name}" was revoked or rotated meanwhile`,

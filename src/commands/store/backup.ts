@@ -53,7 +53,7 @@ export const backup: Command = {
     const options = optionsOf(resolve(file))
     const progress = new Progress()
     let done = ''
-    await runTool(readStoreConfig(settings), { command: 'tool', tool: 'backup', options }, (line) => {
+    await runTool(readStoreConfig(settings), { tool: 'backup', options }, (line) => {
       if (progress.take(line)) return undefined
       progress.end()
       const { records, bytes, unnoted } = backupIn(line)

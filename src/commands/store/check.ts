@@ -31,7 +31,7 @@ export const check: Command = {
     const file = operand('FILE')
     if (file !== '') return checkFile(file, flags['allow-unfinished'] === 'true', show)
     const progress = new Progress()
-    await runTool(readStoreConfig(settings), { command: 'tool', tool: 'check', options: {} }, (text) => {
+    await runTool(readStoreConfig(settings), { tool: 'check', options: {} }, (text) => {
       if (progress.take(text)) return undefined
       progress.end()
       return show(checkLineIn(text))

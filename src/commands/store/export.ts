@@ -40,7 +40,7 @@ export const exportTopics: Command = {
       text = ''
       if (chunk !== '') await print(chunk)
     }
-    await runTool(config, { command: 'tool', tool: 'export', options }, (line) => {
+    await runTool(config, { tool: 'export', options }, (line) => {
       if (progress.take(line)) return
       text += `${line}\n`
       return text.length < chunkCharacters ? undefined : flush()

@@ -45,7 +45,7 @@ export const importTopics: Command = {
       const left = keysLeftOut === 0 ? '' : `; ${keysLeftOut} API keys left out (see --with-keys)`
       return print(`${topics} topics imported, ${created} of them new; ${keys} API keys imported${left}\n`)
     }
-    await runTool(config, { command: 'tool', tool: 'import', options }, onLine, process.stdin).finally(progress.end)
+    await runTool(config, { tool: 'import', options }, onLine, process.stdin).finally(progress.end)
   },
 }
 

@@ -134,7 +134,7 @@ async function checkInChild(copy: StoreLocation, lock: DirectoryLock, file: stri
   let records = 0
   try {
     const held = { descriptor: lock.descriptor, release() {} }
-    await converse(runAlone(copy, held, 'check', {}), (text) => {
+    await converse(runAlone(copy, held, { kind: 'tool', work: { tool: 'check', options: {} } }), (text) => {
       if (progress.take(text)) return
       const line = checkLineIn(text)
       if ('checked' in line) records = line.checked.records

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { within } from '../../base/within.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
-import { connectionDescriptor, type StoreLocation, type ToTool } from '../../cluster/messages.js'
+import { connectionDescriptor, type StoreLocation, type ToolMessage, type ToTool } from '../../cluster/messages.js'
 import { nativeFaults, shortage } from '../../cluster/native-faults.js'
 import { dataFile } from '../../store/lmdb/environment/files.js'
 
@@ -57,8 +57,7 @@ function endOf(child: ChildProcess): Promise<End> {
 export function runAlone(
   { data, store, diskFreeBytesMin, changesKept }: StoreLocation,
   lock: DirectoryLock | undefined,
-  tool: string,
-  options: unknown,
+  work: ToolMessage,
 ): Connection {
   const script = fileURLToPath(new URL('../../cluster/tool/tool-process.js', import.meta.url))
   // Its log, with the stack of any defect, goes to standard error. The last descriptor is the connection, a socket
@@ -71,7 +70,7 @@ export function runAlone(
   const messages: readonly ToTool[] = [
     { kind: 'start', config: { data, store, diskFreeBytesMin, changesKept } },
     { kind: 'open' },
-    { kind: 'tool', tool, options },
+    work,
   ]
   // Its first message is that it has loaded. Whether the store could be opened is reported on the connection.
   let isOpening = false

@@ -9,16 +9,17 @@ import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { complain, exitCodes, fatal } from '../../base/exit-codes.js'
-import type { ControlRequest, ToolRequest } from '../../cluster/control/messages.js'
-import { persistently, type SendQuestion } from '../../cluster/control/new-key.js'
-import { endLine, errorIn, keyAnswerIn, readyLine, requestLine } from '../../cluster/control/protocol.js'
+import type { ControlRequest, ResponseLine, Responses, SendKeyRequest } from '../../cluster/control/messages.js'
+import { persistently } from '../../cluster/control/new-key.js'
+import { endLine, errorIn, readyLine, requestLine, responseIn } from '../../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../cluster/control/socket.js'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
-import type { Question, StoreLocation } from '../../cluster/messages.js'
+import type { StoreLocation } from '../../cluster/messages.js'
 import { isExclusive } from '../../settings/address.js'
 import { importLineBytesMax } from '../../settings/limits.js'
 import { dataFile, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { splitLines } from '../../tools/lines.js'
+import type { ToolWork } from '../../tools/tool-messages.js'
 import { type Connection, runAlone } from './standalone-tool.js'
 import { becomeOwner } from './store-account.js'
 
@@ -27,10 +28,10 @@ const waitMs = 15_000
 
 const retryMs = 100
 
-/** How long an unanswered question is repeated: a dead worker is replaced in seconds, a hanging one after 20 s. */
-const askMsMax = 30_000
+/** How long a request without a response is repeated: a dead worker is replaced in seconds, a hanging one after 20 s. */
+const requestMsMax = 30_000
 
-/** How long a service may send nothing before it answers a question or starts a tool: longer than its own deadlines. */
+/** How long a service may send nothing before it responds or starts a tool: longer than its own deadlines. */
 const silentMsMax = 60_000
 
 /** There is no store, and nothing stands in the way of a new one. */
@@ -39,30 +40,29 @@ export class MissingStore extends Error {}
 type OnLine = (line: string) => Promise<void> | void
 
 /**
- * Asks a question about API keys. When a key was changed, every worker of this host's service serves by the change, or
- * is named on standard error.
+ * How a command sends requests about API keys. When a key was changed, every worker of this host's service serves by the
+ * change, or is named on standard error.
  *
  * @param creates whether a missing store may be created, which is reported on standard error
- * @throws Error when there is no answer
+ * @returns rejects with an Error when there is no response
  */
-export async function ask(location: StoreLocation, question: Question, creates = false): Promise<unknown> {
-  const reached = await connectOrLock(location, creates)
-  if (!('service' in reached)) {
+export function requestsTo(location: StoreLocation, creates = false): SendKeyRequest {
+  return async (request) => {
+    const reached = await connectOrLock(location, creates)
+    if ('service' in reached)
+      return responseOf(responseIn(request.command, await exchange(reached.service, location, request)))
     if (reached.isNew) complain(`there was no store in ${location.data}; a new one is made there`)
     let line = ''
-    await converse(runAlone(location, reached.lock, 'ask', question), (text) => void (line = text), noInput())
+    await converse(runAlone(location, reached.lock, { kind: 'request', request }), (text) => void (line = text))
     // Under the lock no service runs.
-    if (reached.lock === undefined && question.about !== 'listKeys') await announceChange(location)
-    return keyAnswerIn(line).answer
+    if (reached.lock === undefined && request.command !== 'listKeys') await announceChange(location)
+    return responseIn(request.command, line).response
   }
-  const { answer, late } = keyAnswerIn(await exchange(reached.service, location, { command: 'ask', question }))
-  reportLate(late)
-  return answer
 }
 
-/** `ask`, repeated for as long as a dead or hanging worker may be the reason that no answer comes. */
-export function askUntilAnswered(location: StoreLocation): SendQuestion {
-  return persistently((question) => ask(location, question), askMsMax)
+/** As `requestsTo`, repeated for as long as a dead or hanging worker may be the reason that no response comes. */
+export function persistentRequestsTo(location: StoreLocation): SendKeyRequest {
+  return persistently(requestsTo(location), requestMsMax)
 }
 
 /** Has the workers of this host's service, if one runs, load the keys of a store that it may share. */
@@ -70,19 +70,25 @@ async function announceChange(location: StoreLocation): Promise<void> {
   try {
     const service = await connectToControl(location.data)
     if (service === undefined) return
-    reportLate(keyAnswerIn(await exchange(service, location, { command: 'keysChanged' })).late)
+    responseOf(responseIn('keysChanged', await exchange(service, location, { command: 'keysChanged' })))
   } catch (error) {
     complain(`${(error as Error).message}; if it has this store, its workers use the new keys within a second`)
   }
 }
 
-function reportLate(late: readonly number[]): void {
-  if (late.length === 0) return
-  const workers = `${late.length === 1 ? 'worker' : 'workers'} ${late.join(', ')}`
-  complain(`${workers} did not respond; until it does or is replaced, it still uses the former keys`)
+/** The response of a line, which may name workers: they are named on standard error. */
+function responseOf<Command extends keyof Responses>({
+  response,
+  late = [],
+}: ResponseLine<Command>): Responses[Command] {
+  if (late.length > 0) {
+    const workers = `${late.length === 1 ? 'worker' : 'workers'} ${late.join(', ')}`
+    complain(`${workers} did not respond; until it does or is replaced, it still uses the former keys`)
+  }
+  return response
 }
 
-/** Sends a request to the service, and closes the connection. @returns the line that answers it */
+/** Sends a request to the service, and closes the connection. @returns the line that responds to it */
 async function exchange(service: Socket, { data }: StoreLocation, request: ControlRequest): Promise<string> {
   boundSilence(service)
   service.write(`${requestLine(request)}\n`)
@@ -102,15 +108,15 @@ async function exchange(service: Socket, { data }: StoreLocation, request: Contr
  */
 export async function runTool(
   location: StoreLocation,
-  request: ToolRequest,
+  work: ToolWork,
   onLine: OnLine,
   input: Readable = noInput(),
 ): Promise<void> {
-  const reached = await connectOrLock(location, request.tool === 'import')
+  const reached = await connectOrLock(location, work.tool === 'import')
   const connection =
     'service' in reached
-      ? runInService(reached.service, location, request)
-      : runAlone(location, reached.lock, request.tool, request.options)
+      ? runInService(reached.service, location, work)
+      : runAlone(location, reached.lock, { kind: 'tool', work })
   await converse(connection, onLine, input)
 }
 
@@ -154,9 +160,9 @@ async function* linesOf(stream: Socket): AsyncGenerator<string> {
   }
 }
 
-function runInService(service: Socket, { data }: StoreLocation, request: ToolRequest): Connection {
+function runInService(service: Socket, { data }: StoreLocation, work: ToolWork): Connection {
   boundSilence(service)
-  service.write(`${requestLine(request)}\n`)
+  service.write(`${requestLine({ command: 'tool', ...work })}\n`)
   return {
     stream: service,
     async whyEnded() {

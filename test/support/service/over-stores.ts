@@ -7,7 +7,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { ListedKey } from '../../../dist/keys/record.js'
 import { eachKind, eachStore, type StoreAddress, type StoreKind } from '../stores/stores.js'
 import { Server, type StartOptions, startServer } from './server.js'
 
@@ -78,8 +77,8 @@ async function sharedServer(kind: StoreKind, makeStore: () => Promise<StoreAddre
 async function empty(server: Server): Promise<void> {
   const { status, text } = await server.post('remove', { selector: '?.*//' })
   assert.equal(status, 200, text)
-  const keys = (await server.ask({ about: 'listKeys' })) as readonly ListedKey[]
+  const keys = await server.request({ command: 'listKeys' })
   for (const { name } of keys.filter(({ name }) => name !== firstKeyName))
-    await server.ask({ about: 'revokeKey', name })
+    await server.request({ command: 'revokeKey', name })
   server.log.length = 0
 }

@@ -14,11 +14,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { hashToken, makeToken } from '../../../dist/auth/token.js'
+import type { KeyCommand, KeyRequestOf, Responses } from '../../../dist/cluster/control/messages.js'
 import { requestLine } from '../../../dist/cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../../dist/cluster/control/socket.js'
-import { answerQuestion } from '../../../dist/cluster/key-requests.js'
-import type { Question } from '../../../dist/cluster/messages.js'
-import { ask } from '../../../dist/commands/store/store-client.js'
+import { keyResponse } from '../../../dist/cluster/key-requests.js'
+import { requestsTo } from '../../../dist/commands/store/store-client.js'
 import { type Operation, operations } from '../../../dist/keys/record.js'
 import { openStore } from '../../../dist/store/open.js'
 import type { TopicStore } from '../../../dist/store/store.js'
@@ -304,21 +304,22 @@ export class Server {
     const token = makeToken()
     const paths = under.map((path) => parsePath(path) as Path)
     const record = { name, tokenHash: hashToken(token), allow, under: paths, madeMs: Date.now(), ...limits }
-    assert.equal(await this.ask({ about: 'addKey', record }), true, `the key ${name}`)
+    assert.equal(await this.request({ command: 'addKey', record }), true, `the key ${name}`)
     return token
   }
 
-  /** Asks about API keys: on LMDB as the command line does, of a database directly, without a tool's process. */
-  async ask(question: Question): Promise<unknown> {
+  /** A request about API keys: on LMDB as the command line sends it, to a database directly, without a tool's process. */
+  async request<Command extends KeyCommand>(request: KeyRequestOf<Command>): Promise<Responses[Command]> {
     const { store = 'lmdb' } = this.#options
-    if (store === 'lmdb') return ask({ store, data: this.dataDir, diskFreeBytesMin: 0, changesKept: 1000 }, question)
+    if (store === 'lmdb')
+      return requestsTo({ store, data: this.dataDir, diskFreeBytesMin: 0, changesKept: 1000 })(request)
     this.#database ??= openStore(store, { directory: this.dataDir })
-    const answer = await answerQuestion(await this.#database, question)
+    const response = await keyResponse(await this.#database, request)
     const control = await connectToControl(this.dataDir)
     control?.write(`${requestLine({ command: 'keysChanged' })}\n`)
     if (control !== undefined) await readLine(control)
     control?.destroy()
-    return answer
+    return response
   }
 
   /** Runs a command of the built program on this server's data, to its end. */
