@@ -218,7 +218,7 @@ const script = `
 t.test('no megabyte costs much more than a valid value of that size, and its refusal says what is wrong', (t) => {
   const { NODE_V8_COVERAGE: _, NODE_OPTIONS: __, ...env } = process.env
   const argument = JSON.stringify([
-    join(import.meta.dirname, '../../dist/api'),
+    join(import.meta.dirname, '../../dist/api/bodies'),
     [valid, ...families],
     bodyBytes,
     ratioMax,

@@ -6,9 +6,9 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { patchedProgram, replaceModule } from '../support/faults/patched.js'
+import { overwriteModule, patchedProgram, replaceModule } from '../support/faults/patched.js'
 import { cleanEnv, mainFile, runCommand, type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
@@ -92,7 +92,7 @@ await t.test('with another build on disk', async (t) => {
   const { server } = await start(t, directory, program)
 
   await t.test('it prints the version of the new workers, and that the primary keeps its own', async (t) => {
-    writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
+    overwriteModule(program, 'base/version.js', 'export const version = "9.8.7"\n')
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 0)
     t.match(stdout, /, version 9\.8\.7\n$/)
@@ -101,7 +101,7 @@ await t.test('with another build on disk', async (t) => {
 
   await t.test('it fails if a new worker does not start, and the old workers keep serving', async (t) => {
     const before = server.workerPids()
-    writeFileSync(join(dirname(program), 'cluster/worker/worker.js'), 'process.exit(21)\n')
+    overwriteModule(program, 'cluster/worker/worker.js', 'process.exit(21)\n')
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 1)
     t.equal(stdout, '')
@@ -130,20 +130,19 @@ await t.test('with another build of the writer on disk', async (t) => {
   const writes = async (t: Test): Promise<void> => {
     t.equal((await server.post('addAndSet', { path: 'a', value: 1 })).status, 200, 'it writes')
   }
-  const writerFile = join(dirname(program), 'cluster/writer/writer.js')
-  const sound = readFileSync(writerFile)
+  const writerFile = 'cluster/writer/writer.js'
 
   await t.test('it fails if the new writer does not start, and the old one writes', async (t) => {
     const before = server.writerPid()
     const workers = server.workerPids()
-    writeFileSync(writerFile, 'process.exit(21)\n')
+    const sound = overwriteModule(program, writerFile, 'process.exit(21)\n')
     const { code, stderr } = await server.command('reload')
     t.equal(code, 1)
     t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21 before it opened the store\n$/)
     t.equal(server.writerPid(), before, 'the same writer')
     t.strictSame(server.workerPids(), workers, 'the same workers')
     await writes(t)
-    writeFileSync(writerFile, sound)
+    overwriteModule(program, writerFile, sound)
   })
 
   await t.test('it fails if the new writer ends soon, and one of the former build writes', async (t) => {

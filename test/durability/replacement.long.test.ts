@@ -8,7 +8,7 @@
  * none by others. In the control, whose processes do not pause, there are some, and the control ends then: a store that
  * was opened that way may do anything afterwards. With HAZARD_SECONDS=600 the control continues, and may lose writes.
  */
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { patchedProgram, replaceModule } from '../support/faults/patched.js'
@@ -103,11 +103,6 @@ const openingWithoutPause = `export class StoreOpener {
 }
 `
 
-/** The children that are workers, not tools. */
-function workersOf(server: Server): number[] {
-  return server.workerPids().filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('worker.js'))
-}
-
 /** Resolves once the log has that many lines with this message; fails if the service ends before. */
 async function logged(server: Server, msg: string, times: number): Promise<void> {
   await until(`"${msg}", ${times} times`, async () => {
@@ -167,7 +162,7 @@ async function openOften(
     while (!over()) {
       // Workers that die young are replaced after longer and longer delays; those of a rolling restart are not.
       if (counts.kill < 2) {
-        process.kill(random.pick(workersOf(server)), 'SIGKILL')
+        process.kill(random.pick(server.workerPids()), 'SIGKILL')
         await logged(server, 'worker replaced', ++counts.kill)
       } else {
         server.signal('SIGHUP')

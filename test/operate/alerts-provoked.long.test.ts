@@ -8,13 +8,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { rows } from '../../dist-scripts/dashboard-panels.js'
 import { at, first } from '../support/elements.js'
-import { patchedProgram } from '../support/faults/patched.js'
+import { overwriteModule, patchedProgram } from '../support/faults/patched.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { alerts, whyNot } from '../support/machines/alerts.js'
 import { Prometheus } from '../support/machines/prometheus.js'
@@ -141,7 +141,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
   })
 
   await t.test('workers that are killed, of another build than the one that stays', async (t) => {
-    writeFileSync(join(dirname(program), 'version.js'), 'export const version = "9.8.7"\n')
+    overwriteModule(program, 'base/version.js', 'export const version = "9.8.7"\n')
     const stays = first(crew.workerPids())
     for (let i = 0; i < 3; i++) {
       const killed = await until('a worker to kill', async () => {

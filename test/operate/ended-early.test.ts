@@ -2,10 +2,10 @@
  * A process that dies before it opened the store, as for lack of memory, of threads or of a library, is not said to have
  * met a damaged store, although a damaged one causes the same signals.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { patchedProgram } from '../support/faults/patched.js'
+import { overwriteModule, patchedProgram } from '../support/faults/patched.js'
 import { runCommand, startServer } from '../support/service/server.js'
 import { startCommand } from '../support/service/tool-client.js'
 
@@ -35,7 +35,7 @@ t.test('beside a service, the command and the log say that the process did nothi
   const { code, stderr } = await server.command('check')
   t.equal(code, 1)
   t.match(stderr, said)
-  writeFileSync(join(dirname(program), 'cluster/worker/worker.js'), dies)
+  overwriteModule(program, 'cluster/worker/worker.js', dies)
   const reloaded = await server.command('reload')
   t.equal(reloaded.code, 1)
   t.match(reloaded.stderr, said)

@@ -2,7 +2,7 @@
  * A copy of the built program in which modules are replaced, for tests that plant a fault. The product itself has no
  * switch for any fault.
  */
-import { cpSync, renameSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /**
@@ -30,4 +30,19 @@ export function replaceModule(program: string, module: string, replacement: stri
   const replaced = join(dirname(program), module)
   renameSync(replaced, join(dirname(replaced), `sound-${basename(replaced)}`))
   writeFileSync(replaced, replacement)
+}
+
+/**
+ * Overwrites one module of a copy, also one that was replaced before, as another build does while the program runs.
+ *
+ * @param program the copy's main.js
+ * @param module a module of the copy, relative to `dist`; there must be one, since a fault planted elsewhere does nothing
+ * @param text its new text
+ * @returns its text before
+ */
+export function overwriteModule(program: string, module: string, text: string): string {
+  const file = join(dirname(program), module)
+  const before = readFileSync(file, 'utf8')
+  writeFileSync(file, text)
+  return before
 }
