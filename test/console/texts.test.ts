@@ -110,12 +110,13 @@ t.test('workers that died are bad news for ten minutes', (t) => {
   t.end()
 })
 
-t.test('the writer, and those that died; nothing where the engine has none', (t) => {
-  t.match(facts('topicd_writer_up 1\ntopicd_writer_restarts_total 0'), {
-    Writer: 'runs',
+t.test('the writer, its spare, and those that died; nothing where the engine has none', (t) => {
+  t.match(facts('topicd_writer_up 1', 'topicd_writer_spare_up 1', 'topicd_writer_restarts_total 0'), {
+    Writer: 'runs, with a spare',
     'Writers replaced after they died': '0',
   })
-  t.match(facts('topicd_writer_up 0'), { Writer: 'none runs: writes wait for it!' })
+  t.match(facts('topicd_writer_up 1', 'topicd_writer_spare_up 0'), { Writer: 'runs, without a spare yet' })
+  t.match(facts('topicd_writer_up 0', 'topicd_writer_spare_up 1'), { Writer: 'none runs: writes wait for it!' })
   t.notMatch(Object.keys(facts()).join(), /Writer/)
   t.end()
 })

@@ -72,13 +72,15 @@ function restartsFact(
   return { name, text: `${whole(restarts)}, ${whole(lately)} of them lately`, isBad: true }
 }
 
-/** None where the engine has no writer. */
+/** None where the engine has no writer. Without a spare, only the next replacement is slower. */
 function writerFacts(basis: FactsBasis): Fact[] {
-  const { writerUp } = basis.reading
+  const { writerUp, writerSpareUp } = basis.reading
   if (writerUp === undefined) return []
-  const name = 'Writer'
+  const spare = writerSpareUp === undefined ? '' : writerSpareUp > 0 ? ', with a spare' : ', without a spare yet'
   return [
-    writerUp > 0 ? { name, text: 'runs' } : { name, text: 'none runs: writes wait for it', isBad: true },
+    writerUp > 0
+      ? { name: 'Writer', text: `runs${spare}` }
+      : { name: 'Writer', text: 'none runs: writes wait for it', isBad: true },
     restartsFact('Writers replaced after they died', ({ writerRestarts }) => writerRestarts, basis),
   ]
 }

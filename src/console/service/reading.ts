@@ -31,6 +31,8 @@ export interface Reading {
   readonly restarts: number | undefined
   /** Whether a writer runs, 1 or 0; undefined where the engine has none. */
   readonly writerUp: number | undefined
+  /** Whether a spare writer is loaded, 1 or 0. */
+  readonly writerSpareUp: number | undefined
   readonly writerRestarts: number | undefined
   readonly reload: { readonly successful: boolean; readonly successS: number } | undefined
   readonly backupS: number | undefined
@@ -66,6 +68,7 @@ export function readingOf(text: string, times: Pick<Reading, 'atS' | 'tookS' | '
       .map(({ labels: { version = 'unknown' }, value }) => ({ version, workers: value })),
     restarts: sum('topicd_worker_restarts_total'),
     writerUp: sum('topicd_writer_up'),
+    writerSpareUp: sum('topicd_writer_spare_up'),
     writerRestarts: sum('topicd_writer_restarts_total'),
     reload: reloadOf(metrics),
     backupS: sum('topicd_last_backup_timestamp_seconds'),
