@@ -33,11 +33,21 @@ export function requireContiguous(log: readonly LoggedChange[]): ReadonlyMap<num
   return counts
 }
 
-/** Makes everything that was written so far older. */
-export async function ageLog(address: string, ms: number): Promise<void> {
+/** Appends so many rows to one lane, of a change each. */
+export async function lengthenLane(address: string, rows: number): Promise<void> {
   await execute(
     address,
-    `update topicd.changes set version = version - ${ms * 1024};
-     update topicd.topics set version = version - ${ms * 1024}`,
+    `insert into topicd.changes (lane, n, version, count, total, keys)
+     select last.lane, last.n + i, last.version + i, 1, last.total + i, array['a'::bytea]
+     from (select * from topicd.changes order by lane, n desc limit 1) last, generate_series(1, ${rows}) i`,
+  )
+}
+
+/** Makes everything that was written so far newer, as if the engine's clock had been set back since. */
+export async function setClockBack(address: string, ms: number): Promise<void> {
+  await execute(
+    address,
+    `update topicd.changes set version = version + ${ms * 1024};
+     update topicd.topics set version = version + ${ms * 1024}`,
   )
 }
