@@ -1,6 +1,6 @@
 /**
- * The crash test can fail: it catches a service that acknowledges writes before they are committed, and one that does
- * not decide constraints. The faults are planted in copies of the build.
+ * The crash test can fail: it catches a service that acknowledges writes before they are committed, one that does not
+ * decide constraints, and one that gives a topic the version that it had. The faults are planted in copies of the build.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -35,5 +35,24 @@ export function holds() {
     const { load } = await torture(t, { seconds: 5, program: careless })
     const violations = load.violations()
     t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
+  })
+})
+
+await t.test('a build that gives versions twice is caught', async (t) => {
+  const coarse = patchedProgram(
+    join(t.testdir(), 'coarse'),
+    'store/lmdb/write/slab.js',
+    `export * from './sound-slab.js'
+import { putItem as putSoundItem } from './sound-slab.js'
+
+export function putItem(table, path, item, version) {
+  putSoundItem(table, path, item, version - (version % 2 ** 24))
+}
+`,
+  )
+  await t.test('under load', async (t) => {
+    const { load } = await torture(t, { seconds: 5, program: coarse })
+    const faults = load.versionFaults()
+    t.match(faults[0], /version \d+ has the value v\d+, and v\d+/, `${faults.length} versions are wrong`)
   })
 })

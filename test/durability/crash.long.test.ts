@@ -20,7 +20,11 @@ await t.test('killed workers and primaries lose nothing that was acknowledged', 
   const violations = load.violations()
   reportFigures(t, { ...figures, violations: violations.length })
   t.strictSame(violations, [], 'every history is linearizable: nothing lost, nothing stale, nothing resurrected')
-  t.strictSame(faults, [], 'no page has a part of a batch, no removal leaves a hole, and commands succeed')
+  t.strictSame(
+    faults,
+    [],
+    'no page has a part of a batch, no removal leaves a hole, no version goes back, and commands succeed',
+  )
   const { silenceMsMax: silenceMs = Infinity } = figures as { readonly silenceMsMax?: number }
   t.ok(silenceMs <= silenceMsMax, `while a worker served, no ${silenceMs} ms passed without an answer`)
   t.ok(load.acknowledged > 10 * seconds, 'there was load')

@@ -61,6 +61,7 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, slowest answer ${load.slowest.ms.toFixed(0)} ms`,
   )
   t.strictSame(load.violations(), [], 'every history is linearizable: nothing lost, nothing stale, nothing resurrected')
+  t.strictSame(load.versionFaults(), [], 'no version goes back, and each has one value')
   t.equal(load.unanswered, 0, 'every request was answered')
   t.ok(
     [...load.refused.keys()].every((name) => /^503 (store_unavailable|unknown_outcome)$/.test(name)),

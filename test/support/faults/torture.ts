@@ -153,7 +153,7 @@ export async function torture(
   await load.readAll(server.client)
   const ofGroups = await groups.figures(server)
   const parts = [...readers.faults, ...(await faultsOf(subtreeWriters, server)), ...groups.faults]
-  const faults = [...parts, ...refusals, ...tools.faults]
+  const faults = [...parts, ...refusals, ...tools.faults, ...load.versionFaults()]
   const { done } = tools
   const figures = {
     ...killedService.figures(),

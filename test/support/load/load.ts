@@ -4,6 +4,7 @@
  */
 
 import { findViolation, type Operation, type Value, type Violation } from '../models/linearizable.js'
+import { versionFaults } from '../models/version-history.js'
 import { type Random, randomFrom } from '../random.js'
 import type { Client } from '../service/client.js'
 import { follow, type Target } from './follow.js'
@@ -71,7 +72,7 @@ export class Load {
   async readAll(client: Client): Promise<void> {
     for (const path of this.#paths) {
       const before = this.reads
-      await this.#fetch(client, path)
+      await this.#fetch(client, path, true)
       if (this.reads === before)
         throw new Error(`the last read of ${path} was refused: ${[...this.refused.keys()].join()}`)
     }
@@ -94,6 +95,11 @@ export class Load {
     })
   }
 
+  /** What is wrong with the versions that were seen of each topic. */
+  versionFaults(): readonly string[] {
+    return [...this.histories].flatMap(([path, history]) => versionFaults(history).map((fault) => `${path}: ${fault}`))
+  }
+
   async #loop(connection: number): Promise<void> {
     const random = randomFrom((this.#options.random.seed + connection) >>> 0)
     await follow(
@@ -106,8 +112,8 @@ export class Load {
   async #step(client: Client, random: Random): Promise<boolean> {
     const path = random.pick(this.#paths)
     const kind = random.below(100)
-    if (kind < 40) return this.#fetch(client, path)
-    if (kind < 45) return this.#fetchAll(client)
+    if (kind < 40) return this.#fetch(client, path, random.oneIn(2))
+    if (kind < 45) return this.#fetchAll(client, random.oneIn(2))
     if (kind < 50) return this.#remove(client, path)
     const value = this.#newValue()
     if (kind < 60) return this.#batch(client, random)
@@ -115,22 +121,22 @@ export class Load {
     return kind < 75 ? this.#set(client, path, value) : this.#addAndSet(client, path, value)
   }
 
-  async #fetch(client: Client, path: string): Promise<boolean> {
-    return this.#request(client, 'fetch', { path }, [path], [], (status, code, text) => {
+  async #fetch(client: Client, path: string, withVersion: boolean): Promise<boolean> {
+    return this.#request(client, 'fetch', { path, with_version: withVersion }, [path], [], (status, code, text) => {
       if (status !== 200 && code !== 'no_such_topic') return undefined
       this.reads++
-      return [{ read: status === 200 ? (JSON.parse(text) as { value: string }).value : null }]
+      return [seenIn(status === 200 ? (JSON.parse(text) as Result) : undefined)]
     })
   }
 
-  async #fetchAll(client: Client): Promise<boolean> {
-    const body = { selector: '*load//', size: this.#paths.length }
+  async #fetchAll(client: Client, withVersion: boolean): Promise<boolean> {
+    const body = { selector: '*load//', size: this.#paths.length, with_version: withVersion }
     return this.#request(client, 'fetch', body, this.#paths, [], (status, _code, text) => {
       if (status !== 200) return undefined
       this.reads++
-      const { results } = JSON.parse(text) as { results: { path: string; value: string }[] }
-      const values = new Map(results.map(({ path, value }) => [path, value]))
-      return this.#paths.map((path) => ({ read: values.get(path) ?? null }))
+      const { results } = JSON.parse(text) as { results: Result[] }
+      const found = new Map(results.map((result) => [result.path, result]))
+      return this.#paths.map((path) => seenIn(found.get(path)))
     })
   }
 
@@ -261,7 +267,19 @@ export class Load {
   }
 }
 
-type Meaning = Pick<Operation, 'read' | 'notRead' | 'found' | 'write'>
+type Meaning = Pick<Operation, 'read' | 'notRead' | 'found' | 'write' | 'version'>
+
+/** A topic as a fetch shows it, with its version if that was asked for. */
+interface Result {
+  readonly path: string
+  readonly value: string
+  readonly version?: number
+}
+
+/** What a fetch says of a topic. @param result undefined if there is none */
+function seenIn(result: Result | undefined): Meaning {
+  return { read: result?.value ?? null, ...(result?.version === undefined ? {} : { version: result.version }) }
+}
 
 function constraintOf(value: Value): object {
   return value === null ? { no_topic: true } : { value }

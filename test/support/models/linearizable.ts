@@ -32,6 +32,8 @@ export interface Operation {
   readonly notRead?: Value
   /** Whether there was a topic before, according to the answer; undefined when the answer does not say. */
   readonly found?: boolean
+  /** The topic's version, according to an answer that also says the value; undefined when the answer does not say. */
+  readonly version?: number
   /** The value afterwards; undefined when nothing is changed. */
   readonly write?: Value
 }
