@@ -141,7 +141,6 @@ await t.test('many requests in flight are carried out and answered in order, amo
         answered,
         Array.from({ length: inFlight }, (_, number) => number),
       )
-      t.equal(link.waiting, 0)
     }),
   )
   t.ok(host.writer.frames() < links.length * inFlight, 'the requests of a turn share a frame')
@@ -250,8 +249,7 @@ await t.test('a link that is closed refuses requests, once those before are answ
   const closed = Promise.all([link.close(), link.close()])
   t.match(await failedWith(link.write([operation])), { kind: 'unavailable' })
   await closed
-  t.equal(link.waiting, 0)
-  t.strictSame(await written, ['created'])
+  t.strictSame(await Promise.race([written, 'no answer yet']), ['created'])
 })
 
 await t.test('a link that is closed does not connect again', async (t) => {

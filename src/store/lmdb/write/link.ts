@@ -106,11 +106,6 @@ export class WriterLink implements TopicWriter {
     this.#reconnect()
   }
 
-  /** Requests without an answer. */
-  get waiting(): number {
-    return this.#pending.size
-  }
-
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
   readonly write = (operations: readonly WriteOperation[]): Promise<BatchResult> =>
     new Promise((resolve, reject) => {
