@@ -27,6 +27,8 @@ export interface DueRemover {
   /**
    * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
    * are due continue in the background, and a later call says what came of them.
+   *
+   * @param planOf called once for each clause that is executed, perhaps after this call has returned
    */
   removeDue(planOf: PlanOf): Promise<DueRemovals>
 }

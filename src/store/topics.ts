@@ -75,7 +75,7 @@ export const pageHeadroom = 64
 
 /** Reading topics as clients see them. */
 export interface TopicReader {
-  /** The topic's fetch result item, valid until this turn ends or the next store call; or why there is none. */
+  /** The topic's item in this form, valid until this turn ends or the next store call; or why there is none. */
   readTopic(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
   /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>

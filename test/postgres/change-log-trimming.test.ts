@@ -118,7 +118,7 @@ await t.test('processes with different settings do no harm', { skip, timeout: 60
   )
   const stores = [none, few, many] as TopicStore[]
   t.teardown(() => Promise.all(stores.map((store) => store.close())))
-  const sweep = () => Promise.all(stores.map((store) => store.removeDue()))
+  const sweep = () => Promise.all(stores.map((store) => store.removeDue(planSelector)))
   for (let round = 0; round < 3; round++) {
     await Promise.all(stores.map((store) => write(store, 100)))
     await sweep()
