@@ -7,7 +7,6 @@
  *
  * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../base/within.js'
 import type { KeyRecord } from '../keys/record.js'
 import type { KeyReader, KeyUses } from '../store/api-keys.js'
@@ -105,7 +104,7 @@ export class Keyring {
         const mayPass = error instanceof StoreError && failures <= failuresPassed
         if (!mayPass && this.store.notReady?.() === undefined) this.#report(error)
       }
-      await sleep(pollMs)
+      await nextPoll()
     }
   }
 
@@ -199,7 +198,7 @@ export class Keyring {
 
   async #poll(): Promise<void> {
     while (!this.#isClosed) {
-      await sleep(pollMs)
+      await nextPoll()
       await this.reload()
     }
   }
@@ -238,6 +237,10 @@ export class Keyring {
     await this.#touching
     await this.#touch().catch(ignoreStoreError)
   }
+}
+
+function nextPoll(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, pollMs))
 }
 
 function ignoreStoreError(error: unknown): void {

@@ -1,5 +1,5 @@
 /**
- * The time limit of a promise. A work that can be stopped is given an AbortSignal instead: nothing here stops it.
+ * The time limit of a promise. Work that can be stopped takes an AbortSignal instead: nothing here stops it.
  */
 
 /**
