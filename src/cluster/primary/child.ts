@@ -24,6 +24,9 @@ import { nativeFaults, shortage } from '../native-faults.js'
  */
 const states = ['starting', 'serving', 'draining', 'ended'] as const
 
+/** How long a worker or a writer may take to load its code, on a busy machine. */
+export const loadMsMax = 60_000
+
 type ChildState = (typeof states)[number]
 
 /** How a child ended, and in which state. */

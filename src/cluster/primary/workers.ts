@@ -9,13 +9,10 @@
  */
 import type { Logger } from '../../ops/log.js'
 import type { Start } from '../messages.js'
-import type { Child, End } from './child.js'
+import { type Child, type End, loadMsMax } from './child.js'
 import { failedStartsMax, RestartPolicy, youngMs } from './restarts.js'
 import { watchSilence } from './silence.js'
 import type { StoreOpener } from './store-opening.js'
-
-/** How long loading a worker's code may take, on a busy machine. */
-const loadMsMax = 60_000
 
 /** How long binding the port and loading the routes may take, on a busy machine. */
 const serveMsMax = 30_000

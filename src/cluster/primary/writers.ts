@@ -12,12 +12,9 @@ import { within } from '../../base/within.js'
 import type { Logger } from '../../ops/log.js'
 import { commitDeadlineMs } from '../../settings/limits.js'
 import type { Start } from '../messages.js'
-import type { Child } from './child.js'
+import { type Child, loadMsMax } from './child.js'
 import { watchSilence } from './silence.js'
 import type { StoreOpener } from './store-opening.js'
-
-/** How long loading the code may take, on a busy machine. */
-const loadMsMax = 60_000
 
 /** How long a drain may take: it commits what was taken, and the disk may be slow. */
 const drainMsMax = commitDeadlineMs
@@ -73,9 +70,7 @@ export class Writers {
   /** The writer, and its spare once that has loaded: those that send heartbeats. */
   #loaded(): readonly Child[] {
     const [writer, spare] = [this.#current?.child, this.#spare?.child]
-    const loaded = (child: Child | undefined, is: boolean): readonly Child[] =>
-      child !== undefined && is ? [child] : []
-    return [...loaded(writer, writer?.state === 'serving'), ...loaded(spare, spare?.version !== undefined)]
+    return [...(writer?.state === 'serving' ? [writer] : []), ...(spare?.version === undefined ? [] : [spare])]
   }
 
   /** The process that writes; undefined while there is none. */

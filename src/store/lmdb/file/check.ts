@@ -150,17 +150,13 @@ class Checker {
 
   async #checkUpdates(): Promise<number> {
     const found = await this.#visitAll(this.environment.updates, () => {})
-    this.#compare('update times', found, this.entries.updates)
-    const expected = this.#expected.updates
-    if (found !== expected) this.report(`there are ${found} update times but ${expected} are needed`)
+    this.#compare('update times', found, this.entries.updates, this.#expected.updates)
     return found
   }
 
   #checkDue(): number {
     const found = this.environment.due.getKeysCount({ ...this.snapshot })
-    this.#compare('due entries', found, this.entries.due)
-    const expected = this.#expected.due
-    if (found !== expected) this.report(`there are ${found} due entries but ${expected} are needed`)
+    this.#compare('due entries', found, this.entries.due, this.#expected.due)
     return found
   }
 
@@ -177,9 +173,10 @@ class Checker {
     return found
   }
 
-  #compare(what: string, found: number, stated: number): void {
-    if (found === stated) return
-    this.report(`${what}: ${found} can be read, but there should be ${stated}; a page is damaged`)
+  /** @param stated what the database itself says @param needed what the specifications require, if anything */
+  #compare(what: string, found: number, stated: number, needed = found): void {
+    if (found !== stated) this.report(`${what}: ${found} can be read, but there should be ${stated}; a page is damaged`)
+    if (found !== needed) this.report(`there are ${found} ${what} but ${needed} are needed`)
   }
 
   /** Calls `visit` for every entry of the tree; returns how many there are. Other work gets its turn in between. */

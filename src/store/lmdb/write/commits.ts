@@ -74,7 +74,6 @@ interface Waiting {
 }
 
 export class Commits {
-  readonly #room: Room | undefined
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batchSizes = createHistogram(batchBounds)
   readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
@@ -100,10 +99,8 @@ export class Commits {
   constructor(
     private readonly transactions: Transactions,
     private readonly onBroken: (reason: Error) => void,
-    room?: Room,
-  ) {
-    this.#room = room
-  }
+    private readonly room?: Room,
+  ) {}
 
   /**
    * Has the work done in a later transaction.
@@ -192,7 +189,7 @@ export class Commits {
 
   /** Takes the next writes from those that wait, as many as one transaction may have and the disk has room for. */
   #takeGroup(): { group: Waiting[]; refused: Waiting[] } {
-    this.#room?.begin()
+    this.room?.begin()
     const group: Waiting[] = []
     const refused: Waiting[] = []
     let operations = 0
@@ -201,7 +198,7 @@ export class Commits {
     for (const waiting of this.#waiting) {
       if (operations >= operationsInOneCommitMax || sizeBytes >= bytesInOneCommitMax) break
       const { size } = waiting.write
-      const admission = this.#room?.admit(size)
+      const admission = this.room?.admit(size)
       if (admission === 'later') break
       taken++
       if (admission === 'full') {

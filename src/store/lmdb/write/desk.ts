@@ -12,7 +12,7 @@ import type { BatchResult } from '../../topics.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import type { Commits, Task } from './commits.js'
 import { smallWrite } from './disk-room.js'
-import { frameHeadBytes, readFrames } from './frames.js'
+import { beginFrame, readFrames, takeFrame } from './frames.js'
 import type { Receipt, Receipts } from './receipts.js'
 import { protocolVersion, type Request, readRequest } from './wire.js'
 
@@ -94,11 +94,11 @@ export class Desk {
 
   #greet(socket: Socket, from: ByteReader): Connection | undefined {
     const version = from.uint32()
+    const out = new ByteWriter(headBytes)
+    beginFrame(out)
+    out.uint32(protocolVersion)
     if (version !== protocolVersion) {
-      const out = new ByteWriter(headBytes)
-      out.uint32(Uint32Array.BYTES_PER_ELEMENT)
-      out.uint32(protocolVersion)
-      socket.end(out.take())
+      socket.end(takeFrame(out))
       return undefined
     }
     const name = from.text()
@@ -110,15 +110,9 @@ export class Desk {
     this.#connections.set(name, connection)
     this.#gone.delete(name)
     receipt.takeUnsent()
-    const record = receipt.record()
-    const out = new ByteWriter(headBytes + record.length)
-    out.uint32(0)
-    out.uint32(protocolVersion)
     out.double(receipt.lastTaken)
-    out.raw(record)
-    const frame = out.take()
-    frame.writeUInt32LE(frame.length - frameHeadBytes)
-    socket.write(frame)
+    out.raw(receipt.record())
+    socket.write(takeFrame(out))
     return connection
   }
 

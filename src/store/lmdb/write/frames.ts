@@ -1,13 +1,24 @@
 /** Frames on the writer's socket: four bytes with the length of the rest, little-endian, and the rest. */
 import type { Socket } from 'node:net'
+import type { ByteWriter } from './bytes.js'
 
-const lengthBytes = 4
+/** The place of the length. */
+export const frameHeadBytes = 4
 
 /** More than the largest body, encoded; what claims to be longer is no frame. */
 const frameBytesMax = 512 * 1024 * 1024
 
-/** Begins a frame whose length is not known yet: the place of its length. */
-export const frameHeadBytes = lengthBytes
+/** Begins a frame. */
+export function beginFrame(out: ByteWriter): void {
+  out.uint32(0)
+}
+
+/** Ends the frame that `beginFrame` began. @returns it, with its length */
+export function takeFrame(out: ByteWriter): Buffer {
+  const frame = out.take()
+  frame.writeUInt32LE(frame.length - frameHeadBytes)
+  return frame
+}
 
 /**
  * Cuts what arrives on a connection into frames, and ends the connection at what is none.
@@ -19,7 +30,7 @@ export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void): vo
   const pieces: Buffer[] = []
   let bytes = 0
   /** How many bytes are needed before something can be done. */
-  let needed = lengthBytes
+  let needed = frameHeadBytes
 
   socket.on('data', (chunk: Buffer) => {
     pieces.push(chunk)
@@ -29,13 +40,13 @@ export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void): vo
     pieces.length = 0
     let at = 0
     for (;;) {
-      needed = lengthBytes
-      if (buffer.length - at < lengthBytes) break
+      needed = frameHeadBytes
+      if (buffer.length - at < frameHeadBytes) break
       needed += buffer.readUInt32LE(at)
       if (needed > frameBytesMax) return void socket.destroy()
       if (buffer.length - at < needed) break
       try {
-        onFrame(buffer.subarray(at + lengthBytes, at + needed))
+        onFrame(buffer.subarray(at + frameHeadBytes, at + needed))
       } catch {
         return void socket.destroy()
       }

@@ -13,7 +13,7 @@ import { commitDeadlineMs, writerClientGoneMs } from '../../../settings/limits.j
 import { StoreError } from '../../errors.js'
 import type { BatchResult, TopicWriter, WriteOperation } from '../../topics.js'
 import { ByteReader, ByteWriter } from './bytes.js'
-import { readFrames } from './frames.js'
+import { beginFrame, readFrames, takeFrame } from './frames.js'
 import {
   type Outcome,
   protocolVersion,
@@ -214,7 +214,7 @@ export class WriterLink implements TopicWriter {
 
   #greet(socket: Socket): void {
     const out = new ByteWriter(headBytes)
-    out.uint32(0)
+    beginFrame(out)
     out.uint32(protocolVersion)
     out.text(this.#client)
     out.double(this.#answeredBelow(this.#lastNumber + 1))
@@ -312,14 +312,7 @@ function closedError(): StoreError {
 
 /** Begins a frame of requests. */
 function writeHead(out: ByteWriter, answered: number, first: number): void {
-  out.uint32(0)
+  beginFrame(out)
   out.double(answered)
   out.double(first)
-}
-
-/** Ends a frame, whose first four bytes are the place for its length. */
-function takeFrame(out: ByteWriter): Buffer {
-  const frame = out.take()
-  frame.writeUInt32LE(frame.length - Uint32Array.BYTES_PER_ELEMENT)
-  return frame
 }

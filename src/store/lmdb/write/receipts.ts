@@ -8,7 +8,7 @@
 import type { BatchResult } from '../../topics.js'
 import type { Table } from '../environment/environment.js'
 import { ByteReader, ByteWriter } from './bytes.js'
-import { frameHeadBytes } from './frames.js'
+import { beginFrame, frameHeadBytes, takeFrame } from './frames.js'
 import { readOutcome, writeOutcome } from './wire.js'
 
 /** Outcomes that are sent in one frame. */
@@ -42,7 +42,7 @@ export class Receipt {
 
   /** Adds what came of a request. */
   add(number: number, outcome: BatchResult | boolean | Error): void {
-    if (this.#out.length === 0) this.#out.uint32(0)
+    if (this.#out.length === 0) beginFrame(this.#out)
     writeOutcome(this.#out, number, outcome)
     this.#lastNumber = Math.max(this.#lastNumber, number)
   }
@@ -70,8 +70,7 @@ export class Receipt {
 
   #gather(): void {
     if (this.#out.length === 0) return
-    const frame = this.#out.take()
-    frame.writeUInt32LE(frame.length - frameHeadBytes)
+    const frame = takeFrame(this.#out)
     this.#kept.push({ frame, lastNumber: this.#lastNumber })
     this.#unsent.push(frame)
   }
