@@ -66,8 +66,8 @@ Description: topic tree over HTTP
  Stores the latest value of each topic of a tree, exactly as it was sent and
  durably, and serves single topics, subtrees and pages over HTTP.
  .
- It needs Node.js 20 (from 20.20), 22 (from 22.12) or, with glibc from 2.38 on,
- 24 or 26, and refuses to be installed without.
+ It needs Node.js 20 (20.20 or later), 22 (22.12 or later) or, with glibc 2.38,
+ 24 or 26, and refuses to be installed without one of them.
 `
 }
 

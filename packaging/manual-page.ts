@@ -40,7 +40,7 @@ topics and API keys
 backups
 .TP
 .I /var/lib/topicd@NAME/data, /var/lib/topicd@NAME/backups
-those of an instance
+the same, for an instance
 .SH SEE ALSO
 The folder docs/ of the program: /usr/lib/topicd/docs or /opt/topicd/docs
 `

@@ -70,13 +70,13 @@ export const rows: readonly Row[] = [
         unit: 'Bps',
         queries: [as(rate('topicd_request_bytes_total'), 'in'), as(rate('topicd_response_bytes_total'), 'out')],
       },
-      { title: 'Requests that wait', queries: [gauge('topicd_requests_waiting')] },
+      { title: 'Requests waiting', queries: [gauge('topicd_requests_waiting')] },
     ],
   },
   {
     title: 'Latencies',
     panels: [
-      { title: 'Answers by route', queries: quantiles('topicd_request_duration_seconds', 'route') },
+      { title: 'Response times by route', queries: quantiles('topicd_request_duration_seconds', 'route') },
       { title: 'Commits', queries: quantiles('topicd_commit_duration_seconds') },
     ],
   },
@@ -88,7 +88,7 @@ export const rows: readonly Row[] = [
         unit: 'wps',
         queries: [as(rate('topicd_writes_total'), 'all'), as(rate('topicd_writes_failed_total'), 'failed')],
       },
-      { title: 'Writes in a commit', queries: quantiles('topicd_commit_writes') },
+      { title: 'Writes per commit', queries: quantiles('topicd_commit_writes') },
       { title: 'Writes in flight', queries: [gauge('topicd_writes_in_flight')] },
       { title: 'Frames from workers', queries: [rate('topicd_writer_frames_total')] },
       { title: 'Topics removed by REMOVAL', unit: 'wps', queries: [rate('topicd_topics_expired_total')] },
@@ -98,9 +98,9 @@ export const rows: readonly Row[] = [
     title: 'Store and disk',
     panels: [
       { title: 'Topics', queries: [gauge('topicd_topics')] },
-      { title: 'Size of the store', queries: [gauge('topicd_store_bytes')] },
+      { title: 'Store size', queries: [gauge('topicd_store_bytes')] },
       {
-        title: 'Free space, and the mark below which writes are refused',
+        title: 'Free space, and the limit below which writes are refused',
         queries: [as(gauge('topicd_disk_free_bytes'), 'free'), as(gauge('topicd_disk_free_bytes_min'), 'mark')],
       },
     ],
@@ -113,7 +113,7 @@ export const rows: readonly Row[] = [
         title: 'Workers by version',
         queries: [as(gauge('topicd_workers'), 'all'), gauge('topicd_workers_by_version', 'version')],
       },
-      { title: 'Restarts of workers', queries: [gauge('topicd_worker_restarts_total')] },
+      { title: 'Worker restarts', queries: [gauge('topicd_worker_restarts_total')] },
       {
         title: 'Writer, and its restarts',
         queries: [
@@ -127,7 +127,7 @@ export const rows: readonly Row[] = [
         queries: ['p50', 'p99', 'max'].map((of) => as(gauge(`topicd_event_loop_delay_${of}_seconds`), of)),
       },
       {
-        title: 'Event loop delay of each worker',
+        title: 'Event loop delay per worker',
         queries: [as(gauge('topicd_worker_event_loop_delay_p99_seconds', 'pid'), 'p99')],
       },
       {
@@ -142,8 +142,8 @@ export const rows: readonly Row[] = [
           as(gauge('nodejs_heap_size_used_bytes'), 'heap'),
         ],
       },
-      { title: 'Memory of each worker', queries: [gauge('topicd_worker_resident_memory_bytes', 'pid')] },
-      { title: 'Memory of the writer', queries: [gauge('topicd_writer_resident_memory_bytes')] },
+      { title: 'Memory per worker', queries: [gauge('topicd_worker_resident_memory_bytes', 'pid')] },
+      { title: 'Writer memory', queries: [gauge('topicd_writer_resident_memory_bytes')] },
     ],
   },
   {
@@ -154,14 +154,14 @@ export const rows: readonly Row[] = [
         queries: [gauge('topicd_connections'), as(gauge('topicd_connections_max'), 'limit')],
       },
       {
-        title: 'Descriptors of workers',
+        title: 'Worker file descriptors',
         queries: [gauge('topicd_worker_open_fds', 'pid'), as(gauge('topicd_worker_max_fds', 'pid'), 'limit')],
       },
       {
-        title: 'Descriptors of the primary',
+        title: 'Primary file descriptors',
         queries: [gauge('process_open_fds'), as(gauge('process_max_fds'), 'limit')],
       },
-      { title: 'Descriptors of the writer', queries: [gauge('topicd_writer_open_fds')] },
+      { title: 'Writer file descriptors', queries: [gauge('topicd_writer_open_fds')] },
     ],
   },
   {
@@ -182,7 +182,7 @@ export const rows: readonly Row[] = [
       },
       { title: 'Age of the last backup', unit: 's', queries: [ago('topicd_last_backup_timestamp_seconds')] },
       {
-        title: 'Until the certificate ends',
+        title: 'Time until the certificate expires',
         unit: 's',
         queries: [{ expr: `topicd_certificate_end_timestamp_seconds${chosen} - time()`, legend: shown([]) }],
       },

@@ -148,7 +148,7 @@ export async function checkGuarantees(
     durability[server.name] = server.durability
   }
   return [
-    { words: 'a write is on disk when it is answered', kept: durability },
+    { words: 'a write is on disk before its response', kept: durability },
     ...rows.map(({ probe, kept }) => ({ words: probe.words, kept })),
   ]
 }

@@ -12,8 +12,8 @@ find_node() {
     case $found in *"$node "*) ;; *) found="$found${found:+, }$node $node_version" ;; esac
   done
   cat >&2 <<EOF
-topicd: no suitable Node.js: topicd needs version 20 (from 20.20), 22 (from 22.12) or, where the C library is glibc from
-2.38 on, 24 or 26, as /usr/bin/node or /usr/local/bin/node; found: ${found:-none}, and glibc $(glibc_version)
+topicd: no suitable Node.js: topicd needs version 20 (20.20 or later), 22 (22.12 or later) or, with glibc 2.38
+or later, 24 or 26, as /usr/bin/node or /usr/local/bin/node; found: ${found:-none}, and glibc $(glibc_version)
 On Debian and Ubuntu, NodeSource's packages have it:
   curl -fsSL https://deb.nodesource.com/setup_22.x | sudo -E bash - && sudo apt-get install -y nodejs
 Elsewhere: https://nodejs.org/en/download
@@ -45,7 +45,7 @@ require_glibc() {
     none) ;;
     *) is_older "$(glibc_version)" 2.34 || return 0 ;;
   esac
-  echo "topicd: no suitable system: topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; getconf GNU_LIBC_VERSION says: $(glibc_version)" >&2
+  echo "topicd: no suitable system: topicd needs glibc 2.34 or later, like Debian 12, Ubuntu 22.04 and RHEL 9; getconf GNU_LIBC_VERSION says: $(glibc_version)" >&2
   return 1
 }
 
@@ -86,12 +86,12 @@ update_instances() {
       echo "topicd: systemctl $1 $unit" >&2
       systemctl "$1" "$unit" || failed="$failed $unit"
     else
-      systemctl restart "$unit" || echo "topicd: $unit did not run before, and does not start: journalctl -eu $unit" >&2
+      systemctl restart "$unit" || echo "topicd: $unit was not running before, and does not start: journalctl -eu $unit" >&2
     fi
   done
   [ -z "$failed" ] && return 0
   for unit in $failed; do
-    echo "topicd: the new version is installed, but $unit does not run it: journalctl -eu $unit" >&2
+    echo "topicd: the new version is installed, but $unit is not running it: journalctl -eu $unit" >&2
   done
   return 1
 }
@@ -138,6 +138,6 @@ has_store() {
 # What to do after a first installation. $1: the command.
 say_next_step() {
   systemctl --quiet is-active topicd.service || return 0
-  echo 'topicd: the service runs. Next, create an API key; its token is shown only once:'
+  echo 'topicd: the service is running. Next, create an API key; its token is shown only once:'
   echo "  sudo $1 keys add admin"
 }

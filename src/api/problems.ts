@@ -30,12 +30,12 @@ const table = {
   incompatible_type: { status: 400, wording: 'The topic at the path "{path}" is of type {found}, not {wanted}.' },
   incompatible_properties: {
     status: 400,
-    wording: 'The topic at the path "{path}" exists with other properties than those requested.',
+    wording: 'The topic at the path "{path}" exists with different properties.',
   },
   invalid_framing: {
     status: 400,
     wording:
-      'The headers leave it in doubt where the request ends; one content-length, or "transfer-encoding: chunked" alone, is allowed.',
+      'It is unclear from the headers where the request ends; one content-length, or "transfer-encoding: chunked" alone, is allowed.',
   },
   unauthorized: {
     status: 401,
@@ -44,12 +44,12 @@ const table = {
   forbidden_operation: { status: 403, wording: 'This API key may not {operation}.' },
   forbidden_path: { status: 403, wording: 'This API key may not touch topics outside its subtrees.' },
   unknown_route: { status: 404, wording: 'There is no such route; the routes are {allowed}.' },
-  method_not_allowed: { status: 405, wording: 'This route answers {allowed} only.' },
+  method_not_allowed: { status: 405, wording: 'This route accepts only {allowed}.' },
   length_required: {
     status: 411,
     wording: 'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.',
   },
-  body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes that are allowed.' },
+  body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes allowed.' },
   unsatisfied_constraint: {
     status: 409,
     wording: 'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
@@ -65,12 +65,11 @@ const table = {
   },
   too_many_requests: {
     status: 429,
-    wording:
-      'This API key has made more requests than its rate allows; try again after as many seconds as the header "retry-after" says.',
+    wording: 'This API key has exceeded its rate; try again after the number of seconds in the header "retry-after".',
   },
   internal_error: { status: 500, wording: 'An unexpected error occurred in the service; its log says more.' },
   draining: { status: 503, wording: 'This worker is stopping; connect again.' },
-  overloaded: { status: 503, wording: 'The service has too much to do at the moment; try again later.' },
+  overloaded: { status: 503, wording: 'The service is overloaded; try again later.' },
   store_unavailable: {
     status: 503,
     wording: 'The store cannot be reached at the moment; nothing was changed; try again later.',
@@ -84,11 +83,11 @@ const table = {
     status: 503,
     wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.',
   },
-  timed_out: { status: 503, wording: 'The answer took too long, so the work was given up; ask for less at a time.' },
+  timed_out: { status: 503, wording: 'The request took too long and was abandoned; ask for less at a time.' },
   disk_nearly_full: {
     status: 507,
     wording:
-      'The disk is nearly full, so writes that add bytes are refused; fetch and remove still work, remove until it is full.',
+      'The disk is nearly full, so writes that add bytes are refused; fetch still works, and remove works until it is full.',
   },
 } as const satisfies Record<string, Row>
 

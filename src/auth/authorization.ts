@@ -23,6 +23,6 @@ export function describeAuthorization(authorization: string): string {
   const [, alone] = schemeAlone.exec(authorization) ?? []
   if (alone !== undefined) return `no token follows "${alone}"`
   const [, scheme] = otherScheme.exec(authorization) ?? []
-  if (scheme === undefined) return 'it holds something else'
+  if (scheme === undefined) return 'it contains something else'
   return /^(apikey|bearer)$/i.test(scheme) ? `more than a token follows "${scheme}"` : `its scheme is "${scheme}"`
 }

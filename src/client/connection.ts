@@ -117,7 +117,7 @@ function resultOf<Result>(
     return read(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new TopicdError(status, 'unexpected_answer', `The answer could not be read: ${error.message}.`)
+    throw new TopicdError(status, 'unexpected_answer', `The response could not be read: ${error.message}.`)
   }
 }
 
@@ -151,7 +151,7 @@ async function withinTime<Result>(
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)
   signal?.addEventListener('abort', abort)
-  const giveUp = () => controller.abort(new DOMException(`no answer within ${timeoutMs} ms`, 'TimeoutError'))
+  const giveUp = () => controller.abort(new DOMException(`no response within ${timeoutMs} ms`, 'TimeoutError'))
   const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs)
   try {
     return await work(controller.signal)

@@ -48,7 +48,7 @@ export function refusalOf(status: number, retryAfter: string | null, text: strin
   const retryAfterSeconds = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const { code, message, operation } = problemIn(text)
   if (typeof code !== 'string' || typeof message !== 'string') {
-    return new TopicdError(status, 'unexpected_answer', `The answer ${status} has no error code.`, {
+    return new TopicdError(status, 'unexpected_answer', `The response ${status} has no error code.`, {
       retryAfterSeconds,
     })
   }
@@ -61,7 +61,7 @@ export function refusalOf(status: number, retryAfter: string | null, text: strin
 
 function hintFor(selector: string): string | undefined {
   const meant = selectorFor(selector)
-  return meant && `Wildcards are written differently in a selector: ${JSON.stringify(meant)} may be meant.`
+  return meant && `Wildcards are written differently in a selector; did you mean ${JSON.stringify(meant)}?`
 }
 
 /** The members of an error's body; none for a body that is not a JSON object. */

@@ -47,7 +47,10 @@ export class ExpirySweeper {
       this.#removed += removed
       if (removed > 0) this.log.info({ removed }, 'topics removed by their policies')
       for (const { path, problem } of refused)
-        this.log.warn({ topic: path, reason: `its selector ${problem}` }, 'remove clause refused; its policy has ended')
+        this.log.warn(
+          { topic: path, reason: `its selector ${problem}` },
+          'remove clause refused; its policy is dropped',
+        )
     } catch (error) {
       this.#onFailure(error)
     }

@@ -32,10 +32,10 @@ export function bracketed(host: string): string {
 function reasonOf(error: NodeJS.ErrnoException, port: number): string | undefined {
   const { code } = error
   if (error instanceof PortHeld)
-    return `${error.message}, which a topicd holds beside its port so that no other shares it (${code})`
+    return `${error.message}, which topicd also reserves so that no second service shares its port (${code})`
   switch (code) {
     case 'EADDRINUSE':
-      return 'another process listens there (EADDRINUSE)'
+      return 'another process is listening there (EADDRINUSE)'
     case 'EADDRNOTAVAIL':
       return 'this machine does not have that address (EADDRNOTAVAIL)'
     case 'ENOTFOUND':

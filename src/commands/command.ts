@@ -43,7 +43,7 @@ export const storeSettings = ['data', 'store', 'settings'] as const satisfies re
 export const allowUnfinished = {
   kind: 'switch',
   default: 'false',
-  help: 'the line that ends an export may be absent, or count lines that were left out',
+  help: 'the last line of an export may be missing, or count lines that were left out',
 } as const satisfies Setting
 
 /** The settings that a command takes as flags. */

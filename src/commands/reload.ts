@@ -14,7 +14,7 @@ import { print } from './stdout.js'
 export const reload: Command = {
   summary: 'replaces the workers of the running service, with new settings',
   details:
-    'The service reads its settings file again and replaces its workers one by one; the command waits until that is done. It ends with 1 and the reason if that failed, or if no service runs.',
+    'The service rereads its settings file and replaces its workers one by one; the command waits until that is done. If that fails, or no service runs, it says why and exits with status 1.',
   operands: [],
   settings: ['data', 'settings'],
   flags: {},
@@ -24,7 +24,7 @@ export const reload: Command = {
     if (socket === undefined) fatal(exitCodes.failed, `no service runs on the data directory ${data}`)
     socket.write(`${requestLine({ command: 'reload' })}\n`)
     const line = await readLine(socket).catch(() =>
-      fatal(exitCodes.failed, 'the service ended before the reload was done'),
+      fatal(exitCodes.failed, 'the service stopped before the reload was done'),
     )
     socket.destroy()
     let reloaded: Reloaded

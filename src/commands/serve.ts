@@ -4,8 +4,8 @@ import { settingNames } from '../settings/table.js'
 import type { Command } from './command.js'
 
 export const serve: Command = {
-  summary: 'serves the topics of a data directory until SIGTERM',
-  details: 'SIGHUP reads the settings file again and replaces the workers one by one.',
+  summary: "serves a data directory's topics until SIGTERM",
+  details: 'SIGHUP rereads the settings file and replaces the workers one by one.',
   operands: [],
   settings: settingNames,
   flags: {},

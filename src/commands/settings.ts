@@ -13,9 +13,9 @@ import type { Command } from './command.js'
 import { print } from './stdout.js'
 
 export const settings: Command = {
-  summary: 'checks the settings before a start or a reload, and shows them',
+  summary: 'checks and shows the settings, before a start or a reload',
   details:
-    'It takes the flags of serve, and ends with 2 if serve would not start with them. The certificate, its key and the data directory are checked too. Passwords are not shown.',
+    'It takes the flags of serve, and exits with status 2 if serve would not start with them. It also checks the certificate, its key and the data directory. Passwords are not shown.',
   operands: [],
   settings: settingNames,
   flags: { json: { kind: 'switch', default: 'false', help: 'print one JSON document' } },

@@ -27,7 +27,7 @@ export function watchCertificate(log: Pick<Logger, 'warn'>, checkMs = dayMs): Ce
     if (leftMs > warningMs) return
     log.warn(
       { until: new Date(used.endMs).toISOString() },
-      leftMs > 0 ? 'the certificate ends soon' : 'the certificate has ended',
+      leftMs > 0 ? 'the certificate expires soon' : 'the certificate has expired',
     )
   }
 

@@ -25,8 +25,8 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
       throw new Error(`${what} (${(error as Error).message})`, { cause: error })
     }
   }
-  attempt(`--tls-cert: ${certFile} holds no PEM certificate that can be used`, () => createSecureContext({ cert }))
-  attempt(`--tls-key: ${keyFile} holds no PEM private key that can be used without a passphrase`, () =>
+  attempt(`--tls-cert: ${certFile} contains no usable PEM certificate`, () => createSecureContext({ cert }))
+  attempt(`--tls-key: ${keyFile} contains no PEM private key usable without a passphrase`, () =>
     createSecureContext({ key }),
   )
   attempt(`--tls-key: ${keyFile} is not the key of the certificate in ${certFile}`, () =>
@@ -41,7 +41,7 @@ function read(flag: string, file: string): Buffer {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const advice =
-      code === 'EACCES' ? `; the account of the service (uid ${process.getuid?.()}) must be able to read it` : ''
+      code === 'EACCES' ? `; the service's account (uid ${process.getuid?.()}) must be able to read it` : ''
     throw new Error(`${flag}: the file cannot be read: ${message}${advice}`, { cause: error })
   }
 }

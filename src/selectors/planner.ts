@@ -61,8 +61,8 @@ export class Planner {
 
 const tooCostlyTogether: SelectorProblem = {
   problem:
-    'takes, with the other selectors of this request, more work to plan than the ' +
-    `${planningUnitsMax} units allowed; in a request of its own it may be allowed`,
+    'takes, with the other selectors in this request, more work to plan than the ' +
+    `${planningUnitsMax} units allowed; alone in a request it may be allowed`,
 }
 
 /** Plans a selector that is not in the cache. Its problem is kept, too, unless it is due to the selectors before it. */

@@ -49,9 +49,9 @@ function lineProblem(
   // The whole line is not shown, because it may contain a password.
   if (name === '') return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
   if (!names.includes(name)) return unknownVariable(name, names)
-  if (earlier !== undefined) return `${name} is set in line ${earlier.line} already`
+  if (earlier !== undefined) return `${name} is already set in line ${earlier.line}`
   if (plain !== undefined && /^["']/.test(plain))
-    return `the value of ${name} begins with a quote and does not end with one`
+    return `the value of ${name} starts with a quote but does not end with one`
   return undefined
 }
 

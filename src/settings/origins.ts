@@ -20,7 +20,7 @@ export function originsOf(text: string): readonly string[] {
 /** What is wrong with a text, as the rest of a sentence that begins with "it"; undefined when it is valid. */
 export function originsProblem(text: string): string | undefined {
   const parts = partsOf(text)
-  if (parts.length > originsMax) return `must name ${originsMax} origins at most, or be * for all`
+  if (parts.length > originsMax) return `must list at most ${originsMax} origins, or be * for all`
   if (parts.length === 1 && parts[0] === everyOrigin) return undefined
   for (const part of parts) {
     const problem = partProblem(part)
@@ -36,7 +36,7 @@ function partsOf(text: string): readonly string[] {
 function partProblem(part: string): string | undefined {
   if (part === '') return 'must have an origin on both sides of each comma'
   if (part === everyOrigin) return 'must have * alone, not in a list'
-  if (/^null$/i.test(part)) return 'must not name null, the origin that any page can give itself by a sandboxed frame'
+  if (/^null$/i.test(part)) return 'must not list null, an origin that any page can obtain with a sandboxed frame'
   if (originForm.test(part) && URL.canParse(part)) return undefined
   return `must be * or origins such as https://app.example:8443, without a path, a "/" at the end or a wildcard, unlike ${quoted(part)}`
 }

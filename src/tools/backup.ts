@@ -16,11 +16,11 @@ export function directoryId(directory: string): DirectoryId {
 }
 
 export const backupTool: Tool<BackupOptions, StoreCopier> = async (store, { file, directory }, io) => {
-  if (store.backup === undefined) throw new Error('this store has tools of its own for backups, such as pg_dump')
+  if (store.backup === undefined) throw new Error('this store has its own backup tools, such as pg_dump')
   if (!isSame(dirname(file), directory)) {
     throw new Error(
-      `the service sees another directory at ${dirname(file)} than you do, as with PrivateTmp=yes or ProtectHome=yes in its unit: ` +
-        'the file would be lost; choose one that both see and the service may write to, such as /var/lib/topicd-backups under the unit',
+      `the service sees a different directory at ${dirname(file)} than you do, as with PrivateTmp=yes or ProtectHome=yes in its unit: ` +
+        'the file would be lost; choose one that both see and the service can write to, such as /var/lib/topicd-backups under the unit',
     )
   }
   const backup = await store.backup(file, io.diskFreeBytesMin, createReport(io), io.signal)

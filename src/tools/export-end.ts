@@ -5,10 +5,10 @@
 import { WrongLine } from './import-line.js'
 
 /** What to say of an input whose last line is not the end of an export, as the rest of a sentence about it. */
-export const unfinished = 'does not end with the line that ends an export, so it may be truncated'
+export const unfinished = 'lacks the last line of an export, so it may be truncated'
 
 /** What to do about it. */
-export const unfinishedAdvice = 'if it is complete, as an export of an earlier version may be, say --allow-unfinished'
+export const unfinishedAdvice = 'if it is complete, as an export from an earlier version may be, use --allow-unfinished'
 
 export class ExportEnd {
   #lines = 0
@@ -34,7 +34,7 @@ export class ExportEnd {
   end(lines: number | undefined): void {
     if (lines !== undefined && lines !== this.#lines) {
       throw new WrongLine(
-        `It ends an export of ${lines} lines, but ${this.#lines} came before it; if some were left out on purpose, say --allow-unfinished`,
+        `It is the last line of an export of ${lines} lines, but ${this.#lines} came before it; if some were left out on purpose, use --allow-unfinished`,
       )
     }
     this.#lines = 0

@@ -59,7 +59,7 @@ const lookedUpTogetherMax = 32
 class LineFailed extends Error {
   constructor(number: number, { message }: Error) {
     const sentence = message.endsWith('.') ? message : `${message}.`
-    super(`line ${number}: ${sentence} Every line before it has been imported; go on with --from-line ${number}.`)
+    super(`line ${number}: ${sentence} Every line before it has been imported; continue with --from-line ${number}.`)
   }
 }
 
@@ -238,7 +238,7 @@ class Batch {
 }
 
 function otherProperties(path: string): string {
-  return `There is a topic at the path "${path}" already, with other properties.`
+  return `There is already a topic at the path "${path}", with other properties.`
 }
 
 /** Stores a topic; resolves to whether it is new. */

@@ -43,5 +43,5 @@ export async function* splitLines(
 }
 
 function checkLength(bytes: number, bytesMax: number): void {
-  if (bytes > bytesMax) throw new LineTooLong(`a line is longer than the ${bytesMax} bytes that are allowed`)
+  if (bytes > bytesMax) throw new LineTooLong(`a line is longer than the ${bytesMax} bytes allowed`)
 }

@@ -77,8 +77,8 @@ await overStores(t, async (t, server) => {
       ['Basic eDp5', 'its scheme is "Basic"'],
       ['Digest username="x", realm="y"', 'its scheme is "Digest"'],
       [`Apikey ${token} ${token}`, 'more than a token follows "Apikey"'],
-      [token, 'it holds something else'],
-      [`${token} ${token}`, 'it holds something else'],
+      [token, 'it contains something else'],
+      [`${token} ${token}`, 'it contains something else'],
     ] as const) {
       refuses(
         t,

@@ -64,7 +64,7 @@ async function rotates(t: Test, server: Server): Promise<void> {
     return stdout.trim()
   }
 
-  const second = await rotate('1h', /^topicd: the former token of "turned" is good until [\dTZ:-]+\n$/)
+  const second = await rotate('1h', /^topicd: the old token of "turned" is valid until [\dTZ:-]+\n$/)
   for (const token of [first, second]) {
     for (const answer of await everywhere(server, token)) gives(t, answer, item, 'both tokens fetch')
     const write = await server.post('set', { path: 'a', value: 2 }, { token })
@@ -73,7 +73,7 @@ async function rotates(t: Test, server: Server): Promise<void> {
 
   const third = await rotate(
     '2s',
-    /is good until [\dTZ:-]+; the one before it, good until [\dTZ:-]+ so far, ends now\n$/,
+    /is valid until [\dTZ:-]+; the one before it, which was valid until [\dTZ:-]+, expires now\n$/,
   )
   for (const { message } of (await untilRefused(server, first)).answers)
     t.match(message, 'its token is not known', 'the oldest ends at once')
@@ -81,7 +81,7 @@ async function rotates(t: Test, server: Server): Promise<void> {
     t.match(message, 'its token has expired', 'the former one ends after its grace')
   for (const answer of await everywhere(server, third)) gives(t, answer, item, 'the new one stays')
 
-  const fourth = await rotate('0s', /^topicd: the former token of "turned" ends now\n$/)
+  const fourth = await rotate('0s', /^topicd: the old token of "turned" expires now\n$/)
   for (const { message } of (await untilRefused(server, third)).answers)
     t.match(message, 'its token is not known', 'without a grace the former one ends at once')
   for (const answer of await everywhere(server, fourth)) gives(t, answer, item, 'the newest stays')

@@ -68,7 +68,7 @@ t.test('keys list shows ends, rates and the grace of an old token where a key ha
   await run('add', 'plain', '--create')
   t.match(
     (await run('list')).stdout,
-    /^NAME +MAY +UNDER +MADE +LAST USED\nplain .* never, or within the last minute\n$/,
+    /^NAME +PERMISSIONS +UNDER +CREATED +LAST USED\nplain .* never, or within the last minute\n$/,
     'no column without need',
   )
   const sinceMs = Date.now()
@@ -78,7 +78,7 @@ t.test('keys list shows ends, rates and the grace of an old token where a key ha
   const { stdout } = await run('list')
   const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
   for (const row of [
-    'NAME .* LAST USED +ENDS +RATE +OLD TOKEN UNTIL',
+    'NAME .* LAST USED +EXPIRES +RATE +OLD TOKEN UNTIL',
     `limited .* never, or within the last minute +${time} +1000000/s +-`,
     'dated .* never, or within the last minute +2099-01-31T12:00:00Z +- +-',
     `plain .* never, or within the last minute +- +- +${time}`,
@@ -103,16 +103,16 @@ t.test(
     await run('add', 'brief', '--create', '--expires', '1s')
     await run('add', 'a')
     t.match(await run('rotate', 'none'), { code: 1, stdout: '', stderr: 'topicd: there is no key named "none"\n' })
-    t.match((await run('rotate', 'a')).stderr, /^topicd: the former token of "a" is good until [\dTZ:-]+\n$/)
+    t.match((await run('rotate', 'a')).stderr, /^topicd: the old token of "a" is valid until [\dTZ:-]+\n$/)
     const again = await run('rotate', 'a', '--grace', '10m')
     t.match(again, {
       code: 0,
-      stderr: /^topicd: .* is good until [\dTZ:-]+; the one before it, good until .* ends now\n$/,
+      stderr: /^topicd: .* is valid until [\dTZ:-]+; the one before it, which was valid until .* expires now\n$/,
     })
     await until('the brief key has ended', async () => {
       const { code, stdout, stderr } = await run('rotate', 'brief')
       if (code === 0) return undefined
-      t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /the key "brief" ended at .*add it again/ })
+      t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /the key "brief" expired at .*add it again/ })
       return true
     })
   },

@@ -11,7 +11,7 @@ t.test('keys list shows when a key was last used, and never for a key that was n
   await server.logged('rolling restart done')
   const { stdout } = await server.command('keys', 'list')
   const [head, ...rows] = stdout.trim().split('\n')
-  t.match(head, /^NAME +MAY +UNDER +MADE +LAST USED$/)
+  t.match(head, /^NAME +PERMISSIONS +UNDER +CREATED +LAST USED$/)
   const row = (name: string): string => rows.find((line) => line.startsWith(`${name} `)) ?? ''
   const minute = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\dZ'
   t.match(row('used'), new RegExp(`^used +fetch +a +${minute} +${minute}$`))

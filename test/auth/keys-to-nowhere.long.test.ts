@@ -25,7 +25,7 @@ t.test('with no service running, keys add > /dev/full leaves no key', async (t) 
   const data = join(t.testdir(), 'db')
   const { code, stderr } = runToNowhere('add', 'lost', '--create', '--data', data)
   t.equal(code, 1)
-  t.match(stderr, /^topicd: .*ENOSPC.*no key was made\n/m)
+  t.match(stderr, /^topicd: .*ENOSPC.*no key was created\n/m)
   const again = await runCommand(['keys', 'add', 'lost', '--data', data])
   t.equal(again.code, 0, `the name is free: ${again.stderr}`)
 })
@@ -35,7 +35,7 @@ await overWorkers(
   async (t, server) => {
     const { code, stderr } = runToNowhere('add', 'lost', '--data', server.dataDir)
     t.equal(code, 1)
-    t.match(stderr, /^topicd: .*ENOSPC.*no key was made\n/m)
+    t.match(stderr, /^topicd: .*ENOSPC.*no key was created\n/m)
     t.notMatch((await server.command('keys', 'list')).stdout, 'lost', 'no such key is listed')
   },
   { store: 'lmdb' },

@@ -42,7 +42,7 @@ export async function keyResponse(store, request) {
   t.match(stdout, /^topicd_[\w-]{43}\n$/)
   t.equal(
     stderr,
-    'topicd: planted; it is not known whether the key was made, and its token may be valid: topicd keys revoke maybe makes sure that it is not\n',
+    'topicd: planted; the key may have been created, and its token may be valid: topicd keys revoke maybe makes sure that it is not\n',
   )
 })
 
@@ -98,7 +98,7 @@ export async function keyResponse(store, request) {
     t.match(stdout, /^topicd_/)
     t.equal(
       stderr,
-      `topicd: the key "${name}" was revoked or rotated meanwhile; the token that was just printed is void\n`,
+      `topicd: the key "${name}" was revoked or rotated at the same time; the token that was just printed is void\n`,
     )
     t.equal((await server.post('fetch', {}, { token: stdout.trim() })).status, 401)
   }

@@ -153,7 +153,7 @@ t.test('a selector that the service refuses for such a wildcard is an error with
     ['**/temp', '*(.*/)?temp'],
     ['%temp', '*.*temp'],
   ] as const) {
-    const hint = `Wildcards are written differently in a selector: "${meant}" may be meant.`
+    const hint = `Wildcards are written differently in a selector; did you mean "${meant}"?`
     await t.rejects(topics.page(selector), { code: 'invalid_selector', hint }, selector)
     await t.rejects(topics.removeMatches(selector), { code: 'invalid_selector', hint }, selector)
   }

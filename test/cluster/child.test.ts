@@ -85,7 +85,7 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
   for (const wait of waits) {
     await t.rejects(wait, {
       message:
-        "process 4711 was ended by SIGBUS; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)",
+        "process 4711 was killed by SIGBUS; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)",
     })
   }
   await t.rejects(child.waitFor('held', 10_000), /SIGBUS/, 'a later wait is rejected too')
@@ -96,10 +96,10 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
 t.test('a child that ends before it opened the store is not said to have met damage', async (t) => {
   const shortage = ': memory, threads or a library may be missing'
   for (const [code, signal, said] of [
-    [null, 'SIGABRT', `was ended by SIGABRT before it opened the store${shortage}`],
-    [127, null, `ended with exit code 127 before it opened the store${shortage}`],
+    [null, 'SIGABRT', `was killed by SIGABRT before it opened the store${shortage}`],
+    [127, null, `exited with status 127 before it opened the store${shortage}`],
     // Its own decision, such as a defect in its code.
-    [1, null, 'ended with exit code 1 before it opened the store'],
+    [1, null, 'exited with status 1 before it opened the store'],
   ] as const) {
     const { process, child } = fakeChild()
     const loaded = child.waitFor('loaded', 10_000)

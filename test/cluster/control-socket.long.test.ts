@@ -129,7 +129,7 @@ await t.test('a malformed request is answered with an error, logged, and changes
     t.notMatch(JSON.stringify(warning), 'topicd_secret', `${name}: the log contains no secret`)
   }
   await checkServing(t)
-  t.notMatch((await server.command('keys', 'list')).stdout, 'made', 'no key was made')
+  t.notMatch((await server.command('keys', 'list')).stdout, 'made', 'no key was created')
 })
 
 await t.test('a well-formed record makes a key, once', async (t) => {

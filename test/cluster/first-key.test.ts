@@ -21,7 +21,7 @@ function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false)
     }
     if (request.command === 'revokeKey')
       keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== request.name))
-    if (dies(++asked)) throw new Error('process 4711 was ended by SIGKILL')
+    if (dies(++asked)) throw new Error('process 4711 was killed by SIGKILL')
     return response
   }
   return { send: respond as SendKeyRequest, asked: () => asked }

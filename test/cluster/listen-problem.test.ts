@@ -13,7 +13,7 @@ for (const [code, port, message] of [
     'cannot listen on 0.0.0.0:1023: a port below 1024 needs the capability CAP_NET_BIND_SERVICE (EACCES)',
   ],
   ['EACCES', 1024, 'cannot listen on 0.0.0.0:1024: EACCES'],
-  ['EADDRINUSE', 8080, 'cannot listen on 0.0.0.0:8080: another process listens there (EADDRINUSE)'],
+  ['EADDRINUSE', 8080, 'cannot listen on 0.0.0.0:8080: another process is listening there (EADDRINUSE)'],
   ['EADDRNOTAVAIL', 8080, 'cannot listen on 0.0.0.0:8080: this machine does not have that address (EADDRNOTAVAIL)'],
   ['ENOTFOUND', 8080, 'cannot listen on 0.0.0.0:8080: the host name cannot be resolved (ENOTFOUND)'],
   [undefined, 8080, 'cannot listen on 0.0.0.0:8080: the system says no'],
@@ -27,7 +27,7 @@ for (const [code, port, message] of [
 t.test("a listener other than the routes' is named", (t) => {
   t.equal(
     listenProblem(failed('EADDRINUSE'), '::1', 8081, ' (the admin listener)'),
-    'cannot listen on [::1]:8081 (the admin listener): another process listens there (EADDRINUSE)',
+    'cannot listen on [::1]:8081 (the admin listener): another process is listening there (EADDRINUSE)',
   )
   t.end()
 })

@@ -105,7 +105,7 @@ await t.test('with another build on disk', async (t) => {
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 1)
     t.equal(stdout, '')
-    t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21 before it opened the store\n$/)
+    t.match(stderr, /^topicd: not reloaded: process \d+ exited with status 21 before it opened the store\n$/)
     t.strictSame(server.workerPids(), before, 'the same workers')
     t.match(await server.post('fetch', { path: 'nothing' }), { code: 'no_such_topic' })
   })
@@ -138,7 +138,7 @@ await t.test('with another build of the writer on disk', async (t) => {
     const sound = overwriteModule(program, writerFile, 'process.exit(21)\n')
     const { code, stderr } = await server.command('reload')
     t.equal(code, 1)
-    t.match(stderr, /^topicd: not reloaded: process \d+ ended with exit code 21 before it opened the store\n$/)
+    t.match(stderr, /^topicd: not reloaded: process \d+ exited with status 21 before it opened the store\n$/)
     t.equal(server.writerPid(), before, 'the same writer')
     t.strictSame(server.workerPids(), workers, 'the same workers')
     await writes(t)
@@ -179,7 +179,7 @@ await t.test('it fails if the service is stopped before it is done', async (t) =
   await server.stop()
   const { code, stderr } = await reload
   t.equal(code, 1)
-  t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service ended before the reload was done)\n$/)
+  t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service stopped before the reload was done)\n$/)
 })
 
 await t.test('a connection that breaks is reported in one line, without a stack', async (t) => {
@@ -193,7 +193,7 @@ await t.test('a connection that breaks is reported in one line, without a stack'
   t.strictSame(await runCommand(['reload', '--data', dataDir]), {
     code: 1,
     stdout: '',
-    stderr: 'topicd: the service ended before the reload was done\n',
+    stderr: 'topicd: the service stopped before the reload was done\n',
   })
 })
 

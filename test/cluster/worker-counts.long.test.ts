@@ -70,7 +70,7 @@ t.test('a reload fails if its new worker is killed before it serves, and the old
   const fresh = await until('a new worker', async () => server.workerPids().find((pid) => !before.includes(pid)))
   process.kill(fresh, 'SIGKILL')
   const { reason } = await server.logged('rolling restart failed')
-  t.match(reason, new RegExp(`^process ${fresh} was ended by SIGKILL`))
+  t.match(reason, new RegExp(`^process ${fresh} was killed by SIGKILL`))
   await settles(t, server, 2)
   t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
   server.signal('SIGHUP')

@@ -42,7 +42,7 @@ async function claims(t: Test, data: string): Promise<void> {
     // An interrupted check has not shown that the store is sound.
     const expected =
       command[0] === 'check'
-        ? { code: 1, stderr: 'topicd: nobody reads standard output; the check was broken off\n' }
+        ? { code: 1, stderr: 'topicd: nobody reads standard output; the check was interrupted\n' }
         : { code: 0, stderr: '' }
     t.strictSame(await ended, expected, `${command[0]} with a reader that has gone`)
   }

@@ -23,7 +23,7 @@ function chartOf(title: string, moments: readonly Moment[], places = noWorkers):
   return chartsOf(moments, places).find((chart) => chart.title === title)
 }
 
-const disk = 'Free space on the disk'
+const disk = 'Free disk space'
 
 function heightOf(title: string, moments: readonly Moment[]): number | undefined {
   const chart = chartOf(title, moments)
@@ -70,7 +70,7 @@ t.test('what is bad is said in words', (t) => {
   t.equal(warnings(disk, 'topicd_disk_free_bytes 101', 'topicd_disk_free_bytes_min 100'), undefined)
   t.equal(warnings(disk, 'topicd_disk_free_bytes 100', 'topicd_disk_free_bytes_min 100'), 'too little')
   t.equal(warnings('Connections', 'topicd_connections 9', 'topicd_connections_max 10'), undefined)
-  t.equal(warnings('Connections', 'topicd_connections 10', 'topicd_connections_max 10'), 'no more fit')
+  t.equal(warnings('Connections', 'topicd_connections 10', 'topicd_connections_max 10'), 'full')
   t.equal(warnings('Connections', 'topicd_connections_max 10'), undefined)
   t.end()
 })
@@ -86,20 +86,20 @@ t.test('a quantile beyond the bounds of its histogram is said to be beyond them'
     return chartOf('Latency', moments)?.lines.map((line) => point && [line.name, line.text?.(point)])
   }
   t.strictSame(texts(99, 100, 100, 200), [
-    ['half of answers', undefined],
-    ['99 % of answers', '> 10 s'],
+    ['median (p50) of responses', undefined],
+    ['p99 of responses', '> 10 s'],
   ])
   t.strictSame(texts(100, 200, 200, 200), [
-    ['half of answers', undefined],
-    ['99 % of answers', undefined],
+    ['median (p50) of responses', undefined],
+    ['p99 of responses', undefined],
   ])
   t.strictSame(texts(200, 200, 200, 200), [
-    ['half of answers', '< 100 µs'],
-    ['99 % of answers', '< 100 µs'],
+    ['median (p50) of responses', '< 100 µs'],
+    ['p99 of responses', '< 100 µs'],
   ])
   t.strictSame(texts(0, 0, 0, 0), [
-    ['half of answers', undefined],
-    ['99 % of answers', undefined],
+    ['median (p50) of responses', undefined],
+    ['p99 of responses', undefined],
   ])
   t.end()
 })
@@ -110,7 +110,7 @@ const workers = (...pids: readonly number[]): string[] =>
 t.test('each worker has a line while it is in the ten minutes', (t) => {
   const moments = momentsOf(workers(10, 9), workers(9, 11), workers(11))
   const linesOf = (of: readonly Moment[]): unknown =>
-    chartOf('Memory of each worker', of, new WorkerPlaces().assign(pidsOf(of)))?.lines.map((line) => [
+    chartOf('Memory per worker', of, new WorkerPlaces().assign(pidsOf(of)))?.lines.map((line) => [
       line.name,
       valuesOf(line, of),
     ])

@@ -67,13 +67,13 @@ const titles = [
   'Requests',
   'Latency',
   'Commit time',
-  'Writes in a commit',
+  'Writes per commit',
   'Writes in flight',
   'Connections',
   'Memory',
-  'Memory of each worker',
+  'Memory per worker',
   'Event-loop delay',
-  'Free space on the disk',
+  'Free disk space',
 ]
 
 await t.test('a first visit: what runs, charts, light and dark, wide and narrow', { skip }, async (t) => {
@@ -86,15 +86,15 @@ await t.test('a first visit: what runs, charts, light and dark, wide and narrow'
   t.equal(await shown(page, 'At a glance', 'Version'), version)
   t.equal(await shown(page, 'At a glance', 'Node.js'), process.versions.node)
   t.equal(await shown(page, 'At a glance', 'Workers'), '2')
-  t.equal(await shown(page, 'At a glance', 'Workers replaced after they died'), '0')
+  t.equal(await shown(page, 'At a glance', 'Worker restarts'), '0')
   t.equal(await shown(page, 'At a glance', 'Topics'), '1')
   t.equal(await shown(page, 'At a glance', 'Last reload'), 'none since the start')
   t.equal(await shown(page, 'At a glance', 'Last backup'), 'none yet')
   t.equal(await page.getByText('Certificate').count(), 0)
   for (const pid of server.workerPids()) {
-    t.match(await shown(page, 'Memory of each worker', `worker ${pid}`), /^[\d.]+ MiB$/)
+    t.match(await shown(page, 'Memory per worker', `worker ${pid}`), /^[\d.]+ MiB$/)
   }
-  t.equal(await shown(page, 'Free space on the disk', 'least for writes'), '256 MiB')
+  t.equal(await shown(page, 'Free disk space', 'minimum for writes'), '256 MiB')
   t.notMatch(await page.content(), /secret|first/, 'nothing of topics or keys')
 
   const copied = await server.command('backup', join(t.testdirName, 'copy.mdb'))
@@ -160,14 +160,14 @@ await t.test('the charts move under load, and only news is announced', { skip },
   await atLeast('refusals', 'Requests', '4xx', 20)
   t.equal(await shown(page, 'Requests', '5xx'), '0/s')
   for (const [title, of] of [
-    ['Latency', 'answers'],
+    ['Latency', 'responses'],
     ['Commit time', 'commits'],
   ] as const) {
-    for (const name of [`half of ${of}`, `99 % of ${of}`]) {
+    for (const name of [`median (p50) of ${of}`, `p99 of ${of}`]) {
       t.match(await shown(page, title, name), /^(< )?[\d.]+ (µs|ms)$/, `${title}, ${name}`)
     }
   }
-  t.ok((await figure(page, 'Writes in a commit', 'writes')) >= 1)
+  t.ok((await figure(page, 'Writes per commit', 'writes')) >= 1)
   t.ok((await figure(page, 'Connections', 'open')) >= 4)
   t.match(await shown(page, 'Connections', 'limit'), /^[\d,]+$/)
   await until('a line', async () => (await pixelsOf(page, 'Commit time', 1)) > before || undefined)
@@ -191,7 +191,7 @@ await t.test('another moment is chosen by keyboard', { skip }, async (t) => {
   const server = await startServer(t)
   const watched = await openPage(t, server)
   const { page } = watched
-  const slider = page.getByRole('slider', { name: 'Moment' })
+  const slider = page.getByRole('slider', { name: 'Time' })
   t.equal(await slider.getAttribute('aria-valuetext'), 'now')
   await until('three moments', async () => Number(await slider.getAttribute('max')) >= 2 || undefined)
   const marked = (): Promise<number> => pixelsOf(page, 'Requests', 'text')
@@ -224,7 +224,7 @@ await t.test('without the library for charts, or the metrics, the rest is said',
   await until('a rate', async () => (await figure(page, 'Requests', '2xx')) >= 0 || undefined)
   await page.route('**/metrics', (route) => route.fulfill({ status: 500, body: 'the disk' }))
   const status = page.getByRole('status')
-  await status.getByText('The metrics cannot be read. /metrics answers 500: the disk').waitFor()
+  await status.getByText('The metrics cannot be read. /metrics returned 500: the disk').waitFor()
   t.match(await status.textContent(), /^\s*Ready\s/)
   await page.unroute('**/metrics')
   await until('no reason', async () => (await status.getByRole('listitem').count()) === 0 || undefined)
@@ -237,7 +237,7 @@ await t.test('a worker that stalls is a reason, until it goes on', { skip }, asy
   const stalled = first(server.workerPids())
   process.kill(stalled, 'SIGSTOP')
   const status = page.getByRole('status')
-  await status.getByText(`worker ${stalled} has not been heard for seconds`).waitFor()
+  await status.getByText(`worker ${stalled} has been silent for seconds`).waitFor()
   t.match(await status.textContent(), /^\s*Not ready/)
   t.match(await page.title(), /^Not ready – 127\.0\.0\.1:\d+ – topicd$/)
   await checkAccessibility(t, page, 'not ready')
@@ -261,7 +261,7 @@ await t.test('the service stops, and comes back: no rate is negative, and the ch
   await until('a rate', async () => (await figure(page, 'Requests', '2xx')) >= 0 || undefined)
   await server.stop()
   const status = page.getByRole('status')
-  await status.getByText(/^No answer since \d\d:\d\d:\d\d$/).waitFor()
+  await status.getByText(/^No response since \d\d:\d\d:\d\d$/).waitFor()
   t.match(await status.textContent(), /This page keeps trying/)
   t.equal(await shown(page, 'Memory', 'memory'), '–', 'nothing is known of now')
   t.ok((await pixelsOf(page, 'Memory', 1)) > 0, 'the chart is kept')

@@ -89,10 +89,10 @@ t.test('versions are named where they differ', (t) => {
     Workers: 'several versions: 1 of version 2.0, 2 of version 2.1!',
   })
   t.match(facts(build, 'topicd_workers 0'), { Workers: '0: none serves!' })
-  t.match(facts(), { Version: '–', 'Node.js': '–', Workers: '–', Topics: '–', 'Size of the store': '–' })
+  t.match(facts(), { Version: '–', 'Node.js': '–', Workers: '–', Topics: '–', 'Store size': '–' })
   const reading = readingAt(1, build)
   t.match(textsOf({ reading, first: reading, pageVersion: '1.9' }), {
-    Version: '2.0; this page is of 1.9: load it again!',
+    Version: '2.0; this page is from 1.9: reload it!',
   })
   t.end()
 })
@@ -101,22 +101,22 @@ t.test('workers that died are bad news for ten minutes', (t) => {
   const at = (serviceS: number, restarts: number) =>
     readingAt(serviceS, `topicd_worker_restarts_total ${restarts}`, 'process_start_time_seconds 1000')
   const said = (first: Reading, reading: Reading): string | undefined =>
-    textsOf({ reading, first, pageVersion: undefined })['Workers replaced after they died']
+    textsOf({ reading, first, pageVersion: undefined })['Worker restarts']
   t.equal(said(at(1100, 0), at(1200, 0)), '0')
-  t.equal(said(at(1500, 3), at(1500, 3)), '3, 3 of them lately!', 'all since a start that is not long ago')
+  t.equal(said(at(1500, 3), at(1500, 3)), '3, 3 of them recently!', 'all since a start that is not long ago')
   t.equal(said(at(1600, 3), at(1600, 3)), '3', 'nobody knows when')
-  t.equal(said(at(5000, 1200), at(5500, 1201)), '1,201, 1 of them lately!')
+  t.equal(said(at(5000, 1200), at(5500, 1201)), '1,201, 1 of them recently!')
   t.equal(said(at(5000, 1201), at(5500, 1201)), '1,201')
   t.end()
 })
 
 t.test('the writer, its spare, and those that died; nothing where the engine has none', (t) => {
   t.match(facts('topicd_writer_up 1', 'topicd_writer_spare_up 1', 'topicd_writer_restarts_total 0'), {
-    Writer: 'runs, with a spare',
-    'Writers replaced after they died': '0',
+    Writer: 'running, with a spare',
+    'Writer restarts': '0',
   })
-  t.match(facts('topicd_writer_up 1', 'topicd_writer_spare_up 0'), { Writer: 'runs, without a spare yet' })
-  t.match(facts('topicd_writer_up 0', 'topicd_writer_spare_up 1'), { Writer: 'none runs: writes wait for it!' })
+  t.match(facts('topicd_writer_up 1', 'topicd_writer_spare_up 0'), { Writer: 'running, without a spare yet' })
+  t.match(facts('topicd_writer_up 0', 'topicd_writer_spare_up 1'), { Writer: 'not running: writes are waiting!' })
   t.notMatch(Object.keys(facts()).join(), /Writer/)
   t.end()
 })
@@ -129,7 +129,7 @@ t.test('the last reload, with its time by the clock of the service', (t) => {
       'topicd_config_last_reload_success_timestamp_seconds 999940',
     )['Last reload'] ?? ''
   t.match(reload(1), /^1 min 0 s ago, \d\d:\d\d$/)
-  t.match(reload(0), /^failed; the settings are those of 1 min 0 s ago, .*!$/)
+  t.match(reload(0), /^failed; settings in use since 1 min 0 s ago, .*!$/)
   t.equal(reload(1, 999_940), 'none since the start', 'the start counts as one')
   t.match(reload(1, 999_939.5), /^1 min 0 s ago, /, 'however soon after the start')
   t.match(reload(0, 999_940), /^failed; /)
@@ -151,9 +151,9 @@ t.test('the certificate is bad with less than 14 days left', (t) => {
   const ends = (inS: number): string | undefined =>
     facts(`topicd_certificate_end_timestamp_seconds ${1_000_000 + inS}`).Certificate
   t.equal(facts().Certificate, undefined)
-  t.match(ends(14 * day), /^ends in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/)
-  t.match(ends(14 * day - 1), /^ends in 13 d 23 h, on .*: renew it!$/)
-  t.match(ends(0), /^ended on .*!$/)
+  t.match(ends(14 * day), /^expires in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/)
+  t.match(ends(14 * day - 1), /^expires in 13 d 23 h, on .*: renew it!$/)
+  t.match(ends(0), /^expired on .*!$/)
   t.end()
 })
 
@@ -167,7 +167,7 @@ t.test('readiness, its reasons, and a service that does not answer', (t) => {
     state.add({ askedS, readiness, metrics: of })
   t.match(state.summary, { kind: 'waiting' })
   ask(clock - 3, { problem: 'Refused.' }, { problem: 'Refused.' })
-  t.strictSame(state.summary, { kind: 'silent', title: 'No answer', reasons: ['Refused.'] })
+  t.strictSame(state.summary, { kind: 'silent', title: 'No response', reasons: ['Refused.'] })
   ask(clock - 2, { status: 200, text: 'ready\n' })
   t.strictSame(state.summary, { kind: 'ready', title: 'Ready', reasons: [] })
   ask(clock - 1, { status: 503, text: 'not ready\n1 of 2 workers serve\nworker 7 cannot write: <b>\n' })
@@ -180,7 +180,7 @@ t.test('readiness, its reasons, and a service that does not answer', (t) => {
   t.strictSame(state.summary.reasons, ['Bad gateway'], 'of a proxy')
   ask(clock + 2, { problem: 'Refused.' }, { problem: 'Refused.' })
   ask(clock + 4, { problem: 'Too slow.' }, { problem: 'Too slow.' })
-  t.strictSame(state.summary, { kind: 'silent', title: 'No answer since 03:04:05', reasons: ['Too slow.'] })
+  t.strictSame(state.summary, { kind: 'silent', title: 'No response since 03:04:05', reasons: ['Too slow.'] })
   t.equal(state.history.moments.length, 6)
   ask(clock + 6, { status: 200, text: 'ready\n' })
   t.equal(state.summary.kind, 'ready')
@@ -190,15 +190,15 @@ t.test('readiness, its reasons, and a service that does not answer', (t) => {
 
 t.test('without one of the two answers, what the other says is shown', (t) => {
   const state = new ServiceState()
-  const failure = { problem: '/metrics answers 500: full' }
+  const failure = { problem: '/metrics returned 500: full' }
   state.add({ askedS: clock, readiness: { status: 503, text: 'not ready\nstopping\n' }, metrics: failure })
-  const lacking = 'The metrics cannot be read. /metrics answers 500: full'
+  const lacking = 'The metrics cannot be read. /metrics returned 500: full'
   t.strictSame(state.summary, { kind: 'not ready', title: 'Not ready', reasons: ['stopping', lacking] })
   t.equal(state.history.moments[0]?.point, undefined, 'a gap')
   state.add({ askedS: clock + 2, readiness: { status: 200, text: 'ready\n' }, metrics: failure })
   t.strictSame(state.summary, { kind: 'ready', title: 'Ready', reasons: [lacking] })
   state.add({ askedS: clock + 4, readiness: { problem: 'Too slow.' }, metrics })
-  t.match(state.summary, { kind: 'not ready', title: 'Whether it is ready is unknown', reasons: ['Too slow.'] })
+  t.match(state.summary, { kind: 'not ready', title: 'Readiness unknown', reasons: ['Too slow.'] })
   t.ok(state.history.moments[2]?.point)
   t.end()
 })

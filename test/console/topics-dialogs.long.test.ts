@@ -177,7 +177,7 @@ await t.test('a visit goes on when the service is back, and says who else answer
   )
   await other.page.getByLabel('API key').fill(server.token)
   await other.page.keyboard.press('Enter')
-  await other.page.getByText('Something other than topicd answered here.').waitFor()
+  await other.page.getByText('Something other than topicd responded.').waitFor()
   await other.page.unroute('**/console/key')
   await signIn(other.page, `  Apikey ${server.token} `)
   t.pass('the word before a key is left out')

@@ -174,7 +174,7 @@ t.test('every test, file and npm script that is named exists', async (t) => {
   const missing: string[] = []
   for (const name of documents) {
     const text = readDocument(name)
-    for (const [, list = ''] of text.matchAll(/Held by\s+((?:`[\w/-]+`(?:,\s+|\s+and\s+)?)+)/g)) {
+    for (const [, list = ''] of text.matchAll(/Verified by\s+((?:`[\w/-]+`(?:,\s+|\s+and\s+)?)+)/g)) {
       for (const [, test] of list.matchAll(/`([\w/-]+)`/g)) {
         if (test !== undefined && !testNames.includes(test)) missing.push(`${name}: the test ${test}`)
       }

@@ -34,7 +34,7 @@ await t.test(
     t.equal(code, 1)
     t.equal(
       stderr,
-      `topicd: the store in ${data} is damaged: reading ${fileOf(data)} ended the process that did (SIGBUS); put a backup in its place, with topicd restore\n`,
+      `topicd: the store in ${data} is damaged: reading ${fileOf(data)} crashed the process that did (SIGBUS); replace it with a backup, with topicd restore\n`,
     )
   },
 )
@@ -52,7 +52,7 @@ await t.test(
     t.equal(code, 1)
     t.match(
       stderr,
-      /^topicd: the process that did the work ended .*; if a fault .* the store in \S+served may be damaged\n$/,
+      /^topicd: the process that did the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
     )
     server.signal('SIGKILL')
   },
@@ -66,6 +66,6 @@ await t.test('a command whose process is killed reports that, and leaves the dir
   running.stdout.resume()
   const { code, stderr } = await running.ended
   t.equal(code, 1)
-  t.equal(stderr, 'topicd: the process that did the work ended unexpectedly (SIGKILL)\n')
+  t.equal(stderr, 'topicd: the process that did the work died unexpectedly (SIGKILL)\n')
   t.match(await runCommand(['check', '--data', data]), { code: 0 }, 'the directory is free again')
 })

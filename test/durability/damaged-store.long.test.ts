@@ -288,7 +288,7 @@ await t.test('files that this process may not use are refused with their owner a
     t.match(
       stderr,
       new RegExp(
-        `${name}: this process .* cannot read and write it .*belongs to uid ${owner}, .* mode 0${isRoot ? 6 : 0}00`,
+        `${name}: this process .* cannot read and write it .*is owned by uid ${owner}, .* mode 0${isRoot ? 6 : 0}00`,
       ),
     )
   }

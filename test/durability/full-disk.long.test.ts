@@ -65,7 +65,7 @@ t.test(
         await post('add', { path: 'more' }),
         await post('set', { path, value: 1 }),
       ]) {
-        refuses(t, answer, 507, 'disk_nearly_full', 'a write', 'disk', 'fetch and remove')
+        refuses(t, answer, 507, 'disk_nearly_full', 'a write', 'disk', 'fetch still works')
       }
       await until('it is not ready', async () => (await fetch(`${server.adminUrl}/readyz`)).status === 503 || undefined)
     })

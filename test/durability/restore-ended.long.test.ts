@@ -93,7 +93,7 @@ await t.test('a store that appears meanwhile is left as it is', async (t) => {
   await until('it copies', async () => existsSync(join(data, 'topics', 'restore.partial')) || undefined)
   writeFileSync(join(data, 'topics', 'data.mdb'), 'precious')
   t.strictSame(await ended, [1, null])
-  t.match(stderr, /nothing was restored: a store has appeared in \S+ meanwhile/)
+  t.match(stderr, /nothing was restored: a store has since appeared in \S+/)
   t.equal(readFileSync(join(data, 'topics', 'data.mdb'), 'utf8'), 'precious')
   t.notOk(existsSync(join(data, 'topics', 'restore.partial')))
 })

@@ -394,9 +394,9 @@ await t.test('origins are checked at the start', async (t) => {
     await check(t, text, { code: 0 })
   }
   for (const [text, problem] of [
-    [origins(originsMax + 1), /must name 64 origins at most/],
-    ['null', /must not name null, the origin that any page can give itself/],
-    [`${origin},NULL`, /must not name null/],
+    [origins(originsMax + 1), /must list at most 64 origins/],
+    ['null', /must not list null, an origin that any page can obtain/],
+    [`${origin},NULL`, /must not list null/],
     [`${origin},*`, /must have \* alone/],
     [`${origin},`, /must have an origin on both sides of each comma/],
     [`${origin},,http://localhost`, /must have an origin on both sides/],

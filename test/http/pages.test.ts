@@ -100,7 +100,7 @@ await overStores(
             { status: 405, code: 'method_not_allowed', headers: { allow: 'GET, HEAD' } },
             `${method} ${path}`,
           )
-          t.match(answer.message, 'This route answers GET and HEAD only.')
+          t.match(answer.message, 'This route accepts only GET and HEAD.')
         }
       }
     })

@@ -64,8 +64,8 @@ await t.test(
     }
     await refuses('missing.crt', 'first.key', /--tls-cert: the file cannot be read: ENOENT.*missing\.crt/)
     await refuses('first.crt', 'missing.key', /--tls-key: the file cannot be read: ENOENT.*missing\.key/)
-    await refuses('not.pem', 'first.key', /--tls-cert: .*not\.pem holds no PEM certificate/)
-    await refuses('first.crt', 'not.pem', /--tls-key: .*not\.pem holds no PEM private key/)
+    await refuses('not.pem', 'first.key', /--tls-cert: .*not\.pem contains no PEM certificate/)
+    await refuses('first.crt', 'not.pem', /--tls-key: .*not\.pem contains no PEM private key/)
     await refuses(
       'first.crt',
       'second.key',
@@ -217,7 +217,7 @@ await t.test('a reload says in its own message which file may not be read', { sk
   chmodSync(file('current.key'), 0o600)
   const { code, stderr } = await runCommand(['reload', '--data', file('unreadable')])
   t.equal(code, 1)
-  const advice = `the account of the service \\(uid ${account.uid}\\) must be able to read it`
+  const advice = `the service's account \\(uid ${account.uid}\\) must be able to read it`
   t.match(stderr, new RegExp(`^topicd: not reloaded: --tls-key: .*EACCES.*current\\.key'; ${advice}\n$`))
   child.kill('SIGTERM')
   t.strictSame(await ended, [0, null])

@@ -141,7 +141,7 @@ child.on('exit', (code) => process.exit(code ?? 1))
     t.equal(code, 1)
     t.match(
       stderr,
-      /^topicd: the service sees another directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/,
+      /^topicd: the service sees a different directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/,
     )
     const elsewhere = join(directory, 'elsewhere.mdb')
     t.match(await server.command('backup', elsewhere), { code: 0 }, 'a directory that both see is accepted')

@@ -68,7 +68,7 @@ await t.test('flags that do not go together are refused', async (t) => {
   const server = await startServer(t)
   const cases = [
     { args: [], stderr: /FILE or --into DIR is missing/ },
-    { args: ['a', '--into', 'b'], stderr: /FILE and --into exclude each other/ },
+    { args: ['a', '--into', 'b'], stderr: /FILE and --into cannot be used together/ },
     { args: ['a', '--keep', '2'], stderr: /--keep is only used with --into/ },
     { args: ['--into', 'b', '--keep', '0'], stderr: /--keep/ },
     { args: ['--into', 'b', '--keep', '3661'], stderr: /--keep/ },

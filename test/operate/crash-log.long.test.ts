@@ -64,6 +64,6 @@ await t.test(
     const { code, stderr } = await command.ended
     t.equal(code, 1)
     t.match(stderr, /^<3>\{.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
-    t.match(stderr, /^topicd: the process that did the work ended unexpectedly \(exit code 1\)$/m)
+    t.match(stderr, /^topicd: the process that did the work died unexpectedly \(exit code 1\)$/m)
   },
 )

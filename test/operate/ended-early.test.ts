@@ -24,14 +24,14 @@ t.test('without a service, the command says that its process did nothing', async
   t.equal(code, 1)
   t.equal(
     stderr,
-    'topicd: no work was done: its process ended before it opened the store (SIGABRT); memory, threads or a library may be missing\n',
+    'topicd: nothing was done: the process died before it opened the store (SIGABRT); memory, threads or a library may be missing\n',
   )
 })
 
 t.test('beside a service, the command and the log say that the process did nothing', async (t) => {
   const server = await startServer(t, { workers: 1, program })
   const said =
-    /process \d+ was ended by SIGABRT before it opened the store: memory, threads or a library may be missing/
+    /process \d+ was killed by SIGABRT before it opened the store: memory, threads or a library may be missing/
   const { code, stderr } = await server.command('check')
   t.equal(code, 1)
   t.match(stderr, said)

@@ -37,7 +37,7 @@ await t.test('an export that was cut off fails as a pipe after its lines, as a f
     code: 1,
     stdout: '',
     stderr:
-      'topicd: the input does not end with the line that ends an export, so it may be truncated: all of its 2 lines have been imported; if it is complete, as an export of an earlier version may be, say --allow-unfinished\n',
+      'topicd: the input lacks the last line of an export, so it may be truncated: all of its 2 lines have been imported; if it is complete, as an export from an earlier version may be, use --allow-unfinished\n',
   })
   t.equal(await exported(data), whole, 'its lines have been imported')
   const file = fresh()
@@ -54,7 +54,8 @@ await t.test(
     const filtered = line('a') + end(2)
     t.match(await imported(filtered, data), {
       code: 1,
-      stderr: /^topicd: line 2: It ends an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
+      stderr:
+        /^topicd: line 2: It is the last line of an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
     })
     for (const input of [cut, filtered, '']) {
       t.match(await imported(input, data, '--allow-unfinished'), { code: 0, stderr: '' })

@@ -102,7 +102,7 @@ await t.test('a wrong line is named with the reason; lines before it are stored,
     ['{"path":"before","type":"string"}', /The topic at the path "before" is of type json, not string\./],
     [
       '{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}',
-      /at the path "before" already, with other properties/,
+      /at the path "before", with other properties/,
     ],
   ]
   const [firstLine, firstReason] = first(cases)
@@ -115,7 +115,7 @@ await t.test('a wrong line is named with the reason; lines before it are stored,
   const { code, stdout, stderr } = await imported('wrong', input(firstLine))
   t.strictSame({ code, stdout }, { code: 1, stdout: '' })
   t.match(stderr, firstReason)
-  t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; go on with --from-line 3\.\n$/)
+  t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; continue with --from-line 3\.\n$/)
   t.equal(
     await exported('wrong'),
     `{"path":"before","type":"json","properties":{},"value":1}\n${endOf(1)}`,
@@ -149,7 +149,7 @@ await t.test('an import that the store or its caller ends names the first line t
   let reads = 0
   const failing = Object.assign(Object.create(store) as typeof store, {
     readTopic: (...args: Parameters<typeof store.readTopic>) => {
-      if (++reads === 2500) throw new Error('the engine cannot be reached')
+      if (++reads === 2500) throw new Error('the PostgreSQL server cannot be reached')
       return store.readTopic(...args)
     },
   })
@@ -161,7 +161,7 @@ await t.test('an import that the store or its caller ends names the first line t
   }
   await t.rejects(importTool(failing, { fromLine: 1, withKeys: false }, io), {
     message:
-      'line 2001: the engine cannot be reached. Every line before it has been imported; go on with --from-line 2001.',
+      'line 2001: the PostgreSQL server cannot be reached. Every line before it has been imported; continue with --from-line 2001.',
   })
   t.equal(await stored(), 2000)
 
@@ -174,7 +174,7 @@ await t.test('an import that the store or its caller ends names the first line t
   const stoppedIo = { ...io, input: stopped(), signal: stop.signal }
   await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, stoppedIo), {
     message:
-      'line 2: the import was stopped, since nobody waits for it any more. Every line before it has been imported; go on with --from-line 2.',
+      'line 2: the import was stopped, since nobody waits for it any more. Every line before it has been imported; continue with --from-line 2.',
   })
   t.equal(await stored(), 2001, 'the lines that waited were not written')
 })

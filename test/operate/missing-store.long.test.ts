@@ -27,7 +27,7 @@ for (const command of commands) {
       const mistyped = join(directory, `mistyped-${command.join('-').replaceAll('/', '')}`)
       const { code, stdout, stderr } = await runCommand([...command, '--data', mistyped])
       t.strictSame({ code, stdout }, { code: 1, stdout: '' })
-      t.equal(stderr, `topicd: there is no directory ${mistyped}; --data, or TOPICD_DATA, names the data directory\n`)
+      t.equal(stderr, `topicd: there is no directory ${mistyped}; --data or TOPICD_DATA names the data directory\n`)
       t.notOk(existsSync(mistyped), 'no directory')
       t.notOk(existsSync(copy), 'no file')
     },
@@ -61,11 +61,11 @@ t.test('keys add makes a store only if told to, and says so; if there is one alr
   t.strictSame(await runCommand(['keys', 'add', 'first', '--data', fresh]), {
     code: 1,
     stdout: '',
-    stderr: `topicd: there is no directory ${fresh}; --data, or TOPICD_DATA, names the data directory; --create makes a new store there\n`,
+    stderr: `topicd: there is no directory ${fresh}; --data or TOPICD_DATA names the data directory; --create creates a store there\n`,
   })
   t.notOk(existsSync(fresh))
   const first = await runCommand(['keys', 'add', 'first', '--create', '--data', fresh])
-  t.match(first, { code: 0, stderr: `topicd: there was no store in ${fresh}; a new one is made there\n` })
+  t.match(first, { code: 0, stderr: `topicd: there was no store in ${fresh}; a new one is created there\n` })
   t.match(first.stdout, /^topicd_[\w-]{43}\n$/)
   t.match(await runCommand(['keys', 'add', 'second', '--data', fresh]), { code: 0, stderr: '' })
   t.match(await runCommand(['check', '--data', fresh]), { code: 0, stdout: /0 findings\n$/ })

@@ -39,7 +39,7 @@ await t.test('a restored store serves the values and the keys of the backup', as
   t.match(await server.command('backup', file), { code: 0 })
   const { code, stderr } = await runCommand(['restore', file, '--data', server.dataDir])
   t.equal(code, 1)
-  t.match(stderr, /there is a store in \S+ already, and a restore never replaces one; stop the service and move/)
+  t.match(stderr, /there is already a store in \S+, and a restore never replaces one; stop the service and move/)
 
   const before = readFileSync(file)
   const data = fresh('restored')
@@ -83,7 +83,7 @@ await t.test('what cannot be restored is refused in one sentence, and nothing is
   const topics = join(data, 'topics')
   const refused: readonly (readonly [readonly string[], RegExp | string])[] = [
     [[join(directory, 'nowhere')], `topicd: there is no file ${directory}/nowhere\n`],
-    [[directory], `topicd: ${directory} is not a plain file, so it is no backup\n`],
+    [[directory], `topicd: ${directory} is not a plain file, so it is not a backup\n`],
     [[empty], `${nothing} ${empty} is empty\n`],
     [
       [truncated],
@@ -91,7 +91,7 @@ await t.test('what cannot be restored is refused in one sentence, and nothing is
     ],
     [[cut], /^topicd: nothing was restored: \S+\/cut is (truncated|damaged): .*\n$/],
     [[foreign], `${nothing} ${foreign} is not an LMDB file, or its first page is damaged\n`],
-    [[join(directory, 'other.mdb')], `${nothing} ${directory}/other.mdb is an LMDB file, but not of topicd\n`],
+    [[join(directory, 'other.mdb')], `${nothing} ${directory}/other.mdb is an LMDB file, but not topicd's\n`],
     [
       [newer],
       /^topicd: nothing was restored: \S+ has the format 99 of a newer topicd, .*: run the newer one, or restore/,
@@ -113,7 +113,7 @@ await t.test('what cannot be restored is refused in one sentence, and nothing is
     [join(directory, 'truncated'), `topicd: ${directory}/truncated is not a directory\n`],
     [
       dangling,
-      `topicd: ${dangling}/topics is a symbolic link to something that does not exist: mount or make what it leads to\n`,
+      `topicd: ${dangling}/topics is a symbolic link to something that does not exist: mount or create its target\n`,
     ],
   ] as const
   for (const [data, stderr] of odd) t.match(await runCommand(['restore', file, '--data', data]), { code: 1, stderr })
@@ -127,7 +127,10 @@ await t.test('of two restores at once, one wins; the other changes nothing', asy
   const data = fresh('twice')
   const both = await Promise.all([1, 2].map(() => runCommand(['restore', file, '--data', data])))
   t.strictSame(both.map(({ code }) => code).sort(), [0, 1])
-  t.match(both.find(({ code }) => code === 1)?.stderr, /there is a store in|is in use, by a service or another command/)
+  t.match(
+    both.find(({ code }) => code === 1)?.stderr,
+    /there is already a store in|is in use, by a service or another command/,
+  )
   t.match(await runCommand(['check', '--data', data]), { code: 0, stdout: / 0 findings\n$/ })
 })
 
@@ -135,7 +138,7 @@ await t.test('no store is created where a restore was broken off', async (t) => 
   const data = fresh('broken-off')
   mkdirSync(join(data, 'topics', 'restore.partial', 'topics'), { recursive: true })
   const advice =
-    /a restore (in \S+broken-off )?was broken off: run "topicd restore FILE --data \S+" again; or remove \S+restore\.partial, to begin with an/
+    /a restore (in \S+broken-off )?was interrupted: run "topicd restore FILE --data \S+" again; or delete \S+restore\.partial to start with an/
   t.match(await runCommand(['keys', 'add', 'k', '--create', '--data', data]), { code: 1, stderr: advice })
   t.match(await runCommand(['serve', '--port', '0', '--admin-port', '0', '--data', data]), { code: 1, stderr: advice })
   t.notOk(existsSync(join(data, 'topics', 'data.mdb')))

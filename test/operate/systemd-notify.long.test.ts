@@ -56,8 +56,8 @@ await t.test('no ping is sent while a worker hangs, until another has replaced i
     const answer = await get(`${server.adminUrl}/readyz`)
     return answer.status === 503 ? answer : undefined
   })
-  t.match(text, `worker ${hanging} has not been heard for seconds`)
-  const unready = `--pid=${server.pid} STATUS=not ready: worker ${hanging} has not been heard for seconds`
+  t.match(text, `worker ${hanging} has been silent for seconds`)
+  const unready = `--pid=${server.pid} STATUS=not ready: worker ${hanging} has been silent for seconds`
   await until('the status text says so', async () => (states().includes(unready) ? true : undefined))
   const before = pings()
   t.match(await server.logged('process killed'), { child: hanging, level: 50 }, 'it is killed')

@@ -71,6 +71,6 @@ await t.test('a service whose admin port is in use does not start', async (t) =>
   t.equal(code, 10)
   t.equal(
     stderr,
-    `topicd: cannot listen on 127.0.0.1:${port} (the admin listener): another process listens there (EADDRINUSE)\n`,
+    `topicd: cannot listen on 127.0.0.1:${port} (the admin listener): another process is listening there (EADDRINUSE)\n`,
   )
 })

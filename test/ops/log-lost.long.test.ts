@@ -174,5 +174,5 @@ await t.test('a first key that cannot be printed is not kept', async (t) => {
     t.strictSame(keys, [])
     if (revision === 2) return void t.pass('a key was made and revoked')
   }
-  return void t.fail('no key was made')
+  return void t.fail('no key was created')
 })

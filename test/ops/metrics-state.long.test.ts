@@ -195,9 +195,11 @@ await t.test(
     watch.use({ endMs: Date.now() + weekMs + 500 })
     t.strictSame(warnings, [], 'not yet')
     await until('a warning at a later check', async () => (warnings.length > 1 ? true : undefined))
-    t.equal(warnings[0], 'the certificate ends soon')
+    t.equal(warnings[0], 'the certificate expires soon')
     watch.use({ endMs: Date.now() + 500 })
-    await until('a warning of its end', async () => (warnings.includes('the certificate has ended') ? true : undefined))
+    await until('a warning of its end', async () =>
+      warnings.includes('the certificate has expired') ? true : undefined,
+    )
     watch.use(undefined)
     t.equal(watch.endMs(), undefined)
   },

@@ -33,7 +33,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
         [ -e $node ] && mv $node $node.kept; cp /root/bin/old $node; done`)
     const { status, output } = machine.try('dpkg -i /root/1.0.0.deb')
     t.not(status, 0)
-    t.match(output, 'topicd needs version 20 (from 20.20), 22 (from 22.12) or, where the C library is glibc from\n2.38')
+    t.match(output, 'topicd needs version 20 (20.20 or later), 22 (22.12 or later) or, with glibc 2.38\nor later')
     t.match(output, 'found: /usr/bin/node v18.19.0')
     t.match(output, 'https://deb.nodesource.com/')
     for (const [node, glibc, said] of [
@@ -41,7 +41,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
       [
         'v22.12.0',
         '2.33',
-        'topicd needs glibc from 2.34 on, as Debian 12, Ubuntu 22.04 and RHEL 9 have; getconf GNU_LIBC_VERSION says: 2.33',
+        'topicd needs glibc 2.34 or later, like Debian 12, Ubuntu 22.04 and RHEL 9; getconf GNU_LIBC_VERSION says: 2.33',
       ],
       ['v23.0.0', '2.41', 'found: /usr/bin/node v23.0.0, /usr/local/bin/node v23.0.0, and glibc 2.41'],
     ] as const) {
@@ -96,7 +96,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(post(machine, later.split('\n')[0] ?? '', 'fetch', path), value, 'while it was stopped')
     machine.run('topicd keys revoke running; topicd keys revoke stopped; topicd reload')
     const other = machine.try('cd /root; topicd keys add elsewhere --data /root/data')
-    t.match(other, { status: 1, output: /there is no directory \/root\/data; .* --create makes a new store there/ })
+    t.match(other, { status: 1, output: /there is no directory \/root\/data; .* --create creates a store there/ })
   })
 
   await step(t, 'a worker that is killed, or stopped for good, is replaced', async (t) => {
@@ -236,7 +236,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     const restore = `topicd restore "$(${list} | tail -n 1)" --data /var/lib/topicd`
     const refused = machine.try(restore)
     t.equal(refused.status, 1)
-    t.match(refused.output, 'there is a store in /var/lib/topicd already')
+    t.match(refused.output, 'there is already a store in /var/lib/topicd')
     machine.run(
       `systemctl stop topicd; mv /var/lib/topicd/topics/data.mdb /root/topics.old; ${restore}; systemctl start topicd`,
     )

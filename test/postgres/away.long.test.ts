@@ -68,7 +68,7 @@ await t.test(
       const startedMs = performance.now()
       const { code, stderr } = await runCommand(['serve', '--store', store, ...flags])
       t.not(code, 0)
-      t.match(stderr, `the engine refuses access: ${reason}`)
+      t.match(stderr, `the PostgreSQL server refuses access: ${reason}`)
       t.ok(performance.now() - startedMs < 10_000, 'it does not wait for the engine')
     }
   },
@@ -168,7 +168,9 @@ await t.test('an engine of our own, with the default max_connections', { skip, t
     refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'no key is known yet')
     await until('/readyz says why', async () => {
       const ready = await fetch(`${server.adminUrl}/readyz`)
-      return ready.status === 503 && /the engine cannot be reached/.test(await ready.text()) ? true : undefined
+      return ready.status === 503 && /the PostgreSQL server cannot be reached/.test(await ready.text())
+        ? true
+        : undefined
     })
     // Longer than a command would wait for the engine.
     await new Promise((resolve) => setTimeout(resolve, 8000))

@@ -24,7 +24,7 @@ const damages: readonly (readonly [string, string, RegExp])[] = [
   [
     'a topic of the future',
     `update topicd.topics set version = ${hourAhead} where item like '%t/3"%'`,
-    /^topic "t\/3": its version \d+ is later than the engine's clock and the log$/,
+    /^topic "t\/3": its version \d+ is later than the server's clock and the log$/,
   ],
   [
     'a row that is missing',

@@ -59,17 +59,17 @@ t.test('a read is refused if the primary changes at each attempt', async (t) => 
 
 t.test('an engine without a synchronous standby proves nothing', async (t) => {
   const { fenced } = simulate(() => [])
-  const message = 'the engine did not prove that it is the primary: it has no synchronous standby any more'
+  const message = 'the PostgreSQL server did not prove that it is the primary: it no longer has a synchronous standby'
   await t.rejects(fenced(statement, []), { kind: 'unavailable', message })
 })
 
 t.test('an engine that does not answer proves nothing', async (t) => {
   const { fenced } = simulate(() => {
-    throw new StoreError('unknown_outcome', 'the engine was lost')
+    throw new StoreError('unknown_outcome', 'the PostgreSQL server was lost')
   })
   await t.rejects(fenced(statement, []), {
     kind: 'unavailable',
-    message: /did not prove that it is the primary: the engine was lost/,
+    message: /did not prove that it is the primary: the PostgreSQL server was lost/,
   })
 })
 

@@ -62,7 +62,7 @@ await t.test(
       const ready = await fetch(`${server.adminUrl}/readyz`)
       return ready.status === 503 ? ready.text() : undefined
     })
-    t.match(reason, /the store is unavailable: the engine cannot be reached/)
+    t.match(reason, /the store is unavailable: the PostgreSQL server cannot be reached/)
     proxy.set('pass')
     const [backMs] = await timed(
       until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined)),

@@ -32,7 +32,7 @@ const skip =
 
 const password = 'a secret'
 const warning =
-  'topicd: --data is ignored because the store is PostgreSQL; "--store lmdb" means the store in that directory\n'
+  'topicd: --data is ignored because the store is PostgreSQL; "--store lmdb" selects the store in that directory\n'
 
 /** The block of the page that contains a text. */
 function blockWith(text: string): string {
@@ -90,19 +90,19 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
     const { code, stderr } = await runCommand(command, { TOPICD_STORE: store })
     t.strictSame([code, stderr], [1, `topicd: ${reason}\n`])
   }
-  const refused = 'the engine refuses access:'
+  const refused = 'the PostgreSQL server refuses access:'
   const notTheOwner =
-    'the role of --store must own the database, or have CREATE on it, and be the one that "topicd migrate" was run with'
+    'the role in --store must own the database, or have CREATE on it, and be the one that "topicd migrate" was run with'
 
   await t.test('what is missing or wrong is explained', async (t) => {
-    const wrong = `${refused} password authentication failed for user "topicd": its password is another one, or there is no such role ("createuser --pwprompt topicd" creates it)`
+    const wrong = `${refused} password authentication failed for user "topicd": its password is wrong, or there is no such role ("createuser --pwprompt topicd" creates it)`
     await refuses(t, own, wrong)
     await run(`sudo -u postgres psql -qc "create role topicd login password '${password}'"`)
     await refuses(t, addressOf('topicd:wrong'), wrong)
     await refuses(
       t,
       addressOf('topicd'),
-      `${refused} it wants a password, and none was given: put it in PGPASSWORD, in ~/.pgpass, or in the address in TOPICD_STORE`,
+      `${refused} it requires a password, and none was given: put it in PGPASSWORD, in ~/.pgpass, or in the address in TOPICD_STORE`,
     )
     await refuses(
       t,
@@ -112,12 +112,12 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
     await refuses(
       t,
       `postgres:///topicd?host=${join(directory, 'engine')}&port=${enginePort}&user=topicd`,
-      `${refused} Peer authentication failed for user "topicd": through a socket only the account topicd may be this role; use the address 127.0.0.1 and a password`,
+      `${refused} Peer authentication failed for user "topicd": through a socket, only the account topicd can use this role; use the address 127.0.0.1 and a password`,
     )
     await refuses(
       t,
       addressOf('topicd', absentPort),
-      `the engine cannot be reached: connect ECONNREFUSED 127.0.0.1:${absentPort}: nothing listens there; is PostgreSQL running ("pg_lsclusters"), and is this its port?`,
+      `the PostgreSQL server cannot be reached: connect ECONNREFUSED 127.0.0.1:${absentPort}: nothing listens there; is PostgreSQL running ("pg_lsclusters"), and is this its port?`,
     )
     await run('sudo -u postgres createdb --encoding=UTF8 --template=template0 topicd')
     await refuses(t, own, `permission denied for database topicd: ${notTheOwner}`)
@@ -166,7 +166,7 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
     await refuses(
       t,
       own,
-      `${refused} no pg_hba.conf entry for host "127.0.0.1", user "topicd", database "topicd", no encryption: add a line for this host, role and database to pg_hba.conf there, and reload the engine`,
+      `${refused} no pg_hba.conf entry for host "127.0.0.1", user "topicd", database "topicd", no encryption: add a line for this host, role and database to pg_hba.conf there, and reload the server`,
     )
   })
 })

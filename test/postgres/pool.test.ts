@@ -57,8 +57,8 @@ function simulate(sizeMax: number) {
   return { engine, pool }
 }
 
-const away = new StoreError('unavailable', 'the engine cannot be reached: it is away')
-const full = new NoSlot('unavailable', 'the engine has no connection left')
+const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is away')
+const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
 
 t.test('sessions are bounded, and handed out in the order of requests', async (t) => {
   const { engine, pool } = simulate(2)

@@ -136,7 +136,7 @@ t.test('the budget is for all selectors together: the last unit may be used, and
       t.notOk('problem' in planner.plan(pathOf(100, 0)), 'the same text again costs nothing')
       const last = planner.plan(pathOf(length, 1))
       if (isPlanned) t.notOk('problem' in last, `250 more, ${round}`)
-      else t.match(last, { problem: /^takes, with the other selectors of this request, more work / }, `252, ${round}`)
+      else t.match(last, { problem: /^takes, with the other selectors in this request, more work / }, `252, ${round}`)
       t.notOk('problem' in planSelector(pathOf(length, 1)), 'alone, it is planned')
     }
   }

@@ -44,7 +44,7 @@ await t.test('a store of a newer format is refused with advice, and left unchang
   await inside(directory, ({ meta }) => meta.putSync('format', record(4)))
   const before = readFileSync(dataFile(directory))
   const message =
-    /topics\/data\.mdb has the format 4 of a newer topicd, and this one knows formats up to 3: run the newer one/
+    /topics\/data\.mdb has the format 4 of a newer topicd, but this one supports formats up to 3: run the newer one/
   t.throws(() => openLmdbStore({ directory }), message)
   t.throws(() => openLmdbStore({ directory }), message, 'the first attempt closed it')
   t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: message })

@@ -24,7 +24,7 @@ export const examples = {
     },
     {
       name: 'string',
-      summary: 'A topic of type string that removes itself',
+      summary: 'A topic of type string that expires',
       request: {
         path: 'plant/7/alarm',
         type: 'string',
@@ -51,7 +51,7 @@ export const examples = {
     },
     {
       name: 'compareAndSet',
-      summary: 'A new value, if no one has changed the last one',
+      summary: 'A new value, if nobody has changed the last one',
       request: {
         path: 'plant/7/temp',
         value: { celsius: 22, at: '2030-01-01T12:01:00Z' },

@@ -84,10 +84,10 @@ function boundsByName({
     with_properties: none,
     with_version: none,
     value: {
-      description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as it is sent, without tabs and line ends between tokens.`,
+      description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as sent, without tabs and line breaks between tokens.`,
     },
     properties: {
-      description: `At most ${propertiesMax}, names and values together at most ${propertiesBytesMax} bytes of UTF-8.`,
+      description: `At most ${propertiesMax}, with at most ${propertiesBytesMax} bytes of UTF-8 in total.`,
     },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
     dry_run: none,

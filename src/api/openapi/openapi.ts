@@ -70,7 +70,7 @@ const operations: readonly Operation[] = [
   {
     route: 'fetch',
     operationId: 'fetchTopics',
-    summary: 'Fetches one topic by its path, or a page of the topics that a selector matches, or their number.',
+    summary: 'Fetches one topic by path, a page of the topics that a selector matches, or their number.',
     bodies: ['FetchByPath', 'FetchBySelector'],
     answers: ['FetchItem', 'FetchPage', 'CountAnswer'],
     answered: 'The topic, the page, or the number.',
@@ -79,7 +79,7 @@ const operations: readonly Operation[] = [
   {
     route: 'set',
     operationId: 'setTopic',
-    summary: 'Sets the value of a topic that exists.',
+    summary: 'Sets the value of an existing topic.',
     bodies: ['SetBody'],
     answers: ['SetAnswer'],
     answered: 'The value is set, on disk, and seen by every later request.',
@@ -97,7 +97,7 @@ const operations: readonly Operation[] = [
   {
     route: 'add',
     operationId: 'addTopic',
-    summary: 'Creates a topic without a value; succeeds too if the topic exists already.',
+    summary: 'Creates a topic without a value; also succeeds if the topic already exists.',
     bodies: ['AddBody'],
     answers: ['AddAnswer'],
     answered: 'The topic exists.',
@@ -106,7 +106,7 @@ const operations: readonly Operation[] = [
   {
     route: 'remove',
     operationId: 'removeTopics',
-    summary: 'Removes one topic by its path, without its descendants, or every topic that a selector matches.',
+    summary: 'Removes one topic by path, without its descendants, or every topic that a selector matches.',
     bodies: ['RemoveByPath', 'RemoveBySelector'],
     answers: ['RemoveAnswer'],
     answered: 'The topics are removed.',
@@ -115,10 +115,10 @@ const operations: readonly Operation[] = [
   {
     route: 'batch',
     operationId: 'batch',
-    summary: 'Carries out many operations on topics by their paths: all of them in one commit, or none.',
+    summary: 'Runs many operations on topics by path: all of them in one commit, or none.',
     bodies: ['BatchBody'],
     answers: ['BatchAnswer'],
-    answered: 'All operations are carried out. No other request sees a part of them.',
+    answered: 'All operations are carried out. No other request sees only some of them.',
     writes: true,
   },
 ]
@@ -154,7 +154,7 @@ const pages: JsonObject = {
     get: {
       operationId: 'getHealth',
       tags: ['service'],
-      summary: 'Whether the worker that answers is serving; 503 while it stops.',
+      summary: 'Whether the worker that responds is serving; 503 while it stops.',
       security: [],
       responses: {
         200: {
@@ -174,7 +174,7 @@ const pages: JsonObject = {
     get: {
       operationId: 'getDescription',
       tags: ['service'],
-      summary: 'This description, with the URL under which it was requested.',
+      summary: 'This description, with the URL it was requested from.',
       security: [],
       responses: {
         200: { description: 'The description.', content: content({ type: 'object' }) },
@@ -217,14 +217,14 @@ export function describeApi({ basePath, version, origin = '', ...settable }: Des
       title: 'topicd',
       version,
       description:
-        'A topic tree over HTTP. Values come back exactly as they were sent, the text of numbers included. Any other path is ' +
-        'answered 404 `unknown_route`, any other method 405 `method_not_allowed`, both with a body like that of every refusal.',
+        'A topic tree over HTTP. Values come back exactly as sent, including the text of numbers. Any other path gets ' +
+        '404 `unknown_route`, any other method 405 `method_not_allowed`, both with a body like every other error.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${basePath}` || '/' }],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: [
-      { name: 'topics', description: 'Topics: one by its path, or many by a selector.' },
+      { name: 'topics', description: 'Topics: one by path, or many by selector.' },
       { name: 'service', description: 'The service itself; no key is needed.' },
     ],
     paths: {

@@ -153,5 +153,5 @@ export function progressIn(line: string): ProgressLine['progress'] | undefined {
 /** @throws Error when the input does not have the form that this version knows */
 function checked<T>(input: unknown, isValid: (input: unknown) => input is T): T {
   if (isValid(input)) return input
-  throw new Error('the answer has an unknown form; the service may run another version of topicd')
+  throw new Error('the response has an unknown form; the service may run another version of topicd')
 }

@@ -236,7 +236,7 @@ export class Child {
       if (this.#state === 'ended') return reject(this.#waitError())
       const timer = setTimeout(() => {
         onLate()
-        this.#settle(waiter, () => reject(this.#waitError(`gave no answer within ${withinMs} ms`)))
+        this.#settle(waiter, () => reject(this.#waitError(`did not respond within ${withinMs} ms`)))
       }, withinMs)
       const waiter: Waiter = { isFor, resolve, reject, timer }
       this.#waiters.add(waiter)
@@ -266,8 +266,8 @@ export function mayBeDamage({ signal, mayHaveRead }: End): boolean {
 function describeEnd(end: End): string {
   const { code, signal, mayHaveRead } = end
   if (mayBeDamage(end)) {
-    return `was ended by ${signal}; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)`
+    return `was killed by ${signal}; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)`
   }
-  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  const how = signal === null ? `exited with status ${code}` : `was killed by ${signal}`
   return mayHaveRead ? how : `${how} before it opened the store${shortage(end, ':')}`
 }

@@ -82,7 +82,7 @@ export class ControlRequests implements ControlHandlers {
 
   /** Starts the tool's process and lets it open the store, like any other; then the process owns the connection. */
   async #runTool(work: ToolWork, socket: Socket): Promise<void> {
-    if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools run at the moment, and no more may`)
+    if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools are running, the most allowed`)
     const child = this.#forkTool(work.tool)
     const abandon = (): void => child.requestEnd()
     socket.once('close', abandon)

@@ -61,7 +61,7 @@ export class KeyDesk {
   async #response(request: KeyRequest): Promise<Responses[KeyCommand]> {
     const workers = [...this.options.serving()].sort((a, b) => b.heardMs - a.heardMs)
     const last = workers.pop()
-    if (last === undefined) throw new Error('no worker serves at the moment')
+    if (last === undefined) throw new Error('no worker is serving at the moment')
     const attempts: Promise<Responses[KeyCommand]>[] = []
     for (const worker of workers) {
       // One that is passed over must not act on the request much later, when the key may have changed again.

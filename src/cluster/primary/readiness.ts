@@ -29,7 +29,7 @@ export class Readiness {
     if (count < expected()) reasons.push(`${count} of ${expected()} workers serve`)
     const silent = this.#silent()
     if (silent.length > 0) {
-      reasons.push(`${nameWorkers(silent)} ${silent.length === 1 ? 'has' : 'have'} not been heard for seconds`)
+      reasons.push(`${nameWorkers(silent)} ${silent.length === 1 ? 'has' : 'have'} been silent for seconds`)
     }
     if (hasWriter) reasons.push(...this.#writerProblems())
     const storeProblem = this.storeProblem()
@@ -39,9 +39,9 @@ export class Readiness {
 
   #writerProblems(): string[] {
     const writer = this.options.writer()
-    if (writer === undefined) return ['no writer runs: writes wait for it']
+    if (writer === undefined) return ['no writer is running: writes are waiting']
     const reasons: string[] = []
-    if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has not been heard for seconds`)
+    if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has been silent for seconds`)
     if (!writer.writable) reasons.push('the disk is nearly full')
     return reasons
   }

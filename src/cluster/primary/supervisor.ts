@@ -200,7 +200,7 @@ export class Supervisor {
         print,
       )
     } catch (error) {
-      this.#log.error({ err: error }, 'the first key could not be made; make one with: topicd keys add')
+      this.#log.error({ err: error }, 'the first key could not be created; create one with: topicd keys add')
     }
   }
 

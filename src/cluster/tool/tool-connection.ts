@@ -52,7 +52,7 @@ export class ToolConnection {
   }
 
   async #drained(): Promise<void> {
-    const reason = `nothing of its output was taken for ${toolUnreadMsMax / 1000} s`
+    const reason = `its output was not read for ${toolUnreadMsMax / 1000} s`
     const timer = setTimeout(() => this.stop(reason), toolUnreadMsMax)
     try {
       await once(this.socket, 'drain', { signal: this.signal })

@@ -93,7 +93,7 @@ export class WorkerLife {
 
   async #open({ config, announcesKeys, hasWriter }: Start): Promise<void> {
     if (isExclusive(config.store) && hasWriter !== true)
-      throw new Error('the service that runs is of an earlier version, which has no writer: restart it')
+      throw new Error('the running service is an earlier version, which has no writer: restart it')
     const options = {
       directory: config.data,
       socketCount: () => this.#serving?.server.connections() ?? 0,
@@ -159,7 +159,7 @@ export class WorkerLife {
   async respond(id: number, request: KeyRequest, untilMs = Infinity): Promise<void> {
     try {
       // The key may have been changed again since another worker responded.
-      if (machineMs() > untilMs) throw new Error('the question came too late')
+      if (machineMs() > untilMs) throw new Error('the request came too late')
       sendToParent({ kind: 'response', id, response: await keyResponse(this.#requireStore(), request) })
     } catch (error) {
       sendToParent({ kind: 'noResponse', id, reason: (error as Error).message })

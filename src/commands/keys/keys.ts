@@ -16,8 +16,8 @@ import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
 export const addKey: Command = {
-  summary: 'makes an API key and prints its token, only this once',
-  details: `NAME is ${keyNameForm}. With no further flags the key may do everything.`,
+  summary: 'creates an API key and prints its token, only this once',
+  details: `NAME is ${keyNameForm}. Without other flags the key may do everything.`,
   operands: ['NAME'],
   settings: storeSettings,
   flags: {
@@ -40,7 +40,7 @@ export const addKey: Command = {
       kind: 'text',
       value: 'WHEN',
       default: '',
-      help: 'when the key ends, never by default: after a period such as 30d (a whole number and s, m, h or d), or at a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
+      help: 'when the key expires, never by default: a period such as 30d (a whole number and s, m, h or d), or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
       check: endProblem,
     },
     rate: {
@@ -48,9 +48,9 @@ export const addKey: Command = {
       default: '',
       min: 1,
       max: keyRateMax,
-      help: `requests a second that the key may make, 1 to ${keyRateMax}, any number by default; of W workers, each allows its connections N / W`,
+      help: `requests per second that the key may make, 1 to ${keyRateMax}, unlimited by default; each of W workers allows its connections N / W`,
     },
-    create: { kind: 'switch', default: 'false', help: 'make a new store if the data directory has none' },
+    create: { kind: 'switch', default: 'false', help: 'create a store if the data directory has none' },
   },
   async run({ settings, flags, list, operand }) {
     const name = checkedName(operand('NAME'))
@@ -73,24 +73,24 @@ export const addKey: Command = {
 /** Adds the key; ends the process, with a message, when that fails. */
 async function add(config: Config, record: KeyRecord, token: string, creates: boolean): Promise<void> {
   const { name } = record
-  const taken = `there is a key named "${name}" already`
+  const taken = `there is already a key named "${name}"`
   // Here a new store is made, if at all, so that this cannot fail once the token is printed.
   const known = await readKeys(requestsTo(config, creates)).catch((error: Error) => {
-    throw error instanceof MissingStore ? new Error(`${error.message}; --create makes a new store there`) : error
+    throw error instanceof MissingStore ? new Error(`${error.message}; --create creates a store there`) : error
   })
   if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
   await issueToken(config, token, {
     store: (send) => addNewKey(send, record),
-    unprinted: 'no key was made',
-    unknown: `it is not known whether the key was made, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
+    unprinted: 'no key was created',
+    unknown: `the key may have been created, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
     impossible: taken,
   })
 }
 
 export const revokeKey: Command = {
-  summary: 'ends an API key',
+  summary: 'revokes an API key',
   details:
-    'When the command returns, no worker of this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. Over PostgreSQL, other hosts follow within a second.',
+    'When the command returns, no worker on this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. On PostgreSQL, other hosts follow within a second.',
   operands: ['NAME'],
   settings: storeSettings,
   flags: {},
@@ -103,7 +103,7 @@ export const revokeKey: Command = {
     await persistentRequestsTo(config)({ command: 'revokeKey', name }).catch((error: Error) =>
       fatal(
         exitCodes.failed,
-        `${error.message}; it is not known whether the key was revoked: topicd keys revoke ${name} makes sure that it is`,
+        `${error.message}; the key may not have been revoked: topicd keys revoke ${name} makes sure that it is`,
       ),
     )
   },

@@ -18,10 +18,10 @@ const columnCharactersMax = 64
 export const listKeys: Command = {
   summary: 'lists the API keys',
   details:
-    'For each: its name, operations, subtrees, when it was made, and when it was last used, to the minute; and, if any key has them, its end, its rate, and until when a token that was replaced is good.',
+    'For each: its name, permissions, subtrees, when it was created, and when it was last used, to the minute; and, if any key has them, when it expires, its rate, and when the previous token expires.',
   operands: [],
   settings: storeSettings,
-  flags: { json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each key' } },
+  flags: { json: { kind: 'switch', default: 'false', help: 'print one line of JSON per key' } },
   async run({ settings, flags }) {
     const config = readConfig(settings)
     const keys = await readKeys(requestsTo(config))
@@ -53,7 +53,7 @@ const endCell = (ms: number | undefined): string => (ms === undefined ? noLimit 
 
 /** The columns of limits, each of which is shown only if some key has something in it. */
 const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => string])[] = [
-  ['ENDS', ({ expiresMs }) => endCell(expiresMs)],
+  ['EXPIRES', ({ expiresMs }) => endCell(expiresMs)],
   ['RATE', ({ rate }) => (rate === undefined ? noLimit : `${rate}/s`)],
   ['OLD TOKEN UNTIL', (key) => endCell(oldTokenEndMs(key))],
 ]
@@ -72,6 +72,6 @@ function table(keys: readonly ListedKey[]): string {
     time(key.usedMs),
     ...limits.map(([, cell]) => cell(key)),
   ])
-  const heads = ['NAME', 'MAY', 'UNDER', 'MADE', 'LAST USED', ...limits.map(([head]) => head)]
+  const heads = ['NAME', 'PERMISSIONS', 'UNDER', 'CREATED', 'LAST USED', ...limits.map(([head]) => head)]
   return aligned([heads, ...rows], columnCharactersMax)
 }

@@ -16,7 +16,7 @@ import { issueToken } from './new-token.js'
 export const rotateKey: Command = {
   summary: 'gives an API key a new token and prints it, only this once',
   details:
-    'The former token stays good for a while, so that clients can change over. What the key may do, its rate and its end stay as they are. If the token before the former one is still good, from a rotation shortly before, it ends now.',
+    "The old token stays valid for a while, so that clients can switch. The key's rights, rate and expiry stay the same. If an even older token is still valid, from a recent rotation, it expires now.",
   operands: ['NAME'],
   settings: storeSettings,
   flags: {
@@ -24,7 +24,7 @@ export const rotateKey: Command = {
       kind: 'text',
       value: 'PERIOD',
       default: '1h',
-      help: 'how long the former token stays good: a whole number and s, m, h or d; 0s for not at all',
+      help: 'how long the old token stays valid: a whole number and s, m, h or d; 0s for not at all',
       check: graceProblem,
     },
   },
@@ -40,7 +40,7 @@ export const rotateKey: Command = {
     if (expiresMs <= nowMs) {
       fatal(
         exitCodes.failed,
-        `the key "${name}" ended at ${shownTime(expiresMs)}, and a new token would not be good either; revoke the key and add it again`,
+        `the key "${name}" expired at ${shownTime(expiresMs)}, and a new token would not be valid either; revoke the key and add it again`,
       )
     }
     const token = makeToken()
@@ -49,8 +49,8 @@ export const rotateKey: Command = {
     await issueToken(config, token, {
       store: (send) => send({ command: 'rotateKey', rotation }),
       unprinted: 'the key keeps its token',
-      unknown: `it is not known whether the key has the new token: topicd keys rotate ${name} gives it another one`,
-      impossible: `the key "${name}" was revoked or rotated meanwhile`,
+      unknown: `the key may not have the new token: topicd keys rotate ${name} gives it another one`,
+      impossible: `the key "${name}" was revoked or rotated at the same time`,
     })
     complain(formerTokens(key, formerUntilMs && Math.min(formerUntilMs, expiresMs), nowMs))
   },
@@ -63,9 +63,9 @@ function graceProblem(text: string): string | undefined {
 
 /** What becomes of the tokens that the key had before, as a sentence. */
 function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {
-  const end = untilMs === undefined ? 'ends now' : `is good until ${shownTime(untilMs)}`
-  const sentence = `the former token of "${key.name}" ${end}`
+  const end = untilMs === undefined ? 'expires now' : `is valid until ${shownTime(untilMs)}`
+  const sentence = `the old token of "${key.name}" ${end}`
   const beforeMs = formerEndMs(key)
   if (beforeMs === undefined || beforeMs <= nowMs) return sentence
-  return `${sentence}; the one before it, good until ${shownTime(beforeMs)} so far, ends now`
+  return `${sentence}; the one before it, which was valid until ${shownTime(beforeMs)}, expires now`
 }

@@ -27,7 +27,7 @@ export function deleteOldBackups(newest: string, keep: number): string {
   const directory = dirname(newest)
   const names = readdirSync(directory)
   for (const name of names.filter((each) => partialPattern.test(each))) {
-    complain(`${join(directory, name)} is of a backup in progress or one that was killed; in the latter case remove it`)
+    complain(`${join(directory, name)} belongs to a backup that is running or was killed; if it was killed, delete it`)
   }
   const earlier = names
     .filter((name) => namePattern.test(name) && name < basename(newest) && isFile(join(directory, name)))

@@ -25,7 +25,7 @@ const keptByDefault = 7
 export const backup: Command = {
   summary: 'copies everything into one file, and checks the copy',
   details:
-    'API keys are included. FILE must not exist. If the service runs, it writes the file, so its account needs the right to.',
+    'API keys are included. FILE must not exist. If the service runs, it writes the file, so its account must be allowed to.',
   operands: ['FILE'],
   operandsOptional: true,
   settings: storeSettings,
@@ -34,7 +34,7 @@ export const backup: Command = {
       kind: 'text',
       value: 'DIR',
       default: '',
-      help: 'instead of FILE: writes DIR/topicd-TIME.mdb, then deletes the oldest of such files',
+      help: 'instead of FILE: writes DIR/topicd-TIME.mdb, then deletes the oldest such files',
     },
     keep: {
       kind: 'number',
@@ -47,7 +47,7 @@ export const backup: Command = {
   async run({ settings, flags, operand }) {
     const { into, keep } = flags
     if (operand('FILE') === '' && into === undefined) throw new UsageError('FILE or --into DIR is missing')
-    if (operand('FILE') !== '' && into !== undefined) throw new UsageError('FILE and --into exclude each other')
+    if (operand('FILE') !== '' && into !== undefined) throw new UsageError('FILE and --into cannot be used together')
     if (keep !== undefined && into === undefined) throw new UsageError('--keep is only used with --into')
     const file = into === undefined ? operand('FILE') : join(into, backupName(new Date()))
     const options = optionsOf(resolve(file))
@@ -59,7 +59,7 @@ export const backup: Command = {
       const { records, bytes, unnoted } = backupIn(line)
       if (sizeOf(options.file) !== bytes)
         throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
-      if (unnoted !== undefined) complain(`the backup is whole, but the store could not note its time: ${unnoted}`)
+      if (unnoted !== undefined) complain(`the backup is complete, but the store could not record its time: ${unnoted}`)
       done = `${options.file}: ${bytes} bytes, ${records} records checked\n`
       return undefined
     }).finally(progress.end)

@@ -13,14 +13,14 @@ import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
 
 export const check: Command = {
-  summary: 'walks everything that is stored and reports what is broken',
+  summary: 'checks everything in the store and reports what is broken',
   details:
-    'With FILE, an export, it checks that instead: every line, and that none is missing. It ends with 1 if anything is broken.',
+    'With FILE, an export, it checks that instead: every line, and that none is missing. It exits with status 1 if anything is broken.',
   operands: ['FILE'],
   operandsOptional: true,
   settings: storeSettings,
   flags: {
-    json: { kind: 'switch', default: 'false', help: 'print a line of JSON for each finding, and one for the totals' },
+    json: { kind: 'switch', default: 'false', help: 'print one line of JSON per finding, and one for the totals' },
     'allow-unfinished': allowUnfinished,
   },
   async run({ settings, flags, operand }) {
@@ -54,7 +54,7 @@ async function checkFile(
 
 /** A reader such as `head` may have read enough, but an interrupted check has not shown that the store is sound. */
 function refuseClosed(error: Error): never {
-  throw error instanceof OutputClosed ? new Error('nobody reads standard output; the check was broken off') : error
+  throw error instanceof OutputClosed ? new Error('nobody reads standard output; the check was interrupted') : error
 }
 
 function sentence(line: CheckLine): string {

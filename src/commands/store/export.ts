@@ -13,8 +13,8 @@ import { readStoreConfig } from './store-config.js'
 const chunkCharacters = 64 * 1024
 
 export const exportTopics: Command = {
-  summary: 'writes topics to standard output, one line of JSON for each',
-  details: 'They come in tree order and from one moment. A last line says that the export is whole.',
+  summary: 'writes topics to standard output, one line of JSON each',
+  details: 'They are in tree order and from one snapshot. A last line marks the export as complete.',
   operands: [],
   settings: storeSettings,
   flags: {
@@ -28,7 +28,7 @@ export const exportTopics: Command = {
         return 'problem' in plan ? plan.problem : undefined
       },
     },
-    'with-keys': { kind: 'switch', default: 'false', help: 'API keys as well, as hashes' },
+    'with-keys': { kind: 'switch', default: 'false', help: 'include API keys, as hashes' },
   },
   async run({ settings, flags }) {
     const config = readStoreConfig(settings)

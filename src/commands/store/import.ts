@@ -13,14 +13,14 @@ import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
 
 export const importTopics: Command = {
-  summary: 'adds and sets what the lines of an export say',
+  summary: 'creates and updates topics from an export',
   details:
-    'It reads standard input. Importing a line again changes nothing. A wrong line is named, with what is wrong, and ends the import with 1; so does an export that was cut off.',
+    'It reads standard input. Importing a line again changes nothing. A wrong line or a truncated export is reported, and the import exits with status 1.',
   operands: [],
   settings: [...storeSettings, 'changes-kept'],
   flags: {
     'from-line': { kind: 'number', default: '1', min: 1, max: Number.MAX_SAFE_INTEGER, help: 'first line to import' },
-    'with-keys': { kind: 'switch', default: 'false', help: 'API keys as well' },
+    'with-keys': { kind: 'switch', default: 'false', help: 'import API keys as well' },
     'allow-unfinished': allowUnfinished,
   },
   async run({ settings, flags }) {

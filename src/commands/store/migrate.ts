@@ -10,8 +10,8 @@ import type { Command } from '../command.js'
 import { print } from '../stdout.js'
 
 export const migrate: Command = {
-  summary: 'makes or updates the schema in PostgreSQL',
-  details: 'It needs the right to create a schema at the address that --store names. Running it again changes nothing.',
+  summary: 'creates or updates the schema in PostgreSQL',
+  details: 'It needs the right to create a schema at the address in --store. Running it again changes nothing.',
   operands: [],
   settings: ['store', 'settings'],
   flags: {},
@@ -22,7 +22,7 @@ export const migrate: Command = {
     const { from, to } = await migrateStore(store)
     await print(
       from === to
-        ? `the schema has version ${to} already\n`
+        ? `the schema already has version ${to}\n`
         : `the schema was migrated from version ${from} to ${to}\n`,
     )
   },

@@ -23,17 +23,17 @@ const lockMsMax = 5_000
 
 export const restore: Command = {
   summary: 'puts a backup into a data directory without a store, and checks it',
-  details: 'API keys are in the backup, and are valid again. FILE is only read. The service must not run.',
+  details: "The backup's API keys become valid again. FILE is only read. The service must not be running.",
   operands: ['FILE'],
   settings: [...storeSettings, 'disk-free-bytes-min'],
   flags: {},
   async run({ settings, operand }) {
     const location = readConfig(settings)
     if (!isExclusive(location.store))
-      throw new Error('the store is PostgreSQL, which has tools of its own to restore a dump, such as pg_restore')
+      throw new Error('the store is PostgreSQL, which has its own tools to restore a dump, such as pg_restore')
     const { data } = location
     const owner = statSync(data, { throwIfNoEntry: false })
-    if (owner === undefined) throw new Error(`there is no directory ${data}; make it, for the account of the service`)
+    if (owner === undefined) throw new Error(`there is no directory ${data}; create it, for the service's account`)
     if (!owner.isDirectory()) throw new Error(`${data} is not a directory`)
     const backup = openBackup(resolve(operand('FILE')), data)
     becomeOwner(owner, data)
@@ -61,12 +61,12 @@ function openBackup(file: string, data: string): Backup {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`there is no file ${file}`)
   const staging = stagingDirectory(data)
   if (realpathSync(file).startsWith(`${existingPath(staging) ?? staging}/`)) {
-    throw new Error(`${file} is what a restore that was broken off has left; restore the backup itself`)
+    throw new Error(`${file} was left by an interrupted restore; restore the backup itself`)
   }
   // A pipe would otherwise wait for its writer.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   const stats = fstatSync(descriptor)
-  if (!stats.isFile()) throw new Error(`${file} is not a plain file, so it is no backup`)
+  if (!stats.isFile()) throw new Error(`${file} is not a plain file, so it is not a backup`)
   const problem = topicsProblem(descriptor)
   if (problem !== undefined) throw new Error(`nothing was restored: ${file} ${problem}`)
   return { file, descriptor, bytes: stats.size }
@@ -82,11 +82,11 @@ function requireNoStore(data: string): void {
   const link = lstatSync(topics, { throwIfNoEntry: false })
   const found = statSync(topics, { throwIfNoEntry: false })
   if (link !== undefined && found === undefined)
-    throw new Error(`${topics} is a symbolic link to something that does not exist: mount or make what it leads to`)
+    throw new Error(`${topics} is a symbolic link to something that does not exist: mount or create its target`)
   if (found !== undefined && !found.isDirectory()) throw new Error(`${topics} is not a directory: move it away`)
   if (lstatSync(dataFile(data), { throwIfNoEntry: false }) === undefined) return
   throw new Error(
-    `there is a store in ${data} already, and a restore never replaces one; ` +
+    `there is already a store in ${data}, and a restore never replaces one; ` +
       `stop the service and move ${dataFile(data)} away first`,
   )
 }

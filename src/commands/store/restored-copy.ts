@@ -86,7 +86,7 @@ function publish(data: string): void {
   rmSync(join(dirname(dataFile(data)), 'lock.mdb'), { force: true })
   flush(data)
   if (!moveToNew(dataFile(stagingDirectory(data)), dataFile(data)))
-    throw new Error(`a store has appeared in ${data} meanwhile, and a restore never replaces one`)
+    throw new Error(`a store has since appeared in ${data}, and a restore never replaces one`)
 }
 
 /** Does some work; if that fails, the error begins with its outcome. */
@@ -146,7 +146,7 @@ async function checkInChild(copy: StoreLocation, lock: DirectoryLock, file: stri
     const { message } = error as Error
     const reason =
       error instanceof DamagedStore
-        ? `${file} is damaged: reading it ended the process that did (${error.signal})`
+        ? `${file} is damaged: reading it crashed the process that did (${error.signal})`
         : message.replaceAll(dataFile(copy.data), file)
     throw new Error(reason, { cause: error })
   } finally {

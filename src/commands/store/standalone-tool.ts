@@ -28,7 +28,7 @@ export class DamagedStore extends Error {
     readonly signal: string,
   ) {
     super(
-      `the store in ${data} is damaged: reading ${dataFile(data)} ended the process that did (${signal}); put a backup in its place, with topicd restore`,
+      `the store in ${data} is damaged: reading ${dataFile(data)} crashed the process that did (${signal}); replace it with a backup, with topicd restore`,
     )
   }
 }
@@ -87,10 +87,10 @@ export function runAlone(
       const reason = error?.message ?? signal ?? `exit code ${code}`
       if (!isOpening)
         return new Error(
-          `no work was done: its process ended before it opened the store (${reason})${shortage(end, ';')}`,
+          `nothing was done: the process died before it opened the store (${reason})${shortage(end, ';')}`,
         )
       if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(data, signal)
-      return new Error(`the process that did the work ended unexpectedly (${reason})`)
+      return new Error(`the process that did the work died unexpectedly (${reason})`)
     },
     async close() {
       stream.destroy()

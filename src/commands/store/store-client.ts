@@ -51,7 +51,7 @@ export function requestsTo(location: StoreLocation, creates = false): SendKeyReq
     const reached = await connectOrLock(location, creates)
     if ('service' in reached)
       return responseOf(responseIn(request.command, await exchange(reached.service, location, request)))
-    if (reached.isNew) complain(`there was no store in ${location.data}; a new one is made there`)
+    if (reached.isNew) complain(`there was no store in ${location.data}; a new one is created there`)
     let line = ''
     await converse(runAlone(location, reached.lock, { kind: 'request', request }), (text) => void (line = text))
     // Under the lock no service runs.
@@ -83,7 +83,7 @@ function responseOf<Command extends keyof Responses>({
 }: ResponseLine<Command>): Responses[Command] {
   if (late.length > 0) {
     const workers = `${late.length === 1 ? 'worker' : 'workers'} ${late.join(', ')}`
-    complain(`${workers} did not respond; until it does or is replaced, it still uses the former keys`)
+    complain(`${workers} did not respond; until it does or is replaced, it still uses the old keys`)
   }
   return response
 }
@@ -93,7 +93,7 @@ async function exchange(service: Socket, { data }: StoreLocation, request: Contr
   boundSilence(service)
   service.write(`${requestLine(request)}\n`)
   const line = await readLine(service).catch(() => {
-    throw new Error(`the service that uses ${data} gave no answer`)
+    throw new Error(`the service that uses ${data} did not respond`)
   })
   service.destroy()
   return line
@@ -168,9 +168,9 @@ function runInService(service: Socket, { data }: StoreLocation, work: ToolWork):
     async whyEnded() {
       const running = await connectToControl(data)
       running?.destroy()
-      if (running === undefined) return new Error('the service ended before the work was done')
+      if (running === undefined) return new Error('the service stopped before the work was done')
       return new Error(
-        `the process that did the work ended in the middle of it, while the service runs: see the service's log and the kernel's; if a fault such as SIGBUS ended it, the store in ${data} may be damaged`,
+        `the process that did the work died before it finished, while the service runs: see the service's log and the kernel's; if a fault such as SIGBUS killed it, the store in ${data} may be damaged`,
       )
     },
     close: () => Promise.resolve(void service.destroy()),
@@ -208,7 +208,7 @@ async function connectOrLock({ data, store }: StoreLocation, creates: boolean): 
     const lock = await lockDirectory(data, 0)
     if (lock !== undefined) return { lock, isNew: problem !== undefined }
     if (Date.now() > deadline) {
-      return fatal(exitCodes.directoryInUse, `the data directory ${data} is in use, but its service does not answer`)
+      return fatal(exitCodes.directoryInUse, `the data directory ${data} is in use, but its service does not respond`)
     }
     await sleep(retryMs)
   }
@@ -233,10 +233,10 @@ function missing(data: string): Error | undefined {
       const staging = stagingDirectory(data)
       if (existsSync(staging)) {
         return new Error(
-          `there is no store in ${data}, since a restore was broken off: run "topicd restore FILE --data ${data}" again; or remove ${staging}, to begin with an empty store`,
+          `there is no store in ${data}, since a restore was interrupted: run "topicd restore FILE --data ${data}" again; or delete ${staging} to start with an empty store`,
         )
       }
-      return new MissingStore(`${problem}; --data, or TOPICD_DATA, names the data directory`)
+      return new MissingStore(`${problem}; --data or TOPICD_DATA names the data directory`)
     }
   }
   return undefined

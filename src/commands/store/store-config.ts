@@ -15,7 +15,7 @@ import { type Config, type GivenSettings, readConfig } from '../../settings/conf
 export function readStoreConfig(given: GivenSettings): Config {
   const config = readConfig(given)
   if (given.data !== undefined && !isExclusive(config.store)) {
-    complain('--data is ignored because the store is PostgreSQL; "--store lmdb" means the store in that directory')
+    complain('--data is ignored because the store is PostgreSQL; "--store lmdb" selects the store in that directory')
   }
   return config
 }

@@ -31,14 +31,14 @@ export function factsOf(basis: FactsBasis): Fact[] {
     versionFact(basis),
     { name: 'Node.js', text: node?.replace(/^v/, '') ?? unknown },
     workersFact(reading),
-    restartsFact('Workers replaced after they died', ({ restarts }) => restarts, basis),
+    restartsFact('Worker restarts', ({ restarts }) => restarts, basis),
     ...writerFacts(basis),
     { name: 'Started', text: startedS === undefined ? unknown : ago(startedS, reading) },
     reloadFact(reading),
     ...backupFact(reading),
     ...certificateFact(reading),
     { name: 'Topics', text: whole(topics) },
-    { name: 'Size of the store', text: storeBytes === undefined ? unknown : formatBytes(storeBytes) },
+    { name: 'Store size', text: storeBytes === undefined ? unknown : formatBytes(storeBytes) },
   ]
 }
 
@@ -54,7 +54,7 @@ function versionFact({ reading: { version }, pageVersion }: FactsBasis): Fact {
   const name = 'Version'
   if (version === undefined || pageVersion === undefined) return { name, text: version ?? unknown }
   if (version === pageVersion) return { name, text: version }
-  return { name, text: `${version}; this page is of ${pageVersion}: load it again`, isBad: true }
+  return { name, text: `${version}; this page is from ${pageVersion}: reload it`, isBad: true }
 }
 
 /** Bad only for as long as charts are kept: one that died a year ago needs nobody. */
@@ -69,7 +69,7 @@ function restartsFact(
   const isYoung = startedS !== undefined && serviceS - startedS < historyS
   const lately = isYoung ? restarts : restarts - (restartsIn(first) ?? restarts)
   if (lately <= 0) return { name, text: whole(restarts) }
-  return { name, text: `${whole(restarts)}, ${whole(lately)} of them lately`, isBad: true }
+  return { name, text: `${whole(restarts)}, ${whole(lately)} of them recently`, isBad: true }
 }
 
 /** None where the engine has no writer. Without a spare, only the next replacement is slower. */
@@ -79,9 +79,9 @@ function writerFacts(basis: FactsBasis): Fact[] {
   const spare = writerSpareUp === undefined ? '' : writerSpareUp > 0 ? ', with a spare' : ', without a spare yet'
   return [
     writerUp > 0
-      ? { name: 'Writer', text: `runs${spare}` }
-      : { name: 'Writer', text: 'none runs: writes wait for it', isBad: true },
-    restartsFact('Writers replaced after they died', ({ writerRestarts }) => writerRestarts, basis),
+      ? { name: 'Writer', text: `running${spare}` }
+      : { name: 'Writer', text: 'not running: writes are waiting', isBad: true },
+    restartsFact('Writer restarts', ({ writerRestarts }) => writerRestarts, basis),
   ]
 }
 
@@ -101,7 +101,7 @@ function reloadFact(reading: Reading): Fact {
   const name = 'Last reload'
   if (reload === undefined) return { name, text: unknown }
   const time = ago(reload.successS, reading)
-  if (!reload.successful) return { name, text: `failed; the settings are those of ${time}`, isBad: true }
+  if (!reload.successful) return { name, text: `failed; settings in use since ${time}`, isBad: true }
   return { name, text: reload.successS > startedS ? time : 'none since the start' }
 }
 
@@ -118,7 +118,7 @@ function certificateFact({ certificateEndS, serviceS }: Reading): Fact[] {
   if (certificateEndS === undefined) return []
   const leftS = certificateEndS - serviceS
   const name = 'Certificate'
-  if (leftS <= 0) return [{ name, text: `ended on ${formatTime(certificateEndS)}`, isBad: true }]
-  const text = `ends in ${formatSpan(leftS)}, on ${formatTime(certificateEndS)}`
+  if (leftS <= 0) return [{ name, text: `expired on ${formatTime(certificateEndS)}`, isBad: true }]
+  const text = `expires in ${formatSpan(leftS)}, on ${formatTime(certificateEndS)}`
   return [leftS < certificateS ? { name, text: `${text}: renew it`, isBad: true } : { name, text }]
 }

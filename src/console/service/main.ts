@@ -81,7 +81,7 @@ function draw(): string | undefined {
     for (const chart of charts) drawingOf(chart).show(chart, moments, nowS())
     return undefined
   } catch (error) {
-    return `The charts cannot be drawn: ${error instanceof Error ? error.message : error}. Try to load the page again.`
+    return `The charts cannot be drawn: ${error instanceof Error ? error.message : error}. Try reloading the page.`
   }
 }
 

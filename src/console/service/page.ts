@@ -47,7 +47,7 @@ export function pageOf(shown: Shown): TemplateResult {
       <div class="charts">${charts.map((of) => chartPanel(of, shown))}</div>
       <p class="quiet">
         Up to ten minutes, from when this page was opened; read every two seconds from <a href="metrics">metrics</a> and
-        <a href="readyz">readyz</a>. Nothing is stored. Times are of ${timeZone}.
+        <a href="readyz">readyz</a>. Nothing is stored. Times are in ${timeZone}.
       </p>
     </main>
   `
@@ -89,7 +89,7 @@ function momentChoice({ moments, chosen, choose }: Shown): TemplateResult {
   }
   return html`
     <label class="moment">
-      Moment
+      Time
       <input type="range" min="0" max=${last} .value=${String(index)} aria-valuetext=${text} @input=${chooseAt}>
       <span>${text}</span>
     </label>

@@ -24,8 +24,8 @@ async function ask(path: string): Promise<Answer | Failure> {
 
 /** Browsers word it in many ways when nothing answers; only other failures have something to say. */
 function problemOf(error: unknown): string {
-  if (error instanceof TypeError) return 'The connection is refused or cut off. This page keeps trying.'
-  if (error instanceof DOMException) return `No answer within ${answerMsMax / 1000} s. This page keeps trying.`
+  if (error instanceof TypeError) return 'The connection was refused or lost. This page keeps trying.'
+  if (error instanceof DOMException) return `No response within ${answerMsMax / 1000} s. This page keeps trying.`
   return error instanceof Error ? error.message : String(error)
 }
 
@@ -34,7 +34,7 @@ async function askMetrics(): Promise<Round['metrics']> {
   const answer = await ask('metrics')
   if ('problem' in answer) return answer
   const { status, headers, text } = answer
-  if (status !== 200) return { problem: `/metrics answers ${status}: ${text}` }
+  if (status !== 200) return { problem: `/metrics returned ${status}: ${text}` }
   const dateMs = Date.parse(headers.get('date') ?? '')
   const serviceS = Number.isNaN(dateMs) ? undefined : dateMs / 1000
   return { text, serviceS, tookS: (performance.now() - startedMs) / 1000 }

@@ -63,7 +63,7 @@ export class ServiceState {
   }
 
   #silence(problem: string): Summary {
-    const title = this.#answeredS === undefined ? 'No answer' : `No answer since ${formatClock(this.#answeredS)}`
+    const title = this.#answeredS === undefined ? 'No response' : `No response since ${formatClock(this.#answeredS)}`
     return { kind: 'silent', title, reasons: [problem] }
   }
 }
@@ -71,7 +71,7 @@ export class ServiceState {
 function summaryOf(readiness: Round['readiness'], metrics: Round['metrics']): Summary {
   const lacking = 'problem' in metrics ? [`The metrics cannot be read. ${metrics.problem}`] : []
   if ('problem' in readiness) {
-    return { kind: 'not ready', title: 'Whether it is ready is unknown', reasons: [readiness.problem, ...lacking] }
+    return { kind: 'not ready', title: 'Readiness unknown', reasons: [readiness.problem, ...lacking] }
   }
   const { status, text } = readiness
   if (status === 200) return { kind: 'ready', title: 'Ready', reasons: lacking }

@@ -43,7 +43,7 @@ export function describeFailure(error: unknown, context?: Context): string {
     if (error.status === 401) context?.signOut(text)
     return text
   }
-  if (error instanceof DOMException && error.name === 'TimeoutError') return 'The service gave no answer in time.'
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'The service did not respond in time.'
   if (error instanceof TypeError && noAnswer.test(error.message)) return 'The service cannot be reached.'
   return error instanceof Error ? error.message : String(error)
 }
@@ -52,9 +52,9 @@ export function describeFailure(error: unknown, context?: Context): string {
 function describeRefusal({ status, message, retryAfterSeconds }: TopicdError): string {
   if (status === 401) {
     return message.includes('expired')
-      ? 'This API key has ended.'
+      ? 'This API key has expired.'
       : 'The service does not know this API key; it may have been revoked.'
   }
-  if (status === 429) return `The rate of this API key is reached; it goes on in ${retryAfterSeconds ?? 'some'} s.`
+  if (status === 429) return `This API key's rate is reached; retrying in ${retryAfterSeconds ?? 'a few'} s.`
   return message
 }

@@ -82,10 +82,10 @@ class Page {
         <form class="panel" @submit=${onSubmit}>
           <label for="key">API key</label>
           <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" required autofocus>
-          <button class="primary" aria-disabled=${this.#isBusy}>${this.#isBusy ? 'Asking the service…' : 'Look at the topics'}</button>
+          <button class="primary" aria-disabled=${this.#isBusy}>${this.#isBusy ? 'Signing in…' : 'Sign in'}</button>
           ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
           ${this.#interrupted.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
-          <p class="quiet">It is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> makes one.</p>
+          <p class="quiet">The key is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> creates one.</p>
         </form>
       </main>
     `
@@ -96,7 +96,7 @@ class Page {
     return html`
       <main class="sign-in">
         <div class="panel">
-          <p role="status">Signing in with the API key of this tab…</p>
+          <p role="status">Signing in with this tab's API key…</p>
           ${this.#problem === '' ? nothing : html`<p class="bad">${this.#problem} Trying again.</p>`}
           <button @click=${useAnother}>Use another key</button>
         </div>
@@ -142,7 +142,7 @@ class Page {
   /** Ends the session because someone wants to. */
   #leave(): void {
     const count = this.#workspace?.unsaved().size ?? 0
-    if (count > 0 && !confirm('What you were editing is not saved. Sign out, and lose it?')) return
+    if (count > 0 && !confirm('Your edits are not saved. Sign out and lose them?')) return
     this.#signOut('')
   }
 

@@ -30,7 +30,7 @@ export function selectorBox(selector: string, search: (selector: string) => void
       <button>Find</button>
     </form>
     <details class="quiet">
-      <summary>What can I write?</summary>
+      <summary>Selector syntax</summary>
       <dl class="examples">
         ${examples.map(([example, meaning]) => html`<dt><button class="plain exact" @click=${() => search(example)}>${example}</button></dt><dd>${meaning}</dd>`)}
       </dl>
@@ -40,10 +40,10 @@ export function selectorBox(selector: string, search: (selector: string) => void
 
 const examples = [
   ['?.*//', 'every topic'],
-  ['?.*/', 'every topic but those at the top'],
-  ['a/b', 'the topic a/b alone'],
+  ['?.*/', 'every topic except those at the top'],
+  ['a/b', 'only the topic a/b'],
   ['?a/b//', 'a/b and everything below it'],
-  ['?a/.*/c', 'a/…/c with any one segment between'],
+  ['?a/.*/c', 'a/…/c with any one segment in between'],
   ['*.*temperature.*', 'every path that contains temperature'],
 ] as const
 
@@ -53,7 +53,7 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
   const body = JSON.stringify({ selector, ...panel.members })
   return html`
     <section class="panel" aria-labelledby="search-title">
-      <h2 id="search-title" tabindex="-1">Matches of <bdi class="exact">${visible(selector)}</bdi></h2>
+      <h2 id="search-title" tabindex="-1">Matches for <bdi class="exact">${visible(selector)}</bdi></h2>
       ${problem === '' ? nothing : problemView(panel)}
       ${meant === undefined ? nothing : meantView(meant)}
       ${
@@ -100,7 +100,7 @@ function problemView({ selector, problem, problemAt }: SearchPanel): TemplateRes
 
 /** The matches of the other selector have an address, so it is a link. */
 function meantView(meant: string): TemplateResult {
-  return html`<p role="status">Wildcards are written differently in a selector. This one may be meant: <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a></p>`
+  return html`<p role="status">Wildcards are written differently in a selector. Did you mean <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a>?</p>`
 }
 
 function markedView(characters: readonly string[], index: number): TemplateResult {

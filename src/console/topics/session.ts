@@ -62,8 +62,8 @@ export function keyIn(text: string): string {
  *   text that cannot be a key, or an answer that is not the service's
  */
 export async function beginSession(key: string): Promise<Session> {
-  if (/\s/.test(key)) throw new RangeError('This is not an API key: it has a blank in it.')
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it has characters that none has.')
+  if (/\s/.test(key)) throw new RangeError('This is not an API key: it contains a space.')
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it contains invalid characters.')
   // Relative to the page, so that a base path and a proxy's prefix are right.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   const client = connect(base, { key, timeoutMs })
@@ -76,7 +76,7 @@ export async function beginSession(key: string): Promise<Session> {
     readonly message?: string
   }
   if (!answer.ok) throw new TopicdError(answer.status, described.code ?? '', described.message ?? answer.statusText)
-  if (!isDescription(described)) throw new RangeError('Something other than topicd answered here.')
+  if (!isDescription(described)) throw new RangeError('Something other than topicd responded.')
   storage()?.setItem(storageName, key)
   return { base, key: described, client }
 }

@@ -113,6 +113,6 @@ export class ShownPanel {
       return searchView(panel, context, remove)
     }
     if (!may(context.session.key, 'fetch')) return html``
-    return html`<p class="panel quiet">Choose a topic, or write a selector.</p>`
+    return html`<p class="panel quiet">Choose a topic or enter a selector.</p>`
   }
 }

@@ -29,7 +29,7 @@ export function topicView(panel: TopicPanel, context: Context, hasBelow: boolean
 /** To a key that may not look there, the service shows nothing. */
 function absentText(path: string, { session: { key } }: Context, hasBelow: boolean): string {
   if (!may(key, 'fetch', path))
-    return `This API key may not look at this path; it may below ${key.under.map(visible).join(', ')}.`
+    return `This API key may not fetch this path; it may fetch below ${key.under.map(visible).join(', ')}.`
   return hasBelow ? 'There is no topic at this path, but there are topics below it.' : 'There is no topic at this path.'
 }
 
@@ -54,7 +54,7 @@ function valueView(panel: TopicPanel, context: Context): TemplateResult {
       <span class="row" role="group" aria-label="How the value is shown">
         ${choice('Formatted', true)}${choice('As stored', false)}
       </span>
-      ${formatted === undefined ? html`<span>too large to be formatted</span>` : nothing}
+      ${formatted === undefined ? html`<span>too large to format</span>` : nothing}
     </p>
     <pre class="exact value" tabindex="0" role="group" aria-label="Value">${isFormatted ? formatted : text}</pre>
   `
@@ -89,18 +89,18 @@ function overtakenView(panel: TopicPanel, context: Context, { isConflict, text }
   if (panel.newer !== undefined) {
     return html`<div class="notice" role="alert">
       <p>${refused}The topic has changed since the value above.</p>
-      <button type="button" @click=${() => panel.showNewer()}>Show what it is now</button>
+      <button type="button" @click=${() => panel.showNewer()}>Show the current value</button>
     </div>`
   }
   if (panel.item === null) {
     return html`<div class="notice" role="alert">
       <p>${refused}The topic was removed while you were editing. Your text is kept.</p>
-      ${may(context.session.key, 'add', panel.path) ? html`<button type="button" @click=${() => context.create(panel.path, text)}>Create it again, with my text</button>` : nothing}
+      ${may(context.session.key, 'add', panel.path) ? html`<button type="button" @click=${() => context.create(panel.path, text)}>Recreate it with my text</button>` : nothing}
     </div>`
   }
   return html`<div class="notice" role="alert">
-    <p>${refused}The topic was changed while you were editing. Its value now is the one above.</p>
-    <button type="button" @click=${() => panel.acceptShown()}>I have seen it; let mine replace it</button>
+    <p>${refused}The topic was changed while you were editing. Its current value is above.</p>
+    <button type="button" @click=${() => panel.acceptShown()}>Overwrite with my value</button>
   </div>`
 }
 

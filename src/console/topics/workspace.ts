@@ -107,7 +107,7 @@ export class Workspace {
         </div>
         <div class="shown">${
           this.#isAddressWrong
-            ? html`<p class="panel">This address names no topic: a path has no empty segments.</p>`
+            ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>`
             : this.#shown.view(path !== undefined && this.#tree.hasBelow(path))
         }</div>
       </main>

@@ -66,7 +66,7 @@ function writerState({ hasWriter, writer, writerRestarts, hasSpareWriter }: Metr
   if (!hasWriter) return []
   const current = writer()
   return [
-    gauge('topicd_writer_up', 'Whether a writer runs.', one(current === undefined ? 0 : 1)),
+    gauge('topicd_writer_up', 'Whether a writer is running.', one(current === undefined ? 0 : 1)),
     gauge('topicd_writer_spare_up', 'Whether a spare writer is loaded.', one(hasSpareWriter() ? 1 : 0)),
     counter('topicd_writer_restarts_total', 'Writers started because one died.', one(writerRestarts())),
     ...(current?.writerStats === undefined ? [] : writerStateOf(current.writerStats)),
@@ -75,9 +75,9 @@ function writerState({ hasWriter, writer, writerRestarts, hasSpareWriter }: Metr
 
 function serviceState({ serving, restarts, ready, certificateEndMs }: MetricsOptions): Metric[] {
   const endMs = certificateEndMs()
-  const endHelp = 'When the certificate in use ends, in seconds since the epoch.'
+  const endHelp = 'When the certificate in use expires, in seconds since the epoch.'
   return [
-    gauge('topicd_ready', 'Whether /readyz answers 200.', one(ready() ? 1 : 0)),
+    gauge('topicd_ready', 'Whether /readyz returns 200.', one(ready() ? 1 : 0)),
     gauge('topicd_workers', 'Workers that serve.', one(serving().length)),
     gauge('topicd_workers_by_version', 'Workers that serve, by the version of their build.', versionSamples(serving())),
     counter('topicd_worker_restarts_total', 'Workers started to replace one that died.', one(restarts())),

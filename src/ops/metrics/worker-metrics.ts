@@ -50,7 +50,7 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
     ),
     histogram(
       'topicd_request_duration_seconds',
-      'Time that a worker took for an answer.',
+      'Time that a worker took to respond.',
       routes.map(({ route, seconds }) => [{ route }, seconds]),
     ),
     counter(
@@ -60,17 +60,17 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
     ),
     counter(
       'topicd_response_bytes_total',
-      'Bytes of answers, without headers.',
+      'Bytes of responses, without headers.',
       perRoute(({ bytesOut }) => bytesOut),
     ),
     counter(
       'topicd_rejected_total',
-      'Requests refused, by the code of the answer; and connections closed without one, by the cause.',
+      'Requests refused, by error code, and connections closed without a response, by cause.',
       Object.entries(rejected).map(([cause, count]) => [{ cause }, count]),
     ),
     counter(
       'topicd_key_requests_total',
-      `Requests answered, by the name of the API key; of all but the first ${keyNamesCountedMax} keys, under "other".`,
+      `Requests answered, by API key name; all but the first ${keyNamesCountedMax} keys count as "other".`,
       [...keyLabels.labelled(keyRequests)].map(([key, count]) => [{ key }, count]),
     ),
     ...commitCounts({ commits, expired }),
@@ -95,7 +95,7 @@ export function commitCounts({ commits, expired }: Pick<WorkerStats, 'commits' |
 
 /** The writes of a process that commits. */
 export function writesInFlight({ commits }: Pick<WorkerStats, 'commits'>): Metric {
-  return gauge('topicd_writes_in_flight', 'Writes that wait for their commit.', one(commits?.inFlight ?? 0))
+  return gauge('topicd_writes_in_flight', 'Writes waiting for their commit.', one(commits?.inFlight ?? 0))
 }
 
 /** The current state of a worker. @param isCurrent whether it answered just now */
@@ -110,7 +110,7 @@ export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
     gauge('topicd_worker_open_fds', 'Open file descriptors of a worker.', ofWorker(descriptors?.open)),
     gauge('topicd_worker_max_fds', 'File descriptors that a worker may have open.', ofWorker(descriptors?.max)),
     gauge('topicd_worker_resident_memory_bytes', 'Resident memory of a worker.', ofWorker(stats.residentBytes)),
-    gauge('topicd_requests_waiting', 'Requests that wait for their answer.', one(waiting)),
+    gauge('topicd_requests_waiting', 'Requests waiting for a response.', one(waiting)),
     writesInFlight(stats),
     gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),
     gauge('topicd_event_loop_delay_p99_seconds', loopDelayHelp('at the 99th percentile'), one(loopDelay.p99), 'max'),
@@ -128,11 +128,11 @@ export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
 const loopDelayWindow = 'over the last 15 s'
 
 function loopDelayHelp(what: string): string {
-  return `How late timers were ${what} ${loopDelayWindow}, of the worker where it was worst.`
+  return `How late timers were ${what} ${loopDelayWindow}, in the worst worker.`
 }
 
 function storedState({ topics, bytes, backupMs }: StoreStats): Metric[] {
-  const backupHelp = 'When the last backup was done, in seconds since the epoch.'
+  const backupHelp = 'When the last backup finished, in seconds since the epoch.'
   return [
     gauge('topicd_topics', 'Topics stored.', one(topics)),
     gauge('topicd_store_bytes', 'Size of the store.', one(bytes)),

@@ -90,7 +90,7 @@ export class LogCheck {
     const number = BigInt(version)
     if (number <= 0n) this.#reportTopic(key, `its version is ${number}`)
     if (number > this.#latest)
-      this.#reportTopic(key, `its version ${number} is later than the engine's clock and the log`)
+      this.#reportTopic(key, `its version ${number} is later than the server's clock and the log`)
     if (number < this.#since) return
     this.#expected.set(key, number)
     if (this.#expected.size >= topicsMax) await this.compareTopics()

@@ -92,7 +92,7 @@ export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'wr
         if (row === undefined || record === undefined) return false
         if ((await write(replaceRecord, [name, JSON.stringify(record), row.record])).length > 0) return true
       }
-      throw new StoreError('retry', `the API key "${name}" is being changed by others all the time`)
+      throw new StoreError('retry', `the API key "${name}" keeps being changed by others`)
     },
     revokeKey: async (name) => (await write(deleteRecord, [name])).length > 0,
     keyUses: async () => new Map((await read(readUses, [])).map(({ name, used }) => [name, Number(used)] as const)),

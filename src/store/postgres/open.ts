@@ -42,7 +42,7 @@ const retryMs = 200
 /** After this long, in ms, a caller that can wait gets its store, although the engine has not answered. */
 const handOverMs = 3000
 
-const noAnswer = new StoreError('unavailable', 'the engine cannot be reached: it has not answered yet')
+const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it has not responded yet')
 
 /** Statements of scans in flight in this process. */
 const scansInFlightMax = 2

@@ -144,7 +144,7 @@ export async function requireSchema(connections: Pick<Connections, 'read'>): Pro
     const [oldest] = await connections.read(readOldestProgram, [])
     if (Number(oldest?.value ?? version) <= schemaVersion) return
     throw new Error(
-      `the store's schema has version ${version}, and this topicd knows ${schemaVersion}: install the newer topicd`,
+      `the store's schema has version ${version}, but this topicd supports ${schemaVersion}: install the newer topicd`,
     )
   }
   const problem =

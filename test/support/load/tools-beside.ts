@@ -13,15 +13,15 @@ import { tied } from '../tied.js'
 import type { UniformSubtree } from './uniform-subtrees.js'
 
 /** What a command says when the workers had died before. */
-const nobody = /: no worker serves at the moment\n$/
+const nobody = /: no worker is serving at the moment\n$/
 
 /** What a command says when what it was connected to has died. */
 const deaths = [
-  /: process \d+ was ended by SIGKILL( before it opened the store: .*)?\n$/,
-  /: the service ended before the work was done\n$/,
-  /: the service that uses \S+ gave no answer\n$/,
+  /: process \d+ was killed by SIGKILL( before it opened the store: .*)?\n$/,
+  /: the service stopped before the work was done\n$/,
+  /: the service that uses \S+ did not respond\n$/,
   nobody,
-  /: the process that did the work ended in the middle of it, while the service runs: /,
+  /: the process that did the work died before it finished, while the service runs: /,
 ]
 
 const everywhere = ['keys', 'check', 'export'] as const

@@ -43,7 +43,7 @@ function quantileLines(name: string, of: (point: Point) => Quantiles | undefined
     value: (point) => of(point)?.[quantile],
     text: (point) => textBeyond(of(point), quantile),
   })
-  return [line('half', 'p50'), line('99 %', 'p99')]
+  return [line('median (p50)', 'p50'), line('p99', 'p99')]
 }
 
 /** Undefined for a value between the bounds, which is as exact as its buckets. */
@@ -62,7 +62,7 @@ function warningAt(text: string, value: number | undefined, limit: number | unde
 const fixedCharts: readonly Chart[] = [
   {
     title: 'Requests',
-    explanation: 'answers per second, by status',
+    explanation: 'responses per second, by status',
     format: formatRate,
     lines: [
       { name: '2xx', value: ({ answers }) => answers?.['2xx'] },
@@ -72,39 +72,39 @@ const fixedCharts: readonly Chart[] = [
   },
   {
     title: 'Latency',
-    explanation: 'how soon workers answer, over the last 30 s',
+    explanation: 'how fast workers respond, over the last 30 s',
     format: formatSeconds,
-    lines: quantileLines('answers', ({ latencyS }) => latencyS),
+    lines: quantileLines('responses', ({ latencyS }) => latencyS),
   },
   {
     title: 'Commit time',
-    explanation: 'until the disk has the writes, over the last 30 s',
+    explanation: 'until writes are on disk, over the last 30 s',
     format: formatSeconds,
     lines: quantileLines('commits', ({ commitS }) => commitS),
   },
   {
-    title: 'Writes in a commit',
-    explanation: 'mean of the last 30 s',
+    title: 'Writes per commit',
+    explanation: 'mean over the last 30 s',
     format: formatCount,
     lines: [{ name: 'writes', value: ({ writesPerCommit }) => writesPerCommit }],
   },
   {
     title: 'Writes in flight',
-    explanation: 'that wait for their commit',
+    explanation: 'waiting for their commit',
     format: formatWhole,
     round: 'whole',
     lines: [{ name: 'writes', value: ({ writesInFlight }) => writesInFlight }],
   },
   {
     title: 'Connections',
-    explanation: 'of clients, over all workers',
+    explanation: 'from clients, over all workers',
     format: formatWhole,
     round: 'whole',
     lines: [
       {
         name: 'open',
         value: ({ connections }) => connections,
-        warning: ({ connections, connectionsMax }) => warningAt('no more fit', connections, connectionsMax),
+        warning: ({ connections, connectionsMax }) => warningAt('full', connections, connectionsMax),
       },
       { name: 'limit', value: ({ connectionsMax }) => connectionsMax, limit: 'upper' },
     ],
@@ -119,8 +119,8 @@ const fixedCharts: readonly Chart[] = [
 ]
 
 const disk: Chart = {
-  title: 'Free space on the disk',
-  explanation: 'that has the data directory',
+  title: 'Free disk space',
+  explanation: 'where the data directory is',
   format: formatBytes,
   round: 'binary',
   lines: [
@@ -129,7 +129,7 @@ const disk: Chart = {
       value: ({ diskFreeBytes }) => diskFreeBytes,
       warning: ({ diskFreeBytes, diskFreeBytesMin }) => warningAt('too little', diskFreeBytesMin, diskFreeBytes),
     },
-    { name: 'least for writes', value: ({ diskFreeBytesMin }) => diskFreeBytesMin, limit: 'lower' },
+    { name: 'minimum for writes', value: ({ diskFreeBytesMin }) => diskFreeBytesMin, limit: 'lower' },
   ],
 }
 
@@ -162,15 +162,15 @@ export function chartsOf(moments: readonly Moment[], places: ReadonlyMap<string,
   return [
     ...fixedCharts,
     {
-      title: 'Memory of each worker',
-      explanation: 'resident; what processes share counts in each',
+      title: 'Memory per worker',
+      explanation: 'resident; shared pages count in each',
       format: formatBytes,
       round: 'binary',
       lines: ofWorkers((of) => of.residentBytes),
     },
     {
       title: 'Event-loop delay',
-      explanation: 'how late timers are, 99 % of the last 15 s',
+      explanation: 'how late timers are, 99th percentile of the last 15 s',
       format: formatSeconds,
       lines: ofWorkers((of) => of.loopDelayP99S),
     },

@@ -25,7 +25,7 @@ export class CreateDialog implements Dialog {
   ) {}
 
   mayClose(): boolean {
-    return !this.isWritten || confirm('Close, and lose what you have written?')
+    return !this.isWritten || confirm('Close and lose what you have written?')
   }
 
   view(): TemplateResult {
@@ -49,7 +49,7 @@ export class CreateDialog implements Dialog {
         <textarea id="create-value" name="value" rows="5" spellcheck="false" .value=${this.value}></textarea>`
             : nothing
         }
-        <label for="create-properties">Properties, one NAME=VALUE a line</label>
+        <label for="create-properties">Properties, one NAME=VALUE per line</label>
         <textarea id="create-properties" name="properties" rows="2" spellcheck="false"></textarea>
         ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
         <p class="row">
@@ -87,7 +87,7 @@ export class CreateDialog implements Dialog {
 function describeProblem(error: unknown, context: Context): string {
   if (error instanceof SyntaxError) return `The value is not JSON: ${error.message}.`
   if (error instanceof TopicdError && error.code === 'unsatisfied_constraint') {
-    return 'There is a topic at this path already; nothing was changed.'
+    return 'There is already a topic at this path; nothing was changed.'
   }
   return describeFailure(error, context)
 }
@@ -99,7 +99,7 @@ function propertiesIn(text: string): Readonly<Record<string, string>> {
     const at = line.indexOf('=')
     const name = line.slice(0, Math.max(at, 0)).trim()
     if (name === '') throw new RangeError(`The property "${line}" is not NAME=VALUE.`)
-    if (properties.has(name)) throw new RangeError(`The property "${name}" is there twice.`)
+    if (properties.has(name)) throw new RangeError(`The property "${name}" is given twice.`)
     properties.set(name, line.slice(at + 1).trim())
   }
   return Object.fromEntries(properties)

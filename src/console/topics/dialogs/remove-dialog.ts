@@ -71,13 +71,13 @@ export class RemoveDialog {
       <h2 id="dialog-title">Remove topics</h2>
       <p class="exact named"><bdi>${visible(named)}</bdi></p>
       <fieldset>
-        <legend>What is removed, for good</legend>
+        <legend>Permanently deleted</legend>
         ${choices.map((choice) => this.#choiceView(choice))}
       </fieldset>
       ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
       <p class="row">
         ${this.#actionView()}
-        <button autofocus @click=${() => this.#close()}>${this.#step === 'removing' ? 'Close; it goes on' : 'Cancel'}</button>
+        <button autofocus @click=${() => this.#close()}>${this.#step === 'removing' ? 'Close; it continues' : 'Cancel'}</button>
         <button @click=${() => context.showCommand('remove', body)}>Copy the removal as curl</button>
       </p>
     `
@@ -148,7 +148,7 @@ export class RemoveDialog {
     if (now !== agreed) {
       for (const other of choices) other.count = 'unknown'
       choice.count = now
-      this.#problem = `It is ${topicsText(now)} now, not ${agreed.toLocaleString('en')}. Nothing was removed.`
+      this.#problem = `It is now ${topicsText(now)}, not ${agreed.toLocaleString('en')}. Nothing was removed.`
       return
     }
     this.#step = 'removing'

@@ -246,7 +246,7 @@ function requireKnownFormat(meta: Table, file: string, readOnly: boolean): numbe
   const version = meta.get(formatName)?.readDoubleBE() ?? 0
   if (version > formatVersion) {
     throw new StoreUnusable(
-      `${file} has the format ${version} of a newer topicd, and this one knows formats up to ${formatVersion}: ` +
+      `${file} has the format ${version} of a newer topicd, but this one supports formats up to ${formatVersion}: ` +
         'run the newer one, or restore a backup from before the upgrade',
     )
   }

@@ -73,7 +73,7 @@ export function examine(file: string): boolean {
     return true
   }
   const put = isBlank
-    ? 'If nothing was ever stored here, as when the first start was cut off, remove the file; otherwise put'
+    ? 'If nothing was ever stored here, as after an interrupted first start, remove the file; otherwise put'
     : 'Put'
   throw new StoreUnusable(
     `${file} ${problem}. ${put} a backup in its place: move the damaged file away, and run ` +
@@ -111,7 +111,7 @@ function requireAccess(path: string, access: number, purpose: string): void {
     accessSync(path, access)
   } catch (error) {
     const { uid, gid, mode } = statSync(path)
-    const owner = `it belongs to uid ${uid}, gid ${gid}, with mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`
+    const owner = `it is owned by uid ${uid}, gid ${gid}, with mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`
     const cure = uid === process.getuid?.() ? 'change its mode' : 'change its owner'
     const reason = (error as NodeJS.ErrnoException).code
     throw new StoreUnusable(
@@ -125,7 +125,7 @@ function requireNoRestore(data: string): void {
   const staging = stagingDirectory(data)
   if (lstatSync(staging, { throwIfNoEntry: false }) === undefined) return
   throw new StoreUnusable(
-    `a restore in ${data} was broken off: run "topicd restore FILE --data ${data}" again; or remove ${staging}, to begin with an empty store`,
+    `a restore in ${data} was interrupted: run "topicd restore FILE --data ${data}" again; or delete ${staging} to start with an empty store`,
   )
 }
 
@@ -176,7 +176,7 @@ function problemOfPages(read: ReadAt, size: number): string | undefined {
       ? 'is damaged: its first page is all zeros'
       : 'is not an LMDB file, or its first page is damaged'
   const { version, pageSize } = first
-  if (version !== dataVersion) return `is of LMDB's data format ${version}; this program reads format ${dataVersion}`
+  if (version !== dataVersion) return `has LMDB's data format ${version}; this program reads format ${dataVersion}`
   const isPowerOfTwo = (pageSize & (pageSize - 1)) === 0
   if (!isPowerOfTwo || pageSize < pageBytesMin || pageSize > pageBytesMax)
     return `is damaged: it gives its page size as ${pageSize}`

@@ -26,5 +26,5 @@ export function topicsProblem(descriptor: number): string | undefined {
   if (latest !== undefined && root !== undefined) {
     if (read(root * latest.pageSize, latest.pageSize).includes(databaseName)) return undefined
   }
-  return 'is an LMDB file, but not of topicd'
+  return "is an LMDB file, but not topicd's"
 }

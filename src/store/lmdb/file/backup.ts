@@ -113,10 +113,10 @@ function makeDirectory(partial: string): void {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST')
       throw new Error(
-        `${partial} already exists: another backup is in progress, or one was killed, in which case remove it`,
+        `${partial} already exists: it belongs to a backup that is running or was killed; if it was killed, delete it`,
       )
     throw new Error(
-      `${partial} cannot be made by the process that makes the backup (the service's, while it runs): ${message}`,
+      `${partial} cannot be created by the process that makes the backup (the service's, while it runs): ${message}`,
     )
   }
 }
@@ -130,7 +130,7 @@ function explain(error: Error): never {
 }
 
 function unsound(finding: Finding): Error {
-  return new Error(`the store is not sound, so this is no backup: ${finding} (see topicd check)`)
+  return new Error(`the store is damaged, so this is not a backup: ${finding} (see topicd check)`)
 }
 
 /** The copy keeps the number of entries that each database states, so records lost in copying are detected here. */

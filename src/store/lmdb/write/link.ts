@@ -248,11 +248,11 @@ export class WriterLink implements TopicWriter {
       const { number, frame, start, end } = pending
       if (number <= lastTaken || frame === undefined) continue
       if (pending.sends > 0 && performance.now() - pending.sinceMs > writerClientGoneMs) {
-        this.#settle(pending, unanswered(pending, 'the writer may have forgotten what came of it'))
+        this.#settle(pending, unanswered(pending, 'the writer may have forgotten its outcome'))
         continue
       }
       if (pending.sends >= writerSendsMax) {
-        this.#settle(pending, new StoreError('unknown_outcome', `${pending.sends} writers ended before they answered`))
+        this.#settle(pending, new StoreError('unknown_outcome', `${pending.sends} writers died before they responded`))
         continue
       }
       pending.sends++
@@ -288,7 +288,7 @@ export class WriterLink implements TopicWriter {
       if (pending.sinceMs > lateMs) break
       // The frame of this turn may still be sent.
       if (pending.frame === undefined) break
-      this.#settle(pending, unanswered(pending, `no writer answered within ${writerAnswerMsMax} ms`))
+      this.#settle(pending, unanswered(pending, `no writer responded within ${writerAnswerMsMax} ms`))
     }
   }
 }

@@ -126,7 +126,7 @@ export class Batcher<R extends Request> {
     for (const request of this.#takeAll()) {
       if (request.sinceMs >= oldestMs) this.#gather(request)
       else {
-        const message = `the engine was busy with other requests for ${waitMsMax / 1000} s`
+        const message = `the PostgreSQL server was busy with other requests for ${waitMsMax / 1000} s`
         request.reject(new StoreError('unavailable', message))
       }
     }

@@ -218,7 +218,7 @@ export class Connections {
     try {
       const rows = await session.execute(statement, parameters, commitDeadlineMs)
       // What a deposed primary returns may be out of date, so the read goes to its successor.
-      if (!this.#engine.isCurrent(session)) throw new Error('the engine was deposed during the read')
+      if (!this.#engine.isCurrent(session)) throw new Error('the PostgreSQL server was deposed during the read')
       this.#readers.release(session)
       return rows
     } catch (error) {
@@ -286,7 +286,7 @@ export class Connections {
 
   /** Takes back a session that has committed. @throws Warned when its engine was deposed meanwhile */
   #takeBack(session: Session): void {
-    if (!this.#engine.isCurrent(session)) throw new Warned('the engine was deposed while it committed')
+    if (!this.#engine.isCurrent(session)) throw new Warned('the PostgreSQL server was deposed while it committed')
     if (performance.now() - session.clockReadAtMs < clockMsMax) this.#writers.release(session)
     else void this.#readClockAndRelease(session)
   }

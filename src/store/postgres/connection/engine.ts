@@ -160,14 +160,16 @@ export class Engine {
   #failure(failures: ReadonlyMap<string, Error>): StoreError {
     const errors = [...failures.values()]
     if (errors.some((error) => noSlotStates.includes(stateOf(error))))
-      return new NoSlot('unavailable', 'the engine has no connection left')
+      return new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
     const [refusal] = errors.filter(isRefusal)
     if (refusal !== undefined)
-      return new Refused('unavailable', `the engine refuses access: ${explained(refusal)}`, { cause: refusal })
+      return new Refused('unavailable', `the PostgreSQL server refuses access: ${explained(refusal)}`, {
+        cause: refusal,
+      })
     const isStandby = (error: Error): boolean => error instanceof Standby
     const onlyStandbys = errors.every(isStandby)
     const reason = onlyStandbys ? 'there is no primary, only a standby' : [...new Set(errors.map(explained))].join('; ')
-    return new StoreError('unavailable', `the engine cannot be reached: ${reason}`, { cause: errors[0] })
+    return new StoreError('unavailable', `the PostgreSQL server cannot be reached: ${reason}`, { cause: errors[0] })
   }
 
   #checkLater(): void {

@@ -63,12 +63,12 @@ export function writeFailure(error: unknown, meaning: Meaning): unknown {
     case 'conflict':
       return new StoreError('retry', `too many concurrent statements: ${message}`, { cause: error })
     case 'late':
-      return new StoreError('unavailable', 'the write reached the engine too late', { cause: error })
+      return new StoreError('unavailable', 'the write reached the PostgreSQL server too late', { cause: error })
     case 'full':
     case 'unavailable':
       return new StoreError(meaning, message, { cause: error })
     case 'lost': {
-      const reason = error instanceof Warned ? message : `the engine was lost: ${message}`
+      const reason = error instanceof Warned ? message : `the PostgreSQL server was lost: ${message}`
       return new StoreError('unknown_outcome', reason, { cause: error })
     }
     case 'wrong':

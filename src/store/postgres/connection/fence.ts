@@ -41,7 +41,7 @@ export function createFencedRead({ read, write, timeline }: Pick<Connections, 'r
     next = undefined
     const committed = write(commitNothing, [])
     current = committed
-    if ((await committed).length === 0) throw new Error('it has no synchronous standby any more')
+    if ((await committed).length === 0) throw new Error('it no longer has a synchronous standby')
   }
 
   return async (statement, parameters) => {
@@ -53,7 +53,7 @@ export function createFencedRead({ read, write, timeline }: Pick<Connections, 'r
       } catch (cause) {
         throw new StoreError(
           'unavailable',
-          `the engine did not prove that it is the primary: ${(cause as Error).message}`,
+          `the PostgreSQL server did not prove that it is the primary: ${(cause as Error).message}`,
           { cause },
         )
       }

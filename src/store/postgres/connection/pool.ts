@@ -86,7 +86,12 @@ export class Pool {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.delete(waiter)
-        reject(new StoreError('unavailable', `all connections to the engine were in use for ${waitMsMax / 1000} s`))
+        reject(
+          new StoreError(
+            'unavailable',
+            `all connections to the PostgreSQL server were in use for ${waitMsMax / 1000} s`,
+          ),
+        )
       }, waitMsMax)
       const waiter = { resolve, reject, timer }
       this.#waiters.add(waiter)

@@ -21,7 +21,7 @@ export async function requireSettings({ read }: Pick<Connections, 'read'>): Prom
     return row?.setting
   }
   if ((await settingOf(readFsync)) === 'off') {
-    throw new Error('the engine runs with fsync = off, so nothing that it acknowledges is durable: turn it on')
+    throw new Error('the PostgreSQL server runs with fsync = off, so nothing it acknowledges is durable: turn it on')
   }
   const encoding = (await settingOf(readEncoding)) ?? 'UTF8'
   if (encoding !== 'UTF8')

@@ -173,7 +173,7 @@ export class Session {
   /** Reads the engine's clock. @throws as `execute` does */
   async readClock(msMax: number): Promise<void> {
     const [row] = await this.execute(selectClock, [], msMax)
-    if (row === undefined) throw new Error('the engine did not return its time')
+    if (row === undefined) throw new Error('the PostgreSQL server did not return its time')
     this.clockReadAtMs = performance.now()
     this.clockOffsetMs = Number(row.now) - this.clockReadAtMs
   }
@@ -263,5 +263,5 @@ export function isPlainError(error: unknown): boolean {
 }
 
 function timedOut(msMax: number): TimedOut {
-  return new TimedOut(`the engine did not answer within ${msMax} ms`)
+  return new TimedOut(`the PostgreSQL server did not respond within ${msMax} ms`)
 }
