@@ -44,7 +44,7 @@ type OnLine = (line: string) => Promise<void> | void
  * change, or is named on standard error.
  *
  * @param creates whether a missing store may be created, which is reported on standard error
- * @returns rejects with an Error when there is no response
+ * @returns what sends one request, and rejects with an Error when no response came
  */
 export function requestsTo(location: StoreLocation, creates = false): SendKeyRequest {
   return async (request) => {
