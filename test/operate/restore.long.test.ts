@@ -120,7 +120,7 @@ await t.test('what cannot be restored is refused in one sentence, and nothing is
   // Biome would complain of it.
   unlinkSync(join(dangling, 'topics'))
   const nowhere = await runCommand(['restore', file, '--data', join(directory, 'none')])
-  t.match(nowhere, { code: 1, stderr: /there is no directory \S+none; make it/ })
+  t.match(nowhere, { code: 1, stderr: /there is no directory \S+none; create it/ })
 })
 
 await t.test('of two restores at once, one wins; the other changes nothing', async (t) => {
