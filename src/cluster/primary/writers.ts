@@ -101,9 +101,13 @@ export class Writers {
    */
   async replace(start: Start): Promise<void> {
     if (this.#failedStarts > 0) throw new Error('no writer can open the store at the moment: see the log')
-    const next = this.#load(start)
-    await next.loaded
-    await this.#inTurn(() => this.#replaceBy(next))
+    try {
+      const next = this.#load(start)
+      await next.loaded
+      await this.#inTurn(() => this.#replaceBy(next))
+    } catch (error) {
+      throw this.#isEnding ? new Error('the service is stopping') : error
+    }
   }
 
   /** Commits what workers have sent, and ends. To be called when all of them have ended. */
@@ -140,7 +144,7 @@ export class Writers {
     } catch (error) {
       this.#isReplacing = false
       await this.#takeOver(former?.start ?? next.start)
-      throw this.#isEnding ? new Error('the service is stopping') : error
+      throw error
     }
     this.#isReplacing = false
     this.#spare?.child.discard('its successor is loaded')

@@ -1,7 +1,7 @@
 /**
  * A backup: copy one snapshot, compacted → open the copy, check everything in it and take its id away → flush it to
- * disk → give it its name. So a file of that name is always complete and was found sound. Until then the copy is in a directory beside it,
- * which is removed on failure.
+ * disk → give it its name. So a file of that name is always complete and was found sound. Until then the copy is in a
+ * directory beside it, which is removed on failure.
  *
  * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
  * grow. The copy is opened under a path of its own, where no other process can be writing.
@@ -60,6 +60,8 @@ export async function backup(
     const onTick = (): void => onProgress('copying', sizeOf(copied), bytesUsed)
     await watchedCopy(copy, copied, freeBytesMin, onTick, cancellation)
     const records = await checkAndForgetId(partial, onProgress, cancellation)
+    // A small store is copied and checked before either looks.
+    if (cancellation.aborted) throw new Cancelled()
     chmodSync(copied, 0o600)
     flush(copied)
     // Before `removePartial`, which would truncate a file that still had this name, and with it the backup.

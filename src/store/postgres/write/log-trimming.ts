@@ -52,7 +52,8 @@ const readLanes: Statement<Lanes> = {
 
 /**
  * Removes at most `$1` changes, of the `$2` oldest rows that precede the lanes' numbers `$3`, the greatest of whose
- * versions is `$4`; a lane's later row is never removed before an earlier one.
+ * versions is `$4`; a lane's later row is never removed before an earlier one, and its last row never: after a fail-over
+ * to a standby that was behind, the numbers may be those of rows that are gone.
  */
 const removeOldest: Statement<{ count: string }> = {
   name: 'remove_oldest_changes',
@@ -64,7 +65,8 @@ const removeOldest: Statement<{ count: string }> = {
         where version < $4::bigint and n < ($3::bigint[])[lane + 1] order by version limit $2::int
       ) c
     ), removable as (
-      select lane, max(n) as n from oldest where sum <= $1::bigint group by lane
+      select o.lane, least(max(o.n), (select max(l.n) - 1 from topicd.changes l where l.lane = o.lane)) as n
+      from oldest o where o.sum <= $1::bigint group by o.lane
     )
     delete from topicd.changes c using removable r
     where c.lane = r.lane and c.n <= r.n and ${inTime(5)}
