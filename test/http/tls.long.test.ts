@@ -64,7 +64,7 @@ await t.test(
     }
     await refuses('missing.crt', 'first.key', /--tls-cert: the file cannot be read: ENOENT.*missing\.crt/)
     await refuses('first.crt', 'missing.key', /--tls-key: the file cannot be read: ENOENT.*missing\.key/)
-    await refuses('not.pem', 'first.key', /--tls-cert: .*not\.pem contains no PEM certificate/)
+    await refuses('not.pem', 'first.key', /--tls-cert: .*not\.pem contains no usable PEM certificate/)
     await refuses('first.crt', 'not.pem', /--tls-key: .*not\.pem contains no PEM private key/)
     await refuses(
       'first.crt',
