@@ -252,7 +252,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'on PostgreSQL, the log loses more than it should',
     file: 'store/postgres/write/log-trimming.js',
-    from: 'where sum <= $1::bigint',
+    from: 'where o.sum <= $1::bigint',
     to: 'where $1::bigint > 0',
     test: 'postgres/change-log-trimming',
     finds: /are kept/,
