@@ -1,6 +1,7 @@
 /**
  * The writer as the primary keeps it: one process that writes, and a spare that has loaded its code and takes over when
- * that one dies. What a writer does is in cluster/writer/writer-life.ts; workers keep what is not answered, and send it to the next one.
+ * that one dies. What a writer does is in cluster/writer/writer-life.ts; workers keep what is not answered, and send it to
+ * the next one.
  *
  *     the writer dies → its process is gone → the spare opens the store (milliseconds) → a new spare is loaded
  *
