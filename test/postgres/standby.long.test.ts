@@ -152,7 +152,8 @@ await t.test('while the standby is away', { skip, timeout: 240_000 }, async (t) 
   })
 
   await t.test('the service stops in time and without a warning', async (t) => {
-    refuses(t, await post('set', { path: 'last', value: 2 }), 503, 'unknown_outcome', 'a write')
+    const write = untilSent(() => post('set', { path: 'last', value: 2 }))
+    refuses(t, await write, 503, 'unknown_outcome', 'a write')
     const startedMs = performance.now()
     t.strictSame(await server.stop(), { code: 0, signal: null })
     t.ok(
