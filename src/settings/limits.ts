@@ -117,11 +117,11 @@ export const commitDeadlineMs = 10_000
 export const conflictsMax = 64
 
 /**
- * Operations that one transaction carries out, exceeded by at most one request: it takes some ms, during which the writer
- * does nothing else. More than 16 clients with batches of 100 have in flight: with 500, such a batch cost a third more
- * CPU.
+ * Operations that one transaction carries out, exceeded by at most one request: it takes some 20 ms, during which the
+ * writer does nothing else. Writes that share a transaction share the pages that they copy: in batches of 1,000, a topic
+ * costs a quarter less CPU than with 2,000 here, and waits less, since the queue is shorter.
  */
-export const operationsInOneCommitMax = 2000
+export const operationsInOneCommitMax = 8000
 
 /**
  * The largest depth and the largest limit of branches: beyond every path and every store, and an integer of 32 bits, as

@@ -196,7 +196,7 @@ await t.test('the log keeps the newest changes', async (t) => {
 
 await t.test('a log that keeps nothing has the last commit, and goes on from it', async (t) => {
   const directory = join(t.testdir(), 'db')
-  const commits = 5000
+  const commits = 20_000
   await withStore(directory, async (store) => {
     const topics = Array.from({ length: 1000 }, (_, i) => creation(`t/${i}`))
     await store.write(topics.map((created) => ({ kind: 'add', ...created, valueText: undefined })))
@@ -218,7 +218,7 @@ await t.test('a log that keeps nothing has the last commit, and goes on from it'
   const options = { changesKept: 0, clock: () => ({ wallMs: clock.wallMs, steadyMs: 0, boot: 'b' }) }
   const before = at((await wholeLogOf(directory)).slice(-1), 0)
   await withStore(directory, async (store) => void (await store.write([setting('t/0')])), options)
-  t.equal((await wholeLogOf(directory)).length, 1 + commits + 2 - 4000, 'a commit trims some')
+  t.equal((await wholeLogOf(directory)).length, 1 + commits + 2 - 16_000, 'a commit trims some')
   t.strictSame(await findings(directory), [], 'and what is left is whole')
   await withStore(directory, async (store) => void (await store.write([setting('t/1'), setting('t/2')])), options)
   const log = await wholeLogOf(directory)

@@ -3,7 +3,7 @@
  * transaction of the changes, so it can neither miss one nor have one that was not made.
  */
 import { strict as assert } from 'node:assert'
-import { changesKeptDefault, pathBytesMax } from '../../../settings/limits.js'
+import { changesKeptDefault, operationsInOneCommitMax, pathBytesMax } from '../../../settings/limits.js'
 import { writeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { nextVersion } from '../../../topics/version.js'
@@ -17,7 +17,7 @@ const bufferBytesMin = 64 * 1024
  * Records that one commit trims: more than it may have operations, so that large commits do not leave more and more of
  * small ones behind, and few enough to take some ms when the setting was lowered.
  */
-const recordsTrimmedInOneCommitMax = 4000
+const recordsTrimmedInOneCommitMax = 2 * operationsInOneCommitMax
 
 /** Keys of the oldest records that are read at once. */
 const oldestReadMax = 100

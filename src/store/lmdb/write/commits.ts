@@ -33,9 +33,6 @@ const gatheredShare = 0.9
 const gatheringFactor = 2
 const gatheringMsMax = 3
 
-/** A transaction of so many operations gains little by waiting for more. */
-const gatheredOperationsMax = 1000
-
 type Room = Pick<DiskRoom, 'begin' | 'admit'>
 
 /** What a write does in a transaction. If it throws before it has written anything, only this write fails. */
@@ -162,7 +159,7 @@ export class Commits {
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return
     const { writes, tookMs } = this.#last
-    if (this.#waiting.length >= gatheredShare * writes || this.#stats.inFlight >= gatheredOperationsMax) {
+    if (this.#waiting.length >= gatheredShare * writes || this.#stats.inFlight >= operationsInOneCommitMax) {
       this.#isScheduled = true
       setImmediate(() => this.#commitNext())
     } else {
