@@ -32,7 +32,7 @@ await t.test(
     await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
     await execute(
       store,
-      `insert into topicd.topics (key, type, retains, life, created, updated, item)
+      `insert into topicd.topics (key, type, retains, generation, created, updated, item)
      select convert_to(tree, 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM000000'), 'UTF8'),
        case when tree = 'mixed' and n not in (1, ${topics}) then 2 else 1 end, true, 1, 0, 0,
        '{"path":"' || tree || '/' || to_char(n, 'FM000000') || '","type":"' ||
@@ -129,7 +129,7 @@ await t.test(
     await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
     await execute(
       store,
-      `insert into topicd.topics (key, type, retains, life, created, updated, item)
+      `insert into topicd.topics (key, type, retains, generation, created, updated, item)
      select convert_to('a', 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM0000'), 'UTF8') || '\\x00'::bytea ||
          convert_to(to_char(m, 'FM0000'), 'UTF8'), 1, true, 1, 0, 0,
        '{"path":"a/' || to_char(n, 'FM0000') || '/' || to_char(m, 'FM0000') || '","type":"json","value":1}'

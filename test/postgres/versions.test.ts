@@ -46,6 +46,7 @@ await t.test(
     await execute(
       address,
       `alter table topicd.topics drop column version;
+     alter table topicd.topics rename column generation to life;
      update topicd.meta set value = 1 where name in ('schema_version', 'oldest_program')`,
     )
     const file = () => execute(address, `select pg_relation_filenode('topicd.topics') as file`)

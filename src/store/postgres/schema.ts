@@ -26,8 +26,8 @@ import { inTime, type Statement, startMs } from './sql/statement.js'
  * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set.
  * `properties` is JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms
  * since the epoch by the engine's clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its
- * clause waits, null for none. `life` is the generation: a random number that distinguishes a topic from earlier and
- * later ones at the same path. `version` is that of the last change (topics/version.ts); topics from before the step that
+ * clause waits, null for none. `generation` is a random number that distinguishes a topic from earlier and later ones at
+ * the same path; the first step calls it `life`. `version` is that of the last change (topics/version.ts); topics from before the step that
  * adds it have the version of its moment, which the engine computes once and keeps with the column: no row is rewritten.
  *
  * A row of `changes` has the keys of the topics that one commit changed, and how many (`count`). `n` counts the rows of the
@@ -75,6 +75,7 @@ const steps: readonly string[] = [
    on conflict (lane, n) do nothing;
    insert into topicd.meta (name, value) values ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
    on conflict (name) do nothing`,
+  `alter table topicd.topics rename column life to generation`,
 ]
 
 /** The version that this program migrates to. */
@@ -86,7 +87,7 @@ const schemaVersion = steps.length
  * is migrated. A program that does not know versions or the log
  * changes topics without them.
  */
-const oldestProgram = 3
+const oldestProgram = 4
 
 const readVersion: Statement<{ value: string }> = {
   name: 'read_version',
@@ -117,6 +118,9 @@ const missingStates: readonly (string | undefined)[] = ['3F000', '42P01']
 
 /** SQLSTATEs of two migrations that create the same thing at the same time. */
 const raceStates: readonly (string | undefined)[] = ['23505', '42710', '42P06', '42P07', '40001', 'XX000']
+
+/** SQLSTATE of a column that is missing: an earlier attempt has renamed it. */
+const renamedState = '42703'
 
 const raceAttemptsMax = 20
 const raceMs = 100
@@ -192,6 +196,7 @@ async function define(connections: Connections, text: string): Promise<void> {
     try {
       return await connections.define(text)
     } catch (error) {
+      if (stateOf(error) === renamedState) return
       if (!raceStates.includes(stateOf(error)) || attempt === raceAttemptsMax) throw error
       await sleep(raceMs)
     }

@@ -15,7 +15,7 @@ import type { Execute, Statement } from '../sql/statement.js'
 
 interface MatchRow {
   readonly key: string
-  readonly life?: string
+  readonly generation?: string
 }
 
 /** Both columns are on both sides of each comparison, so that only the index by type and key can serve it. */
@@ -30,7 +30,7 @@ const readKeysOfType: Statement<MatchRow> = {
  */
 const readGenerations: Statement<MatchRow> = {
   name: 'read_generations',
-  text: `select key, life from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
+  text: `select key, generation from topicd.topics where key >= $1::bytea and key < $2::bytea order by key limit $3::int`,
 }
 
 const readKeys: Statement<MatchRow> = {
@@ -102,7 +102,7 @@ export async function* matchingTopics(
 ): AsyncGenerator<{ key: Buffer; generation: string }[]> {
   const readRange: ReadRange = ({ start, end }, limit) => read(readGenerations, [start, end, limit])
   for await (const rows of matches(readRange, plan, cancellation))
-    yield rows.map(({ key, life = '' }) => ({ key: bytesOf(key), generation: life }))
+    yield rows.map(({ key, generation = '' }) => ({ key: bytesOf(key), generation }))
 }
 
 type ReadRange = (range: KeyRange, limit: number) => Promise<readonly MatchRow[]>

@@ -17,14 +17,14 @@ interface DueRow {
   readonly properties: string | null
   readonly created: string
   readonly updated: string
-  readonly life: string
+  readonly generation: string
   readonly now: string
 }
 
 /** The topics after a due time and a key whose `due` is `until` or earlier. */
 function dueAfter(name: string, until: string): Statement<DueRow> {
   const text = `
-    select key, due, properties, created, updated, life, ${startMs} as now
+    select key, due, properties, created, updated, generation, ${startMs} as now
     from topicd.topics where due <= ${until} and (due, key) > ($1::bigint, $2::bytea) order by due, key limit $3::int`
   return { name, text }
 }
@@ -35,8 +35,8 @@ const readWaiting = dueAfter('read_waiting', String(clauseWaitsMs))
 const readDueTopic: Statement<DueRow> = {
   name: 'read_due_topic',
   text: `
-    select key, due, properties, created, updated, life, ${startMs} as now
-    from topicd.topics where key = $1::bytea and life = $2::bigint and due <= ${startMs}`,
+    select key, due, properties, created, updated, generation, ${startMs} as now
+    from topicd.topics where key = $1::bytea and generation = $2::bigint and due <= ${startMs}`,
 }
 
 /** A null for `updated` means that no update defers the policy. */
@@ -44,8 +44,8 @@ const removeDueTopics = logged<{ key: string }>('remove_due', {
   parameters: 4,
   text: `
     delete from topicd.topics t
-    using unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, life, updated)
-    where t.key = v.key and t.life = v.life and (v.updated is null or t.updated = v.updated) and ${inTime(4)}
+    using unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, generation, updated)
+    where t.key = v.key and t.generation = v.generation and (v.updated is null or t.updated = v.updated) and ${inTime(4)}
     returning t.key, ${nextVersion} as version`,
 })
 
@@ -53,8 +53,8 @@ const rescheduleTopics: Statement<never> = {
   name: 'reschedule',
   text: `
     update topicd.topics t set due = v.due
-    from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, life, due)
-    where t.key = v.key and t.life = v.life and ${inTime(4)}`,
+    from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, generation, due)
+    where t.key = v.key and t.generation = v.generation and ${inTime(4)}`,
 }
 
 /** Topics per statement. */
@@ -73,9 +73,9 @@ export interface Evaluated {
   readonly clauseSelector: string | undefined
 }
 
-function evaluate({ key, properties, created, updated, life, now }: DueRow): Evaluated {
+function evaluate({ key, properties, created, updated, generation, now }: DueRow): Evaluated {
   const policy = removalOf(propertiesOf(properties))
-  const topic = { key: bytesOf(key), generation: life, clauseSelector: policy?.selector }
+  const topic = { key: bytesOf(key), generation, clauseSelector: policy?.selector }
   if (policy === undefined) return { ...topic, updated: undefined, isDue: false, dueMs: undefined }
   const atMs = Math.floor(dueMs(policy, Number(created), Number(updated)))
   const tracked = tracksUpdates(policy) ? updated : undefined

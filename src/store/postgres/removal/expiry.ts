@@ -36,8 +36,8 @@ const removeForClause = loggedParts<{ held: string; removed: string }>('remove_f
   ctes: `
     lease as materialized (select ${isHeldBy(3)} as held), changed as (
       delete from topicd.topics t
-      using unnest($1::bytea[], $2::bigint[]) as v (key, life)
-      where t.key = v.key and t.life = v.life and (select held from lease) and ${inTime(4)}
+      using unnest($1::bytea[], $2::bigint[]) as v (key, generation)
+      where t.key = v.key and t.generation = v.generation and (select held from lease) and ${inTime(4)}
       returning t.key, ${nextVersion} as version
     )`,
   parameters: 4,
@@ -52,7 +52,7 @@ const endPolicy: Statement<{ key: string }> = {
   name: 'end_policy',
   text: `
     update topicd.topics set due = null
-    where key = $1::bytea and life = $2::bigint and ${isHeldBy(3)} and ${inTime(4)} returning key`,
+    where key = $1::bytea and generation = $2::bigint and ${isHeldBy(3)} and ${inTime(4)} returning key`,
 }
 
 export class Expiry {

@@ -13,7 +13,7 @@ import type { KeyRow, Specification } from './write-statements.js'
 export const lockKeys: Statement<KeyRow> = {
   name: 'lock_keys',
   text: `
-    insert into topicd.topics as t (key, type, retains, item, life, created, updated, version)
+    insert into topicd.topics as t (key, type, retains, item, generation, created, updated, version)
     select v.key, 0, false, '', $2::bigint, 0, 0, 0 from unnest($1::bytea[]) as v (key) where ${inTime(3)}
     on conflict (key) do update set item = t.item where false
     returning t.key`,
@@ -23,7 +23,7 @@ export const lockKeys: Statement<KeyRow> = {
 export const readTopics: Statement<Specification & { readonly version: string; readonly bytes: string }> = {
   name: 'read_topics',
   text: `
-    select key, type, properties, life, version, octet_length(item) as bytes
+    select key, type, properties, generation, version, octet_length(item) as bytes
     from topicd.topics where key = any($1::bytea[])`,
 }
 
@@ -41,7 +41,7 @@ export const changeTopics: Statement<ChangedRow> = {
   name: 'change_topics',
   text: `
     update topicd.topics t
-    set type = v.type, retains = v.retains, properties = v.properties, item = v.item, life = $7::bigint,
+    set type = v.type, retains = v.retains, properties = v.properties, item = v.item, generation = $7::bigint,
       created = ${clockMs}, updated = ${clockMs}, due = case when v.removal then ${clockMs} end,
       version = greatest(t.version + 1, ${clockVersion})
     from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])

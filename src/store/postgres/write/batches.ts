@@ -161,7 +161,7 @@ async function readStored(
     const version = Number(row.version)
     stored.set(path, {
       key,
-      generation: row.life,
+      generation: row.generation,
       type,
       properties: propertiesOf(row.properties),
       bytes,

@@ -92,7 +92,7 @@ export function creationParameters(
   ]
 }
 
-/** A generation, for the column `life`: random, so that no two topics that ever existed at one path share it. */
+/** A generation: random, so that no two topics that ever existed at one path share it. */
 export function newGeneration(): string {
   return String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
 }

@@ -35,14 +35,14 @@ export const overwriteOne = logged<KeyRow>('overwrite_one', {
 })
 
 /**
- * Overwrites topics that were read before, if they are still the same ones: a generation (`life`) belongs to one topic.
+ * Overwrites topics that were read before, if they are still the same ones: a generation belongs to one topic.
  */
 export const overwriteSame = logged<KeyRow>('overwrite_same', {
   parameters: 4,
   text: overwriting(
     'v.item',
-    `from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, life, item)
-    where t.key = v.key and t.life = v.life and ${inTime(4)}`,
+    `from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, generation, item)
+    where t.key = v.key and t.generation = v.generation and ${inTime(4)}`,
   ),
 })
 
@@ -51,7 +51,7 @@ export const overwriteSame = logged<KeyRow>('overwrite_same', {
  * then.
  */
 const insertTopics = `
-    insert into topicd.topics as t (key, type, retains, properties, item, life, created, updated, due, version)
+    insert into topicd.topics as t (key, type, retains, properties, item, generation, created, updated, due, version)
     select v.key, v.type, v.retains, v.properties, v.item, $7::bigint, ${clockMs}, ${clockMs},
       case when v.removal then ${clockMs} end, ${clockVersion}
     from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
@@ -63,15 +63,15 @@ export const create = logged<KeyRow>('create', {
   text: `${insertTopics} on conflict (key) do nothing returning key, version`,
 })
 
-export const createOrOverwrite = logged<KeyRow & { readonly life: string }>('create_or_overwrite', {
+export const createOrOverwrite = logged<KeyRow & { readonly generation: string }>('create_or_overwrite', {
   parameters: 8,
-  columns: ['life'],
+  columns: ['generation'],
   text: `${insertTopics}
     on conflict (key) do update
     set item = case when t.retains then excluded.item else t.item end, updated = ${clockMs},
       version = ${nextVersion}
     where t.type = excluded.type and (excluded.properties is null or excluded.properties = t.properties) and ${inTime(8)}
-    returning key, version, life`,
+    returning key, version, generation`,
 })
 
 /** Overwrites one topic: a lone publisher mostly does that, and it costs the engine less than trying to create. */
@@ -91,10 +91,10 @@ export const removeTopics = logged<KeyRow>('remove', {
 })
 
 export const readSpecifications: Statement<
-  KeyRow & { readonly type: string; readonly properties: string | null; readonly life: string }
+  KeyRow & { readonly type: string; readonly properties: string | null; readonly generation: string }
 > = {
   name: 'read_specifications',
-  text: 'select key, type, properties, life from topicd.topics where key = any($1::bytea[])',
+  text: 'select key, type, properties, generation from topicd.topics where key = any($1::bytea[])',
 }
 
 /** The type, the properties and the generation of the topic at a key. */

@@ -200,7 +200,7 @@ export class Writes implements TopicRemover {
     const generation = newGeneration()
     const requests = groups.map((group) => [group[0], lastOf(group).item] as const)
     const rows = await this.commits.execute(createOrOverwrite, groups, creationParameters(requests, generation))
-    const generations = new Map(rows.map((row) => [row.key, row.life]))
+    const generations = new Map(rows.map((row) => [row.key, row.generation]))
     const left: RequestGroup<AddAndSetRequest>[] = []
     for (const group of groups) {
       const changed = generations.get(group[0].id)
@@ -241,7 +241,7 @@ export class Writes implements TopicRemover {
     const groups = same.map(([group]) => group)
     const rows = await this.commits.execute(overwriteSame, groups, [
       keysOf(groups),
-      plainArray(same.map(([, { life }]) => life)),
+      plainArray(same.map(([, { generation }]) => generation)),
       textArray(groups.map((group) => lastOf(group).item)),
     ])
     for (const group of resolveChanged(groups, rows, 'updated'))
