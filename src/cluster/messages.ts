@@ -34,9 +34,9 @@ export type ToChild =
   | { readonly kind: 'open' }
   /** Listen, and serve. */
   | { readonly kind: 'serve' }
-  /** To the writer: pause writes, and start no commit until `release`. */
-  | { readonly kind: 'hold' }
-  | { readonly kind: 'release' }
+  /** To the writer: pause writes, and start no commit until `resumeWrites`. */
+  | { readonly kind: 'pauseWrites' }
+  | { readonly kind: 'resumeWrites' }
   /** Answer the requests in flight, close the store, and end. */
   | { readonly kind: 'drain' }
   /** A request that must not be acted on after `untilMs` of `machineMs`: another worker gets it then. */
@@ -44,7 +44,7 @@ export type ToChild =
   /** The API keys have been changed, perhaps: serve by them, and say so with `keysLoaded`. */
   | { readonly kind: 'keysChanged'; readonly id: number }
   /** Send your statistics; with `stored`, those of the store as well. */
-  | { readonly kind: 'measure'; readonly stored: boolean }
+  | { readonly kind: 'requestStats'; readonly stored: boolean }
 
 /** From a child to its parent. */
 export type FromChild =
@@ -52,13 +52,13 @@ export type FromChild =
   | { readonly kind: 'loaded'; readonly version: string }
   | { readonly kind: 'opened' }
   | { readonly kind: 'serving' }
-  | { readonly kind: 'held' }
+  | { readonly kind: 'paused' }
   /** Sent every second, which shows that the event loop runs. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
   /** Sent on request, and once more after the drain, so that no count is lost. */
-  | { readonly kind: 'figures'; readonly figures: WorkerStats }
-  /** As `figures`, from the writer. */
-  | { readonly kind: 'writerFigures'; readonly figures: WriterStats }
+  | { readonly kind: 'stats'; readonly stats: WorkerStats }
+  /** As `stats`, from the writer. */
+  | { readonly kind: 'writerStats'; readonly stats: WriterStats }
   /** The child cannot go on, for this reason, and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'response'; readonly id: number; readonly response: Responses[KeyCommand] }

@@ -78,7 +78,7 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
   const { process, child } = fakeChild()
   child.send({ kind: 'open' })
   const waits: readonly Promise<unknown>[] = [
-    child.waitFor('held', 10_000),
+    child.waitFor('paused', 10_000),
     child.request({ command: 'listKeys' }, 10_000),
   ]
   process.emit('exit', null, 'SIGBUS')
@@ -88,7 +88,7 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
         "process 4711 was killed by SIGBUS; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)",
     })
   }
-  await t.rejects(child.waitFor('held', 10_000), /SIGBUS/, 'a later wait is rejected too')
+  await t.rejects(child.waitFor('paused', 10_000), /SIGBUS/, 'a later wait is rejected too')
   await child.requestStats(true, 10_000)
   t.pass('a wait for statistics, which are optional, is resolved')
 })
@@ -154,7 +154,7 @@ t.test('a finished wait leaves no memory behind', async (t) => {
   const { process, child } = fakeChild()
   process.on('sent', () => {
     process.received.length = 0
-    process.report({ kind: 'figures', figures: {} as never })
+    process.report({ kind: 'stats', stats: {} as never })
   })
   const heapAfter = async (waits: number): Promise<number> => {
     for (let i = 0; i < waits; i++) await child.requestStats(false, 1000)

@@ -153,8 +153,8 @@ export class Child {
    * @returns whether they have come
    */
   async requestStats(stored: boolean, withinMs: number): Promise<boolean> {
-    const received = this.#wait(({ kind }) => kind === 'figures' || kind === 'writerFigures', withinMs)
-    this.send({ kind: 'measure', stored })
+    const received = this.#wait(({ kind }) => kind === 'stats' || kind === 'writerStats', withinMs)
+    this.send({ kind: 'requestStats', stored })
     return received.then(
       () => true,
       () => false,
@@ -216,11 +216,11 @@ export class Child {
         this.writable = message.writable
         this.storeProblem = message.storeProblem
         break
-      case 'figures':
-        this.stats = message.figures
+      case 'stats':
+        this.stats = message.stats
         break
-      case 'writerFigures':
-        this.writerStats = message.figures
+      case 'writerStats':
+        this.writerStats = message.stats
         break
       case 'failed':
         this.#failure = message.reason

@@ -3,7 +3,7 @@
  * that can lose acknowledged commits (store/lmdb/environment/environment.ts). One process at a time opens it, and the writer, which
  * alone writes, pauses meanwhile:
  *
- *     the writer pauses → it has reported `held`, or has ended → the new one opens (milliseconds) → the writer resumes
+ *     the writer pauses → it has reported `paused`, or has ended → the new one opens (milliseconds) → the writer resumes
  *
  * A writer that does not pause in time is killed and waited for: only its end proves that it no longer writes.
  */
@@ -53,14 +53,14 @@ export class StoreOpener {
   async #openBesideWriter(child: Child): Promise<void> {
     const writer = this.#writer
     if (writer !== undefined && writer.state !== 'ended') {
-      const held = writer.waitFor('held', pauseMsMax)
-      writer.send({ kind: 'hold' })
-      await held.catch(() => writer.ended)
+      const paused = writer.waitFor('paused', pauseMsMax)
+      writer.send({ kind: 'pauseWrites' })
+      await paused.catch(() => writer.ended)
     }
     try {
       await this.#open(child)
     } finally {
-      writer?.send({ kind: 'release' })
+      writer?.send({ kind: 'resumeWrites' })
     }
   }
 

@@ -171,7 +171,7 @@ export class WorkerLife {
     try {
       const sources = { ...this.#opened, ...this.#serving, loopDelay: this.#loopDelay }
       const expired = this.#opened.sweeper?.removed ?? 0
-      sendToParent({ kind: 'figures', figures: await readWorkerStats(sources, expired, withStore) })
+      sendToParent({ kind: 'stats', stats: await readWorkerStats(sources, expired, withStore) })
     } catch (error) {
       this.log.error({ err: error }, 'statistics could not be read')
     }

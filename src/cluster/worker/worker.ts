@@ -26,7 +26,7 @@ function take(message: ToChild): void {
       return void life.respond(message.id, message.request, message.untilMs)
     case 'keysChanged':
       return void life.loadKeys(message.id)
-    case 'measure':
+    case 'requestStats':
       return void life.sendStats(message.stored)
   }
 }

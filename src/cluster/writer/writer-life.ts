@@ -67,7 +67,7 @@ export class WriterLife {
 
   pauseWrites(): void {
     this.#opened?.writer.pauseWrites()
-    sendToParent({ kind: 'held' })
+    sendToParent({ kind: 'paused' })
   }
 
   resumeWrites(): void {
@@ -77,7 +77,7 @@ export class WriterLife {
   sendStats(): void {
     if (this.#opened === undefined) return
     const { writer, sweeper } = this.#opened
-    sendToParent({ kind: 'writerFigures', figures: readWriterStats(writer, sweeper.removed) })
+    sendToParent({ kind: 'writerStats', stats: readWriterStats(writer, sweeper.removed) })
   }
 
   sendHeartbeat(): void {

@@ -18,13 +18,13 @@ function take(message: ToChild): void {
       return life.start(message.config)
     case 'open':
       return void life.open()
-    case 'hold':
+    case 'pauseWrites':
       return life.pauseWrites()
-    case 'release':
+    case 'resumeWrites':
       return life.resumeWrites()
     case 'drain':
       return void life.drain()
-    case 'measure':
+    case 'requestStats':
       return life.sendStats()
   }
 }
