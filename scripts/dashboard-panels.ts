@@ -184,7 +184,7 @@ export const rows: readonly Row[] = [
       {
         title: 'Time until the certificate expires',
         unit: 's',
-        queries: [{ expr: `topicd_certificate_end_timestamp_seconds${chosen} - time()`, legend: shown([]) }],
+        queries: [{ expr: `topicd_certificate_expiry_timestamp_seconds${chosen} - time()`, legend: shown([]) }],
       },
       { title: 'Log lines lost', queries: [gauge('topicd_log_lines_dropped_total')] },
     ],

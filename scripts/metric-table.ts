@@ -46,7 +46,7 @@ export async function metricsText(): Promise<string> {
     hasSpareWriter: () => true,
     hasWriter: true,
     ready: () => true,
-    certificateEndMs: () => 1,
+    certificateExpiresMs: () => 1,
     log: { error: (problem: object) => Promise.reject(problem) } as never,
   })
   metrics.watch(worker)

@@ -62,7 +62,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routePaths = routes.map(({ path }) => path)
   const { hasConsole } = options
   const refusals = createRefusals(routePaths.join(', '), options.bodyBytesMax, (authorization) =>
-    keyring.hasEnded(authorization) ? 'its token has expired' : describeAuthorization(authorization),
+    keyring.hasExpired(authorization) ? 'its token has expired' : describeAuthorization(authorization),
   )
   const tooManyRequests = createTooManyRequests()
   const unavailable = refuse(problem('store_unavailable'))

@@ -3,7 +3,7 @@
  * keys are used. It reads the keys again when it is told that they have changed (`reload`). Where hosts share a store,
  * nobody tells it what another host changes, so it also polls the store's revision of the keys four times a second: a
  * revoked key is refused within a second everywhere. As often it looks at the clock, without the store, so that a key
- * whose end has come is refused as soon; finding a caller again needs no clock.
+ * that has expired is refused as soon; finding a caller again needs no clock.
  *
  * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
@@ -52,8 +52,8 @@ export class Keyring {
   #tokens = new KeyTokens([])
   /** The revision of the keys in `#tokens`; undefined until they have been read. */
   #revision: number | undefined
-  /** How many of the tokens had ended when the callers were last cleared. */
-  #ended = 0
+  /** How many of the tokens had expired when the callers were last cleared. */
+  #expired = 0
   /** The keys that have been used, by name, until the keys change. Both tokens of a rotated key are one caller. */
   #accesses = new Map<string, Access>()
   /** The limits of those that have a rate, which outlive a change of other keys: else that would be a fresh burst. */
@@ -108,7 +108,7 @@ export class Keyring {
     }
   }
 
-  /** The caller, by the value of the `authorization` header; undefined for an unknown or ended one. */
+  /** The caller, by the value of the `authorization` header; undefined for an unknown or expired one. */
   find(authorization: string): Access | undefined {
     let access = this.#callers.get(authorization)
     if (access === undefined) {
@@ -122,12 +122,12 @@ export class Keyring {
     return access
   }
 
-  /** Whether the token in the header is that of a key, but has ended. */
-  hasEnded(authorization: string): boolean {
-    // While no token has an end, a flood of unknown ones is not hashed a second time here.
-    const token = this.#tokens.haveEnds ? tokenOf(authorization) : undefined
-    const endMs = token === undefined ? undefined : this.#tokens.get(hashToken(token))?.endMs
-    return endMs !== undefined && endMs <= Date.now()
+  /** Whether the header has a known token that has expired. */
+  hasExpired(authorization: string): boolean {
+    // While no token expires, a flood of unknown ones is not hashed a second time here.
+    const token = this.#tokens.canExpire ? tokenOf(authorization) : undefined
+    const expiresMs = token === undefined ? undefined : this.#tokens.get(hashToken(token))?.expiresMs
+    return expiresMs !== undefined && expiresMs <= Date.now()
   }
 
   /** The answered requests of each key since the start, as far as they are counted by name. */
@@ -159,7 +159,7 @@ export class Keyring {
     if (revision === this.#revision) return
     const records = await this.store.readKeys()
     this.#tokens = new KeyTokens(records)
-    this.#ended = this.#tokens.ended(Date.now())
+    this.#expired = this.#tokens.expired(Date.now())
     this.#rateLimits = this.#rateLimitsOf(records)
     this.#accesses.clear()
     this.#callers.clear()
@@ -167,17 +167,17 @@ export class Keyring {
   }
 
   readonly #onClock = (): void => {
-    // Once a token has ended, or the clock was set back, every caller is looked up again.
-    const ended = this.#tokens.ended(Date.now())
-    if (ended !== this.#ended) this.#callers.clear()
-    this.#ended = ended
+    // Once a token has expired, or the clock was set back, every caller is looked up again.
+    const expired = this.#tokens.expired(Date.now())
+    if (expired !== this.#expired) this.#callers.clear()
+    this.#expired = expired
     this.#startTouch()
   }
 
-  /** The caller with this token; undefined if it is unknown or has ended. */
+  /** The caller with this token; undefined if it is unknown or has expired. */
   #accessBy(token: string): Access | undefined {
-    const { record, endMs = 0 } = this.#tokens.get(hashToken(token)) ?? {}
-    if (record === undefined || endMs <= Date.now()) return undefined
+    const { record, expiresMs = 0 } = this.#tokens.get(hashToken(token)) ?? {}
+    if (record === undefined || expiresMs <= Date.now()) return undefined
     let access = this.#accesses.get(record.name)
     if (access === undefined) {
       access = accessOf(record, this.#rateLimits.get(record.name)?.limit, this.#counts.of(record.name))

@@ -23,6 +23,6 @@ export function rotated(record: KeyRecord | undefined, rotation: KeyRotation): K
 }
 
 /** When the replaced token expires, in ms since the epoch: no later than its key. Undefined if there is none. */
-export function formerEndMs({ former, expiresMs = Infinity }: KeyRecord<string>): number | undefined {
+export function formerExpiresMs({ former, expiresMs = Infinity }: KeyRecord<string>): number | undefined {
   return former && Math.min(former.untilMs, expiresMs)
 }

@@ -9,7 +9,7 @@ interface CertificateWatch {
   /** From now on this certificate is in use, or none; checks it at once. */
   use(certificate: Certificate | undefined): void
   /** When it expires, in ms since the epoch; undefined without a certificate. */
-  endMs(): number | undefined
+  expiresMs(): number | undefined
 }
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -23,10 +23,10 @@ export function watchCertificate(log: Pick<Logger, 'warn'>, checkMs = dayMs): Ce
 
   function check(): void {
     if (used === undefined) return
-    const leftMs = used.endMs - Date.now()
+    const leftMs = used.expiresMs - Date.now()
     if (leftMs > warningMs) return
     log.warn(
-      { until: new Date(used.endMs).toISOString() },
+      { until: new Date(used.expiresMs).toISOString() },
       leftMs > 0 ? 'the certificate expires soon' : 'the certificate has expired',
     )
   }
@@ -37,6 +37,6 @@ export function watchCertificate(log: Pick<Logger, 'warn'>, checkMs = dayMs): Ce
       used = certificate
       check()
     },
-    endMs: () => used?.endMs,
+    expiresMs: () => used?.expiresMs,
   }
 }

@@ -7,7 +7,7 @@ import { createSecureContext } from 'node:tls'
 
 export interface Certificate {
   /** When it expires, in ms since the epoch. */
-  readonly endMs: number
+  readonly expiresMs: number
 }
 
 /**
@@ -32,7 +32,7 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   attempt(`--tls-key: ${keyFile} is not the key of the certificate in ${certFile}`, () =>
     createSecureContext({ cert, key }),
   )
-  return { endMs: Date.parse(new X509Certificate(cert).validTo) }
+  return { expiresMs: Date.parse(new X509Certificate(cert).validTo) }
 }
 
 function read(flag: string, file: string): Buffer {

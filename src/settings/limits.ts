@@ -136,7 +136,7 @@ export const keyRateMax = 1_000_000
  * The latest end of an API key, and of a token that was replaced: the last time of a year with four digits. A key
  * without an end has none at all.
  */
-export const keyEndMsMax = removalTimeMsMax
+export const keyExpiresMsMax = removalTimeMsMax
 
 /**
  * API keys whose requests are counted by name, in each worker and in the metrics. The requests of all others are counted

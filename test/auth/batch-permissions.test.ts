@@ -25,9 +25,9 @@ await overStores(t, async (t, { post, addKey }) => {
       const allowed = operations.filter(({ op }) => may(op as keyof typeof needs))
       for (const operation of operations) {
         const answer = await post('batch', { operations: [...allowed, operation] }, { token })
-        const claim = `--allow ${allow.join()} ${operation.op}`
-        if (allowed.includes(operation)) t.equal(answer.status, 200, claim)
-        else refusesOperation(t, answer, 403, 'forbidden_operation', allowed.length, claim, 'may not')
+        const expectation = `--allow ${allow.join()} ${operation.op}`
+        if (allowed.includes(operation)) t.equal(answer.status, 200, expectation)
+        else refusesOperation(t, answer, 403, 'forbidden_operation', allowed.length, expectation, 'may not')
       }
       await post('set', { path: 'p', value: 1 })
     }

@@ -42,15 +42,15 @@ await overStores(
 
     const length = `content-length: ${body.length}`
     const chunked = 'transfer-encoding: chunked'
-    for (const [claim, before, after] of [
+    for (const [expectation, before, after] of [
       ['after its first half', (token: string) => head(token, length) + body.slice(0, half), body.slice(half)],
       ['after its headers alone', (token: string) => head(token, length), body],
       ['before its last byte', (token: string) => head(token, length) + body.slice(0, -1), body.slice(-1)],
       ['after its first chunk', (token: string) => head(token, chunked) + chunk(body), '0\r\n\r\n'],
       ['before its chunks', (token: string) => head(token, chunked), `${chunk(body)}0\r\n\r\n`],
     ] as const) {
-      await t.test(`an upload whose key is revoked ${claim} is refused`, async (t) => {
-        const answer = await uploadAcrossRevocation(`key-${claim.replaceAll(' ', '-')}`, before, after)
+      await t.test(`an upload whose key is revoked ${expectation} is refused`, async (t) => {
+        const answer = await uploadAcrossRevocation(`key-${expectation.replaceAll(' ', '-')}`, before, after)
         t.match(answer, { status: 401, body: /"unauthorized".*its token is not known/ })
         refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
       })

@@ -253,8 +253,8 @@ async function usageProblem(args: readonly string[], env: Readonly<Record<string
   throw new Error('it is accepted')
 }
 
-for (const [claim, [args, env, ...mentions]] of Object.entries(wrong)) {
-  t.test(`${claim} is refused with one line that says so`, async (t) => {
+for (const [expectation, [args, env, ...mentions]] of Object.entries(wrong)) {
+  t.test(`${expectation} is refused with one line that says so`, async (t) => {
     const data = join(t.testdirName, 'db')
     const line = await usageProblem(args, { TOPICD_DATA: data, ...env })
     t.match(line, /^topicd: .+\n$/, 'one line')
@@ -266,17 +266,17 @@ for (const [claim, [args, env, ...mentions]] of Object.entries(wrong)) {
 }
 
 t.test('the program ends with 2, prints that line, and does nothing', async (t) => {
-  for (const claim of [
+  for (const expectation of [
     'an unknown command',
     'an invalid variable',
     'a password in place of a name',
     'a key without a name',
   ]) {
-    const [args, env] = wrong[claim] ?? assert.fail(claim)
+    const [args, env] = wrong[expectation] ?? assert.fail(expectation)
     const data = join(t.testdirName, 'db')
     const settings = { TOPICD_DATA: data, ...env }
     const expected = { code: 2, stdout: '', stderr: await usageProblem(args, settings) }
-    t.strictSame(await runCommand(args, settings), expected, claim)
+    t.strictSame(await runCommand(args, settings), expected, expectation)
     t.notOk(existsSync(data))
   }
 })

@@ -23,7 +23,7 @@ function toFullDevice(args: readonly string[]): { readonly code: number | null; 
   return { code: status, stderr }
 }
 
-async function claims(t: Test, data: string): Promise<void> {
+async function expectations(t: Test, data: string): Promise<void> {
   const commands = [
     ['export'],
     ['check'],
@@ -53,7 +53,7 @@ await t.test(
   async (t) => {
     const data = join(directory, 'alone')
     await runCommand(['import', '--allow-unfinished', '--data', data], {}, '{"path":"a","value":1}\n')
-    await claims(t, data)
+    await expectations(t, data)
   },
 )
 
@@ -62,6 +62,6 @@ await t.test(
   async (t) => {
     const server = await startServer(t, { dataDir: join(directory, 'served') })
     await server.post('addAndSet', { path: 'a', value: 1 })
-    await claims(t, server.dataDir)
+    await expectations(t, server.dataDir)
   },
 )

@@ -55,7 +55,7 @@ t.test('everything that the page shows is reported under the names it reads', as
     workerVersions: [{ version: '1', workers: 1 }],
     reload: { successful: true },
     backupS: 0.001,
-    certificateEndS: 0.001,
+    certificateExpiresS: 0.001,
     answers: { '2xx': 1, '4xx': 0, '5xx': 0 },
     requestSeconds: { bounds: [1, Infinity], counts: [0, 0] },
     perWorker: [{ pid: '1', residentBytes: 0, loopDelayP99S: 0 }],

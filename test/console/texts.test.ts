@@ -149,7 +149,7 @@ t.test('the last backup: its age, or that there is none; nothing where backups a
 
 t.test('the certificate is bad with less than 14 days left', (t) => {
   const ends = (inS: number): string | undefined =>
-    facts(`topicd_certificate_end_timestamp_seconds ${1_000_000 + inS}`).Certificate
+    facts(`topicd_certificate_expiry_timestamp_seconds ${1_000_000 + inS}`).Certificate
   t.equal(facts().Certificate, undefined)
   t.match(ends(14 * day), /^expires in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/)
   t.match(ends(14 * day - 1), /^expires in 13 d 23 h, on .*: renew it!$/)

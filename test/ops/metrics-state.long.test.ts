@@ -153,7 +153,7 @@ await t.test(
       const { stdout } = spawnSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
       return Date.parse(stdout.trim().replace('notAfter=', '')) / 1000
     }
-    const name = 'topicd_certificate_end_timestamp_seconds'
+    const name = 'topicd_certificate_expiry_timestamp_seconds'
     const first = make(30)
     const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
     const child = spawn(...tied(service.command[0], service.command.slice(1)), {
@@ -190,17 +190,17 @@ await t.test(
     // The watch does not keep this process alive.
     const alive = setInterval(() => {}, 1000)
     t.teardown(() => clearInterval(alive))
-    watch.use({ endMs: Date.now() + weekMs + 60_000 })
+    watch.use({ expiresMs: Date.now() + weekMs + 60_000 })
     t.strictSame(warnings, [], 'no warning with more than a week left')
-    watch.use({ endMs: Date.now() + weekMs + 500 })
+    watch.use({ expiresMs: Date.now() + weekMs + 500 })
     t.strictSame(warnings, [], 'not yet')
     await until('a warning at a later check', async () => (warnings.length > 1 ? true : undefined))
     t.equal(warnings[0], 'the certificate expires soon')
-    watch.use({ endMs: Date.now() + 500 })
+    watch.use({ expiresMs: Date.now() + 500 })
     await until('a warning of its end', async () =>
       warnings.includes('the certificate has expired') ? true : undefined,
     )
     watch.use(undefined)
-    t.equal(watch.endMs(), undefined)
+    t.equal(watch.expiresMs(), undefined)
   },
 )

@@ -46,7 +46,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
     config,
     readSettings: () => readSettings(flags),
     useCertificate: watch.use,
-    certificateEndMs: watch.endMs,
+    certificateExpiresMs: watch.expiresMs,
     port: held.port,
     lockDescriptor: lock.descriptor,
     log,

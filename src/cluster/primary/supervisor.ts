@@ -52,7 +52,7 @@ interface SupervisorOptions {
   /** Reads the settings again; throws a UsageError when one is wrong. */
   readonly readSettings: () => ReadSettings
   /** When the certificate in use expires, in ms since the epoch; undefined without one. */
-  readonly certificateEndMs: () => number | undefined
+  readonly certificateExpiresMs: () => number | undefined
   /** Called with the certificate that the workers use from now on; must not fail. */
   readonly useCertificate: (certificate: Certificate | undefined) => void
   /** The routes' port, which is reserved. */
@@ -136,7 +136,7 @@ export class Supervisor {
       hasSpareWriter: () => this.#writers?.hasSpare ?? false,
       hasWriter,
       ready: () => this.#readiness.notReadyReasons().length === 0,
-      certificateEndMs: options.certificateEndMs,
+      certificateExpiresMs: options.certificateExpiresMs,
       log,
     })
   }

@@ -11,7 +11,7 @@ import { keyRateMax } from '../../settings/limits.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { type Command, storeSettings } from '../command.js'
 import { MissingStore, persistentRequestsTo, requestsTo } from '../store/store-client.js'
-import { parseEnd } from './key-end.js'
+import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
@@ -41,7 +41,7 @@ export const addKey: Command = {
       value: 'WHEN',
       default: '',
       help: 'when the key expires, never by default: a period such as 30d (a whole number and s, m, h or d), or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
-      check: endProblem,
+      check: expiryProblem,
     },
     rate: {
       kind: 'number',
@@ -129,12 +129,12 @@ function pathProblem(text: string): string | undefined {
 }
 
 function checkedEnd(text: string, nowMs: number): number {
-  const end = parseEnd(text, nowMs)
-  if (typeof end === 'number') return end
-  throw new UsageError(`--expires ${end}`)
+  const expiry = parseExpiry(text, nowMs)
+  if (typeof expiry === 'number') return expiry
+  throw new UsageError(`--expires ${expiry}`)
 }
 
-function endProblem(text: string): string | undefined {
-  const end = parseEnd(text, Date.now())
-  return typeof end === 'string' ? end : undefined
+function expiryProblem(text: string): string | undefined {
+  const expiry = parseExpiry(text, Date.now())
+  return typeof expiry === 'string' ? expiry : undefined
 }

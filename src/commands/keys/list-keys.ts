@@ -4,13 +4,13 @@
 
 import { readKeys } from '../../cluster/control/new-key.js'
 import type { ListedKey } from '../../keys/record.js'
-import { formerEndMs } from '../../keys/rotation.js'
+import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
 import { aligned } from '../columns.js'
 import { type Command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { requestsTo } from '../store/store-client.js'
-import { shownTime } from './key-end.js'
+import { shownTime } from './key-expiry.js'
 
 /** The widest column of a list: one key with many subtrees must not make every other line as long. */
 const columnCharactersMax = 64
@@ -29,10 +29,10 @@ export const listKeys: Command = {
   },
 }
 
-/** When the token that a rotation replaced ends; undefined if there is none that is still good. */
-function oldTokenEndMs(key: ListedKey): number | undefined {
-  const endMs = formerEndMs(key)
-  return endMs === undefined || endMs <= Date.now() ? undefined : endMs
+/** When the token that a rotation replaced expires; undefined if there is none that is still valid. */
+function oldTokenExpiresMs(key: ListedKey): number | undefined {
+  const expiresMs = formerExpiresMs(key)
+  return expiresMs === undefined || expiresMs <= Date.now() ? undefined : expiresMs
 }
 
 function isoTime(ms: number | undefined): string | undefined {
@@ -42,20 +42,20 @@ function isoTime(ms: number | undefined): string | undefined {
 /** JSON leaves out the limits that a key does not have. */
 function jsonLine(key: ListedKey): string {
   const { name, allow, under, madeMs, usedMs, expiresMs, rate } = key
-  const limits = { expires: isoTime(expiresMs), rate, oldTokenUntil: isoTime(oldTokenEndMs(key)) }
+  const limits = { expires: isoTime(expiresMs), rate, oldTokenUntil: isoTime(oldTokenExpiresMs(key)) }
   return `${JSON.stringify({ name, allow, under, made: isoTime(madeMs), used: isoTime(usedMs) ?? null, ...limits })}\n`
 }
 
 /** What a key that has no such limit has in its column. */
 const noLimit = '-'
 
-const endCell = (ms: number | undefined): string => (ms === undefined ? noLimit : shownTime(ms))
+const expiryCell = (ms: number | undefined): string => (ms === undefined ? noLimit : shownTime(ms))
 
 /** The columns of limits, each of which is shown only if some key has something in it. */
 const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => string])[] = [
-  ['EXPIRES', ({ expiresMs }) => endCell(expiresMs)],
+  ['EXPIRES', ({ expiresMs }) => expiryCell(expiresMs)],
   ['RATE', ({ rate }) => (rate === undefined ? noLimit : `${rate}/s`)],
-  ['OLD TOKEN UNTIL', (key) => endCell(oldTokenEndMs(key))],
+  ['OLD TOKEN UNTIL', (key) => expiryCell(oldTokenExpiresMs(key))],
 ]
 
 /** Uses are written once a minute, so a key that has none written may have been used since. */

@@ -5,11 +5,11 @@ import { hashToken, makeToken } from '../../auth/token.js'
 import { complain, exitCodes, fatal } from '../../base/exit-codes.js'
 import { readKeys } from '../../cluster/control/new-key.js'
 import type { ListedKey } from '../../keys/record.js'
-import { formerEndMs } from '../../keys/rotation.js'
+import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig, UsageError } from '../../settings/config.js'
 import { type Command, storeSettings } from '../command.js'
 import { requestsTo } from '../store/store-client.js'
-import { parseGrace, shownTime } from './key-end.js'
+import { parseGrace, shownTime } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
@@ -65,7 +65,7 @@ function graceProblem(text: string): string | undefined {
 function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {
   const end = untilMs === undefined ? 'expires now' : `is valid until ${shownTime(untilMs)}`
   const sentence = `the old token of "${key.name}" ${end}`
-  const beforeMs = formerEndMs(key)
+  const beforeMs = formerExpiresMs(key)
   if (beforeMs === undefined || beforeMs <= nowMs) return sentence
   return `${sentence}; the one before it, which was valid until ${shownTime(beforeMs)}, expires now`
 }

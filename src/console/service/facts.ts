@@ -114,11 +114,11 @@ function backupFact(reading: Reading): Fact[] {
   return diskFreeBytesMin === undefined ? [] : [{ name, text: 'none yet' }]
 }
 
-function certificateFact({ certificateEndS, serviceS }: Reading): Fact[] {
-  if (certificateEndS === undefined) return []
-  const leftS = certificateEndS - serviceS
+function certificateFact({ certificateExpiresS, serviceS }: Reading): Fact[] {
+  if (certificateExpiresS === undefined) return []
+  const leftS = certificateExpiresS - serviceS
   const name = 'Certificate'
-  if (leftS <= 0) return [{ name, text: `expired on ${formatTime(certificateEndS)}`, isBad: true }]
-  const text = `expires in ${formatSpan(leftS)}, on ${formatTime(certificateEndS)}`
+  if (leftS <= 0) return [{ name, text: `expired on ${formatTime(certificateExpiresS)}`, isBad: true }]
+  const text = `expires in ${formatSpan(leftS)}, on ${formatTime(certificateExpiresS)}`
   return [leftS < certificateS ? { name, text: `${text}: renew it`, isBad: true } : { name, text }]
 }

@@ -36,7 +36,7 @@ export interface Reading {
   readonly writerRestarts: number | undefined
   readonly reload: { readonly successful: boolean; readonly successS: number } | undefined
   readonly backupS: number | undefined
-  readonly certificateEndS: number | undefined
+  readonly certificateExpiresS: number | undefined
   readonly topics: number | undefined
   readonly storeBytes: number | undefined
   readonly answers: Answers
@@ -72,7 +72,7 @@ export function readingOf(text: string, times: Pick<Reading, 'atS' | 'tookS' | '
     writerRestarts: sum('topicd_writer_restarts_total'),
     reload: reloadOf(metrics),
     backupS: sum('topicd_last_backup_timestamp_seconds'),
-    certificateEndS: sum('topicd_certificate_end_timestamp_seconds'),
+    certificateExpiresS: sum('topicd_certificate_expiry_timestamp_seconds'),
     topics: sum('topicd_topics'),
     storeBytes: sum('topicd_store_bytes'),
     answers: answersOf(metrics),

@@ -18,7 +18,7 @@ import type { WriterStats } from './writer-stats.js'
 const statsMsMax = 1000
 
 /** The part of a worker, or of the writer, that the metrics need. */
-interface Measured {
+interface StatsSource {
   /** The version of its build, where it is known. */
   readonly version: string | undefined
   /** The last statistics of a worker. */
@@ -32,10 +32,10 @@ interface Measured {
 
 interface MetricsOptions {
   /** The workers that serve now. */
-  readonly serving: () => readonly Measured[]
+  readonly serving: () => readonly StatsSource[]
   readonly restarts: () => number
   /** The writer; undefined while there is none. */
-  readonly writer: () => Measured | undefined
+  readonly writer: () => StatsSource | undefined
   readonly writerRestarts: () => number
   /** Whether a spare has loaded, which writes as soon as the writer dies. */
   readonly hasSpareWriter: () => boolean
@@ -43,7 +43,7 @@ interface MetricsOptions {
   readonly hasWriter: boolean
   readonly ready: () => boolean
   /** When the certificate in use expires, in ms since the epoch; undefined without one. */
-  readonly certificateEndMs: () => number | undefined
+  readonly certificateExpiresMs: () => number | undefined
   readonly log: Logger
 }
 
@@ -73,19 +73,21 @@ function writerState({ hasWriter, writer, writerRestarts, hasSpareWriter }: Metr
   ]
 }
 
-function serviceState({ serving, restarts, ready, certificateEndMs }: MetricsOptions): Metric[] {
-  const endMs = certificateEndMs()
-  const endHelp = 'When the certificate in use expires, in seconds since the epoch.'
+function serviceState({ serving, restarts, ready, certificateExpiresMs }: MetricsOptions): Metric[] {
+  const expiresMs = certificateExpiresMs()
+  const expiryHelp = 'When the certificate in use expires, in seconds since the epoch.'
   return [
     gauge('topicd_ready', 'Whether /readyz returns 200.', one(ready() ? 1 : 0)),
     gauge('topicd_workers', 'Workers that serve.', one(serving().length)),
     gauge('topicd_workers_by_version', 'Workers that serve, by the version of their build.', versionSamples(serving())),
     counter('topicd_worker_restarts_total', 'Workers started to replace one that died.', one(restarts())),
-    ...(endMs === undefined ? [] : [gauge('topicd_certificate_end_timestamp_seconds', endHelp, one(endMs / 1000))]),
+    ...(expiresMs === undefined
+      ? []
+      : [gauge('topicd_certificate_expiry_timestamp_seconds', expiryHelp, one(expiresMs / 1000))]),
   ]
 }
 
-function versionSamples(workers: readonly Measured[]): Samples {
+function versionSamples(workers: readonly StatsSource[]): Samples {
   const counts = new Map<string, number>()
   for (const { version = 'unknown' } of workers) counts.set(version, (counts.get(version) ?? 0) + 1)
   return [...counts].map(([version, count]) => [{ version }, count])
@@ -108,7 +110,7 @@ function primaryState(): Metric[] {
 /** The metrics of a service, whose workers are passed to `watch` as they are started. */
 export class Metrics {
   readonly contentType = AggregatorRegistry.PROMETHEUS_CONTENT_TYPE
-  readonly #watched = new Set<Measured>()
+  readonly #watched = new Set<StatsSource>()
   readonly #keyLabels = new KeyLabels()
   #endedCounts: readonly Metric[] = []
   #adding: Promise<void> = Promise.resolve()
@@ -119,7 +121,7 @@ export class Metrics {
   constructor(private readonly options: MetricsOptions) {}
 
   /** From now on the statistics of a worker or a writer count, and its counts even after its end. */
-  watch(worker: Measured): void {
+  watch(worker: StatsSource): void {
     this.#watched.add(worker)
     void worker.ended.then(() => this.#retire(worker))
   }
@@ -137,7 +139,7 @@ export class Metrics {
     return this.#reading
   }
 
-  #retire(worker: Measured): void {
+  #retire(worker: StatsSource): void {
     this.#adding = this.#adding.then(async () => {
       try {
         const counts = this.#countsOf(worker)
@@ -170,7 +172,7 @@ export class Metrics {
     return AggregatorRegistry.aggregate(all as object[]).metrics()
   }
 
-  #countsOf({ stats, writerStats }: Measured): readonly Metric[] {
+  #countsOf({ stats, writerStats }: StatsSource): readonly Metric[] {
     if (writerStats !== undefined) return writerCountsOf(writerStats)
     return stats === undefined ? [] : countsOf(stats, this.#keyLabels)
   }

@@ -1,29 +1,29 @@
 /**
- * When an API key or a replaced token ends, as a person writes it: after a period, or at a time. Pure. What is wrong
+ * When an API key or a replaced token expires, as a person writes it: after a period, or at a time. Pure. What is wrong
  * with a text is said as the rest of a sentence that begins with "it".
  */
-import { keyEndMsMax } from '../../settings/limits.js'
+import { keyExpiresMsMax } from '../../settings/limits.js'
 import { parsePeriod } from '../../topics/removal/period.js'
 
 /** ISO 8601, in UTC: a day, which means its first moment, or a time. */
 const timeForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/
 
-const tooLate = 'must end before the year 10000'
+const tooLate = 'must expire before the year 10000'
 
 /**
- * The end in ms since the epoch, which is after `nowMs`; or what is wrong.
+ * The time in ms since the epoch, which is after `nowMs`; or what is wrong.
  *
  * @param text a period that begins now, or a time
  */
-export function parseEnd(text: string, nowMs: number): number | string {
+export function parseExpiry(text: string, nowMs: number): number | string {
   const periodMs = parsePeriod(text)
   if (periodMs === undefined && !timeForm.test(text)) {
     return 'must be a period such as 12h or 30d, or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z'
   }
-  const endMs = periodMs === undefined ? Date.parse(text) : nowMs + periodMs
-  if (periodMs === undefined && !isInCalendar(text, endMs)) return 'must be a day and time that exist'
-  if (endMs <= nowMs) return 'must be in the future'
-  return endMs <= keyEndMsMax ? endMs : tooLate
+  const expiresMs = periodMs === undefined ? Date.parse(text) : nowMs + periodMs
+  if (periodMs === undefined && !isInCalendar(text, expiresMs)) return 'must be a day and time that exist'
+  if (expiresMs <= nowMs) return 'must be in the future'
+  return expiresMs <= keyExpiresMsMax ? expiresMs : tooLate
 }
 
 /** Date.parse takes the 30th of February, and 24:00, for times of the next day. */
@@ -35,7 +35,7 @@ function isInCalendar(text: string, ms: number): boolean {
 export function parseGrace(text: string, nowMs: number): number | string {
   const graceMs = parsePeriod(text)
   if (graceMs === undefined) return 'must be a period such as 10m, 12h or 7d, or 0s'
-  return nowMs + graceMs <= keyEndMsMax ? graceMs : tooLate
+  return nowMs + graceMs <= keyExpiresMsMax ? graceMs : tooLate
 }
 
 /** A time as it is shown: ISO 8601, to the second. */

@@ -1,7 +1,7 @@
 /** When a key or a replaced token ends, as it is written on the command line. */
 import t from 'tap'
-import { parseEnd, parseGrace, shownTime } from '../../dist/commands/keys/key-end.js'
-import { keyEndMsMax } from '../../dist/settings/limits.js'
+import { parseExpiry, parseGrace, shownTime } from '../../dist/commands/keys/key-expiry.js'
+import { keyExpiresMsMax } from '../../dist/settings/limits.js'
 
 const nowMs = Date.parse('2026-06-01T12:00:00Z')
 
@@ -18,11 +18,11 @@ t.test('an end is a period, a day or a time in UTC', (t) => {
     ['2027-01-31T12:30Z', Date.UTC(2027, 0, 31, 12, 30)],
     ['2027-01-31T12:30:59Z', Date.UTC(2027, 0, 31, 12, 30, 59)],
     ['2026-06-01T12:00:00.001Z', nowMs + 1],
-    ['9999-12-31T23:59:59.999Z', keyEndMsMax],
+    ['9999-12-31T23:59:59.999Z', keyExpiresMsMax],
   ] as const) {
-    t.equal(parseEnd(text, nowMs), endMs, text)
+    t.equal(parseExpiry(text, nowMs), endMs, text)
   }
-  t.equal(parseEnd('1s', keyEndMsMax - 1000), keyEndMsMax, 'the latest end')
+  t.equal(parseExpiry('1s', keyExpiresMsMax - 1000), keyExpiresMsMax, 'the latest end')
   t.end()
 })
 
@@ -61,12 +61,12 @@ t.test('anything else is refused, and says what is allowed', (t) => {
     ['2026-06-01', future],
     ['2026-06-01T12:00:00Z', future],
     ['0000-01-01', future],
-    ['3000000d', /^must end before the year 10000$/],
-    [`${'9'.repeat(400)}d`, /^must end before the year 10000$/],
+    ['3000000d', /^must expire before the year 10000$/],
+    [`${'9'.repeat(400)}d`, /^must expire before the year 10000$/],
   ] as const) {
-    t.match(parseEnd(text, nowMs), problem, text)
+    t.match(parseExpiry(text, nowMs), problem, text)
   }
-  t.match(parseEnd('1s', keyEndMsMax - 999), /before the year 10000/, 'a millisecond too late')
+  t.match(parseExpiry('1s', keyExpiresMsMax - 999), /before the year 10000/, 'a millisecond too late')
   t.end()
 })
 
