@@ -11,7 +11,7 @@ export interface FetchItem {
   readonly path: string
   readonly type: TopicType
   /**
-   * Of its last change: greater than those of the changes before; only with with_version.
+   * That of its last change, greater than every earlier one; only with with_version.
    *
    * @type uint64
    * @maximum 9007199254740991
@@ -23,7 +23,7 @@ export interface FetchItem {
    * @format date-time
    */
   readonly updated?: string
-  /** Exactly as it was sent; absent while the topic has no value, or without with_values. */
+  /** Exactly as it was sent; missing while the topic has no value, or without with_values. */
   readonly value?: unknown
   /** Those given at creation; only with with_properties. */
   readonly properties?: Properties

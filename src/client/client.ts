@@ -31,11 +31,11 @@ export type CountOptions = Pick<PageOptions, 'type' | 'signal'>
 export type ListOptions = Pick<PageOptions, 'size' | 'signal'>
 
 export interface UpdateOptions extends RequestOptions {
-  /** The type of the topic; json when absent. */
+  /** The type of the topic; json by default. */
   readonly type?: TopicType
   /** The properties of a topic that is created. */
   readonly properties?: Properties
-  /** How often the value is read and written at most, while other writers come first; 16 when absent. */
+  /** How often the value is read and written at most, while other writers come first; 16 by default. */
   readonly attemptsMax?: number
 }
 

@@ -13,7 +13,7 @@ export interface ConnectOptions {
   readonly key: string
   /** In place of the global `fetch`. */
   readonly fetch?: typeof fetch
-  /** A request that has no complete answer after this long, in ms, fails with a TimeoutError. No limit when absent. */
+  /** A request that has no complete answer after this long, in ms, fails with a TimeoutError. No limit by default. */
   readonly timeoutMs?: number | undefined
 }
 

@@ -122,7 +122,7 @@ class ValueWriter {
     throw new TypeError(`${this.#where()} is ${what}, which JSON cannot hold`)
   }
 
-  /** @param depth of how many steps; all of them when absent */
+  /** @param depth of how many steps; all of them by default */
   #where(depth?: number): string {
     const steps = this.#place.slice(0, depth).map((step) => {
       const isName = typeof step === 'string' && /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(step)

@@ -50,7 +50,7 @@ export type ImportLine = ImportedTopic | ImportedKey | ImportedEnd
  */
 export function parseImportLine(bytes: Uint8Array): ImportLine {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  if (isEndLine(line)) return parseEnd(line)
+  if (isEndLine(line)) return parseExpiry(line)
   return keyPrefix.equals(line.subarray(0, keyPrefix.length)) ? parseKey(line) : parseTopic(line)
 }
 
@@ -82,7 +82,7 @@ function parseKey(line: Buffer): ImportedKey {
   return { kind: 'key', record: { ...key, under } }
 }
 
-function parseEnd(line: Buffer): ImportedEnd {
+function parseExpiry(line: Buffer): ImportedEnd {
   const parsed = parseBody(line, endLineShape)
   if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
   const { topics, keys } = parsed.body.end

@@ -9,51 +9,52 @@ import type { Properties, TopicType } from '../../topics/topic.js'
 export interface FetchByPath {
   /** Path of the topic. */
   readonly path: string
-  /** Type of the topic; json when absent. With any, whatever topic is there. */
+  /** Type of the topic; json by default. With any, a topic of either type. */
   readonly type?: TopicType | 'any'
-  /** Whether the result shows the value; true when absent. */
+  /** Whether the result shows the value; true by default. */
   readonly with_values?: boolean
-  /** Whether the result shows the properties given at creation; false when absent. */
+  /** Whether the result shows the properties given at creation; false by default. */
   readonly with_properties?: boolean
-  /** Whether the result shows the topic's version, and when it was last updated; false when absent. */
+  /** Whether the result shows the topic's version, and when it was last updated; false by default. */
   readonly with_version?: boolean
 }
 
 /** The body of POST /topics/fetch for a page of topics. */
 export interface FetchBySelector {
-  /** What selects the topics: a path after >, patterns after ? or *, several selectors after #. */
+  /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector: string
-  /** Type of the topics; json when absent. Topics of the other type are left out, unless it is any. */
+  /** Type of the topics; json by default. With any, topics of both types. */
   readonly type?: TopicType | 'any'
   /**
-   * Results on a page; 10 when absent.
+   * Maximum number of results on the page; 10 by default.
    *
    * @type uint32
    * @minimum 1
    */
   readonly size?: number
-  /** Whether only the number of matches is wanted, without results; false when absent. */
+  /** Whether to return only the number of matches; false by default. */
   readonly count?: boolean
   /** Results begin after this path in the topic tree; it need not be a topic. */
   readonly after?: string
   /**
-   * Segments of a branch's root: every result with at least so many is in a branch. Together with deep_branch_limit.
+   * How many segments the root of a branch has: every result with at least as many is in a branch. Requires
+   * deep_branch_limit.
    *
    * @type uint32
    * @minimum 1
    */
   readonly deep_branch_depth?: number
   /**
-   * Results of each branch, over all pages. Together with deep_branch_depth.
+   * Maximum number of results from each branch, over all pages. Requires deep_branch_depth.
    *
    * @type uint32
    */
   readonly deep_branch_limit?: number
-  /** Whether results show their values; true when absent. */
+  /** Whether results show their values; true by default. */
   readonly with_values?: boolean
-  /** Whether results show the properties given at creation; false when absent. */
+  /** Whether results show the properties given at creation; false by default. */
   readonly with_properties?: boolean
-  /** Whether results show the topics' versions, and when they were last updated; false when absent. */
+  /** Whether results show the topics' versions, and when they were last updated; false by default. */
   readonly with_version?: boolean
 }
 
@@ -62,10 +63,10 @@ export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySel
 
 /** What must hold for the topic before the operation: exactly one of the members. */
 export interface ConstraintBody {
-  /** The topic has this value, white space between tokens aside. Needs the right to fetch. */
+  /** The topic has this value; white space between tokens is ignored. Requires the right to fetch. */
   readonly value?: unknown
   /**
-   * The topic's last change has this version, as a fetch shows it. Needs the right to fetch.
+   * The topic's last change has this version, as a fetch shows it. Requires the right to fetch.
    *
    * @type uint64
    * @maximum 9007199254740991
@@ -83,9 +84,9 @@ export interface SetBody {
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
-  /** json when absent. */
+  /** json by default. */
   readonly type?: TopicType
-  /** None when absent. */
+  /** No constraint by default. */
   readonly constraint?: ConstraintBody
 }
 
@@ -95,11 +96,11 @@ export interface AddAndSetBody {
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
-  /** json when absent. */
+  /** json by default. */
   readonly type?: TopicType
-  /** Empty when absent. */
+  /** No properties by default. */
   readonly properties?: Properties
-  /** None when absent. */
+  /** No constraint by default. */
   readonly constraint?: ConstraintBody
 }
 
@@ -107,11 +108,11 @@ export interface AddAndSetBody {
 export interface AddBody {
   /** Path of the topic. */
   readonly path: string
-  /** json when absent. */
+  /** json by default. */
   readonly type?: TopicType
-  /** Empty when absent. */
+  /** No properties by default. */
   readonly properties?: Properties
-  /** None when absent. */
+  /** No constraint by default. */
   readonly constraint?: ConstraintBody
 }
 
@@ -119,17 +120,17 @@ export interface AddBody {
 export interface RemoveByPath {
   /** Path of the topic, which is removed without its descendants. */
   readonly path: string
-  /** None when absent. */
+  /** No constraint by default. */
   readonly constraint?: ConstraintBody
-  /** Whether only the answer is wanted: nothing is removed then. */
+  /** Whether to only report whether the topic would be removed. */
   readonly dry_run?: boolean
 }
 
 /** The body of POST /topics/remove for many topics. */
 export interface RemoveBySelector {
-  /** What selects the topics, which are removed whatever their type. */
+  /** Selects the topics, which are removed whatever their type. */
   readonly selector: string
-  /** Whether only the count is wanted: nothing is removed then. */
+  /** Whether to only count the topics that would be removed. */
   readonly dry_run?: boolean
 }
 
@@ -160,13 +161,13 @@ export interface RemoveOperation {
   readonly op: 'remove'
   /** Path of the topic, which is removed without its descendants. */
   readonly path: string
-  /** None when absent. */
+  /** No constraint by default. */
   readonly constraint?: ConstraintBody
 }
 
 /** The body of POST /topics/batch. */
 export interface BatchBody {
-  /** Carried out in this order, all or none, a later one seeing the earlier ones. */
+  /** Carried out in this order, all or none; each sees the effects of those before it. */
   readonly operations: readonly (SetOperation | AddAndSetOperation | AddOperation | RemoveOperation)[]
 }
 
