@@ -67,13 +67,13 @@ await overStores(t, async (t, { post }) => {
     const texts = (at: (text: string, i: number) => string): string => `{"results":[${exactValues.map(at).join(',')}]}`
     const created = texts((_, i) => `{"path":"${path(i)}","created":true}`)
     gives(t, await all((text, i) => `{"op":"addAndSet","path":"${path(i)}","value":${text}}`), created, 'addAndSet')
-    const read = async (claim: string): Promise<void> => {
+    const read = async (expectation: string): Promise<void> => {
       for (const [i, text] of exactValues.entries())
         gives(
           t,
           await post('fetch', { path: path(i) }),
           item(path(i), text),
-          `${claim}: ${printable(text.slice(0, 60))}`,
+          `${expectation}: ${printable(text.slice(0, 60))}`,
         )
     }
     await read('created')
@@ -107,9 +107,9 @@ await overStores(t, async (t, { post }) => {
     await post('addAndSet', { path: 'f', value: 1 })
     const fine = ['{"op":"set","path":"f","value":2}', '{"op":"add","path":"f/new"}']
     for (const [operation, code, ...mentions] of faults) {
-      const claim = operation.slice(0, 80)
-      refusesOperation(t, await batch(...fine, operation, 'null'), 400, code, 2, claim, ...mentions)
-      refusesOperation(t, await batch(operation), 400, code, 0, `${claim}, alone`)
+      const expectation = operation.slice(0, 80)
+      refusesOperation(t, await batch(...fine, operation, 'null'), 400, code, 2, expectation, ...mentions)
+      refusesOperation(t, await batch(operation), 400, code, 0, `${expectation}, alone`)
     }
     gives(t, await post('fetch', { path: 'f' }), item('f', '1'), 'nothing was set')
     refuses(t, await post('fetch', { path: 'f/new' }), 400, 'no_such_topic', 'nothing was added')
@@ -143,21 +143,21 @@ await overStores(t, async (t, { post }) => {
     const levels = `nested more than ${valueLevelsMax} levels deep`
     for (const make of [arrays, objects]) {
       const [value, beyond] = [make(valueLevelsMax), make(valueLevelsMax + 1)]
-      const claim = make.name
+      const expectation = make.name
       await post('remove', { path: 'deep' })
       const created = await batch(`{"op":"addAndSet","path":"deep","value":${value}}`)
-      gives(t, created, '{"results":[{"path":"deep","created":true}]}', `${claim} in an operation`)
+      gives(t, created, '{"results":[{"path":"deep","created":true}]}', `${expectation} in an operation`)
       const set = `{"path":"deep","value":${value},"constraint":{"value":${value}}}`
-      gives(t, await post('set', set), '{"path":"deep"}', `${claim} in a constraint`)
-      gives(t, await batch(`{"op":"set",${set.slice(1)}`), '{"results":[{"path":"deep"}]}', `${claim} in both`)
+      gives(t, await post('set', set), '{"path":"deep"}', `${expectation} in a constraint`)
+      gives(t, await batch(`{"op":"set",${set.slice(1)}`), '{"results":[{"path":"deep"}]}', `${expectation} in both`)
       const tooDeep = `{"op":"set","path":"deep","value":${beyond}}`
-      refusesOperation(t, await batch(tooDeep), 400, 'invalid_parameter', 0, `${claim} + 1`, '"value"', levels)
+      refusesOperation(t, await batch(tooDeep), 400, 'invalid_parameter', 0, `${expectation} + 1`, '"value"', levels)
       const constrained = `{"path":"deep","value":1,"constraint":{"value":${beyond}}}`
-      refuses(t, await post('set', constrained), 400, 'invalid_parameter', `${claim} + 1`, '"constraint"', levels)
+      refuses(t, await post('set', constrained), 400, 'invalid_parameter', `${expectation} + 1`, '"constraint"', levels)
       const operation = `{"op":"set",${constrained.slice(1)}`
       const refused = await batch('{"op":"remove","path":"deep"}', operation)
-      refusesOperation(t, refused, 400, 'invalid_parameter', 1, `${claim} + 1 in a batch`, '"constraint"', levels)
-      gives(t, await post('fetch', { path: 'deep' }), item('deep', value), `${claim}: nothing else was done`)
+      refusesOperation(t, refused, 400, 'invalid_parameter', 1, `${expectation} + 1 in a batch`, '"constraint"', levels)
+      gives(t, await post('fetch', { path: 'deep' }), item('deep', value), `${expectation}: nothing else was done`)
     }
     const brackets = 2 ** 20 - 100
     const open = await post('batch', `{"operations":[{"op":"set","path":"a","value":${'['.repeat(brackets)}`)

@@ -172,9 +172,9 @@ async function refused(
       { op: 'addAndSet', path: 'x/never', value: 'after' },
       { op: 'set', path: 'x/nowhere', value: 'another refusal, which is not the first' },
     )
-    const claim = `${code} of ${operation.op}`
-    refusesOperation(t, answer, status, code, 3, claim, mention)
-    t.equal(await stateOf(post), before, `${claim}: nothing has changed`)
+    const expectation = `${code} of ${operation.op}`
+    refusesOperation(t, answer, status, code, 3, expectation, mention)
+    t.equal(await stateOf(post), before, `${expectation}: nothing has changed`)
   }
 }
 

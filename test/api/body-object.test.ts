@@ -94,13 +94,13 @@ const notUtf8: Readonly<Record<string, readonly number[]>> = {
 }
 
 t.test('what is not UTF-8 is refused wherever it is, before anything else', (t) => {
-  for (const [claim, bytes] of Object.entries(notUtf8)) {
+  for (const [expectation, bytes] of Object.entries(notUtf8)) {
     const places = ['{"path":"#","value":1}', '{"#":1}', '{"path":"a","value":{"b":["c#"]}}', '{"path":1}#', '#', 'x#']
     for (const place of places) {
       const [before = '', after = ''] = place.split('#')
       const body = Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])
       for (const route of ['set', 'fetch', 'batch']) {
-        t.match(parse(route, body), refusal('invalid_utf8', /not valid UTF-8/), `${claim} in ${place}, ${route}`)
+        t.match(parse(route, body), refusal('invalid_utf8', /not valid UTF-8/), `${expectation} in ${place}, ${route}`)
       }
     }
   }

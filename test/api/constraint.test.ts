@@ -157,13 +157,13 @@ await overStores(t, async (t, server) => {
       const { text } = await post('fetch', { path, type: 'any', with_version: true })
       return (JSON.parse(text) as { version: number }).version
     }
-    const unsatisfied = (answer: Awaited<ReturnType<typeof post>>, claim: string) =>
+    const unsatisfied = (answer: Awaited<ReturnType<typeof post>>, expectation: string) =>
       refuses(
         t,
         answer,
         409,
         'unsatisfied_constraint',
-        claim,
+        expectation,
         'there is no topic with that version; nothing was changed',
       )
     for (const properties of [{}, { DONT_RETAIN_VALUE: 'true' }, { REMOVAL: 'when no updates for 1d' }]) {
@@ -299,21 +299,21 @@ async function table(t: Test, { post }: Server): Promise<void> {
         const inBatch = !members.includes('dry_run')
         for (const batched of inBatch ? [false, true] : [false]) {
           await bringAbout(state)
-          const claim = `${form} ${route} ${members} ${state}${batched ? ', in a batch' : ''}`
+          const expectation = `${form} ${route} ${members} ${state}${batched ? ', in a batch' : ''}`
           const answer = await (batched
             ? post('batch', `{"operations":[{"op":"${route}",${body}}]}`)
             : post(route, `{${body}}`))
           const [text, after] = state === holding ? (held[state] ?? []) : ['unsatisfied_constraint', state]
-          if (text?.startsWith('{')) gives(t, answer, batched ? `{"results":[${text}]}` : text, claim)
+          if (text?.startsWith('{')) gives(t, answer, batched ? `{"results":[${text}]}` : text, expectation)
           else {
             const [status, code, mention] =
               text === 'unsatisfied_constraint'
                 ? [409, text, `"t" there is ${contrary}; nothing was changed`]
                 : [400, text, '"t"']
-            if (batched) refusesOperation(t, answer, status, String(code), 0, claim, mention)
-            else refuses(t, answer, status, String(code), claim, mention)
+            if (batched) refusesOperation(t, answer, status, String(code), 0, expectation, mention)
+            else refuses(t, answer, status, String(code), expectation, mention)
           }
-          t.equal(await found(), after, `${claim}: what is there afterwards`)
+          t.equal(await found(), after, `${expectation}: what is there afterwards`)
         }
       }
     }

@@ -101,8 +101,8 @@ async function randomTree(t: Test, { post }: Server): Promise<void> {
   for (const selector of selectors) {
     for (const type of ['json', 'string', 'any']) {
       const page = JSON.parse((await post('fetch', { selector, type, size: 1000 })).text) as { results: unknown[] }
-      const claim = `${selector}, ${type}`
-      gives(t, await post('fetch', { selector, type, count: true }), `{"count":${page.results.length}}`, claim)
+      const expectation = `${selector}, ${type}`
+      gives(t, await post('fetch', { selector, type, count: true }), `{"count":${page.results.length}}`, expectation)
       counted += page.results.length
     }
   }

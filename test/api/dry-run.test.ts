@@ -45,9 +45,9 @@ await overStores(t, async (t, server) => {
       [{ selector: '*.*' }, 9],
     ]
     for (const [target, removed] of tries) {
-      const claim = JSON.stringify(target)
-      gives(t, await post('remove', { ...target, dry_run: true }), `{"removed":${removed}}`, claim)
-      t.equal(await state(), before, `${claim}: nothing has changed`)
+      const expectation = JSON.stringify(target)
+      gives(t, await post('remove', { ...target, dry_run: true }), `{"removed":${removed}}`, expectation)
+      t.equal(await state(), before, `${expectation}: nothing has changed`)
     }
     gives(t, await post('remove', { path: 'none', dry_run: false }), '{"removed":0}', 'false is the default')
   })
@@ -56,8 +56,8 @@ await overStores(t, async (t, server) => {
     for (const target of [{ path: 'a' }, { selector: '*a//' }]) {
       for (const found of [0, 1, 'true', null, [], {}]) {
         const answer = await post('remove', { ...target, dry_run: found })
-        const claim = JSON.stringify({ ...target, dry_run: found })
-        refuses(t, answer, 400, 'invalid_parameter', claim, '"dry_run"', 'true or false')
+        const expectation = JSON.stringify({ ...target, dry_run: found })
+        refuses(t, answer, 400, 'invalid_parameter', expectation, '"dry_run"', 'true or false')
       }
     }
     for (const [route, body] of [

@@ -78,7 +78,7 @@ await overStores(t, async (t, server) => {
   await t.test('a body that is not UTF-8 is a 400', async (t) => {
     const inPath = (...bytes: number[]) =>
       Buffer.concat([Buffer.from('{"path":"'), Buffer.from(bytes), Buffer.from('"}')])
-    for (const [claim, body] of [
+    for (const [expectation, body] of [
       ['a byte that is never UTF-8', inPath(0xff)],
       ['a continuation byte alone', inPath(0x80)],
       ['a truncated sequence', inPath(0xe2, 0x82)],
@@ -88,7 +88,7 @@ await overStores(t, async (t, server) => {
       ['UTF-16', Buffer.from('\ufeff{"path":"a"}', 'utf16le')],
       ['a body that ends in the middle of a character', Buffer.from([0x7b, 0xc3])],
     ] as const) {
-      refuses(t, await post('fetch', body), 400, 'invalid_utf8', claim)
+      refuses(t, await post('fetch', body), 400, 'invalid_utf8', expectation)
     }
   })
 
@@ -200,13 +200,13 @@ await overStores(t, async (t, server) => {
           'string',
         )
       }
-      const claim = JSON.stringify(found)
+      const expectation = JSON.stringify(found)
       refuses(
         t,
         await post('fetch', { selector: found }),
         400,
         'invalid_parameter',
-        `selector ${claim}`,
+        `selector ${expectation}`,
         '"selector"',
         'string',
       )
@@ -215,7 +215,7 @@ await overStores(t, async (t, server) => {
         await post('remove', { selector: found }),
         400,
         'invalid_parameter',
-        `selector ${claim}`,
+        `selector ${expectation}`,
         '"selector"',
         'string',
       )
@@ -224,7 +224,7 @@ await overStores(t, async (t, server) => {
         await post('fetch', { selector: 'a', after: found }),
         400,
         'invalid_parameter',
-        `after ${claim}`,
+        `after ${expectation}`,
         '"after"',
         'string',
       )

@@ -155,14 +155,14 @@ await t.test('requests by path and by selector have separate schemas, with the b
     type: 'integer',
     minimum: 1,
     maximum: 1000,
-    description: /10 when absent/,
+    description: /10 by default/,
   })
   const uint32 = { type: 'integer', maximum: 2 ** 32 - 1 }
   t.match(inside(schemas, 'FetchBySelector', 'properties', 'deep_branch_depth'), { ...uint32, minimum: 1 })
   t.match(inside(schemas, 'FetchBySelector', 'properties', 'deep_branch_limit'), { ...uint32, minimum: 0 })
   t.match(inside(schemas, 'FetchBySelector', 'properties', 'type'), {
     enum: ['any', 'json', 'string'],
-    description: /json when absent/,
+    description: /json by default/,
   })
   t.match(inside(schemas, 'FetchByPath', 'properties', 'path'), {
     minLength: 1,
@@ -295,8 +295,8 @@ const refused: readonly (readonly [route: string, body: object])[] = [
   ['batch', { operations: [{ op: 'set', path: 'a' }] }],
 ]
 
-function holds(t: Test, validate: ValidateFunction | undefined, json: unknown, claim: string): void {
-  t.ok(validate?.(json), `${claim}${validate?.errors ? ` ${ajv.errorsText(validate.errors)}` : ''}`)
+function holds(t: Test, validate: ValidateFunction | undefined, json: unknown, expectation: string): void {
+  t.ok(validate?.(json), `${expectation}${validate?.errors ? ` ${ajv.errorsText(validate.errors)}` : ''}`)
 }
 
 await t.test('its schemas accept the requests that the service accepts, and their answers', async (t) => {

@@ -18,15 +18,15 @@ await overStores(t, async (t, { post }) => {
       { validate_values: 'maybe' },
       { REMOVAL: 'when no updates for 10m' },
     ].entries()) {
-      const claim = JSON.stringify(properties)
+      const expectation = JSON.stringify(properties)
       gives(
         t,
         await post('add', { path: `taken/add${i}`, properties }),
         `{"path":"taken/add${i}","created":true}`,
-        `add ${claim}`,
+        `add ${expectation}`,
       )
       const answer = await post('addAndSet', { path: `taken/set${i}`, value: 1, properties })
-      gives(t, answer, `{"path":"taken/set${i}","created":true}`, `addAndSet ${claim}`)
+      gives(t, answer, `{"path":"taken/set${i}","created":true}`, `addAndSet ${expectation}`)
     }
   })
 
@@ -52,18 +52,18 @@ await overStores(t, async (t, { post }) => {
       ['REMOVAL', 'never'],
       ['REMOVAL', 'when subscriptions < 1'],
     ] as const) {
-      const claim = `${name} ${JSON.stringify(value)}`
+      const expectation = `${name} ${JSON.stringify(value)}`
       const properties = { [name]: value }
       refuses(
         t,
         await post('add', { path: 'no', properties }),
         400,
         'invalid_property',
-        `add with ${claim}`,
+        `add with ${expectation}`,
         `"${name}"`,
       )
       const answer = await post('addAndSet', { path: 'no', value: 1, properties })
-      refuses(t, answer, 400, 'invalid_property', `addAndSet with ${claim}`, `"${name}"`)
+      refuses(t, answer, 400, 'invalid_property', `addAndSet with ${expectation}`, `"${name}"`)
     }
     refuses(t, await post('fetch', { path: 'no' }), 400, 'no_such_topic', 'nothing was created')
   })
@@ -76,12 +76,12 @@ await overStores(t, async (t, { post }) => {
     const said = `"é${propertiesMax}" is one of`
     for (const count of [propertiesMax + 1, 5000]) {
       const properties = named(count)
-      const claim = `${count} properties`
-      refuses(t, await post('add', { path: 'no', properties }), 400, 'invalid_property', claim, said)
+      const expectation = `${count} properties`
+      refuses(t, await post('add', { path: 'no', properties }), 400, 'invalid_property', expectation, said)
       const set = await post('addAndSet', { path: 'many', value: 1, properties })
-      refuses(t, set, 400, 'invalid_property', claim, said)
+      refuses(t, set, 400, 'invalid_property', expectation, said)
       const batch = await post('batch', { operations: [{ op: 'add', path: 'no', properties }] })
-      t.match([batch.code, batch.message], ['invalid_property', said], `${claim} in a batch`)
+      t.match([batch.code, batch.message], ['invalid_property', said], `${expectation} in a batch`)
     }
     refuses(t, await post('fetch', { path: 'no' }), 400, 'no_such_topic', 'nothing was created')
   })
@@ -98,9 +98,14 @@ await overStores(t, async (t, { post }) => {
       { DONT_RETAIN_VALUE: 'false', colour: 'green' },
     ]
     for (const [value, properties] of compatible.entries()) {
-      const claim = JSON.stringify(properties) ?? 'no properties'
-      gives(t, await post('addAndSet', { path: 'c', value, properties }), '{"path":"c","created":false}', claim)
-      gives(t, await post('fetch', { path: 'c' }), `{"path":"c","type":"json","value":${value}}`, `set with ${claim}`)
+      const expectation = JSON.stringify(properties) ?? 'no properties'
+      gives(t, await post('addAndSet', { path: 'c', value, properties }), '{"path":"c","created":false}', expectation)
+      gives(
+        t,
+        await post('fetch', { path: 'c' }),
+        `{"path":"c","type":"json","value":${value}}`,
+        `set with ${expectation}`,
+      )
     }
   })
 

@@ -8,11 +8,11 @@ import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
   /** Sets and fetches a value by path and on a page; both must return exactly this text. */
-  async function comesBack(t: Test, text: string, claim: string): Promise<void> {
-    gives(t, await post('set', `{"path":"v","value":${text}}`), '{"path":"v"}', `set: ${claim}`)
+  async function comesBack(t: Test, text: string, expectation: string): Promise<void> {
+    gives(t, await post('set', `{"path":"v","value":${text}}`), '{"path":"v"}', `set: ${expectation}`)
     const item = `{"path":"v","type":"json","value":${text}}`
-    gives(t, await post('fetch', { path: 'v' }), item, `fetch: ${claim}`)
-    gives(t, await post('fetch', { selector: '>v' }), `{"has_more":false,"results":[${item}]}`, `page: ${claim}`)
+    gives(t, await post('fetch', { path: 'v' }), item, `fetch: ${expectation}`)
+    gives(t, await post('fetch', { selector: '>v' }), `{"has_more":false,"results":[${item}]}`, `page: ${expectation}`)
   }
 
   await post('add', { path: 'v' })

@@ -12,7 +12,7 @@ import { hasPostgres } from '../support/stores/postgres-pair.js'
 // The benchmarks start a PostgreSQL of their own.
 const skip = !hasPostgres && skipReason
 
-const benches: readonly (readonly [name: string, workloads: readonly string[], claims: readonly RegExp[]])[] = [
+const benches: readonly (readonly [name: string, workloads: readonly string[], expectations: readonly RegExp[]])[] = [
   [
     'postgres',
     ['overwrite-256', 'page-10'],
@@ -28,13 +28,13 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], c
   ['fenced', ['mixed-90-10'], [/^ {2}postgres-standby /m, /^ {2}postgres-fenced /m]],
 ]
 
-for (const [name, workloads, claims] of benches) {
+for (const [name, workloads, expectations] of benches) {
   test(`the benchmark ${name} runs and all its answers are right`, { skip, timeout: 240_000 }, async (t) => {
     const directory = t.testdir()
     const main = join(import.meta.dirname, '../../dist-bench/main.js')
     const args = [main, name, '--smoke', '--dir', directory, '--keep', join(directory, 'kept'), ...workloads]
     const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, NODE_OPTIONS: '' } })
     t.notMatch(stdout, 'NO FIGURES', 'every answer is right')
-    for (const claim of claims) t.match(stdout, claim, String(claim))
+    for (const expectation of expectations) t.match(stdout, expectation, String(expectation))
   })
 }

@@ -8,13 +8,13 @@ import { stubTopics } from '../support/service/stub-topics.js'
 
 const server = await startServer(t, { workers: 2 })
 
-/** Runs the claims on a stand-in with no topics, and on the real service. */
-function overServices(name: string, claims: (t: Test, topics: Client) => Promise<void>): void {
+/** Checks the expectations of a stand-in with no topics, and of the real service. */
+function overServices(name: string, expectations: (t: Test, topics: Client) => Promise<void>): void {
   t.test(`${name}, by a stand-in`, async (t) => {
     const { url } = await startStub(t, stubTopics())
-    await claims(t, connect(url, { key: 'k' }))
+    await expectations(t, connect(url, { key: 'k' }))
   })
-  t.test(`${name}, by the service`, (t) => claims(t, connect(server.url, { key: server.token })))
+  t.test(`${name}, by the service`, (t) => expectations(t, connect(server.url, { key: server.token })))
 }
 
 async function refusalOf(request: Promise<unknown>): Promise<Pick<TopicdError, 'status' | 'code' | 'operation'>> {

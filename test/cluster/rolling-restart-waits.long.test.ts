@@ -7,7 +7,7 @@ import { Agent } from 'node:http'
 import t from 'tap'
 import { present } from '../support/elements.js'
 import { LongestWaits, listOf } from '../support/load/longest-waits.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 import { send } from '../support/service/keep-alive.js'
 import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
@@ -96,7 +96,7 @@ t.test('writes go on while a reload replaces the writer and the workers', async 
   }
   await writes.stop()
   t.comment(`${waits.answered} writes; the longest waits, in ms: ${listOf(reloadMs)}; for a start: ${listOf(startMs)}`)
-  reportFigures(t, { reloads: rounds, writes: waits.answered, waitedMsMax: Math.max(...reloadMs) })
+  reportResults(t, { reloads: rounds, writes: waits.answered, waitedMsMax: Math.max(...reloadMs) })
   t.strictSame(writes.failed, [], 'no write fails')
   // The shortest of both, since what else a machine does only adds to them.
   t.ok(Math.min(...startMs) > Math.min(...reloadMs), 'a write waits longer for a writer to start')

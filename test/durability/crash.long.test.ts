@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import { torture } from '../support/faults/torture.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 10)
 const silenceMsMax = Number(process.env.SILENCE_MS_MAX ?? 5000)
@@ -16,23 +16,23 @@ const wholeSeconds = 60
 t.setTimeout((seconds + 120) * 1000)
 
 await t.test('killed workers and primaries lose nothing that was acknowledged', async (t) => {
-  const { load, server, faults, figures } = await torture(t, { seconds })
+  const { load, server, faults, results } = await torture(t, { seconds })
   const violations = load.violations()
-  reportFigures(t, { ...figures, violations: violations.length })
+  reportResults(t, { ...results, violations: violations.length })
   t.strictSame(violations, [], 'every history is linearizable: nothing lost, nothing stale, nothing resurrected')
   t.strictSame(
     faults,
     [],
     'no page has a part of a batch, no removal leaves a hole, no version goes back, and commands succeed',
   )
-  const { silenceMsMax: silenceMs = Infinity } = figures as { readonly silenceMsMax?: number }
+  const { silenceMsMax: silenceMs = Infinity } = results as { readonly silenceMsMax?: number }
   t.ok(silenceMs <= silenceMsMax, `while a worker served, no ${silenceMs} ms passed without an answer`)
   t.ok(load.acknowledged > 10 * seconds, 'there was load')
   t.strictSame([...load.refused.keys()], [], 'clients saw no failure except broken connections')
   const always = ['kills', 'primaries', 'batches', 'pages', 'reads', 'groups']
   const inTime = ['keys', 'check', 'export', 'backup', 'restartsDone', 'restartsBrokenOff']
   for (const name of seconds < wholeSeconds ? always : [...always, ...inTime])
-    t.ok((figures[name] ?? 0) > 0, `${figures[name]} ${name}`)
+    t.ok((results[name] ?? 0) > 0, `${results[name]} ${name}`)
 
   const check = await server.command('check')
   t.equal(check.code, 0, `the store is sound: ${check.stdout}`)

@@ -12,7 +12,7 @@ import { type DiskFaultCase, diskFaultCases } from '../support/faults/disk-fault
 import { DiskScenario } from '../support/faults/disk-scenario.js'
 import { callsIn, type Fault, mostOf, type TracedCall, tracedNode, tracing } from '../support/faults/faulty-disk.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
 import { runCommand, type Server, startServer } from '../support/service/server.js'
 
@@ -175,5 +175,5 @@ t.test('a failing disk never makes a 200 wrong, and is named', { skip: whyNoStra
     counts.cases++
   }
   t.ok(counts.cases > 0, `${counts.cases} cases`)
-  reportFigures(t, { ...counts })
+  reportResults(t, { ...counts })
 })

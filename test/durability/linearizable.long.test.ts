@@ -179,8 +179,9 @@ const rejected: Readonly<Record<string, readonly Operation[]>> = {
   'a stale read during another read': [write(0, 1, 'a'), write(2, 3, 'b'), read(4, 8, 'b'), read(5, 6, 'a')],
 }
 
-for (const [claim, history] of Object.entries(accepted)) t.equal(findViolation(history), undefined, `accepts: ${claim}`)
-for (const [claim, history] of Object.entries(rejected)) t.ok(findViolation(history), `rejects: ${claim}`)
+for (const [expectation, history] of Object.entries(accepted))
+  t.equal(findViolation(history), undefined, `accepts: ${expectation}`)
+for (const [expectation, history] of Object.entries(rejected)) t.ok(findViolation(history), `rejects: ${expectation}`)
 
 t.test('a violation names the operation that cannot be explained, and the values that were possible', async (t) => {
   const found = findViolation([write(0, 1, 'a'), write(2, 3, 'b'), write(4, 9, 'c'), read(5, 6, 'a')])

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { present } from '../support/elements.js'
 import { type Mutant, mutants, withFault } from '../support/faults/mutants.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
 import { tied } from '../support/tied.js'
 
@@ -86,5 +86,5 @@ t.test('each planted fault is found by its test', async (t) => {
   const picked = Array.from({ length: pickedCount }, () => random.pick(mutants))
   const tried = chosen === undefined ? [...new Set(picked)] : [present(mutants.find(({ fault }) => fault === chosen))]
   for (const mutant of tried) await t.test(mutant.fault, (t) => tryMutant(t, mutant))
-  reportFigures(t, { mutants: tried.length })
+  reportResults(t, { mutants: tried.length })
 })

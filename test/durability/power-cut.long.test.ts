@@ -18,7 +18,7 @@ import { type Disk, makeDisk, whyNoPowerCuts } from '../support/faults/power.js'
 import { Strace } from '../support/faults/strace.js'
 import { type Damage, PowerLoad, type Progress } from '../support/load/power-load.js'
 import { childrenOf } from '../support/machines/processes.js'
-import { reportFigures, together } from '../support/proof-figures.js'
+import { reportResults, together } from '../support/proof-results.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type CommandResult, runCommand, type Server, startServer, until } from '../support/service/server.js'
 
@@ -163,7 +163,7 @@ interface Result {
   readonly faults: readonly string[]
   readonly acknowledged: number
   /** How often each moment was met, and what became of what was in flight. */
-  readonly figures: Readonly<Record<string, number>>
+  readonly results: Readonly<Record<string, number>>
 }
 
 /** One scene with a service that is cut off again and again. */
@@ -174,7 +174,7 @@ class Cuts {
   readonly #isSound: boolean
   lost = 0
   readonly faults: string[] = []
-  figures: Record<string, number> = {}
+  results: Record<string, number> = {}
 
   constructor(t: Test, scene: Scene, options: object, isSound: boolean) {
     this.#t = t
@@ -195,7 +195,7 @@ class Cuts {
       made.forget()
       await occasion.ended
       if (!made.wasMet) continue
-      this.figures[moment] = (this.figures[moment] ?? 0) + 1
+      this.results[moment] = (this.results[moment] ?? 0) + 1
       return
     }
     this.faults.push(`the moment was not met: ${moment}`)
@@ -211,7 +211,7 @@ class Cuts {
     const { code, stderr } = await runCommand(['restore', file, '--data', data])
     this.#t.equal(code, 0, `the backup is whole: ${stderr}`)
     rmSync(data, { recursive: true, force: true })
-    this.figures.restored = (this.figures.restored ?? 0) + 1
+    this.results.restored = (this.results.restored ?? 0) + 1
   }
 
   async #compareStore(dataDir: string, before: Progress, after: Progress, moment: Moment): Promise<void> {
@@ -221,7 +221,7 @@ class Cuts {
     this.lost += damage.lost
     this.faults.push(...damage.faults)
     const { whole, absent, halfRemoved } = damage
-    this.figures = { ...together([this.figures, { whole, absent, halfRemoved }]) }
+    this.results = { ...together([this.results, { whole, absent, halfRemoved }]) }
     await copy.stop()
     const check = await copy.command('check')
     // Nobody promises anything of a store that never waited for the disk.
@@ -245,14 +245,14 @@ async function cutOften(t: Test, times: number, program?: string): Promise<Resul
   }
   await load.stop()
   await server.stop()
-  return { lost: made.lost, faults: made.faults, figures: made.figures, acknowledged: load.acknowledged }
+  return { lost: made.lost, faults: made.faults, results: made.results, acknowledged: load.acknowledged }
 }
 
 t.test('power cuts lose nothing that was acknowledged', { skip: whyNoPowerCuts() }, async (t) => {
-  const { lost, faults, acknowledged, figures } = await cutOften(t, cuts)
+  const { lost, faults, acknowledged, results } = await cutOften(t, cuts)
   t.equal(lost, 0, `${cuts} cuts under ${acknowledged} writes`)
   t.strictSame(faults, [], 'batches are whole, removals are of the first matches, and every moment was met')
-  reportFigures(t, { cuts, lost, faults: faults.length, acknowledged, ...figures })
+  reportResults(t, { cuts, lost, faults: faults.length, acknowledged, ...results })
 })
 
 /** Builds that lose what they acknowledged, by what they do. */
@@ -276,7 +276,7 @@ for (const [what, [file, code]] of Object.entries(hasty)) {
     await t.test('within a few cuts', async (t) => {
       const { lost, faults, acknowledged } = await cutOften(t, controlCuts, program)
       t.not(lost + faults.length, 0, `${lost} lost of ${acknowledged} writes, ${faults.length} further faults`)
-      reportFigures(t, { controls: 1, lostByControls: lost + faults.length })
+      reportResults(t, { controls: 1, lostByControls: lost + faults.length })
     })
   })
 }

@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { readDocument } from '../support/documents.js'
-import { figuresIn, reportFigures } from '../support/proof-figures.js'
+import { reportResults, resultsIn } from '../support/proof-results.js'
 import { digestOf } from '../support/prove/build.js'
 import { figuresOf, Journal, type Round } from '../support/prove/journal.js'
 import { type Proof, proofs } from '../support/prove/proofs.js'
@@ -27,10 +27,10 @@ const proof: Proof = {
   summary: ({ kills, slowestMax }) => `${kills} kills, at most ${slowestMax} ms`,
 }
 
-const endedAfter = (figures: Ended['figures'], passed = true): Ended => ({
+const endedAfter = (results: Ended['results'], passed = true): Ended => ({
   passed,
   seconds: 30,
-  figures,
+  results,
   output: 'why',
 })
 
@@ -55,10 +55,10 @@ function seriesIn(t: Test, options: Partial<SeriesOptions> = {}): { series: Seri
 t.test('figures are printed, found and added; of some the largest counts', (t) => {
   const lines: string[] = []
   const test = { comment: (line: string) => void lines.push(`    # ${line}`) } as unknown as Test
-  reportFigures(test, { kills: 3, slowestMax: 5 })
-  reportFigures(test, { kills: 4, slowestMax: 2, reads: 1 })
-  t.strictSame(figuresIn(`ok 1\n${lines.join('\n')}\nok 2\n`), { kills: 7, slowestMax: 5, reads: 1 })
-  t.strictSame(figuresIn('ok 1\n'), {})
+  reportResults(test, { kills: 3, slowestMax: 5 })
+  reportResults(test, { kills: 4, slowestMax: 2, reads: 1 })
+  t.strictSame(resultsIn(`ok 1\n${lines.join('\n')}\nok 2\n`), { kills: 7, slowestMax: 5, reads: 1 })
+  t.strictSame(resultsIn('ok 1\n'), {})
   t.end()
 })
 
@@ -198,7 +198,7 @@ function roundOf(t: Test, script: string, secondsMax = 20): Promise<Ended> {
 const passing = `console.log('# FIGURES {"kills":' + process.env.LEFT + '}\\n# { total: 1, pass: 1 }')`
 
 t.test('a round passes only if its test did, skipped nothing and counted something', async (t) => {
-  t.match(await roundOf(t, passing), { passed: true, figures: { kills: 3 } })
+  t.match(await roundOf(t, passing), { passed: true, results: { kills: 3 } })
   t.match(await roundOf(t, passing.replace('kills', 'other')), { passed: false })
   t.match(await roundOf(t, passing.replace('pass: 1', 'pass: 1, skip: 1')), { passed: false })
   t.match(await roundOf(t, `${passing}; process.exitCode = 1`), { passed: false })

@@ -18,9 +18,9 @@ await overWorkers(t, async (t, server) => {
     const path = `lane/${number}`
     const item = (value: number) => `{"path":"${path}","type":"json","value":${value}}`
 
-    async function expect(claim: string, body: object, text: string): Promise<void> {
+    async function expect(expectation: string, body: object, text: string): Promise<void> {
       const answer = await post('fetch', body)
-      if (!answer.text.startsWith(text)) stale.push(`${claim} of ${path}: ${answer.text} instead of ${text}`)
+      if (!answer.text.startsWith(text)) stale.push(`${expectation} of ${path}: ${answer.text} instead of ${text}`)
     }
 
     for (let value = 0; value < roundsPerLane; value++) {

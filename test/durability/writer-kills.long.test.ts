@@ -9,7 +9,7 @@ import t from 'tap'
 import { connect } from '../../dist/client/index.js'
 import { LongestWaits, listOf } from '../support/load/longest-waits.js'
 import { Transfers } from '../support/load/transfers.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
 import type { Client } from '../support/service/client.js'
 import { scrape } from '../support/service/metrics.js'
@@ -110,7 +110,7 @@ t.test('no request fails, is carried out twice, or is lost when the writer is ki
   const done = waits.answered
   t.comment(`${transfers.summary}; ${done} requests of creators, ${sum} added`)
   t.comment(`longest answers, in ms: ${listOf(readyMs)}; while the spare was loading: ${listOf(earlyMs)}`)
-  reportFigures(t, {
+  reportResults(t, {
     kills,
     transfers: transfers.done,
     requests: done,

@@ -69,7 +69,7 @@ await t.test('a page of an allowed origin writes, reads, and sees every refusal'
     read(200, `{"has_more":false,"results":[${item}]}`),
     'a page of topics',
   )
-  for (const [claim, status, code, ...request] of [
+  for (const [expectation, status, code, ...request] of [
     ['an unknown key', 401, 'unauthorized', `${topics}/fetch`, 'unknown', '{"path":"web/é"}'],
     ['no key', 401, 'unauthorized', `${topics}/fetch`, null, '{"path":"web/é"}'],
     [
@@ -83,7 +83,7 @@ await t.test('a page of an allowed origin writes, reads, and sees every refusal'
     ['no JSON', 400, 'invalid_json', `${topics}/set`, token, '{'],
   ] as const) {
     const answer = await ask(page, ...request)
-    t.match(answer, { status, text: new RegExp(`"code":"${code}"`) }, claim)
+    t.match(answer, { status, text: new RegExp(`"code":"${code}"`) }, expectation)
   }
   const serving = read(200, '{"status":"serving"}')
   t.strictSame(await ask(page, `${url}/healthz`, null, undefined, 'GET'), serving, 'the page healthz')

@@ -40,23 +40,23 @@ async function exchange(server: Server, ...pieces: readonly (string | Buffer)[])
   return answers
 }
 
-function accepted(t: Test, answers: readonly RawAnswer[], body: string, claim: string): void {
+function accepted(t: Test, answers: readonly RawAnswer[], body: string, expectation: string): void {
   t.strictSame(
     answers.map(({ status, body }) => ({ status, body })),
     [{ status: 200, body }],
-    claim,
+    expectation,
   )
-  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it announces the close`)
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${expectation}: it announces the close`)
 }
 
-function refused(t: Test, answers: readonly RawAnswer[], status: number, code: string, claim: string): void {
+function refused(t: Test, answers: readonly RawAnswer[], status: number, code: string, expectation: string): void {
   t.strictSame(
     answers.map((answer) => answer.status),
     [status],
-    claim,
+    expectation,
   )
-  t.equal((JSON.parse(answers.at(0)?.body ?? '{}') as { code?: string }).code, code, `${claim}: ${code}`)
-  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${claim}: it announces the close`)
+  t.equal((JSON.parse(answers.at(0)?.body ?? '{}') as { code?: string }).code, code, `${expectation}: ${code}`)
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${expectation}: it announces the close`)
 }
 
 await overWorkers(
@@ -167,7 +167,7 @@ await overWorkers(
       const body = chunk('{"path":"seen"}')
       const fetch = head(token, '/topics/fetch')
       const sixteen = '{"path":"seen" }'
-      for (const [claim, text] of [
+      for (const [expectation, text] of [
         ['a request behind its end', fetch + body + lastChunk + hidden],
         ['a request behind an extra line end', `${fetch + body + lastChunk}\r\n${hidden}`],
         [
@@ -200,8 +200,8 @@ await overWorkers(
         await Promise.all(Array.from({ length: server.client.connections }, () => post('fetch', { path: 'none' })))
         connection.end()
         await connection.closed
-        t.ok((await connection.answers(2)).length <= 1, `${claim}: ${connection.received.slice(0, 40)}`)
-        refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', `${claim}: not executed`)
+        t.ok((await connection.answers(2)).length <= 1, `${expectation}: ${connection.received.slice(0, 40)}`)
+        refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', `${expectation}: not executed`)
       }
       const late = await server.raw()
       await late.write(fetch + body + lastChunk)

@@ -115,21 +115,21 @@ async function store(server: Server): Promise<void> {
 
 await t.test('every answer to an allowed origin names it', async (t) => {
   await store(server)
-  for (const [claim, [status, request]] of Object.entries(requests)) {
+  for (const [expectation, [status, request]] of Object.entries(requests)) {
     const answer = await sendCase(server, request, `origin: ${origin}`)
-    t.equal(answer.status, status, claim)
-    t.strictSame(corsLines(answer), allowedLines, `${status}, ${claim}`)
+    t.equal(answer.status, status, expectation)
+    t.strictSame(corsLines(answer), allowedLines, `${status}, ${expectation}`)
   }
   const answer = await send(server, { body: '{"path":"a"}' }, 'origin: http://localhost:3000')
   t.strictSame(valuesOf(answer, 'access-control-allow-origin'), ['http://localhost:3000'], 'the second of the list')
 })
 
 await t.test('other origins, and requests without one, are served, and named in vary alone', async (t) => {
-  for (const [claim, [status, request]] of Object.entries(requests)) {
+  for (const [expectation, [status, request]] of Object.entries(requests)) {
     for (const lines of [[], ['origin: https://other.example']]) {
       const answer = await sendCase(server, request, ...lines)
-      t.equal(answer.status, status, claim)
-      t.strictSame(corsLines(answer), ['vary: origin'], `${status}, ${claim} ${lines}`)
+      t.equal(answer.status, status, expectation)
+      t.strictSame(corsLines(answer), ['vary: origin'], `${status}, ${expectation} ${lines}`)
     }
   }
 })
@@ -160,11 +160,11 @@ await t.test('an origin is compared as a whole, in the form that browsers send',
 await t.test('with *, every answer allows every page', async (t) => {
   await store(serverForAll)
   const expected = ['access-control-allow-origin: *', 'access-control-expose-headers: retry-after']
-  for (const [claim, [status, request]] of Object.entries(requests)) {
+  for (const [expectation, [status, request]] of Object.entries(requests)) {
     for (const lines of [[], ['origin: null'], ['origin: https://other.example']]) {
       const answer = await sendCase(serverForAll, request, ...lines)
-      t.equal(answer.status, status, claim)
-      t.strictSame(corsLines(answer), expected, `${status}, ${claim} ${lines}`)
+      t.equal(answer.status, status, expectation)
+      t.strictSame(corsLines(answer), expected, `${status}, ${expectation} ${lines}`)
     }
   }
 })
@@ -213,7 +213,7 @@ await t.test('a preflight is answered 204, without a key', async (t) => {
 })
 
 await t.test('a preflight is refused like any OPTIONS, unless its origin is allowed', async (t) => {
-  for (const [claim, request, status, lines, expected] of [
+  for (const [expectation, request, status, lines, expected] of [
     ['another origin', options('/topics/set'), 405, asks('https://other.example'), ['vary: origin']],
     ['null', options('/topics/set'), 405, asks('null'), ['vary: origin']],
     ['another origin, for a page', options('/healthz'), 405, asks('https://other.example'), ['vary: origin']],
@@ -229,8 +229,8 @@ await t.test('a preflight is refused like any OPTIONS, unless its origin is allo
     ],
   ] as const) {
     const answer = await send(server, request, ...lines)
-    t.equal(answer.status, status, claim)
-    t.strictSame(corsLines(answer), expected, claim)
+    t.equal(answer.status, status, expectation)
+    t.strictSame(corsLines(answer), expected, expectation)
   }
 })
 
@@ -250,7 +250,7 @@ await t.test('a preflight ends its connection, and nothing behind it is executed
   const headers = `authorization: Apikey ${server.token}\r\ncontent-type: application/json\r\ncontent-length: ${hidden.length}`
   const add = `POST /topics/add HTTP/1.1\r\nhost: topicd\r\n${headers}\r\n\r\n${hidden}`
   const preflight = ['OPTIONS /topics/add HTTP/1.1', 'host: topicd', ...asks(origin)]
-  for (const [claim, text] of [
+  for (const [expectation, text] of [
     ['behind it', [...preflight, '', add].join('\r\n')],
     ['in its body', [...preflight, `content-length: ${add.length}`, '', add].join('\r\n')],
     [
@@ -261,8 +261,8 @@ await t.test('a preflight ends its connection, and nothing behind it is executed
     const connection = await server.raw()
     await connection.write(text)
     await connection.closed
-    t.ok((await connection.answers(2)).length <= 1, `${claim}: one answer at most`)
-    t.match(await server.post('fetch', { path: 'hidden' }), { code: 'no_such_topic' }, claim)
+    t.ok((await connection.answers(2)).length <= 1, `${expectation}: one answer at most`)
+    t.match(await server.post('fetch', { path: 'hidden' }), { code: 'no_such_topic' }, expectation)
   }
 })
 
@@ -304,12 +304,12 @@ await t.test('without the setting nothing depends on the origin', async (t) => {
     'a preflight': [405, options('/topics/set')],
     'of a page': [405, options('/healthz')],
   } as const
-  for (const [claim, [status, request]] of Object.entries(all)) {
+  for (const [expectation, [status, request]] of Object.entries(all)) {
     const plain = await sendCase(serverWithout, request)
-    t.equal(plain.status, status, claim)
-    t.strictSame(corsLines(plain), [], claim)
+    t.equal(plain.status, status, expectation)
+    t.strictSame(corsLines(plain), [], expectation)
     const asked = await sendCase(serverWithout, request, ...asks(origin))
-    t.equal(withoutDate(asked), withoutDate(plain), claim)
+    t.equal(withoutDate(asked), withoutDate(plain), expectation)
   }
   const { head } = await send(serverWithout, { body: '{"path":"a"}' }, `origin: ${origin}`)
   t.match(

@@ -94,20 +94,23 @@ await overWorkers(
     const barrier = () =>
       Promise.all(Array.from({ length: server.client.connections }, () => server.post('fetch', { path: 'none' })))
 
-    for (const [claim, which] of Object.entries(cases)) {
+    for (const [expectation, which] of Object.entries(cases)) {
       const [status, code] = which.answer
-      await t.test(`${claim}: a client that sends everything before it reads gets its whole ${status}`, async (t) => {
-        const connection = await server.raw()
-        connection.pause()
-        await connection.write(head(server, which))
-        await barrier()
-        for (const piece of bodyOf(which)) await connection.write(piece)
-        connection.resume()
-        const answer = await connection.answer()
-        t.equal(answer?.status, status, 'the answer arrives')
-        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'and is whole')
-        connection.close()
-      })
+      await t.test(
+        `${expectation}: a client that sends everything before it reads gets its whole ${status}`,
+        async (t) => {
+          const connection = await server.raw()
+          connection.pause()
+          await connection.write(head(server, which))
+          await barrier()
+          for (const piece of bodyOf(which)) await connection.write(piece)
+          connection.resume()
+          const answer = await connection.answer()
+          t.equal(answer?.status, status, 'the answer arrives')
+          t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'and is whole')
+          connection.close()
+        },
+      )
     }
 
     await t.test('endless chunks: a client that keeps sending before it reads gets its whole 413', async (t) => {
@@ -127,7 +130,7 @@ await overWorkers(
     const hidden = requestText('/topics/add', server.token, '{"path":"hidden"}')
 
     await t.test('the rest of the body is dropped, and nothing behind it is executed', async (t) => {
-      for (const [claim, headers, pieces] of [
+      for (const [expectation, headers, pieces] of [
         ['a body', [`content-length: ${body.length}`], [body]],
         ['a body and a request at once', [`content-length: ${body.length}`], [body + hidden]],
         ['a body and a request', [`content-length: ${body.length}`], [body, hidden]],
@@ -146,17 +149,23 @@ await overWorkers(
         const connection = await server.raw()
         await connection.write(unmetExpectation(headers))
         const first = await connection.answer()
-        t.equal(first?.status, headers.length === 1 ? 417 : 400, `${claim}: answered before the body arrives`)
-        t.match(first?.head, /\r\nconnection: close/, `${claim}: it announces the close`)
+        t.equal(first?.status, headers.length === 1 ? 417 : 400, `${expectation}: answered before the body arrives`)
+        t.match(first?.head, /\r\nconnection: close/, `${expectation}: it announces the close`)
         const { received } = connection
         for (const piece of pieces) {
           await connection.write(piece)
           await barrier()
         }
         await connection.closed
-        t.equal(connection.received, received, `${claim}: not one more byte is answered`)
+        t.equal(connection.received, received, `${expectation}: not one more byte is answered`)
         for (const path of ['dropped', 'hidden']) {
-          refuses(t, await server.post('fetch', { path }), 400, 'no_such_topic', `${claim}: "${path}" is not created`)
+          refuses(
+            t,
+            await server.post('fetch', { path }),
+            400,
+            'no_such_topic',
+            `${expectation}: "${path}" is not created`,
+          )
         }
       }
     })
@@ -215,14 +224,18 @@ t.test('a draining worker sends whole answers too, and each ends its connection'
   await server.post('fetch', { path: 'none' })
   await beginDrain(server)
   await Promise.all(
-    refused.map(async ([claim, which], i) => {
+    refused.map(async ([expectation, which], i) => {
       const connection = at(connections, i)
       connection.pause()
       await connection.write('\n')
       for (const piece of bodyOf(which)) await connection.write(piece)
       connection.resume()
       const answer = await connection.answer()
-      t.match(answer, { status: which.answer[0], head: /\r\nconnection: close/, body: RegExp(which.answer[1]) }, claim)
+      t.match(
+        answer,
+        { status: which.answer[0], head: /\r\nconnection: close/, body: RegExp(which.answer[1]) },
+        expectation,
+      )
     }),
   )
   t.strictSame(await server.exited, { code: 0, signal: null }, 'the drain ended well')

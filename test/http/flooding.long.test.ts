@@ -54,9 +54,9 @@ t.test('a key that floods beyond its rate costs another key nothing that matters
   flooding = false
   await Promise.all(floods)
 
-  const figures = `median ${alone.medianMs.toFixed(3)} ms alone (${alone.requests} requests), ${beside.medianMs.toFixed(3)} ms beside ${statuses.get(429)} refused and ${statuses.get(200)} allowed requests (${beside.requests} requests)`
-  t.comment(figures)
+  const results = `median ${alone.medianMs.toFixed(3)} ms alone (${alone.requests} requests), ${beside.medianMs.toFixed(3)} ms beside ${statuses.get(429)} refused and ${statuses.get(200)} allowed requests (${beside.requests} requests)`
+  t.comment(results)
   t.strictSame([...statuses.keys()].sort(), [200, 429])
   t.ok((statuses.get(429) ?? 0) > 10 * (statuses.get(200) ?? 0), 'most of the flood was refused')
-  t.ok(beside.medianMs < factorMax * Math.max(alone.medianMs, medianMsMin), figures)
+  t.ok(beside.medianMs < factorMax * Math.max(alone.medianMs, medianMsMin), results)
 })

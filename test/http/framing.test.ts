@@ -26,7 +26,7 @@ await overStores(
     const body = '{"path":"doubtful"}'
     const hidden = requestText('/topics/add', token, '{"path":"hidden"}')
 
-    for (const [claim, text, status, code] of [
+    for (const [expectation, text, status, code] of [
       ['no length', head(), 411, 'length_required'],
       ['no length, but a body', head() + body, 411, 'length_required'],
       ['two lengths', head('content-length: 19', 'content-length: 5') + body, 400, 'invalid_framing'],
@@ -65,7 +65,7 @@ await overStores(
         'expectation_failed',
       ],
     ] as const) {
-      await t.test(`${claim}: answered ${status}, and the connection closed`, async (t) => {
+      await t.test(`${expectation}: answered ${status}, and the connection closed`, async (t) => {
         const connection = await server.raw()
         await connection.write(text)
         await connection.closed
@@ -99,7 +99,7 @@ await overStores(
     })
 
     await t.test('the library answers some of these itself: 400, without JSON, and closed', async (t) => {
-      for (const [claim, text] of [
+      for (const [expectation, text] of [
         ['a list of lengths', head('content-length: 19, 19') + body],
         ['a length with a sign', head('content-length: +19') + body],
         [
@@ -110,16 +110,22 @@ await overStores(
         const connection = await server.raw()
         await connection.write(text + hidden)
         await connection.closed
-        t.match(connection.received, /^HTTP\/1.1 400 /, claim)
-        t.notMatch(connection.received, '{', `${claim}: no JSON`)
+        t.match(connection.received, /^HTTP\/1.1 400 /, expectation)
+        t.notMatch(connection.received, '{', `${expectation}: no JSON`)
         refuses(
           t,
           await post('fetch', { path: 'hidden' }),
           400,
           'no_such_topic',
-          `${claim}: what follows is not executed`,
+          `${expectation}: what follows is not executed`,
         )
-        refuses(t, await post('fetch', { path: 'doubtful' }), 400, 'no_such_topic', `${claim}: nor is the request`)
+        refuses(
+          t,
+          await post('fetch', { path: 'doubtful' }),
+          400,
+          'no_such_topic',
+          `${expectation}: nor is the request`,
+        )
       }
     })
 
@@ -127,7 +133,7 @@ await overStores(
       await t.test(`the expectation ${word} gets a 100, and the request is then served or refused`, async (t) => {
         const later = '{"path":"awaited","value":1}'
         const chunked = `${later.length.toString(16)}\r\n${later}\r\n0\r\n\r\n`
-        for (const [claim, text, rest, status] of [
+        for (const [expectation, text, rest, status] of [
           [
             'a write',
             head(`expect: ${word}`, `content-length: ${later.length}`).replace('/add', '/addAndSet'),
@@ -162,11 +168,11 @@ await overStores(
           const connection = await server.raw()
           await connection.write(text)
           await connection.answers(1)
-          t.ok(connection.received.startsWith('HTTP/1.1 100 Continue\r\n\r\n'), `${claim}: 100 comes first`)
+          t.ok(connection.received.startsWith('HTTP/1.1 100 Continue\r\n\r\n'), `${expectation}: 100 comes first`)
           await connection.write(rest)
           const [, answer] = await connection.answers(2)
-          t.equal(answer?.status, status, `${claim}: ${connection.received}`)
-          t.match(answer?.head, /\r\ncontent-type: application\/json/, `${claim}: whole headers`)
+          t.equal(answer?.status, status, `${expectation}: ${connection.received}`)
+          t.match(answer?.head, /\r\ncontent-type: application\/json/, `${expectation}: whole headers`)
           connection.close()
         }
       })

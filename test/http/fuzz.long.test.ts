@@ -13,7 +13,7 @@ import { undocumented } from '../support/models/documented-answers.js'
 import { type Fuzzed, fuzz } from '../support/models/fuzzer.js'
 import { hostileRequest } from '../support/models/hostile-requests.js'
 import { routes } from '../support/models/valid-bodies.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 import { randomFrom, seededRandom } from '../support/random.js'
 import { type Server, startServer } from '../support/service/server.js'
 
@@ -38,7 +38,7 @@ const growthRequestsMin = 50_000
 t.setTimeout(120_000 + requests * 20)
 
 /** What the other clients' waits beside a stream of batches were, once that has been measured. */
-let batchFigures: Readonly<Record<string, number>> = {}
+let batchResults: Readonly<Record<string, number>> = {}
 
 /** The larger worker's own memory, in MiB. */
 function ownMiB(server: Server): number {
@@ -115,7 +115,7 @@ t.test('one client that sends batches without pause costs others little', async 
   const [read, write] = [readBeside.medianMs / readAlone.medianMs, writtenBeside.medianMs / writtenAlone.medianMs]
   t.ok(read <= slowerMax, `a fetch's median was ${readAlone.medianMs} ms alone and ${readBeside.medianMs} ms beside`)
   t.ok(write <= slowerWriteMax, `a write's ${writtenAlone.medianMs} ms and ${writtenBeside.medianMs} ms`)
-  batchFigures = Object.fromEntries(
+  batchResults = Object.fromEntries(
     Object.entries(all).map(([name, { medianMs }]) => [`${name}UsMax`, Math.round(medianMs * 1000)]),
   )
 })
@@ -150,7 +150,7 @@ t.test('hostile requests end no worker, cost others little, and change only what
     t.equal(text, `{"path":"kept/${i}","type":"json","value":${i}}`, 'other topics are unchanged')
   }
   checkVariety(t, found)
-  reportFigures(t, {
+  reportResults(t, {
     requests,
     seconds,
     ...found.sent,
@@ -164,6 +164,6 @@ t.test('hostile requests end no worker, cost others little, and change only what
     besideUsMax: Math.round(beside.medianMs * 1000),
     besideP99UsMax: Math.round(beside.p99Ms * 1000),
     besideMsMax: Math.round(beside.maxMs),
-    ...batchFigures,
+    ...batchResults,
   })
 })

@@ -126,7 +126,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     'chunks to no route': (hidden) => `${head('/none')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
     'no length to no route': (hidden) => `${head('/none')}\r\n${hidden}`,
   }
-  for (const [i, [claim, attempt]] of Object.entries(attempts).entries()) {
+  for (const [i, [expectation, attempt]] of Object.entries(attempts).entries()) {
     const connection = await server.raw()
     await connection.write(attempt(requestText('/topics/add', server.token, `{"path":"hidden/${i}"}`)))
     await barrier(server)
@@ -136,15 +136,21 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     const answers = await connection.answers(2)
     t.ok(
       answers.length <= 1 && answers.every(({ status }) => status >= 400),
-      `${claim}: ${connection.received.slice(0, 80)}`,
+      `${expectation}: ${connection.received.slice(0, 80)}`,
     )
-    refuses(t, await server.post('fetch', { path: `hidden/${i}` }), 400, 'no_such_topic', `${claim}: not executed`)
+    refuses(
+      t,
+      await server.post('fetch', { path: `hidden/${i}` }),
+      400,
+      'no_such_topic',
+      `${expectation}: not executed`,
+    )
   }
 }
 
 async function refusedRequests(t: Test, server: Server): Promise<void> {
   const hidden = requestText('/topics/add', server.token, '{"path":"hidden/behind"}')
-  for (const [claim, text, status] of [
+  for (const [expectation, text, status] of [
     ['without a key', requestText('/topics/fetch', 'unknown', hidden), 401],
     [
       'with another content type',
@@ -157,11 +163,11 @@ async function refusedRequests(t: Test, server: Server): Promise<void> {
   ] as const) {
     const connection = await server.raw()
     await connection.write(text)
-    t.equal((await connection.answer())?.status, status, `${claim}: refused`)
+    t.equal((await connection.answer())?.status, status, `${expectation}: refused`)
     await barrier(server)
     connection.end()
     await connection.closed
-    t.equal((await connection.answers(2)).length, 1, `${claim}: one answer`)
+    t.equal((await connection.answers(2)).length, 1, `${expectation}: one answer`)
   }
   refuses(t, await server.post('fetch', { path: 'hidden/behind' }), 400, 'no_such_topic', 'its body was not executed')
 }
@@ -198,7 +204,7 @@ async function oneAfterAnother(t: Test, server: Server): Promise<void> {
 
 async function notHttp(t: Test, server: Server): Promise<void> {
   const fetch = requestText('/topics/fetch', server.token, '{"path":"none"}')
-  for (const [claim, text] of [
+  for (const [expectation, text] of [
     ['nothing but line ends', '\r\n\r\n\r\n\r\n'],
     ['random bytes', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
     ['another version', fetch.replace('HTTP/1.1', 'HTTP/9.9')],
@@ -219,7 +225,7 @@ async function notHttp(t: Test, server: Server): Promise<void> {
     const answers = await connection.answers(2)
     t.ok(
       answers.length <= 1 && answers.every(({ status }) => status >= 400),
-      `${claim}: ${connection.received.slice(0, 60)}`,
+      `${expectation}: ${connection.received.slice(0, 60)}`,
     )
   }
 }

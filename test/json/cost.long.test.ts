@@ -55,10 +55,10 @@ function costsOf(start: string, piece: string, end: string): Costs {
 }
 
 /** What a script prints as JSON. It runs in its own process, where no coverage is counted. */
-function measured<Figures>(script: string): Figures {
+function measured<Results>(script: string): Results {
   const { NODE_V8_COVERAGE: _, NODE_OPTIONS: __, ...env } = process.env
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { env, encoding: 'utf8' })
-  return JSON.parse(stdout) as Figures
+  return JSON.parse(stdout) as Results
 }
 
 /** The start of a text, the piece that it is made of, its end, and another end with which it is wrong. */

@@ -16,7 +16,7 @@ import { quantileOf } from '../support/elements.js'
 import { type Costs, linesOf, NumberedTopics, Requests } from '../support/load/numbered-topics.js'
 import { emptyFileCache, limitedNode, whyNoMemoryLimit } from '../support/machines/memory-limit.js'
 import { majorFaults, residentMiB } from '../support/machines/processes.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type CommandResult, mainFile, type Server, startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
@@ -74,7 +74,7 @@ function memoryOf(server: Server): Readonly<Record<string, number>> {
 interface Measured {
   readonly numbered: NumberedTopics
   readonly costs: Costs
-  readonly figures: Readonly<Record<string, number>>
+  readonly results: Readonly<Record<string, number>>
   readonly dataDir: string
   readonly token: string
   readonly fileBytes: number
@@ -125,12 +125,12 @@ async function measure(t: Test, directory: string, topics: number, random: Rando
   rmSync(restoredDir, { recursive: true })
   rmSync(file)
   const seconds = { importS, exportS, checkS: check.seconds, backupS: backup.seconds, restoreS: restored.seconds }
-  const figures = {
+  const results = {
     ...Object.fromEntries(Object.entries(seconds).map(([name, value]) => [name, Math.round(value * 10) / 10])),
     ...memory,
     fileMiB: Math.round(fileBytes / 1024 ** 2),
   }
-  return { numbered, costs, figures, dataDir, token, fileBytes }
+  return { numbered, costs, results, dataDir, token, fileBytes }
 }
 
 /** The median, the 99th percentile and the longest of each request, in µs. */
@@ -144,8 +144,8 @@ function microseconds(costs: Costs): Record<string, number> {
   )
 }
 
-function prefixed(when: string, figures: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(figures).map(([name, figure]) => [`${when}.${name}.Max`, figure]))
+function prefixed(when: string, results: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(results).map(([name, figure]) => [`${when}.${name}.Max`, figure]))
 }
 
 const directory = t.testdir()
@@ -174,14 +174,14 @@ async function measureLimited(t: Test, large: Measured, random: Random): Promise
     t.ok(met > 0, `memory was freed ${met} times to stay within the limit`)
     t.ok(faults > 0, `${faults} pages were read from the disk`)
   }
-  const figures = {
+  const results = {
     ...microseconds(costs),
     ...memoryOf(server),
     limitMiB: Math.round(limitBytes / 1024 ** 2),
     met,
     faults,
   }
-  reportFigures(t, prefixed('limited', figures))
+  reportResults(t, prefixed('limited', results))
 }
 
 /** Of the primary and all workers. */
@@ -197,10 +197,10 @@ await t.test('a large store costs what a small one does', async (t) => {
     const factor = quantileOf(ms, 0.5) / quantileOf(small.costs[name], 0.5)
     t.ok(factor < slowerMax * (name === 'batch' ? batchFactor : 1), `${name}: ${factor.toFixed(2)} times`)
   }
-  reportFigures(t, {
+  reportResults(t, {
     topics: largeTopics,
-    ...prefixed('small', { ...small.figures, ...microseconds(small.costs) }),
-    ...prefixed('large', { ...large.figures, ...microseconds(large.costs) }),
+    ...prefixed('small', { ...small.results, ...microseconds(small.costs) }),
+    ...prefixed('large', { ...large.results, ...microseconds(large.costs) }),
   })
   await t.test('in a quarter of the memory', { skip: whyNoMemoryLimit() }, (t) => measureLimited(t, large, random))
 })

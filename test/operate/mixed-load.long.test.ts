@@ -13,7 +13,7 @@ import { MixedLoad } from '../support/load/mixed-load.js'
 import { OtherClient } from '../support/load/other-client.js'
 import { memoryEnv, memoryInUseMiB } from '../support/machines/memory-in-use.js'
 import { residentMiB } from '../support/machines/processes.js'
-import { reportFigures } from '../support/proof-figures.js'
+import { reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer } from '../support/service/server.js'
 
@@ -137,7 +137,7 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
       t.ok(writeP99Ms < latencyGrowthMax * early.writeP99Ms, `writes take as long as before: ${when}`)
     }
   }
-  reportFigures(t, {
+  reportResults(t, {
     seconds,
     ...load.counts,
     faults: load.faults.length,
@@ -151,7 +151,7 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
   })
 })
 
-/** Figures of one state, under names whose largest value counts. */
+/** Results of one state, under names whose largest value counts. */
 function prefixed(when: string, state: object): Record<string, number> {
   return Object.fromEntries(
     Object.entries(state).map(([name, figure]) => [`${when}.${name}.Max`, Math.round(figure * 10) / 10]),

@@ -102,8 +102,8 @@ const wrongLines: Readonly<Record<string, readonly [line: string, ...mentions: s
   'a settings file within a settings file': ['TOPICD_SETTINGS=/etc/other', 'line 2', 'TOPICD_SETTINGS'],
 }
 
-for (const [claim, [line, ...mentions]] of Object.entries(wrongLines)) {
-  t.test(`${claim} in the settings file ends a command with 2 and is named with its line`, async (t) => {
+for (const [expectation, [line, ...mentions]] of Object.entries(wrongLines)) {
+  t.test(`${expectation} in the settings file ends a command with 2 and is named with its line`, async (t) => {
     const file = settingsFile(t, `TOPICD_DATA=${t.testdirName}/db`, line)
     for (const args of [
       ['keys', 'list'],

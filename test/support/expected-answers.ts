@@ -5,12 +5,12 @@ import type { Test } from 'tap'
 import type { Answer } from './service/client.js'
 
 /** Asserts that the answer is a 200 with exactly this body. */
-export function gives(t: Test, answer: Answer, body: string, claim: string): void {
+export function gives(t: Test, answer: Answer, body: string, expectation: string): void {
   const { status, text } = answer
   t.strictSame(
     { status, type: answer.headers['content-type'], text },
     { status: 200, type: 'application/json', text: body },
-    claim,
+    expectation,
   )
 }
 
@@ -23,10 +23,10 @@ export function refuses(
   answer: Answer,
   status: number,
   code: string,
-  claim: string,
+  expectation: string,
   ...mentions: readonly string[]
 ): void {
-  refusesAs(t, answer, { status, code }, claim, mentions)
+  refusesAs(t, answer, { status, code }, expectation, mentions)
 }
 
 /** As `refuses`, for a batch in which the operation with this index is refused. */
@@ -36,10 +36,10 @@ export function refusesOperation(
   status: number,
   code: string,
   operation: number,
-  claim: string,
+  expectation: string,
   ...mentions: readonly string[]
 ): void {
-  refusesAs(t, answer, { status, code, operation }, claim, mentions)
+  refusesAs(t, answer, { status, code, operation }, expectation, mentions)
 }
 
 interface Refusal {
@@ -52,13 +52,13 @@ function refusesAs(
   t: Test,
   answer: Answer,
   { status, code, operation }: Refusal,
-  claim: string,
+  expectation: string,
   mentions: readonly string[],
 ): void {
   const found = { status: answer.status, type: answer.headers['content-type'], code: answer.code, text: answer.text }
   const text = JSON.stringify({ code, message: answer.message, operation })
-  t.strictSame(found, { status, type: 'application/json', code, text }, claim)
-  t.match(answer.message, /^[A-Z].+\.$/s, `${claim}: in one sentence`)
+  t.strictSame(found, { status, type: 'application/json', code, text }, expectation)
+  t.match(answer.message, /^[A-Z].+\.$/s, `${expectation}: in one sentence`)
   for (const mention of mentions)
-    t.ok(answer.message.includes(mention), `${claim}: "${answer.message}" mentions ${mention}`)
+    t.ok(answer.message.includes(mention), `${expectation}: "${answer.message}" mentions ${mention}`)
 }

@@ -45,7 +45,7 @@ function testsOf(name: string): string[] {
 
 const fileOf = (test: string): string => join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
 
-/** Files that run in one process: those that make their claims over a service of each store share its start. */
+/** Files that run in one process: those that state their expectations of a service of each store share its start. */
 function groupsOf(tests: readonly string[]): string[][] {
   const shares = (test: string): boolean => readFileSync(fileOf(test), 'utf8').includes('overStores(')
   const together = tests.filter(shares)

@@ -11,7 +11,7 @@ import { importFrom } from '../support/service/tool-client.js'
 
 const importedFrom = (file: string, data: string) => importFrom(file, data, '--allow-unfinished')
 
-async function claims(t: Test, data: string): Promise<void> {
+async function expectations(t: Test, data: string): Promise<void> {
   const { code, stderr } = await importedFrom('/proc/self/mem', data)
   t.equal(code, 1)
   t.match(stderr, /^topicd: standard input cannot be read: EIO: i\/o error, read$/m, 'a read error')
@@ -26,11 +26,11 @@ t.test('an import from a directory is refused before a store is made', async (t)
 })
 
 t.test('without a service, an import of unreadable input ends with 1 and the reason', (t) =>
-  claims(t, join(t.testdir(), 'db')),
+  expectations(t, join(t.testdir(), 'db')),
 )
 
 t.test('beside a service, an import of unreadable input ends with 1 and the reason', async (t) =>
-  claims(t, (await startServer(t)).dataDir),
+  expectations(t, (await startServer(t)).dataDir),
 )
 
 t.test('keys of an import that a wrong line ends are known to the workers', async (t) => {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { now } from '../../dist/base/clock.js'
 import { connectToWriter, listenForWorkers } from '../../dist/cluster/control/writer-socket.js'
+import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
@@ -243,7 +244,7 @@ await t.test('bytes that wait on a connection that was replaced are not taken', 
   const served = only([...host.sockets])
   host.writer.pauseWrites()
   // So many operations that the writer stops reading.
-  const many = Array.from({ length: 2001 }, (_, i) => removed(`r${i}`))
+  const many = Array.from({ length: operationsInOneCommitMax + 1 }, (_, i) => removed(`r${i}`))
   first.socket.write(requests(1, ...many))
   await until(() => host.store.commits?.inFlight === many.length)
   first.socket.write(requests(many.length + 1, created('a')))

@@ -54,8 +54,8 @@ const prepared = (operations: readonly WriteOperation[]): Prepared[] => {
   return operations.map((operation) => prepare(operation, slabs))
 }
 
-function check(t: Test, operations: readonly WriteOperation[], claim: string): void {
-  t.strictSame(sent([operations])[0]?.map(comparable), prepared(operations).map(comparable), claim)
+function check(t: Test, operations: readonly WriteOperation[], expectation: string): void {
+  t.strictSame(sent([operations])[0]?.map(comparable), prepared(operations).map(comparable), expectation)
 }
 
 const path = 'a/ä/€/𝄞 "quoted"' as Path

@@ -1,5 +1,5 @@
 /** A service that is killed and started again on the same data: which of its processes when. What it does is not known here. */
-import type { Figures } from '../proof-figures.js'
+import type { Results } from '../proof-results.js'
 import type { Random } from '../random.js'
 import { type Server, until } from '../service/server.js'
 import { Silence } from './silence.js'
@@ -71,7 +71,7 @@ export class KilledService {
     this.#countRestarts()
   }
 
-  figures(): Figures {
+  results(): Results {
     return {
       kills: this.workersKilled + this.writersKilled + this.primariesKilled,
       writers: this.writersKilled,

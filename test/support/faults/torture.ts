@@ -12,7 +12,7 @@ import { SubtreeReaders } from '../load/subtree-readers.js'
 import { ToolsBeside } from '../load/tools-beside.js'
 import { GroupWriter } from '../load/topic-groups.js'
 import { SubtreeWriters } from '../load/uniform-subtrees.js'
-import type { Figures } from '../proof-figures.js'
+import type { Results } from '../proof-results.js'
 import { randomFrom, seededRandom } from '../random.js'
 import type { Server } from '../service/server.js'
 import { startServer, until } from '../service/server.js'
@@ -36,7 +36,7 @@ export interface Tortured {
   readonly primariesKilled: number
   /** Parts of batches, refusals, and commands that failed although nothing had died. */
   readonly faults: readonly string[]
-  readonly figures: Figures
+  readonly results: Results
   /** The last service, which still runs. */
   readonly server: Server
 }
@@ -87,7 +87,7 @@ class Groups {
   }
 
   /** Compares the groups that a service has with what it answered, once the last of them was sent. */
-  async figures(server: Server): Promise<Figures> {
+  async results(server: Server): Promise<Results> {
     await this.#loop
     const stages = this.#writer.stages()
     const { faults, whole, absent, halfRemoved } = await this.#writer.found(server.client, stages, stages)
@@ -151,12 +151,12 @@ export async function torture(
   // The last kills may have left no worker for a moment.
   await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
   await load.readAll(server.client)
-  const ofGroups = await groups.figures(server)
+  const ofGroups = await groups.results(server)
   const parts = [...readers.faults, ...(await faultsOf(subtreeWriters, server)), ...groups.faults]
   const faults = [...parts, ...refusals, ...tools.faults, ...load.versionFaults()]
   const { done } = tools
-  const figures = {
-    ...killedService.figures(),
+  const results = {
+    ...killedService.results(),
     acknowledged: load.acknowledged,
     unanswered: load.unanswered,
     conflicts: load.conflicts,
@@ -172,5 +172,5 @@ export async function torture(
     slowestMsMax: Math.round(load.slowest.ms),
   }
   const { workersKilled, primariesKilled } = killedService
-  return { load, workersKilled, primariesKilled, faults, figures, server }
+  return { load, workersKilled, primariesKilled, faults, results, server }
 }

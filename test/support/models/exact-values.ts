@@ -1,5 +1,5 @@
 /**
- * JSON texts that must come back from the service byte for byte, and how to name them in a claim.
+ * JSON texts that must come back from the service byte for byte, and how to name them in the message of an assertion.
  */
 
 /** Values that parsing and printing would change, or that a careless search for the value's end would cut short. */

@@ -4,7 +4,7 @@
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Figures, together } from '../proof-figures.js'
+import { type Results, together } from '../proof-results.js'
 import type { Circumstances } from './circumstances.js'
 
 export interface Round extends Circumstances {
@@ -16,7 +16,7 @@ export interface Round extends Circumstances {
   readonly environment: Readonly<Record<string, string>>
   readonly passed: boolean
   readonly seconds: number
-  readonly figures: Figures
+  readonly results: Results
   /** Why someone goes on although it failed. */
   readonly forgiven?: string
 }
@@ -64,6 +64,6 @@ export class Journal {
 }
 
 /** The figures of the rounds that passed, together. */
-export function figuresOf(rounds: readonly Round[]): Figures {
-  return together(rounds.filter(({ passed }) => passed).map(({ figures }) => figures))
+export function figuresOf(rounds: readonly Round[]): Results {
+  return together(rounds.filter(({ passed }) => passed).map(({ results }) => results))
 }

@@ -5,7 +5,7 @@
 import { diskFaultCases } from '../faults/disk-fault-cases.js'
 import { mutants } from '../faults/mutants.js'
 import { routes } from '../models/valid-bodies.js'
-import type { Figures } from '../proof-figures.js'
+import type { Results } from '../proof-results.js'
 
 export interface Proof {
   /** What it shows, in the words of the table. */
@@ -26,21 +26,21 @@ export interface Proof {
   /** A round that takes longer than this has hung. */
   readonly roundSecondsMax: number
   /** What the table says of the figures of all rounds. */
-  readonly summary: (figures: Figures) => string
+  readonly summary: (results: Results) => string
 }
 
 const number = (figure: number | undefined): string => Math.round(figure ?? 0).toLocaleString('en')
 
 /** How many there were of the route that had the fewest. */
-function leastOf(figures: Figures, form: string): string {
-  return number(Math.min(...routes.map((route) => figures[`${route} ${form}`] ?? 0)))
+function leastOf(results: Results, form: string): string {
+  return number(Math.min(...routes.map((route) => results[`${route} ${form}`] ?? 0)))
 }
 
 /** Two hours with reloads, and half an hour without. */
 const mixedSeconds = 9000
 
 /** Sizes and times of an early and a late part of a run. */
-function beforeAndAfter(figures: Figures, early: string, late: string): string {
+function beforeAndAfter(results: Results, early: string, late: string): string {
   const names = {
     workersMiB: 'in use in a worker',
     workersResidentMiB: 'resident',
@@ -51,10 +51,10 @@ function beforeAndAfter(figures: Figures, early: string, late: string): string {
     writeP99Ms: "writes' p99",
   }
   return Object.entries(names)
-    .filter(([name]) => `${early}.${name}.Max` in figures)
+    .filter(([name]) => `${early}.${name}.Max` in results)
     .map(([name, words]) => {
       const unit = name.endsWith('MiB') ? 'MiB' : 'ms'
-      return `${words} ${figures[`${early}.${name}.Max`]}, then ${figures[`${late}.${name}.Max`]} ${unit}`
+      return `${words} ${results[`${early}.${name}.Max`]}, then ${results[`${late}.${name}.Max`]} ${unit}`
     })
     .join('; ')
 }

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { root } from '../documents.js'
-import { figuresIn } from '../proof-figures.js'
+import { resultsIn } from '../proof-results.js'
 import { endOf, startTest, testEnvironment, verdictOf } from '../test-process.js'
 import type { Proof } from './proofs.js'
 import type { Ended } from './series.js'
@@ -50,12 +50,12 @@ export async function runRound(
   clearTimeout(timer)
   stop.removeEventListener('abort', end)
   stop.throwIfAborted()
-  const figures = figuresIn(output)
+  const results = resultsIn(output)
   const { ok, skipped } = verdictOf(output, code)
   // A test that skips anything, or counts nothing, has shown nothing.
-  const passed = ok && skipped === 0 && (figures[proof.counted] ?? 0) > 0
+  const passed = ok && skipped === 0 && (results[proof.counted] ?? 0) > 0
   if (passed) removeFixtures(proof)
-  return { passed, seconds: (performance.now() - startedMs) / 1000, figures, output }
+  return { passed, seconds: (performance.now() - startedMs) / 1000, results, output }
 }
 
 /** Ends a test and everything that it has started, first by a signal that lets it clean up. */

@@ -9,7 +9,7 @@ import { durationText } from './table.js'
 
 export type Outcome = 'complete' | 'failed' | 'time was up'
 
-export interface Ended extends Pick<Round, 'passed' | 'seconds' | 'figures'> {
+export interface Ended extends Pick<Round, 'passed' | 'seconds' | 'results'> {
   readonly output: string
 }
 
@@ -67,7 +67,7 @@ export async function runSeries(name: string, proof: Proof, options: SeriesOptio
     }
     journal.add({ proof: name, build, seed: roundSeed, environment, ...circumstances, ...round })
     print(
-      `  ${round.passed ? 'passed' : 'FAILED'} after ${durationText(round.seconds)}: ${JSON.stringify(round.figures)}\n`,
+      `  ${round.passed ? 'passed' : 'FAILED'} after ${durationText(round.seconds)}: ${JSON.stringify(round.results)}\n`,
     )
     if (!round.passed) print(`${output}\n`)
   }

@@ -1,6 +1,6 @@
 /**
- * Claims made over a service of each store. The test files of one process (support/run-together.ts) share those services, since
- * their start costs more than most claims do. What a claim is about is not known here.
+ * Expectations made over a service of each store. The test files of one process (support/run-together.ts) share those services, since
+ * their start costs more than most expectations do. What an expectation is about is not known here.
  */
 import { strict as assert } from 'node:assert'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { eachKind, eachStore, type StoreAddress, type StoreKind } from '../stores/stores.js'
 import { Server, type StartOptions, startServer } from './server.js'
 
-type Claims = (t: Test, server: Server) => Promise<void>
+type Expectations = (t: Test, server: Server) => Promise<void>
 
 /** Those that the files of this process share; undefined unless they do. */
 let shared: Map<StoreKind, Server> | undefined
@@ -22,24 +22,29 @@ const workersShared = 2
 const firstKeyName = 'first'
 
 /** Runs the same tests over a service of each store, unless the options name one. */
-export function overStores(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
+export function overStores(t: Test, expectations: Expectations, options: StartOptions = {}): Promise<void> {
   const { store, ...others } = options
-  if (shared === undefined || Object.keys(others).length > 0) return overEach(t, claims, options, [workersShared])
-  if (store === 'lmdb') return sharedServer('lmdb', async () => 'lmdb').then((server) => claims(t, server))
-  return eachKind(t, async (t, kind, makeStore) => claims(t, await sharedServer(kind, makeStore)))
+  if (shared === undefined || Object.keys(others).length > 0) return overEach(t, expectations, options, [workersShared])
+  if (store === 'lmdb') return sharedServer('lmdb', async () => 'lmdb').then((server) => expectations(t, server))
+  return eachKind(t, async (t, kind, makeStore) => expectations(t, await sharedServer(kind, makeStore)))
 }
 
 /** As `overStores`, with one worker and with several: for what workers may do to each other. */
-export function overWorkers(t: Test, claims: Claims, options: StartOptions = {}): Promise<void> {
-  return overEach(t, claims, options, [1, 3])
+export function overWorkers(t: Test, expectations: Expectations, options: StartOptions = {}): Promise<void> {
+  return overEach(t, expectations, options, [1, 3])
 }
 
-async function overEach(t: Test, claims: Claims, options: StartOptions, counts: readonly number[]): Promise<void> {
+async function overEach(
+  t: Test,
+  expectations: Expectations,
+  options: StartOptions,
+  counts: readonly number[],
+): Promise<void> {
   const over = async (t: Test, store: StoreAddress): Promise<void> => {
     // To another engine, all processes are alike, so a run with fewer workers would add nothing.
     for (const workers of store === 'lmdb' ? counts : counts.slice(-1)) {
       await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
-        await claims(t, await startServer(t, { ...options, workers, store }))
+        await expectations(t, await startServer(t, { ...options, workers, store }))
       })
     }
   }

@@ -1,5 +1,5 @@
 /**
- * The stores that the service can use. Tests make the same claims about each.
+ * The stores that the service can use. Tests have the same expectations of each.
  */
 import type { Test } from 'tap'
 import { postgres, skipReason } from './postgres.js'
@@ -10,19 +10,19 @@ export type StoreAddress = string
 export type StoreKind = 'lmdb' | 'PostgreSQL'
 
 /** Runs the same tests over each store, a fresh one each time; without PostgreSQL, its half is skipped with a reason. */
-export async function eachStore(t: Test, claims: (t: Test, store: StoreAddress) => Promise<void>): Promise<void> {
-  await eachKind(t, async (t, _kind, makeStore) => claims(t, await makeStore()))
+export async function eachStore(t: Test, expectations: (t: Test, store: StoreAddress) => Promise<void>): Promise<void> {
+  await eachKind(t, async (t, _kind, makeStore) => expectations(t, await makeStore()))
 }
 
 /** As `eachStore`, for tests that make a fresh store only when they need one. */
 export async function eachKind(
   t: Test,
-  claims: (t: Test, kind: StoreKind, makeStore: () => Promise<StoreAddress>) => Promise<void>,
+  expectations: (t: Test, kind: StoreKind, makeStore: () => Promise<StoreAddress>) => Promise<void>,
 ): Promise<void> {
-  await t.test('over lmdb', (t) => claims(t, 'lmdb', async () => 'lmdb'))
+  await t.test('over lmdb', (t) => expectations(t, 'lmdb', async () => 'lmdb'))
   const server = await postgres()
   const skip = server === undefined ? skipReason : false
   await t.test('over PostgreSQL', { skip }, (t) =>
-    claims(t, 'PostgreSQL', async () => (await server?.database()) ?? ''),
+    expectations(t, 'PostgreSQL', async () => (await server?.database()) ?? ''),
   )
 }

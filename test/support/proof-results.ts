@@ -1,0 +1,32 @@
+/**
+ * Results of a long test, which one run prints and `npm run prove` adds up over many. A figure is added to that of the
+ * same name; of one whose name ends in `Max`, the largest counts.
+ */
+import type { Test } from 'tap'
+
+export type Results = Readonly<Record<string, number>>
+
+const mark = 'FIGURES '
+
+/** Prints the figures in the test's output. */
+export function reportResults(t: Pick<Test, 'comment'>, results: Results): void {
+  t.comment(mark + JSON.stringify(results))
+}
+
+/** All figures that a run printed, together. */
+export function resultsIn(output: string): Results {
+  const printed = [...output.matchAll(new RegExp(`^ *# ${mark}(\\{.*\\})$`, 'gm'))]
+  return together(printed.map(([, json = '{}']) => JSON.parse(json) as Results))
+}
+
+export function together(all: readonly Results[]): Results {
+  const sums: Record<string, number> = {}
+  for (const results of all) {
+    for (const [name, figure] of Object.entries(results)) {
+      const sum = sums[name]
+      if (sum === undefined) sums[name] = figure
+      else sums[name] = name.endsWith('Max') ? Math.max(sum, figure) : sum + figure
+    }
+  }
+  return sums
+}
