@@ -68,7 +68,7 @@ export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
   /**
-   * When its headers arrived or, if it waited for its answer, when it began to, or up to a turn of the event loop earlier.
+   * When its headers arrived or, if it waited for its answer, when it began to; or up to a turn of the event loop earlier.
    * In ms of performance.now().
    */
   readonly startMs: number

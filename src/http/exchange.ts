@@ -73,7 +73,7 @@ export class Exchanges<Caller extends object> {
       closing: false,
       continued: false,
       originHeaders: undefined,
-      startMs: performance.now(),
+      startMs: turnMs(),
       endMs: 0,
       caller: undefined,
       done: false,

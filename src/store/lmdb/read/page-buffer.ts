@@ -3,6 +3,7 @@
  * next page. It is filled by page-scan.ts and match-scan.ts.
  */
 import { type Page, pageHeadroom } from '../../topics.js'
+import { createItemView } from './item-view.js'
 
 export interface PageBuffer {
   /** Starts an empty page. */
@@ -32,6 +33,7 @@ const bytesKeptMax = 16 * 1024 * 1024
 const comma = 0x2c
 
 export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer {
+  const view = createItemView()
   let buffer = Buffer.allocUnsafeSlow(initialBytes)
   let end = pageHeadroom
   let lastStart = pageHeadroom
@@ -52,8 +54,7 @@ export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer
       const needed = end + 1 + size + pageHeadroom
       if (needed > buffer.length) grow(needed)
       if (end > pageHeadroom) buffer[end++] = comma
-      // lmdb overwrites the length of the buffer that it returns items in.
-      buffer.set(new Uint8Array(bytes.buffer, bytes.byteOffset, size), end)
+      buffer.set(view(bytes, size), end)
       end += size
       return end - pageHeadroom
     },

@@ -12,6 +12,7 @@ import type { Cancellation } from '../../cancellation.js'
 import { type Absent, type ItemForm, isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
 import { readInForm } from './item-forms.js'
+import { createItemView } from './item-view.js'
 import type { PageScan } from './page-scan.js'
 import type { Snapshots } from './read-freshness.js'
 import type { Scans } from './sliced-scans.js'
@@ -20,13 +21,9 @@ import { readType } from './specification.js'
 /** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
 const plainRangesMax = 64
 
-/** The bytes of an item that lmdb has returned: in a buffer that it uses again, and whose length it overwrites. */
-function itemView(item: Buffer): Uint8Array {
-  return new Uint8Array(item.buffer, item.byteOffset, item.length)
-}
-
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
+  readonly #view = createItemView()
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
 
@@ -44,13 +41,13 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
     this.snapshots.forRequest()
     if (isStoredForm(form)) {
       const item = this.#items[form.type].getBinaryFast(path)
-      if (item !== undefined) return itemView(item)
+      if (item !== undefined) return this.#view(item, item.length)
     }
     const type = readType(this.#specifications, path)
     if (type === undefined) return 'no_such_topic'
     if (form.type !== 'any' && form.type !== type) return 'incompatible_type'
     const item = readInForm(this.environment, path, form)
-    return item === undefined ? 'no_such_topic' : itemView(item)
+    return item === undefined ? 'no_such_topic' : this.#view(item, item.length)
   }
 
   readonly readPage = (query: PageQuery, cancellation: Cancellation): Awaitable<Page> => {
