@@ -17,7 +17,14 @@ import { tied } from '../support/tied.js'
 /** Between reading the number and storing it, in µs. */
 const delayUs = 5000
 
-const openingsMax = 200
+/** Only one that meets the writer between two transactions does damage, so the writer is between them half of the time. */
+const betweenMs = 0.5
+
+/** Far more than are needed. */
+const openingsUntilDamage = 4000
+
+/** Openings that do none. */
+const harmlessOpenings = 200
 
 const options = '{ overlappingSync: false, encoding: "binary", mapSize: 2 ** 30, maxDbs: 4 }'
 
@@ -45,6 +52,7 @@ function commit() {
       process.exit()
     }
     last++
+    for (const endMs = performance.now() + ${betweenMs}; performance.now() < endMs; );
   }
   setImmediate(commit)
 }
@@ -59,8 +67,8 @@ console.log('writing')
 /** Opens and closes the environment again and again. */
 const opener = `
 import { open } from 'lmdb'
-const [path, readOnly] = process.argv.slice(1)
-for (let i = 0; i < ${openingsMax}; i++) {
+const [path, readOnly, openings] = process.argv.slice(1)
+for (let i = 0; i < Number(openings); i++) {
   const root = open({ path, readOnly: readOnly === 'true', ...${options} })
   root.get('counter')
   await root.close()
@@ -88,7 +96,9 @@ async function foundBeside(t: Test, opened: 'its own' | 'another', readOnly = fa
   const ended = once(output, 'close')
   const opening = start([
     ...['strace', '-f', '-o', '/dev/null', ...delay],
-    ...nodeWith(opener, opened === 'another' ? other : path, String(readOnly)),
+    ...(opened === 'another'
+      ? nodeWith(opener, other, 'false', String(harmlessOpenings))
+      : nodeWith(opener, path, String(readOnly), String(openingsUntilDamage))),
   ])
   t.teardown(() => [writing, opening].map((child) => child.kill('SIGKILL')))
   await Promise.race([ended, once(opening, 'close')])
