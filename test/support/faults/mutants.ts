@@ -34,10 +34,10 @@ export const mutants: readonly Mutant[] = [
     finds: /the next writer knows from the receipt/,
   },
   {
-    fault: 'commits are visible before they are on disk',
+    fault: 'commits do not wait for the disk',
     file: 'store/lmdb/environment/environment.js',
-    from: 'overlappingSync: false,',
-    to: 'overlappingSync: true,',
+    from: '        noSync,',
+    to: '        noSync: true,',
     test: 'durability/durable.long',
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
