@@ -19,9 +19,10 @@ export interface Mutant {
 export const mutants: readonly Mutant[] = [
   {
     fault: 'a write is acknowledged before its commit',
-    file: 'store/lmdb/write/commits.js',
-    from: 'this.transactions.end?.();',
-    to: 'this.transactions.end?.(); this.transactions.committed?.();',
+    // Of topics only: the workers would look for a new API key before it is there, and no test could begin.
+    file: 'store/lmdb/write/desk.js',
+    from: 'receipts.add(receipt, number, resultOf(() => work(changes)));',
+    to: "receipts.add(receipt, number, resultOf(() => work(changes))); if ('operations' in request) this.answerAll();",
     test: 'durability/durable.long',
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
