@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-import { exitCodes, fatal, writeError } from './base/exit-codes.js'
+import { exitCodes } from './base/exit-codes.js'
+import { fatal, writeError } from './base/stderr.js'
 /**
  * The command line as a program: runs what commands/dispatch.ts finds, and turns an error into one line on standard
  * error and an exit code.

@@ -17,7 +17,7 @@ export class KeyTokens {
   readonly #expiryTimesMs: readonly number[]
 
   constructor(records: readonly KeyRecord[]) {
-    const tokens = records.flatMap(tokensOf)
+    const tokens = records.flatMap(hashEntriesOf)
     this.#byHash = new Map(tokens)
     this.#expiryTimesMs = tokens.map(([, { expiresMs }]) => expiresMs).filter(Number.isFinite)
   }
@@ -40,7 +40,8 @@ export class KeyTokens {
   }
 }
 
-function tokensOf(record: KeyRecord): [string, KeyToken][] {
+/** A key's tokens by their hashes, the one that expires first first. */
+function hashEntriesOf(record: KeyRecord): [string, KeyToken][] {
   const { tokenHash, expiresMs = Infinity, former } = record
   const own: [string, KeyToken] = [tokenHash, { record, expiresMs }]
   return former === undefined

@@ -1,8 +1,4 @@
-/**
- * The exit codes, by which a unit file, a script or a person can distinguish why a process ended; and the line on
- * standard error that goes with them.
- */
-import { writeSync } from 'node:fs'
+/** The exit codes, by which a unit file, a script or a person can distinguish why a process ended. */
 
 export const exitCodes = {
   done: 0,
@@ -25,23 +21,3 @@ export const exitCodes = {
   /** A second signal told the service to end at once. */
   forced: 130,
 } as const
-
-/** Ends the process with one line on standard error that says why. */
-export function fatal(code: number, reason: string): never {
-  complain(reason)
-  process.exit(code)
-}
-
-/** Writes one line to standard error. */
-export function complain(reason: string): void {
-  writeError(`topicd: ${reason}\n`)
-}
-
-/** Writes to standard error. A failure is ignored: there is no other place to report it. */
-export function writeError(text: string): void {
-  try {
-    writeSync(2, text)
-  } catch {
-    // A full disk, a closed terminal, a reader that has gone.
-  }
-}

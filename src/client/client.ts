@@ -8,7 +8,7 @@
 import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { untilSatisfied } from './conflicts.js'
-import { type ConnectOptions, type Post, postTo, type RequestOptions } from './connection.js'
+import { type ConnectOptions, createPoster, type Post, type RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
 import { type Child, type Item, itemOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
@@ -50,7 +50,7 @@ const walkSizeDefault = 100
  *   `timeoutMs` that no timer can have
  */
 export function connect(url: string, options: ConnectOptions): Client {
-  return new Client(postTo(url, options))
+  return new Client(createPoster(url, options))
 }
 
 /** Made by `connect`. */

@@ -43,7 +43,7 @@ export type Post = <Result>(route: string, members: object, exchange: Exchange<R
  * @throws TypeError for a text that is not an http or https URL, or a key that no header can contain; RangeError for a
  *   time limit that is not from 1 to `timeoutMsMax`
  */
-export function postTo(url: string, options: ConnectOptions): Post {
+export function createPoster(url: string, options: ConnectOptions): Post {
   const base = `${serviceAt(url)}/topics/`
   const headers = new Headers({ authorization: `Apikey ${keyIn(options)}`, 'content-type': 'application/json' })
   const { fetch = globalThis.fetch, timeoutMs } = options

@@ -1,7 +1,10 @@
 /** A way to end: several steps, each of which is taken even if an earlier one failed. */
 
 /** Takes the steps one after the other. @param onFailure gets the error of each that failed */
-export async function takeAll(steps: readonly (() => unknown)[], onFailure: (error: unknown) => void): Promise<void> {
+export async function takeAllSteps(
+  steps: readonly (() => unknown)[],
+  onFailure: (error: unknown) => void,
+): Promise<void> {
   for (const step of steps) {
     try {
       await step()

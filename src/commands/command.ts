@@ -58,7 +58,7 @@ export function settingsOf({ settings }: Command): Settings {
  */
 export function parseCall(command: Command, args: readonly string[]): Call {
   const known: Settings = { ...settingsOf(command), ...command.flags }
-  const { given, operands } = tokensOf(args, known)
+  const { given, operands } = argumentsOf(args, known)
   const settings: Record<string, string> = {}
   const flags: Record<string, string | undefined> = {}
   const lists: Record<string, readonly string[]> = {}
@@ -85,7 +85,8 @@ export function parseCall(command: Command, args: readonly string[]): Call {
   }
 }
 
-function tokensOf(args: readonly string[], known: Settings): { given: Map<string, string[]>; operands: string[] } {
+/** What was given for each flag, in order, and the operands. @throws UsageError for an unknown flag or a missing value */
+function argumentsOf(args: readonly string[], known: Settings): { given: Map<string, string[]>; operands: string[] } {
   const options = Object.fromEntries(
     Object.entries(known).map(([name, { kind }]) => [
       name,

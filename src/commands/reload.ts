@@ -2,9 +2,10 @@
  * `topicd reload`: has the running service read its settings again and replace its workers, and waits for the end.
  */
 
-import { complain, exitCodes, fatal } from '../base/exit-codes.js'
+import { exitCodes } from '../base/exit-codes.js'
+import { complain, fatal } from '../base/stderr.js'
 import type { Reloaded } from '../cluster/control/messages.js'
-import { requestLine, responseIn } from '../cluster/control/protocol.js'
+import { parseResponse, requestLine } from '../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../cluster/control/socket.js'
 import { readConfig } from '../settings/config.js'
 import { environmentName } from '../settings/table.js'
@@ -29,7 +30,7 @@ export const reload: Command = {
     socket.destroy()
     let reloaded: Reloaded
     try {
-      reloaded = responseIn('reload', line).response
+      reloaded = parseResponse('reload', line).response
     } catch (error) {
       fatal(exitCodes.failed, `not reloaded: ${(error as Error).message}`)
     }

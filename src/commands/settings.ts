@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { complain } from '../base/exit-codes.js'
+import { complain } from '../base/stderr.js'
 import { readCertificate } from '../ops/tls.js'
 import { type Resolution, redactedText, resolveSettings, UsageError } from '../settings/config.js'
 import { type SettingName, settingNames } from '../settings/table.js'

@@ -101,7 +101,10 @@ export interface Service<Caller> {
    *   methods that are allowed, for `unsupported_encoding` the encoding
    */
   refusal(refusal: Refusal, found?: string): Answer
-  /** The answer to a request whose handler threw; undefined if none is needed, because the request was cancelled. */
+  /**
+   * The answer to a request whose handler threw; undefined for `Cancelled`, which a handler throws only when its client
+   * has gone.
+   */
   answerForError(error: unknown): Answer | undefined
   /** Called for each answer, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void

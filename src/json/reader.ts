@@ -199,7 +199,7 @@ export function setMember(object: object, name: string, value: unknown): void {
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The number from `start` to `end`, if it consists of a few digits; negative if not. */
+/** The number whose text is from `start` to `end`, if that consists of at most `digitsMax` digits; -1 if not. */
 function smallInteger(bytes: Buffer, start: number, end: number): number {
   if (end - start > digitsMax) return -1
   let integer = 0

@@ -25,8 +25,8 @@ import {
   selectorSizeMax,
 } from '../settings/limits.js'
 import { type Path, parsePath } from '../topics/path.js'
-import { type Budget, type Pattern, readPattern } from './pattern.js'
-import type { SyntaxProblem } from './pattern-syntax.js'
+import { type Budget, type Pattern, readPattern } from './pattern/pattern.js'
+import type { SyntaxProblem } from './pattern/syntax.js'
 import { memberCost, type PlanningBudget, textUnitCost } from './planning-budget.js'
 import type { Scope } from './scope.js'
 

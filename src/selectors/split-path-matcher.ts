@@ -12,8 +12,8 @@
 import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
 import { everyTopic, keyAfterSubtree } from '../topics/range.js'
-import type { Test } from './pattern-engine.js'
-import { compareBytes, type Prefix } from './pattern-prefixes.js'
+import type { Test } from './pattern/engine.js'
+import { compareBytes, type Prefix } from './pattern/prefixes.js'
 import type { Matcher } from './plan.js'
 import type { Scope } from './scope.js'
 

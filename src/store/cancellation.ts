@@ -6,5 +6,14 @@
  */
 export type Cancellation = Pick<AbortSignal, 'aborted'>
 
+/** Aborted while any of these is. */
+export function anyOf(...cancellations: readonly Cancellation[]): Cancellation {
+  return {
+    get aborted() {
+      return cancellations.some(({ aborted }) => aborted)
+    },
+  }
+}
+
 /** The client has gone, so the operation was not finished. */
 export class Cancelled extends Error {}

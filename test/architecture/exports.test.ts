@@ -11,10 +11,10 @@ import { importsOf, parse, type Source, sourcesOf } from '../support/sources.js'
 const forTests: ReadonlyMap<string, string> = new Map([
   ['src/ops/loop-delay.ts LoopDelays', 'the samples of a window, with a simulated clock'],
   [
-    'src/selectors/pattern.ts harmlessExpression',
+    'src/selectors/pattern/pattern.ts harmlessExpression',
     "which patterns run on JavaScript's engine, compared with the other engine",
   ],
-  ['src/selectors/pattern.ts linearTest', 'the engine for all other patterns, compared with a naive one'],
+  ['src/selectors/pattern/pattern.ts linearTest', 'the engine for all other patterns, compared with a naive one'],
 ])
 
 /** The limits that only their file needs, and tests of what happens there. */

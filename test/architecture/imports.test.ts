@@ -85,7 +85,7 @@ const edges: readonly (readonly [string, RegExp])[] = [
   ['lmdb', /^store\/lmdb\//],
   ['pg', /^store\/postgres\//],
   ['uWebSockets.js', /^http\//],
-  ['re2js', /^selectors\/pattern/],
+  ['re2js', /^selectors\/pattern\/engine/],
   ['prom-client', /^ops\//],
   ['pino', /^ops\//],
   ['cli-progress', /^commands\//],

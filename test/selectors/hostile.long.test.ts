@@ -4,8 +4,8 @@
  * single calls have limits of CPU time.
  */
 import t from 'tap'
-import { harmlessExpression, linearTest, type Pattern, readPattern } from '../../dist/selectors/pattern.js'
-import type { Test } from '../../dist/selectors/pattern-engine.js'
+import type { Test } from '../../dist/selectors/pattern/engine.js'
+import { harmlessExpression, linearTest, type Pattern, readPattern } from '../../dist/selectors/pattern/pattern.js'
 import type { Matcher } from '../../dist/selectors/plan.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget } from '../../dist/selectors/planning-budget.js'

@@ -5,7 +5,7 @@
 
 import { RE2JS, RE2JSException } from 're2js'
 import t from 'tap'
-import { harmlessExpression, linearTest, type Pattern, readPattern } from '../../dist/selectors/pattern.js'
+import { harmlessExpression, linearTest, type Pattern, readPattern } from '../../dist/selectors/pattern/pattern.js'
 import type { Plan } from '../../dist/selectors/plan.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget } from '../../dist/selectors/planning-budget.js'

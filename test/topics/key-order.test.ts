@@ -3,7 +3,7 @@
  */
 
 import t from 'tap'
-import { compareBytes } from '../../dist/selectors/pattern-prefixes.js'
+import { compareBytes } from '../../dist/selectors/pattern/prefixes.js'
 import { pathBytesMax } from '../../dist/settings/limits.js'
 import { decodeKey, encodeKey, writeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'

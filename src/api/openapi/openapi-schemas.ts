@@ -25,18 +25,18 @@ function isObject(json: Json): json is JsonObject {
  * other constant; no `readOnly`, which here comes from TypeScript and would keep members out of requests; and no
  * additional members, which the validators refuse.
  */
-function tidy(json: Json): Json {
-  if (Array.isArray(json)) return json.map(tidy)
+function toClientSchema(json: Json): Json {
+  if (Array.isArray(json)) return json.map(toClientSchema)
   if (!isObject(json)) return json
   const { readOnly: _, required, oneOf, ...rest } = json
   const tidied: Record<string, Json> = Object.fromEntries(
-    Object.entries(rest).map(([name, member]) => [name, tidy(member)]),
+    Object.entries(rest).map(([name, member]) => [name, toClientSchema(member)]),
   )
   if (Array.isArray(required) && required.length > 0) tidied.required = required
   if (Array.isArray(oneOf)) {
     const constants = oneOf.flatMap((choice: Json) => (isObject(choice) && 'const' in choice ? [choice.const] : []))
     if (constants.length === oneOf.length) Object.assign(tidied, { type: 'string', enum: constants.sort() })
-    else tidied.oneOf = tidy(oneOf)
+    else tidied.oneOf = toClientSchema(oneOf)
   }
   if (json.const !== undefined && json.type === undefined) tidied.type = typeof json.const
   if (json.type === 'object' && !('additionalProperties' in json)) tidied.additionalProperties = false
@@ -115,5 +115,5 @@ export function describeSchemas(settable: SettableBounds): JsonObject {
 }
 
 function tidied(schemas: object | undefined): Record<string, JsonObject> {
-  return tidy(JSON.parse(JSON.stringify(schemas)) as Json) as Record<string, JsonObject>
+  return toClientSchema(JSON.parse(JSON.stringify(schemas)) as Json) as Record<string, JsonObject>
 }

@@ -124,7 +124,7 @@ const operations: readonly Operation[] = [
 ]
 
 /** The requests or the answers of a route's examples, as a media type shows them. */
-function shown(route: keyof typeof examples, part: 'request' | 'answer'): JsonObject {
+function examplesOf(route: keyof typeof examples, part: 'request' | 'answer'): JsonObject {
   const named = (examples[route] as readonly Example[]).map(
     ({ name, summary, [part]: value }) => [name, { summary, value }] as const,
   )
@@ -139,9 +139,9 @@ function describeOperation({ route, operationId, summary, bodies, answers, answe
       operationId,
       tags: ['topics'],
       summary,
-      requestBody: { required: true, content: content(oneOf(bodies), shown(route, 'request')) },
+      requestBody: { required: true, content: content(oneOf(bodies), examplesOf(route, 'request')) },
       responses: {
-        200: { description: answered, content: content(oneOf(answers), shown(route, 'answer')) },
+        200: { description: answered, content: content(oneOf(answers), examplesOf(route, 'answer')) },
         ...responseRefs(statuses),
       },
     },

@@ -110,20 +110,20 @@ export function errorIn(line: string): string | undefined {
 }
 
 /**
- * The response to a request with this command.
+ * Parses the line that responds to a request with this command.
  *
  * @throws Error with the message of an error line, a MalformedRequest if the request's form was refused; Error when the
  *   line is no such response
  */
-export function responseIn<Command extends keyof Responses>(command: Command, line: string): ResponseLine<Command> {
+export function parseResponse<Command extends keyof Responses>(command: Command, line: string): ResponseLine<Command> {
   const error = errorIn(line)
   if (error?.startsWith(malformedStart)) throw new MalformedRequest(error)
   if (error !== undefined) throw new Error(error)
-  return responseTo(command, JSON.parse(line))
+  return checkedResponse(command, JSON.parse(line))
 }
 
-/** The line, if it responds to a request with this command. @throws Error when it does not */
-export function responseTo<Command extends keyof Responses>(
+/** The same line, typed as the response to a request with this command. @throws Error when it is not one */
+export function checkedResponse<Command extends keyof Responses>(
   command: Command,
   line: ResponseLine,
 ): ResponseLine<Command> {

@@ -3,7 +3,8 @@
  * fails, one line and the exit code say why. The primary never opens the store, and imports nothing that could.
  */
 
-import { exitCodes, fatal } from '../../base/exit-codes.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { fatal } from '../../base/stderr.js'
 import { watchCertificate } from '../../ops/certificate-watch.js'
 import { createLog, logCrashes } from '../../ops/log.js'
 import { readCertificate } from '../../ops/tls.js'

@@ -21,10 +21,10 @@ import type { Certificate } from '../../ops/tls.js'
 import { isExclusive, redactAddress } from '../../settings/address.js'
 import type { Config } from '../../settings/config.js'
 import type { Reloaded } from '../control/messages.js'
-import { responseTo } from '../control/protocol.js'
+import { checkedResponse } from '../control/protocol.js'
 import { listenForControl } from '../control/socket.js'
 import { bracketed, listenExitCode, listenProblem } from '../listen-problem.js'
-import { takeAll } from '../steps.js'
+import { takeAllSteps } from '../steps.js'
 import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
 import { makeFirstKey } from './first-key.js'
@@ -201,7 +201,7 @@ export class Supervisor {
     const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
     try {
       await makeFirstKey(
-        async (request) => responseTo(request.command, await this.#keys.request(request)).response,
+        async (request) => checkedResponse(request.command, await this.#keys.request(request)).response,
         () => this.#readiness.storeProblem() !== undefined,
         { url, place, data, hasConsole: !noConsole },
         print,
@@ -317,7 +317,7 @@ export class Supervisor {
       () => this.#admin?.close(),
       () => this.#control?.close(),
     ]
-    await takeAll(steps, (error) => this.#log.error({ err: error }, 'a step of the stop failed'))
+    await takeAllSteps(steps, (error) => this.#log.error({ err: error }, 'a step of the stop failed'))
     this.#log.info({ code }, 'stopped')
     process.exit()
   }

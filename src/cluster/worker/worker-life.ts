@@ -26,7 +26,7 @@ import { keyResponse } from '../key-requests.js'
 import { bracketed } from '../listen-problem.js'
 import { type FromChild, machineMs, type Start } from '../messages.js'
 import { sendToParent } from '../parent.js'
-import { takeAll } from '../steps.js'
+import { takeAllSteps } from '../steps.js'
 
 /** The open store, and what is made with it. */
 interface Opened {
@@ -199,7 +199,7 @@ export class WorkerLife {
       () => this.#opened?.keyring.close(),
       () => this.#store?.close(),
     ]
-    await takeAll(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
+    await takeAllSteps(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
     this.#end(exitCodes.done)
   }
 

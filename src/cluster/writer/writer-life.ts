@@ -15,7 +15,7 @@ import { type LmdbWriter, openLmdbWriter } from '../../store/lmdb/open.js'
 import { listenForWorkers } from '../control/writer-socket.js'
 import { ExpirySweeper } from '../expiry-sweeper.js'
 import { sendToParent } from '../parent.js'
-import { takeAll } from '../steps.js'
+import { takeAllSteps } from '../steps.js'
 
 /** The open store, and what is made with it. */
 interface Opened {
@@ -89,7 +89,7 @@ export class WriterLife {
   async drain(): Promise<void> {
     this.#opened?.sweeper.enable(false)
     const steps = [() => this.#opened?.server.close(), () => this.#opened?.writer.close(), () => this.sendStats()]
-    await takeAll(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
+    await takeAllSteps(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
     this.#end(exitCodes.done)
   }
 

@@ -31,7 +31,7 @@ function isInCalendar(text: string, ms: number): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 10))
 }
 
-/** For how many ms from `nowMs` a replaced token stays good, 0 for not at all; or what is wrong. */
+/** The grace period in ms during which a replaced token stays valid, 0 for none; or what is wrong. */
 export function parseGrace(text: string, nowMs: number): number | string {
   const graceMs = parsePeriod(text)
   if (graceMs === undefined) return 'must be a period such as 10m, 12h or 7d, or 0s'

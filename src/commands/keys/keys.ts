@@ -3,7 +3,8 @@
  * list-keys.ts and rotate-key.ts.
  */
 import { hashToken, makeToken } from '../../auth/token.js'
-import { exitCodes, fatal } from '../../base/exit-codes.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { fatal } from '../../base/stderr.js'
 import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
 import { type KeyRecord, keyNameForm, operations } from '../../keys/record.js'
 import { type Config, readConfig, UsageError } from '../../settings/config.js'
@@ -66,12 +67,12 @@ export const addKey: Command = {
       expiresMs: flags.expires === undefined ? undefined : checkedEnd(flags.expires, nowMs),
       rate: flags.rate === undefined ? undefined : Number(flags.rate),
     }
-    await add(readConfig(settings), record, token, flags.create === 'true')
+    await addKeyOrEnd(readConfig(settings), record, token, flags.create === 'true')
   },
 }
 
 /** Adds the key; ends the process, with a message, when that fails. */
-async function add(config: Config, record: KeyRecord, token: string, creates: boolean): Promise<void> {
+async function addKeyOrEnd(config: Config, record: KeyRecord, token: string, creates: boolean): Promise<void> {
   const { name } = record
   const taken = `there is already a key named "${name}"`
   // Here a new store is made, if at all, so that this cannot fail once the token is printed.

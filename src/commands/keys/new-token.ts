@@ -5,7 +5,8 @@
  * still do so.
  */
 
-import { exitCodes, fatal } from '../../base/exit-codes.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { MalformedRequest } from '../../cluster/control/protocol.js'
 import type { StoreLocation } from '../../cluster/messages.js'

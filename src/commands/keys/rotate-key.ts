@@ -2,7 +2,8 @@
  * `topicd keys rotate`: gives an API key a new token, beside which the former one stays good for a while.
  */
 import { hashToken, makeToken } from '../../auth/token.js'
-import { complain, exitCodes, fatal } from '../../base/exit-codes.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { complain, fatal } from '../../base/stderr.js'
 import { readKeys } from '../../cluster/control/new-key.js'
 import type { ListedKey } from '../../keys/record.js'
 import { formerExpiresMs } from '../../keys/rotation.js'

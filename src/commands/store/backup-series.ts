@@ -5,7 +5,7 @@
  */
 import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { complain } from '../../base/exit-codes.js'
+import { complain } from '../../base/stderr.js'
 
 const namePattern = /^topicd-\d{8}T\d{6}Z\.mdb$/
 

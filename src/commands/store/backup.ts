@@ -4,7 +4,7 @@
  */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { complain } from '../../base/exit-codes.js'
+import { complain } from '../../base/stderr.js'
 import { backupIn } from '../../cluster/control/protocol.js'
 import { UsageError } from '../../settings/config.js'
 import { directoryId } from '../../tools/backup.js'

@@ -8,7 +8,7 @@ import { createReadStream, createWriteStream, existsSync, mkdirSync, rmdirSync, 
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { complain } from '../../base/exit-codes.js'
+import { complain } from '../../base/stderr.js'
 import { checkLineIn } from '../../cluster/control/protocol.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
 import type { StoreLocation } from '../../cluster/messages.js'

@@ -8,10 +8,11 @@ import { existsSync, lstatSync, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { complain, exitCodes, fatal } from '../../base/exit-codes.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { complain, fatal } from '../../base/stderr.js'
 import type { ControlRequest, ResponseLine, Responses, SendKeyRequest } from '../../cluster/control/messages.js'
 import { persistently } from '../../cluster/control/new-key.js'
-import { endLine, errorIn, readyLine, requestLine, responseIn } from '../../cluster/control/protocol.js'
+import { endLine, errorIn, parseResponse, readyLine, requestLine } from '../../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../cluster/control/socket.js'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
 import type { StoreLocation } from '../../cluster/messages.js'
@@ -50,13 +51,13 @@ export function requestsTo(location: StoreLocation, creates = false): SendKeyReq
   return async (request) => {
     const reached = await connectOrLock(location, creates)
     if ('service' in reached)
-      return responseOf(responseIn(request.command, await exchange(reached.service, location, request)))
+      return responseOf(parseResponse(request.command, await exchange(reached.service, location, request)))
     if (reached.isNew) complain(`there was no store in ${location.data}; a new one is created there`)
     let line = ''
     await converse(runAlone(location, reached.lock, { kind: 'request', request }), (text) => void (line = text))
     // Under the lock no service runs.
     if (reached.lock === undefined && request.command !== 'listKeys') await announceChange(location)
-    return responseIn(request.command, line).response
+    return parseResponse(request.command, line).response
   }
 }
 
@@ -70,7 +71,7 @@ async function announceChange(location: StoreLocation): Promise<void> {
   try {
     const service = await connectToControl(location.data)
     if (service === undefined) return
-    responseOf(responseIn('keysChanged', await exchange(service, location, { command: 'keysChanged' })))
+    responseOf(parseResponse('keysChanged', await exchange(service, location, { command: 'keysChanged' })))
   } catch (error) {
     complain(`${(error as Error).message}; if it has this store, its workers use the new keys within a second`)
   }
@@ -190,7 +191,8 @@ function noInput(): Readable {
 type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
 
 /**
- * Connects to the service or takes the lock. Ends the process when the store is in use and no service answers.
+ * Connects to the service or takes the lock. To take it, a process of root becomes one of the directory's owner, so that
+ * what it creates there is the service's. Ends the process when the store is in use and no service responds.
  *
  * @param creates whether a missing store may be created
  * @throws Error when there is none, and none may be created; nothing was changed then

@@ -2,7 +2,7 @@
  * The settings of a command that works on a whole store, with a warning about a directory that is not used.
  */
 
-import { complain } from '../../base/exit-codes.js'
+import { complain } from '../../base/stderr.js'
 import { isExclusive } from '../../settings/address.js'
 import { type Config, type GivenSettings, readConfig } from '../../settings/config.js'
 

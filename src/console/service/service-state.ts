@@ -78,7 +78,7 @@ function summaryOf(readiness: Round['readiness'], metrics: Round['metrics']): Su
   return { kind: 'not ready', title: 'Not ready', reasons: [...reasonsOf(text), ...lacking] }
 }
 
-/** The first line says only that it is not ready. */
+/** Why the service is not ready, from the text of /readyz, whose first line says only that it is not. */
 function reasonsOf(text: string): string[] {
   const lines = text.split('\n').filter((line) => line !== '')
   return lines[0] === 'not ready' ? lines.slice(1) : lines

@@ -15,7 +15,7 @@ import type { TopicStore } from '../store.js'
 import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
 import { numberRecord } from './environment/number-record.js'
-import { backup } from './file/backup.js'
+import { backup as backUp } from './file/backup.js'
 import { check } from './file/check.js'
 import { clearDeadReaders } from './file/dead-readers.js'
 import { createKeyRecords } from './key-records.js'
@@ -191,7 +191,7 @@ function assemble(
     }),
     async backup(file, freeBytesMin, onProgress, cancellation) {
       const bytes = snapshots.alone(() => bytesUsed(environment))
-      const done = await backup(copy, bytes, freeBytesMin, file, onProgress, cancellation)
+      const done = await backUp(copy, bytes, freeBytesMin, file, onProgress, cancellation)
       try {
         await writing.change({ about: 'noteBackup', madeMs: clock().wallMs })
         return done

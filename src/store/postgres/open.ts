@@ -15,6 +15,7 @@ import { explained } from './connection/advice.js'
 import { Connections, type Transact, type Write, type WriteLogged } from './connection/connections.js'
 import { Refused } from './connection/engine.js'
 import { createFencedRead, requireFence } from './connection/fence.js'
+import { FirstContact, retryMs } from './connection/first-contact.js'
 import { Lease } from './connection/lease.js'
 import { requireSettings } from './connection/server-settings.js'
 import { createKeyRecords } from './key-records.js'
@@ -35,9 +36,6 @@ import { aloneOf, Writes } from './write/writes.js'
  * How long an engine that cannot be reached is tried for a caller that cannot wait longer, in ms: it may be restarting.
  */
 const patienceMs = 6000
-
-/** Between two attempts, in ms. */
-const retryMs = 200
 
 /** After this long, in ms, a caller that can wait gets its store, although the engine has not answered. */
 const handOverMs = 3000
@@ -78,8 +76,8 @@ export async function openPostgresStore(address: string, options: PostgresOption
     await connections.close()
     throw problem
   }
-  const gate = new Gate(problem, () => examine(0), onUnusable)
-  return createStore(connections, gate, fencedReads, changesKept)
+  const contact = new FirstContact(problem, () => examine(0), onUnusable)
+  return createStore(connections, contact, fencedReads, changesKept)
 }
 
 /** What is wrong with the engine; undefined when nothing is. One that cannot be reached is tried again for `waitMs`. */
@@ -100,63 +98,22 @@ async function problemOf(connections: Connections, fencedReads: boolean, waitMs:
   }
 }
 
-/**
- * Rejects every statement until the engine has been examined; retries the examination while the engine cannot be
- * reached.
- */
-class Gate {
-  #refusal: StoreError | undefined
-  #closed = false
-
-  /** @param refusal why the engine could not be examined so far; undefined when it was found to be usable */
-  constructor(
-    refusal: StoreError | undefined,
-    examine: () => Promise<Error | undefined>,
-    onUnusable: ((reason: Error) => void) | undefined,
-  ) {
-    this.#refusal = refusal
-    if (refusal !== undefined) void this.#examineUntilReached(examine, onUnusable)
-  }
-
-  /** Why statements are rejected; undefined once they are executed. */
-  get refusal(): StoreError | undefined {
-    return this.#refusal
-  }
-
-  /** The refusal as a rejected promise; undefined once statements are executed. */
-  rejection(): Promise<never> | undefined {
-    return this.#refusal === undefined ? undefined : Promise.reject(this.#refusal)
-  }
-
-  /** Ends the attempts. */
-  close(): void {
-    this.#closed = true
-  }
-
-  async #examineUntilReached(
-    examine: () => Promise<Error | undefined>,
-    onUnusable: ((reason: Error) => void) | undefined,
-  ): Promise<void> {
-    while (this.#refusal !== undefined && !this.#closed) {
-      await sleep(retryMs)
-      const problem = this.#closed ? undefined : await examine()
-      if (problem === undefined || problem instanceof StoreError) this.#refusal = problem
-      else return onUnusable?.(problem)
-    }
-  }
-}
-
-function createStore(connections: Connections, gate: Gate, fencedReads: boolean, changesKept: number): TopicStore {
-  const read: Execute = (statement, parameters) => gate.rejection() ?? connections.read(statement, parameters)
+function createStore(
+  connections: Connections,
+  contact: FirstContact,
+  fencedReads: boolean,
+  changesKept: number,
+): TopicStore {
+  const read: Execute = (statement, parameters) => contact.rejection() ?? connections.read(statement, parameters)
   const write: Write = (statement, parameters, sinceMs) =>
-    gate.rejection() ?? connections.write(statement, parameters, sinceMs)
+    contact.rejection() ?? connections.write(statement, parameters, sinceMs)
   const writeLogged: WriteLogged = (statement, parameters, sinceMs) =>
-    gate.rejection() ?? connections.writeLogged(statement, parameters, sinceMs)
+    contact.rejection() ?? connections.writeLogged(statement, parameters, sinceMs)
   const lease = new Lease(write)
   const scan = limitConcurrency(read, scansInFlightMax)
   const clientRead = fencedReads ? createFencedRead({ read, write, timeline: connections.timeline }) : read
   const clientScan = fencedReads ? limitConcurrency(clientRead, scansInFlightMax) : scan
-  const transact: Transact = (work, sinceMs) => gate.rejection() ?? connections.transact(work, sinceMs)
+  const transact: Transact = (work, sinceMs) => contact.rejection() ?? connections.transact(work, sinceMs)
   const commits = new Commits(writeLogged)
   const writes = new Writes(read, scan, commits)
   const batches = new Batches(transact, commits)
@@ -180,9 +137,9 @@ function createStore(connections: Connections, gate: Gate, fencedReads: boolean,
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
     check: (report, planOf, _onProgress, cancellation) => check(connections, report, planOf, cancellation),
     stats: createStats(read),
-    notReady: () => (gate.refusal ?? connections.failure)?.message,
+    notReady: () => (contact.refusal ?? connections.failure)?.message,
     async close() {
-      gate.close()
+      contact.close()
       await expiry.close()
       await Promise.all([writes.drained(), batches.drained()])
       await lease.end().catch(() => {})

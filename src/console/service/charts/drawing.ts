@@ -87,7 +87,7 @@ export class Drawing {
         y: { range: () => [0, this.#highest * 1.05 || 1] },
       },
       axes: [
-        { ...axisColours, size: 28, space: 70, incrs: [10, 30, 60, 120, 300], values: (_, at) => clocks(at) },
+        { ...axisColours, size: 28, space: 70, incrs: [10, 30, 60, 120, 300], values: (_, at) => clockTimes(at) },
         {
           ...axisColours,
           size: valuesPx,
@@ -106,8 +106,8 @@ export class Drawing {
   }
 }
 
-/** Without seconds where they are always 0. */
-function clocks(atS: readonly number[]): string[] {
+/** The times of an axis as text, without seconds where they are always 0. */
+function clockTimes(atS: readonly number[]): string[] {
   const withSeconds = atS.some((s) => s % 60 !== 0)
   return atS.map((s) => formatClock(s, withSeconds))
 }

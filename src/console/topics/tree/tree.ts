@@ -136,6 +136,7 @@ export class Tree {
     this.#replace(level, from, listing)
   }
 
+  /** Puts a listing in place of the children that it covers: those after `from`, up to its last or to the end. */
   #replace(level: Level, from: string | undefined, { children, after }: Listing): void {
     const start = from === undefined ? 0 : level.children.findIndex(({ path }) => comparePaths(path, from) > 0)
     const first = start === -1 ? level.children.length : start

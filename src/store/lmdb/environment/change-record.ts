@@ -35,7 +35,7 @@ export function loggedBytesMax(path: Path): number {
 }
 
 /** The key of a record. */
-export function logKey({ version, total }: LogPosition): Buffer {
+export function changeRecordKey({ version, total }: LogPosition): Buffer {
   const key = Buffer.allocUnsafe(2 * doubleBytes)
   key.writeDoubleBE(version)
   key.writeDoubleBE(total, doubleBytes)
@@ -44,7 +44,7 @@ export function logKey({ version, total }: LogPosition): Buffer {
 
 /** A bound of a range: it sorts before the record of this version, and after all earlier ones. */
 export function logBound(version: number): Buffer {
-  return logKey({ version, total: 0 }).subarray(0, doubleBytes)
+  return changeRecordKey({ version, total: 0 }).subarray(0, doubleBytes)
 }
 
 /** What the key of a record says. */
@@ -65,5 +65,5 @@ export function* loggedKeys(value: Buffer): Generator<Buffer> {
 
 /** Begins the log of a store that has none, in which no version is greater than `last`; within a transaction. */
 export function beginLog(table: LogTable, last: number): void {
-  table.putSync(logKey({ version: last, total: 0 }), Buffer.alloc(0))
+  table.putSync(changeRecordKey({ version: last, total: 0 }), Buffer.alloc(0))
 }

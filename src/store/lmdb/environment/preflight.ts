@@ -106,6 +106,7 @@ function stat(file: string): Stats | undefined {
   return found
 }
 
+/** @throws StoreUnusable, which says who owns the path and what would help, if this process may not access it so */
 function requireAccess(path: string, access: number, purpose: string): void {
   try {
     accessSync(path, access)

@@ -59,7 +59,7 @@ export async function backup(
     mkdirSync(dirname(copied))
     const onTick = (): void => onProgress('copying', sizeOf(copied), bytesUsed)
     await watchedCopy(copy, copied, freeBytesMin, onTick, cancellation)
-    const records = await checkAndForgetId(partial, onProgress, cancellation)
+    const records = await checkCopyAndForgetId(partial, onProgress, cancellation)
     // A small store is copied and checked before either looks.
     if (cancellation.aborted) throw new Cancelled()
     chmodSync(copied, 0o600)
@@ -135,8 +135,11 @@ function unsound(finding: Finding): Error {
   return new Error(`the store is damaged, so this is not a backup: ${finding} (see topicd check)`)
 }
 
-/** The copy keeps the number of entries that each database states, so records lost in copying are detected here. */
-async function checkAndForgetId(
+/**
+ * Checks the copy in a directory, removes the store's id from it, and returns the number of its records. The copy keeps
+ * the number of entries that each database states, so records lost in copying are detected.
+ */
+async function checkCopyAndForgetId(
   directory: string,
   onProgress: OnProgress,
   cancellation: Cancellation,

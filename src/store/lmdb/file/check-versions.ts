@@ -68,7 +68,7 @@ export class VersionRules {
     for (const { key, value } of this.#changes.getRange({ ...this.snapshot })) {
       count++
       const position = logPositionOf(key)
-      const changes = countKeys(value)
+      const changes = countTopicKeys(value)
       const problem = positionProblem(position, changes ?? 0, last)
       if (problem !== undefined) report(`record ${position.version} of the log: ${problem}`)
       // A damaged page can lead a walk around in circles.
@@ -119,7 +119,7 @@ function positionProblem(
 }
 
 /** The number of keys; undefined when they cannot be read. */
-function countKeys(value: Buffer): number | undefined {
+function countTopicKeys(value: Buffer): number | undefined {
   try {
     return [...loggedKeys(value)].length
   } catch {

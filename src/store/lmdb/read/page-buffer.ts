@@ -38,6 +38,7 @@ export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer
   let end = pageHeadroom
   let lastStart = pageHeadroom
 
+  /** Moves the page to a buffer of at least `needed` bytes. */
   function grow(needed: number): void {
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * buffer.length))
     buffer.copy(larger, 0, 0, end)

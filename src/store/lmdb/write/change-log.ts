@@ -8,7 +8,7 @@ import { writeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { nextVersion } from '../../../topics/version.js'
 import { StoreUnusable } from '../../errors.js'
-import { keyLengthBytes, type LogTable, logKey, logPositionOf } from '../environment/change-record.js'
+import { changeRecordKey, keyLengthBytes, type LogTable, logPositionOf } from '../environment/change-record.js'
 
 /** Room for the keys of a commit of many small writes; it grows for others. */
 const bufferBytesMin = 64 * 1024
@@ -68,7 +68,7 @@ export class ChangeLog {
   /** To be called last in each transaction: writes the record of what was added, and trims the log. */
   put(): void {
     if (!this.#isChanged) return
-    const key = logKey({ version: this.#last, total: this.#total })
+    const key = changeRecordKey({ version: this.#last, total: this.#total })
     // At the end of the last page, which is filled before there is a new one.
     assert(this.table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true }), 'the log is in order')
     this.#lastKey = key

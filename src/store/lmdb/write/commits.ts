@@ -59,7 +59,7 @@ interface Transactions {
 /** A write on its way to the disk. */
 interface Write {
   readonly size: WriteSize
-  /** Does its work in the transaction, and keeps what came of it. Must not throw. */
+  /** Does the write's work in the transaction, and keeps what came of it. Must not throw. */
   execute(changes: TopicChanges): void
   /** Called once: when its transaction is on disk; or with the reason why there is none, or its outcome is unknown. */
   settle(failure?: StoreError): void

@@ -186,6 +186,7 @@ export class WriterLink implements TopicWriter {
     if (this.#isGreeted) this.#socket?.write(frame)
   }
 
+  /** Connects again, and keeps trying until it succeeds, or until the link is closed and nothing is pending. */
   #reconnect(): void {
     if (this.#isClosed && this.#pending.size === 0) return
     this.#isGreeted = false

@@ -68,6 +68,7 @@ export class Receipt {
     return unsent
   }
 
+  /** Turns the outcomes added so far into a frame, which is kept and waits to be sent. */
   #gather(): void {
     if (this.#out.length === 0) return
     const frame = takeFrame(this.#out)

@@ -12,7 +12,7 @@ import type { Request, SmallChange } from './wire.js'
 
 /** Whatever writes: this process, or the writer on its behalf. */
 export interface Writing extends TopicWriter {
-  /** Makes a change. @returns whether it changed anything */
+  /** Makes a small change, such as one to an API key. @returns whether it changed anything */
   change(change: SmallChange): Promise<boolean>
   /** Refuses further writes; resolves once all others are done. */
   close(): Promise<void>

@@ -79,6 +79,7 @@ export class Batcher<R extends Request> {
     return new Promise((resolve) => this.#onDrained.push(resolve))
   }
 
+  /** Adds a request to the next batch, or to those that wait for a later one. */
   #gather(request: R): void {
     const group = this.#gathered.get(request.id)
     if (group !== undefined && this.#canShare(group[0], request)) group.push(request)
@@ -96,6 +97,7 @@ export class Batcher<R extends Request> {
     setImmediate(() => this.#send())
   }
 
+  /** Sends what was gathered as one statement. */
   #send(): void {
     this.#scheduled = false
     this.#rejectLate()

@@ -107,6 +107,7 @@ export async function* matchingTopics(
 
 type ReadRange = (range: KeyRange, limit: number) => Promise<readonly MatchRow[]>
 
+/** The rows that a plan matches, in tree order and in batches. */
 async function* matches(
   readRange: ReadRange,
   { ranges, matcher }: Plan,

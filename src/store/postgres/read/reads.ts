@@ -92,6 +92,7 @@ async function readMatches(scan: Execute, query: PageQuery, cancellation: Cancel
   return page.finish(false)
 }
 
+/** The keys that a page may consist of, in tree order and in batches; for branches those that bound them. */
 function keysOfMatches(scan: Execute, query: PageQuery, cancellation: Cancellation): AsyncIterable<readonly Buffer[]> {
   const { plan, form, branches, after } = query
   if (branches === undefined) {

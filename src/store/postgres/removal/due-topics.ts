@@ -110,9 +110,9 @@ async function* batchesFrom(read: Execute, statement: Statement<DueRow>, fromMs:
 }
 
 /**
- * Removes these topics, in the order of their keys, except any that was replaced or updated since; returns how many.
+ * Removes these topics, which were found to be due, in the order of their keys, except any that was replaced or updated since; returns how many.
  */
-export async function removeEvaluated(
+export async function removeDue(
   writeLogged: Connections['writeLogged'],
   topics: readonly Evaluated[],
 ): Promise<number> {

@@ -12,7 +12,7 @@
  */
 import type { Plan } from '../../../selectors/plan.js'
 import { decodeKey } from '../../../topics/key.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
+import { anyOf, type Cancellation, Cancelled } from '../../cancellation.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
 import { Clauses, clauseWaitsMs, removeByClause } from '../../remove-clauses.js'
 import type { Connections } from '../connection/connections.js'
@@ -21,7 +21,7 @@ import { matchingTopics } from '../read/match-scan.js'
 import { bytesArray, plainArray } from '../sql/arrays.js'
 import { loggedParts } from '../sql/logged-statement.js'
 import { type Execute, inTime, nextVersion, type Statement } from '../sql/statement.js'
-import { dueTopics, type Evaluated, readDueAgain, removeEvaluated, reschedule, waitingTopics } from './due-topics.js'
+import { dueTopics, type Evaluated, readDueAgain, removeDue, reschedule, waitingTopics } from './due-topics.js'
 
 const readNextDue: Statement<{ next: string | null }> = {
   name: 'read_next_due',
@@ -99,7 +99,7 @@ export class Expiry {
     let removed = 0
     for await (const batch of dueTopics(this.#read)) {
       const topics = batch.sort((a, b) => Buffer.compare(a.key, b.key))
-      removed += await removeEvaluated(
+      removed += await removeDue(
         this.#writeLogged,
         topics.filter(({ isDue, clauseSelector }) => isDue && clauseSelector === undefined),
       )
@@ -123,7 +123,7 @@ export class Expiry {
         return 0
       }
       const outcome = await removeByClause(decodeKey(topic.key), topic.clauseSelector, planOf, (plan) =>
-        this.#removeMatches(plan, either(cancellation, lost)),
+        this.#removeMatches(plan, anyOf(cancellation, lost)),
       )
       // A clause that was executed completely ends, even if cancelled; without the lease another process may be
       // executing it.
@@ -148,14 +148,5 @@ export class Expiry {
       removed += Number(row.removed)
     }
     return removed
-  }
-}
-
-/** Set while one of two is. */
-function either(one: Cancellation, other: Cancellation): Cancellation {
-  return {
-    get aborted() {
-      return one.aborted || other.aborted
-    },
   }
 }

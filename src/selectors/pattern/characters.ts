@@ -1,7 +1,16 @@
 /**
  * The syntax of character classes, and of escapes within and outside them. The rest of the syntax is in
- * pattern-syntax.ts.
+ * syntax.ts.
  */
+
+import {
+  classMemberCost,
+  foldedClassCost,
+  foldedCodePointsCost,
+  foldedRangeCost,
+  namedRangeCost,
+  type PlanningBudget,
+} from '../planning-budget.js'
 import {
   type CodePointRange,
   codePointMax,
@@ -10,17 +19,9 @@ import {
   type Ranges,
   sortedRanges,
 } from './character-classes.js'
-import { type Cursor, notLinear, syntaxError } from './pattern-cursor.js'
-import { countRanges } from './pattern-engine.js'
-import { classNode, type Node } from './pattern-node.js'
-import {
-  classMemberCost,
-  foldedClassCost,
-  foldedCodePointsCost,
-  foldedRangeCost,
-  namedRangeCost,
-  type PlanningBudget,
-} from './planning-budget.js'
+import { type Cursor, notLinear, syntaxError } from './cursor.js'
+import { countRanges } from './engine.js'
+import { classNode, type Node } from './node.js'
 
 const controls: ReadonlyMap<string, string> = new Map([
   ['a', '\x07'],

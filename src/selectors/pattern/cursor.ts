@@ -1,6 +1,6 @@
 /**
- * A position in the text of a pattern, and the errors that end parsing. The syntax is in pattern-syntax.ts and
- * pattern-characters.ts, which move the cursor.
+ * A position in the text of a pattern, and the errors that end parsing. The syntax is in syntax.ts and
+ * characters.ts, which move the cursor.
  */
 
 /** Ends the parsing of a pattern. `message` names what was found, `at` is its index in the text. */

@@ -6,9 +6,10 @@
  * the empty one); `unknown` stands for continuations that only an engine can test. Together the prefixes cover every
  * match. When none of them is `unknown`, they ARE the pattern, and no engine is needed.
  */
+
+import { type PlanningBudget, prefixCost } from '../planning-budget.js'
 import type { Ranges } from './character-classes.js'
-import type { Node } from './pattern-node.js'
-import { type PlanningBudget, prefixCost } from './planning-budget.js'
+import type { Node } from './node.js'
 
 /** Literal prefixes of one pattern that bound a scan. A pattern with more alternatives is bounded by shorter prefixes. */
 const prefixesMax = 64

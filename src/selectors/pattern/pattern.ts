@@ -1,28 +1,28 @@
 /**
  * One regular expression, from text to a test.
  *
- * A text is parsed (pattern-syntax.ts), charged to the budgets of its selector and its request, and reduced to its
- * prefixes (pattern-prefixes.ts). Only a pattern whose prefixes are not exact is compiled, once, by one of two engines:
+ * A text is parsed (syntax.ts), charged to the budgets of its selector and its request, and reduced to its
+ * prefixes (prefixes.ts). Only a pattern whose prefixes are not exact is compiled, once, by one of two engines:
  * - the built-in RegExp, where backtracking is provably harmless: fixed characters around at most one repetition of one
  *   class, and perhaps `.*` at the very end, which cannot fail. It tries each length of that one repetition once.
- * - the linear-time engine (pattern-engine.ts) otherwise.
+ * - the linear-time engine (engine.ts) otherwise.
  *
  * A dot matches every character, line feeds included: a topic with an odd name must not escape `.*`.
  */
-import { patternSizeMax } from '../settings/limits.js'
-import { codePointMax } from './character-classes.js'
-import { compileLinear, type Test } from './pattern-engine.js'
-import { type Node, rangesOf } from './pattern-node.js'
-import { areFinite, isExact, type Prefix, prefixesOf } from './pattern-prefixes.js'
-import { readSyntax, type SyntaxProblem } from './pattern-syntax.js'
+import { patternSizeMax } from '../../settings/limits.js'
 import {
   instructionCost,
   instructionRangesPerUnit,
   type PlanningBudget,
   patternCost,
   wideClassCost,
-} from './planning-budget.js'
-import type { Scope } from './scope.js'
+} from '../planning-budget.js'
+import type { Scope } from '../scope.js'
+import { codePointMax } from './character-classes.js'
+import { compileLinear, type Test } from './engine.js'
+import { type Node, rangesOf } from './node.js'
+import { areFinite, isExact, type Prefix, prefixesOf } from './prefixes.js'
+import { readSyntax, type SyntaxProblem } from './syntax.js'
 
 /** A pattern that was parsed, checked and, where it needs an engine, compiled. */
 export interface Pattern {

@@ -2,21 +2,13 @@
  * Parses one regular expression into a tree, or into what is wrong and at which index.
  *
  * The language is RE2's, with `.` matching every character. The tree provides what an engine does not report: literal
- * prefixes (pattern-prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts).
+ * prefixes (prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts).
  */
-import { groupDepthMax, repeatMax } from '../settings/limits.js'
-import { CharacterReader } from './pattern-characters.js'
-import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './pattern-cursor.js'
-import {
-  capturedNode,
-  classNode,
-  eitherNode,
-  type Node,
-  repeatNode,
-  sequenceNode,
-  unknownClass,
-} from './pattern-node.js'
-import type { PlanningBudget } from './planning-budget.js'
+import { groupDepthMax, repeatMax } from '../../settings/limits.js'
+import type { PlanningBudget } from '../planning-budget.js'
+import { CharacterReader } from './characters.js'
+import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './cursor.js'
+import { capturedNode, classNode, eitherNode, type Node, repeatNode, sequenceNode, unknownClass } from './node.js'
 
 /** A tree, and its text. */
 interface Syntax {

@@ -9,7 +9,7 @@
  *   the pattern's size. It does not where a capturing group comes first, so one is put around every pattern.
  */
 import { RE2JS, RE2JSException } from 're2js'
-import { automatonBytesMax } from '../settings/limits.js'
+import { automatonBytesMax } from '../../settings/limits.js'
 
 /** After this many resets a pattern runs without its automaton: rebuilding the states costs more than it saves. */
 const automatonResetsMax = 8
