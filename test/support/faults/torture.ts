@@ -165,6 +165,7 @@ export async function torture(
     batches: subtreeWriters.acknowledged,
     pages: readers.pages,
     parts: parts.length,
+    latePages: subtreeWriters.subtrees.reduce((sum, { latePages }) => sum + latePages, 0),
     ...ofGroups,
     ...done,
     excusedCommands: tools.excused,

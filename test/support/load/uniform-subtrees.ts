@@ -69,8 +69,16 @@ export class UniformSubtree {
   sent = 0
   /** How many batches were answered 200. */
   answered = 0
+  /** How many pages showed a batch that was not answered, after a later one. */
+  latePages = 0
   /** What its topics are under. */
   readonly path: string
+  /**
+   * Batches to the service of now that were not answered. Each may still be carried out, also after a later one: the
+   * worker that had sent it to the writer was killed, and the writer took the later one from another worker first.
+   */
+  readonly #unanswered = new Set<number>()
+  #client: Client | undefined
 
   constructor(name: string) {
     this.path = `subtrees/${name}`
@@ -79,6 +87,9 @@ export class UniformSubtree {
   /** Sends the next batch; false if no answer came. @throws when it is refused */
   async write(client: Client): Promise<boolean> {
     const number = ++this.sent
+    // Nothing of a former service lives any more.
+    if (client !== this.#client) this.#unanswered.clear()
+    this.#client = client
     const operations = Array.from({ length: topics }, (_, i) =>
       isRemoval(number)
         ? { op: 'remove', path: `${this.path}/${i}` }
@@ -88,6 +99,7 @@ export class UniformSubtree {
     try {
       answer = await client.post('batch', { operations })
     } catch {
+      this.#unanswered.add(number)
       return false
     }
     if (answer.status !== 200) throw new Error(`a batch was answered ${answer.status}: ${answer.text}`)
@@ -130,17 +142,20 @@ export class UniformSubtree {
     }
   }
 
-  /** What is wrong with a page; nothing if one of these batches left it, as a whole. */
+  /** What is wrong with a page; nothing if one of these batches left it, or one that was not answered, as a whole. */
   faults(page: readonly number[], { from, to }: Range): readonly string[] {
     const [number] = page
     const after = `after batches ${from} to ${to}`
     if (number === undefined) {
       // Also before its first batch a subtree is empty.
       const lastRemoval = to - (to % removedEvery)
-      return lastRemoval >= from ? [] : [`${this.path} is empty ${after}`]
+      const mayBeEmpty = lastRemoval >= from || [...this.#unanswered].some(isRemoval)
+      return mayBeEmpty ? [] : [`${this.path} is empty ${after}`]
     }
     const numbers = [...new Set(page)]
-    if (page.length === topics && numbers.length === 1 && number >= from && number <= to) return []
+    const isLate = number < from && this.#unanswered.has(number)
+    if (isLate) this.latePages++
+    if (page.length === topics && numbers.length === 1 && (isLate || (number >= from && number <= to))) return []
     return [`${this.path} has ${page.length} topics with the numbers ${numbers} ${after}`]
   }
 }

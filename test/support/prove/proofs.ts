@@ -73,7 +73,8 @@ export const proofs: Readonly<Record<string, Proof>> = {
       `${number(f.kills)} kills, ${number(f.writers)} of them of writers and ${number(f.primaries)} of primaries; ${number(f.restartsDone)} rolling restarts completed ` +
       `and ${number(f.restartsBrokenOff)} broken off; ${number(f.acknowledged)} acknowledged writes, ${number(f.batches)} batches, ` +
       `${number(f.groups)} removals by selector, ${number(f.reads)} reads and ${number(f.pages)} pages: ${number(f.violations)} writes ` +
-      `lost or reads stale, ${number(f.parts)} parts of batches, ${number(f.refused)} refusals. Beside: keys ${number(f.keys)}, check ` +
+      `lost or reads stale, ${number(f.parts)} parts of batches, ${number(f.refused)} refusals. ${number(f.latePages)} pages showed a batch ` +
+      `that was not answered after a later one; lmdb failed ${number(f.commitsFailed)} commits. Beside: keys ${number(f.keys)}, check ` +
       `${number(f.check)}, export ${number(f.export)}, backup ${number(f.backup)} times, ${number(f.wrongCommands)} with a wrong result, ` +
       `and ${number(f.excusedCommands)} ended by a kill. While a worker served, the longest time without an answer was ` +
       `${number(f.silenceMsMax)} ms; the longest answer took ${number(f.slowestMsMax)} ms`,
