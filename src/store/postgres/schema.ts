@@ -116,8 +116,8 @@ const raiseVersion: Statement<never> = {
 /** SQLSTATEs of a missing schema or table. */
 const missingStates: readonly (string | undefined)[] = ['3F000', '42P01']
 
-/** SQLSTATEs of two migrations that create the same thing at the same time. */
-const raceStates: readonly (string | undefined)[] = ['23505', '42710', '42P06', '42P07', '40001', 'XX000']
+/** SQLSTATEs of two migrations at the same time: they create the same thing, or wait for each other. */
+const raceStates: readonly (string | undefined)[] = ['23505', '40P01', '42710', '42P06', '42P07', '40001', 'XX000']
 
 /** SQLSTATE of a column that is missing: an earlier attempt has renamed it. */
 const renamedState = '42703'
