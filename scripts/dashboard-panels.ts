@@ -95,6 +95,27 @@ export const rows: readonly Row[] = [
     ],
   },
   {
+    title: 'Changes',
+    panels: [
+      {
+        title: 'Streams and waiting polls, and their limit',
+        queries: [
+          as(gauge('topicd_changes_streams'), 'streams'),
+          as(gauge('topicd_changes_polls'), 'polls'),
+          as(gauge('topicd_changes_listeners_max'), 'limit of each'),
+        ],
+      },
+      { title: 'Events sent to streams', unit: 'short', queries: [rate('topicd_changes_deliveries_total')] },
+      { title: 'Streams that are behind', queries: [gauge('topicd_changes_behind')] },
+      { title: 'Tokens that have gone', queries: [gauge('topicd_changes_gone_total')] },
+      {
+        title: 'Changes in the log',
+        queries: [as(gauge('topicd_changes_kept'), 'kept'), as(gauge('topicd_changes_kept_min'), 'to be kept')],
+      },
+      { title: 'How far back the log goes', queries: [gauge('topicd_changes_kept_seconds')] },
+    ],
+  },
+  {
     title: 'Store and disk',
     panels: [
       { title: 'Topics', queries: [gauge('topicd_topics')] },

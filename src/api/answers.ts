@@ -46,6 +46,22 @@ export interface CountAnswer {
   readonly count: number
 }
 
+/** A topic that is not there, or not of the type that was asked for. */
+export interface RemovedItem {
+  readonly path: string
+  readonly removed: true
+}
+
+/** What changed, or a part of the present state. */
+export interface ChangesPage {
+  /** Whether there is more; if not, the results so far are the state of one moment. */
+  readonly has_more: boolean
+  /** Each topic as it is now; of several results for one path, the last counts. */
+  readonly results: readonly (FetchItem | RemovedItem)[]
+  /** To be sent as since for the next page. */
+  readonly next: string
+}
+
 /** A value was set. */
 export interface SetAnswer {
   readonly path: string

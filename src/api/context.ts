@@ -4,7 +4,7 @@
  */
 
 import type { Access } from '../auth/access.js'
-import type { Awaitable } from '../base/awaitable.js'
+import type { LiveChanges } from '../changes/live-changes.js'
 import type { Answer } from '../http/answer.js'
 import type { Operation } from '../keys/record.js'
 import { covers, mayTouch } from '../keys/rights.js'
@@ -17,6 +17,9 @@ import { planRemoveClause } from './bodies/parse.js'
 import { isProblem, type Problem, problem } from './problems.js'
 
 export interface ApiContext {
+  readonly changes: LiveChanges
+  /** The caller with this authorization header as its key is now; undefined for an unknown one. */
+  readonly findCaller: (authorization: string) => Access | undefined
   readonly store: TopicReader & TopicWriter & TopicRemover
   readonly pageSizeMax: number
   readonly pageBytesMax: number
@@ -36,11 +39,6 @@ export function refuse({ status, code, message, operation }: Problem): Answer {
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
   if (status === 503) return { ...answer, headers: [['retry-after', '1']] }
   return answer
-}
-
-/** Calls `next` at once if the value is not a promise, which saves the cost of one. */
-export function whenKnown<T, R>(value: Awaitable<T>, next: (known: T) => R): R | Promise<R> {
-  return value instanceof Promise ? value.then(next) : next(value)
 }
 
 /** Why this key may not use these operations; undefined when it may. */

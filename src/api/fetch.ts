@@ -3,12 +3,13 @@
  * is serialised here: the store's items are sent unchanged, with the few bytes of a page around them.
  */
 import type { Access } from '../auth/access.js'
+import { whenKnown } from '../base/awaitable.js'
 import type { Answer, Cancellation } from '../http/answer.js'
 import { restrict } from '../keys/rights.js'
 import { answerBytesAlwaysMax, pageSizeDefault, pagesInRoomLeft } from '../settings/limits.js'
 import type { Page } from '../store/topics.js'
 import { parseFetch } from './bodies/parse-fetch.js'
-import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse, whenKnown } from './context.js'
+import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse } from './context.js'
 import { isProblem } from './problems.js'
 
 /** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
@@ -41,7 +42,7 @@ export function handleFetch(
 }
 
 /** How large a page may be now: one that nobody reads leaves room for others. */
-function pageBytes({ pageBytesMax, answerBytesFree }: ApiContext): number {
+export function pageBytes({ pageBytesMax, answerBytesFree }: ApiContext): number {
   return Math.min(pageBytesMax, Math.max(pageBytesMin, Math.floor(answerBytesFree() / pagesInRoomLeft)))
 }
 

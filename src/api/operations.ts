@@ -6,7 +6,7 @@ import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
 import type { Operation } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
-import { isRefusal, writeOne } from '../store/batch.js'
+import { isRefusal, writeOne } from '../store/shared/batch.js'
 import type { RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import {

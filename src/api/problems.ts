@@ -54,6 +54,10 @@ const table = {
     status: 409,
     wording: 'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
   },
+  since_gone: {
+    status: 410,
+    wording: 'What changed since then is not known any more, or was lost; begin again without "since".',
+  },
   unsupported_media_type: { status: 415, wording: 'The content-type must be application/json.' },
   unsupported_encoding: {
     status: 415,

@@ -3,6 +3,7 @@
  * many those are.
  */
 import type { Access } from '../auth/access.js'
+import { whenKnown } from '../base/awaitable.js'
 import type { Answer, Cancellation } from '../http/answer.js'
 import { restrict } from '../keys/rights.js'
 import { Planner } from '../selectors/planner.js'
@@ -11,7 +12,7 @@ import { type Constrained, type Constraint, holds, ValueText } from '../topics/c
 import type { Path } from '../topics/path.js'
 import { typeOfItem, valueOfItem } from '../topics/topic.js'
 import { parseRemove } from './bodies/parse.js'
-import { type ApiContext, ok, refuse, whenKnown } from './context.js'
+import { type ApiContext, ok, refuse } from './context.js'
 import { answerOperation, kindProblem, outcomeText, permissionProblem, refusalProblem } from './operations.js'
 import { isProblem } from './problems.js'
 

@@ -10,6 +10,7 @@ import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer
 import { Cancelled } from '../store/cancellation.js'
 import { StoreError } from '../store/errors.js'
 import { handleBatch } from './batch.js'
+import { handleChanges } from './changes.js'
 import { createClientFiles } from './client-files.js'
 import { createConsole } from './console.js'
 import { type ApiContext, refuse } from './context.js'
@@ -23,6 +24,7 @@ import { handleAdd, handleAddAndSet, handleSet } from './write.js'
 /** The routes below the base path, each with its handler. */
 export const handlers = {
   '/topics/fetch': handleFetch,
+  '/topics/changes': handleChanges,
   '/topics/set': handleSet,
   '/topics/addAndSet': handleAddAndSet,
   '/topics/add': handleAdd,
@@ -54,8 +56,9 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({
       path: basePath + path,
-      isRead: handler === handleFetch,
-      handle: (body, access, cancellation) => handler(context, body, access, cancellation),
+      isRead: handler === handleFetch || handler === handleChanges,
+      asksHeaders: handler === handleChanges,
+      handle: (body, access, ongoing) => handler(context, body, access, ongoing),
     }),
   )
   const { pageSizeMax, batchOperationsMax } = context

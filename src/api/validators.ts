@@ -9,11 +9,13 @@ import typia, { type IValidation, type TypeGuardError } from 'typia'
 import type {
   AddAnswer,
   BatchAnswer,
+  ChangesPage,
   CountAnswer,
   ErrorAnswer,
   FetchItem,
   FetchPage,
   RemoveAnswer,
+  RemovedItem,
   SetAnswer,
 } from './answers.js'
 import type {
@@ -22,6 +24,7 @@ import type {
   AddBody,
   AddOperation,
   BatchBody,
+  ChangesBody,
   FetchBody,
   FetchByPath,
   FetchBySelector,
@@ -81,6 +84,10 @@ export const fetchShape: BodyShape<FetchBody> = {
   validate: validatorOf(typia.createAssertEquals<FetchBody>(mismatch)),
   names: typia.misc.literals<keyof FetchBody>(),
 }
+export const changesShape: BodyShape<ChangesBody> = {
+  validate: validatorOf(typia.createAssertEquals<ChangesBody>(mismatch)),
+  names: typia.misc.literals<keyof ChangesBody>(),
+}
 export const setShape: BodyShape<SetBody> = {
   validate: validatorOf(typia.createAssertEquals<SetBody>(mismatch)),
   names: typia.misc.literals<keyof SetBody>(),
@@ -124,19 +131,47 @@ export const operationShapes = {
 
 /** The most names that an object of a request can have. */
 export const bodyNamesMax: number = Math.max(
-  ...[fetchShape, setShape, addAndSetShape, addShape, removeShape, batchShape, ...Object.values(operationShapes)].map(
-    ({ names }) => names.length,
-  ),
+  ...[
+    fetchShape,
+    changesShape,
+    setShape,
+    addAndSetShape,
+    addShape,
+    removeShape,
+    batchShape,
+    ...Object.values(operationShapes),
+  ].map(({ names }) => names.length),
 )
 
 /** The JSON schemas of request bodies, by the names of their types. */
 export const requestSchemas: object | undefined = typia.json.schemas<
-  [FetchByPath, FetchBySelector, SetBody, AddAndSetBody, AddBody, RemoveByPath, RemoveBySelector, BatchBody],
+  [
+    FetchByPath,
+    FetchBySelector,
+    ChangesBody,
+    SetBody,
+    AddAndSetBody,
+    AddBody,
+    RemoveByPath,
+    RemoveBySelector,
+    BatchBody,
+  ],
   '3.1'
 >().components.schemas
 
 /** The JSON schemas of answers, by the names of their types. */
 export const answerSchemas: object | undefined = typia.json.schemas<
-  [FetchItem, FetchPage, CountAnswer, SetAnswer, AddAnswer, RemoveAnswer, BatchAnswer, ErrorAnswer],
+  [
+    FetchItem,
+    FetchPage,
+    CountAnswer,
+    RemovedItem,
+    ChangesPage,
+    SetAnswer,
+    AddAnswer,
+    RemoveAnswer,
+    BatchAnswer,
+    ErrorAnswer,
+  ],
   '3.1'
 >().components.schemas

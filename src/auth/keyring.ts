@@ -65,6 +65,7 @@ export class Keyring {
   /** Whether the last failure has been reported, and nothing has been read since. */
   #isFailing = false
   #touching: Promise<void> | undefined
+  #onChange = (): void => {}
   #touchedMs = Date.now()
 
   private constructor(
@@ -122,6 +123,11 @@ export class Keyring {
     return access
   }
 
+  /** Calls the listener whenever a caller may have other rights than before, or none. */
+  watch(onChange: () => void): void {
+    this.#onChange = onChange
+  }
+
   /** Whether the header has a known token that has expired. */
   hasExpired(authorization: string): boolean {
     // While no token expires, a flood of unknown ones is not hashed a second time here.
@@ -164,13 +170,16 @@ export class Keyring {
     this.#accesses.clear()
     this.#callers.clear()
     this.#revision = revision
+    this.#onChange()
   }
 
   readonly #onClock = (): void => {
     // Once a token has expired, or the clock was set back, every caller is looked up again.
     const expired = this.#tokens.expired(Date.now())
-    if (expired !== this.#expired) this.#callers.clear()
+    const isChanged = expired !== this.#expired
+    if (isChanged) this.#callers.clear()
     this.#expired = expired
+    if (isChanged) this.#onChange()
     this.#startTouch()
   }
 

@@ -16,8 +16,47 @@ export interface Answer {
   /** In an answer to HEAD, whose body is empty: the length of the body that a GET would get. */
   readonly bodyBytesUnsent?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
+  /** What the body goes on with, for as long as it likes; `body` is empty then. */
+  readonly stream?: Stream
+  /** How much of the time until the answer was waited on purpose, in ms: it counts as the client's. */
+  readonly waitedMs?: number
   /** Why the request was refused, as one word for metrics and the access log; undefined when it was not. */
   readonly cause?: string
+}
+
+/** A body that is sent piece by piece. */
+export interface Stream {
+  /** Called once, when the head has been sent. */
+  begin(outlet: Outlet): void
+  /** The client takes more again. */
+  onWritable(): void
+  /** Called once: the client has gone, or the body has ended. */
+  onGone(): void
+}
+
+/** Where the pieces go. After the end, nothing more is sent. */
+interface Outlet {
+  /** Sends a piece, all of it; returns whether the client takes more at the moment. What it does not take is kept. */
+  send(piece: Uint8Array): boolean
+  /** Ends the body after this piece. */
+  end(piece: Uint8Array): void
+  /** Ends the connection at once. */
+  close(): void
+}
+
+/** Headers that a route may ask for, unchecked; empty where the request has none. */
+export interface RouteHeaders {
+  readonly accept: string
+  readonly authorization: string
+  readonly lastEventId: string
+}
+
+/** A request that is being handled. */
+export interface Ongoing extends Cancellation {
+  /** Undefined unless the route asks for them. */
+  readonly headers: RouteHeaders | undefined
+  /** To be set by the handler; called once `aborted` is set. */
+  onAborted: (() => void) | undefined
 }
 
 /**
@@ -32,13 +71,15 @@ export interface Route<Caller> {
   readonly path: string
   /** Whether its requests change nothing, so that they may be refused even once their answers are known. */
   readonly isRead: boolean
+  /** Whether its handler gets the request's headers. */
+  readonly asksHeaders?: boolean
   /**
    * Answers one request.
    *
    * @param body the bytes as sent, valid only until the first await
    * @throws anything; `answerForError` makes the answer
    */
-  handle(body: Buffer, caller: Caller, cancellation: Cancellation): Answer | Promise<Answer>
+  handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
 }
 
 /** One page that is read by GET or HEAD: it reads no body and changes nothing. */

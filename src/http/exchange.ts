@@ -10,13 +10,13 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
 import { turnMs } from '../base/turn-clock.js'
-import type { Answer, Answered, Cancellation, Route, Service } from './answer.js'
+import type { Answer, Answered, Ongoing, Route, RouteHeaders, Service } from './answer.js'
 import type { Arriving } from './body.js'
 import type { Receiver } from './closing.js'
 import type { Responses } from './response.js'
 
 /** One request and its state. `res` must not be touched once it is done. */
-export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, Cancellation {
+export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, Ongoing {
   startMs: number
   endMs: number
   /** What its headers announce; for a chunked body, or one that no route takes, what has arrived so far. */
@@ -25,6 +25,7 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   /** The client has gone, or the answer has been sent. */
   done: boolean
   aborted: boolean
+  headers: RouteHeaders | undefined
 }
 
 /** An answer that waits to be sent. */
@@ -78,6 +79,8 @@ export class Exchanges<Caller extends object> {
       caller: undefined,
       done: false,
       aborted: false,
+      headers: undefined,
+      onAborted: undefined,
       kept: undefined,
       keptBytes: 0,
       bodyEnded: false,
@@ -119,6 +122,7 @@ export class Exchanges<Caller extends object> {
     if (!exchange.done) this.#unanswered--
     exchange.done = exchange.aborted = true
     this.#waiting.delete(exchange)
+    exchange.onAborted?.()
   }
 
   /**
@@ -128,6 +132,7 @@ export class Exchanges<Caller extends object> {
     for (const exchange of this.#waiting) {
       if (exchange.startMs > beforeMs) break
       exchange.aborted = true
+      exchange.onAborted?.()
       this.finishLater(exchange, this.service.refusal('timed_out'))
     }
   }
@@ -158,6 +163,7 @@ export class Exchanges<Caller extends object> {
     // Only a read: if something was changed, the client must learn of it.
     const isRefused = exchange.route?.isRead !== false && !this.responses.hasRoom(answer)
     const sent = isRefused ? this.service.refusal('overloaded') : answer
+    if (sent.waitedMs !== undefined) exchange.startMs += sent.waitedMs
     this.responses.send(exchange, sent)
     this.service.answered(exchange, sent)
   }

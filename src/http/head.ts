@@ -22,6 +22,7 @@ const statusLines: Readonly<Record<number, string>> = {
   404: '404 Not Found',
   405: '405 Method Not Allowed',
   409: '409 Conflict',
+  410: '410 Gone',
   411: '411 Length Required',
   413: '413 Content Too Large',
   415: '415 Unsupported Media Type',
@@ -61,7 +62,7 @@ export function writeHead({ res, originHeaders, continued }: Headed, answer: Ans
   if (continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentType)
   else {
     if (status !== 200) res.writeStatus(statusLine(status))
-    if (lengthOf(answer) > 0) res.writeHeader(contentTypeName, contentType)
+    if (lengthOf(answer) > 0 || answer.stream !== undefined) res.writeHeader(contentTypeName, contentType)
   }
   if (originHeaders !== undefined) for (const [name, value] of originHeaders) res.writeHeader(name, value)
   if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)

@@ -7,7 +7,9 @@ import type { HttpRequest } from 'uWebSockets.js'
 
 /** What one pass finds. Reused for every request: headers are read and used before anything else runs. */
 export const seen = {
+  accept: '',
   authorization: '',
+  lastEventId: '',
   contentType: '',
   /** The last content-encoding that is not identity; empty for none. */
   contentEncoding: '',
@@ -41,6 +43,12 @@ function see(name: string, value: string): void {
     case 'authorization':
       seen.authorization = value
       break
+    case 'accept':
+      seen.accept = value
+      break
+    case 'last-event-id':
+      seen.lastEventId = value
+      break
     case 'content-type':
       seen.contentType = value
       break
@@ -69,7 +77,14 @@ function see(name: string, value: string): void {
 
 /** Reads the request's headers into `seen`. */
 export function readHeaders(req: HttpRequest): void {
-  seen.authorization = seen.contentType = seen.contentEncoding = seen.contentLength = seen.transferEncoding = ''
+  seen.accept =
+    seen.lastEventId =
+    seen.authorization =
+    seen.contentType =
+    seen.contentEncoding =
+    seen.contentLength =
+    seen.transferEncoding =
+      ''
   seen.contentLengths = seen.transferEncodings = 0
   seen.close = seen.continueExpected = seen.unknownExpectation = false
   req.forEach(see)

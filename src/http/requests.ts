@@ -44,6 +44,10 @@ export class Requests<Caller extends object> {
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.exchanges.open(res, route, bytesIn)
     exchange.closing = seen.close
+    if (route.asksHeaders === true) {
+      const { accept, authorization, lastEventId } = seen
+      exchange.headers = { accept, authorization, lastEventId }
+    }
     if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')

@@ -12,6 +12,7 @@ import { answerBytesAlwaysMax } from '../settings/limits.js'
 import type { Answer } from './answer.js'
 import type { Closing, Receiver } from './closing.js'
 import { writeHead } from './head.js'
+import { openStream } from './streams.js'
 import { bytesOf } from './unread.js'
 
 /** Answers up to this size may be handed to the library without knowing whether the client reads them. */
@@ -34,7 +35,8 @@ export class Responses {
    * handler or a cork, so that everything is sent in one piece.
    */
   send(receiver: Receiver, answer: Answer): void {
-    const { body } = answer
+    const { body, stream } = answer
+    if (stream !== undefined) return openStream(receiver, answer, stream, this.closing)
     const isSmall = body.length <= answerBytesSmallMax
     if (receiver.closing || this.closing.isDraining) return this.closing.sendLast(receiver, answer, isSmall)
     writeHead(receiver, answer)

@@ -164,6 +164,12 @@ export const lanesCount = 64
 
 assert(lanesCount * 16 < 2 * kibibyte)
 
+/** Results on a page of changes when the request gives no size. */
+export const changesSizeDefault = 100
+
+/** How long a poll may wait: shorter than the minute for which proxies wait for a response. */
+export const changesWaitSecondsMax = 50
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

@@ -118,7 +118,14 @@ export const settingTable = {
     default: String(changesKeptDefault),
     min: 0,
     max: 1_000_000_000,
-    help: 'topic changes that the log keeps, about 50 bytes each; with 0, only the last',
+    help: 'topic changes that the log keeps, about 50 bytes each; with 0, only the last commit',
+  },
+  'changes-listeners-max': {
+    kind: 'number',
+    default: '5000',
+    min: 1,
+    max: 100_000,
+    help: 'most streams of changes in each worker, and as many waiting polls; each has a connection',
   },
   'disk-free-bytes-min': {
     kind: 'number',

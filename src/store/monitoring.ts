@@ -1,6 +1,7 @@
 /** What is measured of a store while it is in use. Nothing here changes it. */
 import type { Awaitable } from '../base/awaitable.js'
 import type { Histogram } from '../base/histogram.js'
+import type { LogRange } from './changes.js'
 
 /** What is stored, for monitoring. */
 export interface StoreStats {
@@ -9,6 +10,8 @@ export interface StoreStats {
   readonly bytes: number
   /** When the last backup was completed, in ms since the epoch; undefined without one, or if the engine makes none. */
   readonly backupMs?: number
+  /** Undefined while it has not been measured. */
+  readonly log?: LogRange | undefined
 }
 
 /**

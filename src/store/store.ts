@@ -11,6 +11,7 @@
  *   is a defect.
  */
 import type { ApiKeyStore } from './api-keys.js'
+import type { ChangeReader } from './changes.js'
 import type { DueRemover } from './due-removals.js'
 import type { Availability, Closable } from './lifecycle.js'
 import type { StoreChecker, StoreCopier } from './maintenance.js'
@@ -23,6 +24,7 @@ export interface TopicStore
     TopicWriter,
     TopicRemover,
     TopicWalker,
+    ChangeReader,
     DueRemover,
     ApiKeyStore,
     StoreChecker,

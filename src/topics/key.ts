@@ -57,3 +57,15 @@ export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
   const view = Buffer.from(key.buffer, key.byteOffset + start, end - start)
   return view.toString(ascii ? 'latin1' : 'utf8').replaceAll('\0', '/') as Path
 }
+
+/** A key as a text with a character for each byte. Such texts compare as the keys do, and JavaScript compares them fast. */
+export function keyTextOf(key: Buffer, start = 0, end = key.length): string {
+  return key.toString('latin1', start, end)
+}
+
+/** The path of a key's text. */
+export function pathOfKeyText(text: string): Path {
+  return wide.test(text) ? decodeKey(Buffer.from(text, 'latin1')) : (text.replaceAll('\0', '/') as Path)
+}
+
+const wide = /[\x80-\xff]/

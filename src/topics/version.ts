@@ -18,7 +18,7 @@ export function nextVersion(last: number, nowMs: number): number {
 }
 
 /** When the change that has this version was made, in whole milliseconds since the epoch. */
-function updatedMs(version: number): number {
+export function updatedMs(version: number): number {
   return Math.floor(version / versionsPerMs)
 }
 

@@ -19,6 +19,7 @@ import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { alerts, whyNot } from '../support/machines/alerts.js'
 import { Prometheus } from '../support/machines/prometheus.js'
 import { type BareService, bareService } from '../support/service/bare-service.js'
+import { ChangesStream } from '../support/service/changes.js'
 import { scrape } from '../support/service/metrics.js'
 import { runCommand, type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
@@ -94,7 +95,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
   const disk = await start('disk', { flags: ['--settings', diskSettings] })
   const program = patchedProgram(join(directory, 'build'), 'base/version.js', 'export * from "./sound-version.js"\n')
   const crew = await start('crew', { program, workers: 2 })
-  const crowd = await start('crowd', { descriptorsMax: 240 })
+  const crowd = await start('crowd', { descriptorsMax: 240, flags: ['--changes-listeners-max', '1'] })
   const slow = await start('slow')
   const tlsSettings = settingsOf('tls')
   const flags = ['--settings', tlsSettings, '--tls-cert', cert, '--tls-key', key]
@@ -184,6 +185,12 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdDescriptorsNearLimit', 'crowd')
   })
 
+  await t.test('as many streams as there is room for', async (t) => {
+    const stream = await ChangesStream.open({ url: crowd.url, token: crowd.token }, { path: 'a' })
+    await see(t, 'TopicdChangesListenersNearLimit', 'crowd')
+    stream.close()
+  })
+
   await t.test('a disk that is slow, then one that fails', async (t) => {
     await slow.post('add', { path: 'a' })
     const writer = await until('the writer', async () => slow.writerPid())
@@ -244,10 +251,11 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await store.backup?.(join(directory, 'old.copy'), 0, () => {}, { aborted: false })
     await store.close()
     const old = await start('old')
-    const fresh = await start('fresh')
+    const fresh = await start('fresh', { flags: ['--changes-kept', '0'] })
     prometheus.watch('old', old.adminUrl)
     prometheus.watch('fresh', fresh.adminUrl)
     await see(t, 'TopicdBackupMissing', 'fresh')
+    await see(t, 'TopicdChangesForgotten', 'fresh')
     await see(t, 'TopicdBackupOld', 'old')
     let hanging = true
     const hangs = (async () => {

@@ -1,6 +1,6 @@
 /** Decisions of requests one after the other, where one of them fails: its own operations leave no trace. */
 import t from 'tap'
-import { BatchDecisions, isRefused } from '../../dist/store/batch.js'
+import { BatchDecisions, isRefused } from '../../dist/store/shared/batch.js'
 import type { WriteAction } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 

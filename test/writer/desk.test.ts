@@ -44,6 +44,8 @@ class RawClient {
   /** What the writer said it has taken, once it has. */
   lastTaken: number | undefined
   readonly outcomes: (readonly [number, unknown])[] = []
+  /** How often the writer said that the log has grown. */
+  notices = 0
   isClosed = false
 
   constructor(t: Test, connect: () => Socket) {
@@ -53,7 +55,8 @@ class RawClient {
     t.teardown(() => this.socket.destroy())
     readFrames(this.socket, (frame) => {
       const from = new ByteReader(frame)
-      if (this.lastTaken === undefined) {
+      if (frame.length === 0) this.notices++
+      else if (this.lastTaken === undefined) {
         t.equal(from.uint32(), protocolVersion)
         if (from.hasMore) this.lastTaken = from.double()
       }
@@ -94,10 +97,13 @@ const hello = (name: string, answered = 0, version = protocolVersion): Buffer =>
     out.double(answered)
   })
 
-const requests = (first: number, ...operations: WriteOperation[]): Buffer =>
+const requests = (first: number, ...operations: WriteOperation[]): Buffer => watching(false, first, ...operations)
+
+const watching = (isWatching: boolean, first: number, ...operations: WriteOperation[]): Buffer =>
   framed((out) => {
     out.double(0)
     out.double(first)
+    out.byte(isWatching ? 1 : 0)
     for (const operation of operations) writeOperations(out, [operation])
   })
 
@@ -105,6 +111,7 @@ const garbled = (first: number): Buffer =>
   framed((out) => {
     out.double(0)
     out.double(first)
+    out.byte(0)
     out.byte(77)
   })
 
@@ -125,12 +132,14 @@ const garbage: Readonly<Record<string, Buffer>> = {
   'a request that ends too early': framed((out) => {
     out.double(0)
     out.double(1)
+    out.byte(0)
     out.byte(1)
     out.uint32(1000)
   }),
   'a change that is no JSON': framed((out) => {
     out.double(0)
     out.double(1)
+    out.byte(0)
     out.byte(2)
     out.text('{"about":')
   }),
@@ -370,7 +379,7 @@ await t.test(
         receipts.put()
         if (fails) throw new Error('EIO')
       },
-      committed: () => desk.answerAll(),
+      committed: (isLogged: boolean) => desk.answerAll(isLogged),
     }
     const broken: Error[] = []
     // Some writes of the same frame are refused, which are answered apart from the transaction.
@@ -401,3 +410,23 @@ await t.test(
     t.strictSame(again.outcomes, [], 'nor with a greeting')
   },
 )
+
+await t.test('who watches the log gets a notice at once, and after each commit that changed a topic', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const watcher = await RawClient.greeted(t, host.connect, 'watcher')
+  const other = await RawClient.greeted(t, host.connect, 'other')
+  watcher.socket.write(watching(true, 1))
+  await until(() => watcher.notices === 1)
+  other.socket.write(requests(1, set('n')))
+  await other.answers(1)
+  await until(() => watcher.notices === 2)
+  other.socket.write(requests(2, removed('nothing')))
+  await other.answers(2)
+  watcher.socket.write(watching(true, 1, set('n')))
+  t.strictSame(await watcher.answers(1), [[1, ['updated']]], 'it writes as any other')
+  await until(() => watcher.notices === 3)
+  watcher.socket.write(watching(false, 2, set('m')))
+  await watcher.answers(2)
+  t.equal(watcher.notices, 3, 'what changes nothing, and what it does not watch, is not announced')
+  t.equal(other.notices, 0)
+})

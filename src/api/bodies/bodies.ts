@@ -61,6 +61,40 @@ export interface FetchBySelector {
 /** The body of POST /topics/fetch: one of the two, which parse-fetch.ts distinguishes. */
 export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, keyof FetchByPath>> {}
 
+/** The body of POST /topics/changes, with either path or selector. */
+export interface ChangesBody {
+  /** Path of the topic. */
+  readonly path?: string
+  /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
+  readonly selector?: string
+  /** Type of the topics; json by default. With any, topics of both types. */
+  readonly type?: TopicType | 'any'
+  /**
+   * What the last answer gave as next; or now, for what changes from now on. Without it, the present state comes first.
+   */
+  readonly since?: string
+  /**
+   * Maximum number of results on the page; 100 by default.
+   *
+   * @type uint32
+   * @minimum 1
+   */
+  readonly size?: number
+  /**
+   * How long the answer may wait for a change, in seconds; 0 by default. A stream ignores it.
+   *
+   * @type uint32
+   * @maximum 50
+   */
+  readonly wait?: number
+  /** Whether results show their values; true by default. */
+  readonly with_values?: boolean
+  /** Whether results show the properties given at creation; false by default. */
+  readonly with_properties?: boolean
+  /** Whether results show the topics' versions, and when they were last updated; false by default. */
+  readonly with_version?: boolean
+}
+
 /** What must hold for the topic before the operation: exactly one of the members. */
 export interface ConstraintBody {
   /** The topic has this value; white space between tokens is ignored. Requires the right to fetch. */

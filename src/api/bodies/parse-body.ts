@@ -8,7 +8,13 @@ import { isUtf8 } from 'node:buffer'
 import { openBrace, openBracket } from '../../json/bytes.js'
 import { JsonReader } from '../../json/reader.js'
 import { keyNameForm } from '../../keys/record.js'
-import { branchNumberMax, keyRateMax, propertiesMax, valueLevelsMax } from '../../settings/limits.js'
+import {
+  branchNumberMax,
+  changesWaitSecondsMax,
+  keyRateMax,
+  propertiesMax,
+  valueLevelsMax,
+} from '../../settings/limits.js'
 import { isProblem, type Problem, problem, shorten } from '../problems.js'
 import type { BodyShape, ValidationError } from '../validators.js'
 import { BodyObject, type ReadOptions, readObject } from './body-object.js'
@@ -102,6 +108,7 @@ const allowedByName: Readonly<Record<string, string>> = {
   path: 'a string',
   selector: 'a string',
   after: 'a string',
+  since: 'a string',
   type: '"json" or "string"',
   count: 'true or false',
   with_values: 'true or false',
@@ -172,6 +179,7 @@ const integerBounds = {
   size: { min: 1, max: undefined },
   deep_branch_depth: { min: 1, max: branchNumberMax },
   deep_branch_limit: { min: 0, max: branchNumberMax },
+  wait: { min: 0, max: changesWaitSecondsMax },
 } as const
 
 type IntegerName = keyof typeof integerBounds

@@ -87,7 +87,11 @@ const countOfOneProblem = problem('invalid_parameter', {
   allowed: 'a count of what a "selector" matches only',
 })
 
-function formOf(body: FetchBody, type: TopicType | 'any'): ItemForm {
+/** The form of the items that a body asks for. */
+export function formOf(
+  body: Pick<FetchBody, 'with_values' | 'with_properties' | 'with_version'>,
+  type: TopicType | 'any',
+): ItemForm {
   const { with_values: values = true, with_properties: properties = false, with_version: versions = false } = body
   return type !== 'any' && values && !properties && !versions
     ? storedForms[type]

@@ -3,6 +3,7 @@
  * validators; only the bounds that types cannot express are written here.
  */
 import { strict as assert } from 'node:assert'
+import { tokenBytesMax } from '../../changes/token.js'
 import {
   branchNumberMax,
   pathBytesMax,
@@ -96,6 +97,8 @@ function boundsByName({
     no_value: none,
     no_topic: none,
     op: none,
+    since: { minLength: 1, maxLength: tokenBytesMax, description: '' },
+    wait: none,
   }
 }
 

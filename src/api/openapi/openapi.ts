@@ -77,6 +77,17 @@ const operations: readonly Operation[] = [
     writes: false,
   },
   {
+    route: 'changes',
+    operationId: 'fetchChanges',
+    summary: 'Returns what changed since an earlier response, or the present state first; may wait for a change.',
+    bodies: ['ChangesBody'],
+    answers: ['ChangesPage'],
+    answered:
+      'A page of changes. With `accept: text/event-stream`, a stream of events: the data of each is such a page, and its ' +
+      'id the `next` of that page.',
+    writes: false,
+  },
+  {
     route: 'set',
     operationId: 'setTopic',
     summary: 'Sets the value of an existing topic.',
@@ -123,6 +134,14 @@ const operations: readonly Operation[] = [
   },
 ]
 
+/** A stream of changes. */
+const events: JsonObject = {
+  'text/event-stream': {
+    schema: { type: 'string' },
+    example: 'retry: 2718\n\nid: AQAUQtbYYg\ndata: {"has_more":false,"results":[],"next":"AQAUQtbYYg"}\n\n',
+  },
+}
+
 /** The requests or the answers of a route's examples, as a media type shows them. */
 function examplesOf(route: keyof typeof examples, part: 'request' | 'answer'): JsonObject {
   const named = (examples[route] as readonly Example[]).map(
@@ -132,8 +151,23 @@ function examplesOf(route: keyof typeof examples, part: 'request' | 'answer'): J
 }
 
 function describeOperation({ route, operationId, summary, bodies, answers, answered, writes }: Operation): JsonObject {
-  const conflicts = route === 'fetch' ? [] : [409]
-  const statuses = [400, 401, 403, ...conflicts, 411, 413, 415, 417, 429, 500, 503, ...(writes ? [507] : [])]
+  const conflicts = writes ? [409] : []
+  const expired = route === 'changes' ? [410] : []
+  const statuses = [
+    400,
+    401,
+    403,
+    ...conflicts,
+    ...expired,
+    411,
+    413,
+    415,
+    417,
+    429,
+    500,
+    503,
+    ...(writes ? [507] : []),
+  ]
   return {
     post: {
       operationId,
@@ -141,7 +175,10 @@ function describeOperation({ route, operationId, summary, bodies, answers, answe
       summary,
       requestBody: { required: true, content: content(oneOf(bodies), examplesOf(route, 'request')) },
       responses: {
-        200: { description: answered, content: content(oneOf(answers), examplesOf(route, 'answer')) },
+        200: {
+          description: answered,
+          content: { ...content(oneOf(answers), examplesOf(route, 'answer')), ...(route === 'changes' ? events : {}) },
+        },
         ...responseRefs(statuses),
       },
     },

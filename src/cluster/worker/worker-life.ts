@@ -6,8 +6,10 @@
  * survives.
  */
 import { createService, handlers } from '../../api/service.js'
+import type { Access } from '../../auth/access.js'
 import { Keyring } from '../../auth/keyring.js'
 import { exitCodes } from '../../base/exit-codes.js'
+import { LiveChanges } from '../../changes/live-changes.js'
 import { type HttpServer, startHttpServer } from '../../http/server.js'
 import { createAccessLog } from '../../ops/access-log.js'
 import { failureMembers, type Logger } from '../../ops/log.js'
@@ -34,6 +36,7 @@ interface Opened {
   readonly keyring: Keyring
   /** Undefined where the writer sweeps. */
   readonly sweeper: ExpirySweeper | undefined
+  readonly changes: LiveChanges
 }
 
 /** What serves the routes. */
@@ -111,15 +114,19 @@ export class WorkerLife {
     const polls = announcesKeys !== true || !isExclusive(config.store)
     const keyring = await Keyring.open(store, onFailure, config.workers, polls)
     const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.log)
-    this.#opened = { store, keyring, sweeper }
+    const listenersMax = config.changesListenersMax ?? Number(settingTable['changes-listeners-max'].default)
+    const changes = new LiveChanges(store, listenersMax, (error) => this.log.error({ err: error }, 'stream failed'))
+    keyring.watch(() => changes.keysChanged())
+    this.#opened = { store, keyring, sweeper, changes }
   }
 
-  async #serve({ config, port }: Start, { store, keyring, sweeper }: Opened): Promise<void> {
+  async #serve({ config, port }: Start, { store, keyring, sweeper, changes }: Opened): Promise<void> {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
-    // A primary of an earlier version knows neither this setting nor the one below.
+    // A primary of an earlier version knows not all settings.
     const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
     const answerBytesFree = (): number => this.#serving?.server.answerBytesFree() ?? Infinity
-    const context = { store, pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
+    const findCaller = (authorization: string): Access | undefined => keyring.find(authorization)
+    const context = { store, changes, findCaller, pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
     const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
     const service = createService({
       context,
@@ -169,7 +176,12 @@ export class WorkerLife {
   async sendStats(withStore: boolean): Promise<void> {
     if (this.#opened === undefined || this.#serving === undefined) return
     try {
-      const sources = { ...this.#opened, ...this.#serving, loopDelay: this.#loopDelay }
+      const sources = {
+        ...this.#opened,
+        ...this.#serving,
+        loopDelay: this.#loopDelay,
+        changesKeptMin: this.#requireStart().config.changesKept,
+      }
       const expired = this.#opened.sweeper?.removed ?? 0
       sendToParent({ kind: 'stats', stats: await readWorkerStats(sources, expired, withStore) })
     } catch (error) {
@@ -193,6 +205,7 @@ export class WorkerLife {
   async drain(): Promise<void> {
     this.#opened?.sweeper?.enable(false)
     const steps = [
+      () => this.#opened?.changes.drain(),
       () => this.#serving?.server.drain(this.#requireStart().config.drainMs),
       () => this.sendStats(false),
       () => this.#refusedKeys.flush(),

@@ -74,7 +74,17 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
       [...keyLabels.labelled(keyRequests)].map(([key, count]) => [{ key }, count]),
     ),
     ...commitCounts({ commits, expired }),
+    ...changesCounts(stats),
     ...processCounts(stats),
+  ]
+}
+
+function changesCounts({ changes }: WorkerStats): Metric[] {
+  const { deliveries = 0, goneTokens = 0 } = changes ?? {}
+  const goneHelp = 'Tokens and streams refused with since_gone: the log did not go back far enough.'
+  return [
+    counter('topicd_changes_deliveries_total', 'Events sent to streams of changes.', one(deliveries)),
+    counter('topicd_changes_gone_total', goneHelp, one(goneTokens)),
   ]
 }
 
@@ -112,6 +122,7 @@ export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
     gauge('topicd_worker_resident_memory_bytes', 'Resident memory of a worker.', ofWorker(stats.residentBytes)),
     gauge('topicd_requests_waiting', 'Requests waiting for a response.', one(waiting)),
     writesInFlight(stats),
+    ...changesState(stats),
     gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),
     gauge('topicd_event_loop_delay_p99_seconds', loopDelayHelp('at the 99th percentile'), one(loopDelay.p99), 'max'),
     gauge('topicd_event_loop_delay_max_seconds', loopDelayHelp('at most'), one(loopDelay.max), 'max'),
@@ -121,7 +132,33 @@ export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
       ofWorker(loopDelay.p99),
     ),
     ...processMemory(stats),
-    ...(stored === undefined ? [] : storedState(stored)),
+    ...(stored === undefined ? [] : [...storedState(stored), ...logState(stats, stored)]),
+  ]
+}
+
+function changesState({ changes }: WorkerStats): Metric[] {
+  if (changes === undefined) return []
+  const { streams, polls, listenersMax, behind } = changes
+  return [
+    gauge('topicd_changes_streams', 'Open streams of changes.', one(streams)),
+    gauge('topicd_changes_polls', 'Requests that may wait for a change.', one(polls)),
+    gauge(
+      'topicd_changes_listeners_max',
+      'Streams, and waiting polls, that all workers together accept.',
+      one(listenersMax),
+    ),
+    gauge('topicd_changes_behind', 'Streams whose clients have not been sent everything yet.', one(behind)),
+  ]
+}
+
+function logState({ changesKeptMin }: WorkerStats, { log }: StoreStats): Metric[] {
+  if (log === undefined) return []
+  const seconds = Math.max(0, (Date.now() - log.sinceMs) / 1000)
+  const minHelp = 'Changes that the log is to keep; older ones are removed.'
+  return [
+    gauge('topicd_changes_kept', 'Changes that the log has.', one(log.changes)),
+    gauge('topicd_changes_kept_seconds', 'How far back the log goes, in seconds.', one(seconds)),
+    gauge('topicd_changes_kept_min', minHelp, one(changesKeptMin)),
   ]
 }
 

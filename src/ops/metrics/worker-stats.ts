@@ -6,6 +6,7 @@ import { readdirSync } from 'node:fs'
 import type { KeyRequests } from '../../auth/key-counts.js'
 import type { Keyring } from '../../auth/keyring.js'
 import type { HistogramStats } from '../../base/histogram.js'
+import type { ChangesStats, LiveChanges } from '../../changes/live-changes.js'
 import { connectionsAllowed, descriptorsMax } from '../../http/connections.js'
 import type { HttpServer } from '../../http/server.js'
 import { StoreError } from '../../store/errors.js'
@@ -24,6 +25,10 @@ export interface WorkerStats extends RequestStats {
   readonly commits: CommitCounts | undefined
   /** Topics removed by their policies. */
   readonly expired: number
+  /** Undefined in a worker of an earlier version. */
+  readonly changes?: ChangesStats
+  /** How many changes the log is to keep. */
+  readonly changesKeptMin?: number
   /** The statistics of the store, if they were requested and it is available. */
   readonly stored: StoreStats | undefined
   /** The most connections that the worker accepts. */
@@ -66,6 +71,8 @@ interface StatsSources {
   readonly server: HttpServer
   readonly counter: RequestCounter
   readonly keyring: Pick<Keyring, 'requests'>
+  readonly changes: Pick<LiveChanges, 'stats'>
+  readonly changesKeptMin: number
   readonly loopDelay: () => LoopDelay
 }
 
@@ -76,7 +83,7 @@ interface StatsSources {
  * @param withStore whether those of the store are read too
  */
 export async function readWorkerStats(
-  { store, server, counter, keyring, loopDelay }: StatsSources,
+  { store, server, counter, keyring, changes, changesKeptMin, loopDelay }: StatsSources,
   expired: number,
   withStore: boolean,
 ): Promise<WorkerStats> {
@@ -88,6 +95,8 @@ export async function readWorkerStats(
     waiting: server.waiting(),
     commits: readCommits(store),
     expired,
+    changes: changes.stats(),
+    changesKeptMin,
     stored: withStore ? await readStored(store) : undefined,
     connectionsMax: connectionsAllowed(),
     loopDelay: loopDelay(),

@@ -19,6 +19,7 @@ import { backup as backUp } from './file/backup.js'
 import { check } from './file/check.js'
 import { clearDeadReaders } from './file/dead-readers.js'
 import { createKeyRecords } from './key-records.js'
+import { isAfter, LogReads } from './read/log-snapshot.js'
 import { PageScan } from './read/page-scan.js'
 import { createSnapshots, type Snapshots } from './read/read-freshness.js'
 import { Reads } from './read/reads.js'
@@ -101,7 +102,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
   const receipts = new Receipts(environment.receipts)
   let desk: Desk | undefined
-  const hooks = { end: () => receipts.put(), committed: () => desk?.answerAll() }
+  const hooks = { end: () => receipts.put(), committed: (isLogged: boolean) => desk?.answerAll(isLogged) }
   const { store, writing, expiry } = openHere(options, environment, hooks)
   const { commits, taskOf } = writing
   const served = new Desk({ commits, receipts, taskOf })
@@ -170,6 +171,7 @@ function assemble(
   const { root, specifications, meta } = environment
   const stopClearing = clearDeadReaders(root)
   const { readTopic, readPage } = new Reads(environment, snapshots, new PageScan(environment), new Scans(snapshots))
+  const log = new LogReads(environment)
   let copying = false
   const copy = async (to: string): Promise<void> => {
     copying = true
@@ -182,12 +184,16 @@ function assemble(
     removeMatches,
     countMatches,
     ...createKeyRecords(environment, snapshots, writing),
+    inSnapshot: (work) => snapshots.alone(() => work(log)),
+    isAfter,
+    followLog: writing.followLog,
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
     check: (report, planOf, onProgress, cancellation) => check(environment, report, onProgress, planOf, cancellation),
     stats: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,
       backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
+      log: snapshots.alone(() => log.range()),
     }),
     async backup(file, freeBytesMin, onProgress, cancellation) {
       const bytes = snapshots.alone(() => bytesUsed(environment))

@@ -7,7 +7,7 @@
 import { lanesCount } from '../../settings/limits.js'
 import { decodeKey } from '../../topics/key.js'
 import type { Finding } from '../maintenance.js'
-import { waitForSlice } from '../time-slices.js'
+import { waitForSlice } from '../shared/time-slices.js'
 import type { Snapshot } from './connection/snapshot.js'
 import { bytesOf, columnsOf } from './sql/arrays.js'
 import { clockVersion, type Statement } from './sql/statement.js'

@@ -14,17 +14,20 @@ import { check } from './check.js'
 import { explained } from './connection/advice.js'
 import { Connections, type Transact, type Write, type WriteLogged } from './connection/connections.js'
 import { Refused } from './connection/engine.js'
-import { createFencedRead, requireFence } from './connection/fence.js'
+import { createFence, type Fence, requireFence } from './connection/fence.js'
 import { FirstContact, retryMs } from './connection/first-contact.js'
 import { Lease } from './connection/lease.js'
 import { requireSettings } from './connection/server-settings.js'
 import { createKeyRecords } from './key-records.js'
+import { LogFollower } from './read/log-follower.js'
+import { isAfter } from './read/log-place.js'
+import { createLogReads } from './read/log-snapshot.js'
 import { countMatching } from './read/match-scan.js'
 import { createReads } from './read/reads.js'
 import { walk } from './read/walk.js'
 import { Expiry } from './removal/expiry.js'
 import { migrateSchema, requireSchema } from './schema.js'
-import { limitConcurrency } from './sql/concurrency.js'
+import { createLimit, limitConcurrency } from './sql/concurrency.js'
 import type { Execute } from './sql/statement.js'
 import { createStats } from './stats.js'
 import { Batches } from './write/batches.js'
@@ -44,6 +47,9 @@ const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be 
 
 /** Statements of scans in flight in this process. */
 const scansInFlightMax = 2
+
+/** Snapshots of the log in this process: each has a session for some round trips. */
+const snapshotsMax = 3
 
 export interface PostgresOptions {
   /** Processes of this host that share its part of the engine's sessions; 1 by default. */
@@ -107,13 +113,17 @@ function createStore(
   const read: Execute = (statement, parameters) => contact.rejection() ?? connections.read(statement, parameters)
   const write: Write = (statement, parameters, sinceMs) =>
     contact.rejection() ?? connections.write(statement, parameters, sinceMs)
+  const follower = new LogFollower(read)
+  const noted = <T>(committed: Promise<T>): Promise<T> => committed.finally(() => follower.committed())
   const writeLogged: WriteLogged = (statement, parameters, sinceMs) =>
-    contact.rejection() ?? connections.writeLogged(statement, parameters, sinceMs)
+    contact.rejection() ?? noted(connections.writeLogged(statement, parameters, sinceMs))
   const lease = new Lease(write)
   const scan = limitConcurrency(read, scansInFlightMax)
-  const clientRead = fencedReads ? createFencedRead({ read, write, timeline: connections.timeline }) : read
+  const fence: Fence = fencedReads ? createFence({ write, timeline: connections.timeline }) : (work) => work()
+  const clientRead: Execute = fencedReads ? (statement, parameters) => fence(() => read(statement, parameters)) : read
   const clientScan = fencedReads ? limitConcurrency(clientRead, scansInFlightMax) : scan
-  const transact: Transact = (work, sinceMs) => contact.rejection() ?? connections.transact(work, sinceMs)
+  const transact: Transact = (work, sinceMs) => contact.rejection() ?? noted(connections.transact(work, sinceMs))
+  const atOnce = createLimit(snapshotsMax)
   const commits = new Commits(writeLogged)
   const writes = new Writes(read, scan, commits)
   const batches = new Batches(transact, commits)
@@ -133,6 +143,10 @@ function createStore(
       await trimLog()
       return removals
     },
+    inSnapshot: (work) =>
+      contact.rejection() ?? atOnce(() => fence(() => connections.readAtOnce((read) => work(createLogReads(read))))),
+    isAfter,
+    followLog: follower.followLog,
     ...createKeyRecords({ read, write }),
     walk: (plan, cancellation) => walk(connections, plan, cancellation),
     check: (report, planOf, _onProgress, cancellation) => check(connections, report, planOf, cancellation),
@@ -140,6 +154,7 @@ function createStore(
     notReady: () => (contact.refusal ?? connections.failure)?.message,
     async close() {
       contact.close()
+      follower.close()
       await expiry.close()
       await Promise.all([writes.drained(), batches.drained()])
       await lease.end().catch(() => {})

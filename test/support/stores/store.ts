@@ -6,15 +6,16 @@ import { strict as assert } from 'node:assert'
 import { existsSync, mkdirSync } from 'node:fs'
 import type { Test } from 'tap'
 import type { ApiContext } from '../../../dist/api/context.js'
+import { LiveChanges } from '../../../dist/changes/live-changes.js'
 import { lockDirectory } from '../../../dist/cluster/directory-lock.js'
 import type { Plan } from '../../../dist/selectors/plan.js'
 import { planSelector } from '../../../dist/selectors/planner.js'
-import { writeOne } from '../../../dist/store/batch.js'
 import type { Cancellation } from '../../../dist/store/cancellation.js'
 import { dataFile } from '../../../dist/store/lmdb/environment/files.js'
 import { openLmdbStore } from '../../../dist/store/lmdb/open.js'
 import type { Finding } from '../../../dist/store/maintenance.js'
 import { openStore as openStoreAt } from '../../../dist/store/open.js'
+import { writeOne } from '../../../dist/store/shared/batch.js'
 import type { TopicStore } from '../../../dist/store/store.js'
 import { type Creation, type PageQuery, storedForms } from '../../../dist/store/topics.js'
 import type { Path } from '../../../dist/topics/path.js'
@@ -153,5 +154,10 @@ export function spin(ms: number): void {
 
 /** What a handler needs that a test calls itself, with the least of each limit. */
 export function leastContext(store: TopicStore): ApiContext {
-  return { store, pageSizeMax: 1, pageBytesMax: 1, answerBytesFree: () => 1, batchOperationsMax: 1 }
+  const changes = new LiveChanges(store, 1, (error) => {
+    throw error
+  })
+  const findCaller = (): undefined => undefined
+  const bounds = { pageSizeMax: 1, pageBytesMax: 1, answerBytesFree: () => 1, batchOperationsMax: 1 }
+  return { store, changes, findCaller, ...bounds }
 }

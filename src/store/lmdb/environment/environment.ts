@@ -75,6 +75,8 @@ export interface Environment {
   readonly meta: Table
   /** The version of every topic that has not changed since the store had no versions (versions.ts). */
   readonly conversionVersion: number
+  /** A random number, which a restore changes; 0 in a copy that is not opened as a store. */
+  readonly storeId: number
   /** A number for an entry in `due`, within a transaction's callback; no call in any process returns it twice. */
   nextDueNumber(): number
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
@@ -217,6 +219,7 @@ export function openEnvironment(
     receipts: table('receipts'),
     meta,
     conversionVersion: readConversionVersion(meta),
+    storeId: meta.get(storeIdName)?.readDoubleBE() ?? 0,
     nextDueNumber: () => takeDueNumber(meta),
     transact: (callback) => transact(root, callback),
     freshen: () => specifications.resetReadTxn(),

@@ -2,7 +2,7 @@
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { Cancellation } from '../../cancellation.js'
-import { sliceMs, waitForSlice } from '../../time-slices.js'
+import { sliceMs, waitForSlice } from '../../shared/time-slices.js'
 import { type LogPosition, logBound, loggedKeys, logPositionOf } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { readConversionVersion } from '../environment/versions.js'

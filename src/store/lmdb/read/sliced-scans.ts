@@ -6,7 +6,7 @@
 import type { Awaitable } from '../../../base/awaitable.js'
 import type { Plan } from '../../../selectors/plan.js'
 import type { Cancellation } from '../../cancellation.js'
-import { tryFirstSlice, waitForSlice } from '../../time-slices.js'
+import { tryFirstSlice, waitForSlice } from '../../shared/time-slices.js'
 import type { Page, PageQuery } from '../../topics.js'
 import { MatchScan, type ScanSource } from './match-scan.js'
 import { createPageBuffer, type PageBuffer } from './page-buffer.js'

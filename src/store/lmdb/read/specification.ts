@@ -1,7 +1,7 @@
 /**
  * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
  * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in
- * store/batch.ts, and written by write/topic-records.ts.
+ * store/shared/batch.ts, and written by write/topic-records.ts.
  */
 
 import type { Moment } from '../../../base/clock.js'

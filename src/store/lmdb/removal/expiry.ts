@@ -5,7 +5,7 @@
  * first entry is all the work there is.
  *
  * The entry of a policy with a `remove` clause is only moved to a time before all others, where it waits for its turn
- * (store/remove-clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
+ * (store/shared/remove-clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
  * ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
  *
  * When the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new
@@ -15,7 +15,7 @@
 import type { Clock } from '../../../base/clock.js'
 import type { Cancellation } from '../../cancellation.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
-import { Clauses, clauseWaitsMs, removeByClause } from '../../remove-clauses.js'
+import { Clauses, clauseWaitsMs, removeByClause } from '../../shared/remove-clauses.js'
 import type { TopicRemover } from '../../topics.js'
 import type { Environment, Table } from '../environment/environment.js'
 import type { Snapshots } from '../read/read-freshness.js'

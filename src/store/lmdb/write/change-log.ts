@@ -65,9 +65,13 @@ export class ChangeLog {
     return this.#last
   }
 
-  /** To be called last in each transaction: writes the record of what was added, and trims the log. */
-  put(): void {
-    if (!this.#isChanged) return
+  /**
+   * To be called last in each transaction: writes the record of what was added, and trims the log.
+   *
+   * @returns whether anything was added
+   */
+  put(): boolean {
+    if (!this.#isChanged) return false
     const key = changeRecordKey({ version: this.#last, total: this.#total })
     // At the end of the last page, which is filled before there is a new one.
     assert(this.table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true }), 'the log is in order')
@@ -75,6 +79,7 @@ export class ChangeLog {
     this.#end = 0
     this.#isChanged = false
     this.#trim()
+    return true
   }
 
   #append(path: Path): void {

@@ -12,7 +12,7 @@ import type { BatchResult } from '../../topics.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import type { Commits, Task } from './commits.js'
 import { smallWrite } from './disk-room.js'
-import { beginFrame, readFrames, takeFrame } from './frames.js'
+import { beginFrame, frameHeadBytes, readFrames, takeFrame } from './frames.js'
 import type { Receipt, Receipts } from './receipts.js'
 import { protocolVersion, type Request, readRequest } from './wire.js'
 
@@ -28,12 +28,17 @@ const clientName = /^[\w-]{1,64}$/
 /** Room for the numbers of a greeting. */
 const headBytes = 32
 
+/** An empty frame, which says that the log has grown. */
+const notice = Buffer.alloc(frameHeadBytes)
+
 /** One client's connection, and what is queued from it. */
 interface Connection {
   readonly socket: Socket
   readonly receipt: Receipt
   operations: number
   bytes: number
+  /** Whether it gets a notice whenever the log has grown. */
+  isWatching: boolean
 }
 
 interface DeskOptions {
@@ -87,9 +92,11 @@ export class Desk {
     for (const { socket } of this.#connections.values()) socket.destroy()
   }
 
-  /** To be called when a transaction is on disk: sends what came of its requests. */
-  readonly answerAll = (): void => {
+  /** To be called when a transaction is on disk: sends what came of its requests. @param isLogged whether the log has grown */
+  readonly answerAll = (isLogged: boolean): void => {
     for (const receipt of this.options.receipts.takeChanged()) this.#answer(receipt)
+    if (!isLogged) return
+    for (const { socket, isWatching } of this.#connections.values()) if (isWatching) socket.write(notice)
   }
 
   #greet(socket: Socket, from: ByteReader): Connection | undefined {
@@ -106,7 +113,7 @@ export class Desk {
     const receipt = this.options.receipts.of(name)
     receipt.acknowledge(from.double())
     this.#connections.get(name)?.socket.destroy()
-    const connection = { socket, receipt, operations: 0, bytes: 0 }
+    const connection = { socket, receipt, operations: 0, bytes: 0, isWatching: false }
     this.#connections.set(name, connection)
     this.#gone.delete(name)
     receipt.takeUnsent()
@@ -122,6 +129,10 @@ export class Desk {
     const from = new ByteReader(frame)
     receipt.acknowledge(from.double())
     let number = from.double()
+    const isWatching = from.byte() === 1
+    // What was committed before this frame came, the client may not have seen.
+    if (isWatching && !connection.isWatching) connection.socket.write(notice)
+    connection.isWatching = isWatching
     if (number <= receipt.lastTaken) throw new RangeError('a request was sent twice')
     while (from.hasMore) {
       const start = from.position

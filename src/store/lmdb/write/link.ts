@@ -10,7 +10,9 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { turnMs } from '../../../base/turn-clock.js'
 import { commitDeadlineMs, writerClientGoneMs } from '../../../settings/limits.js'
+import type { ChangeReader } from '../../changes.js'
 import { StoreError } from '../../errors.js'
+import { Followers } from '../../shared/followers.js'
 import type { BatchResult, TopicWriter, WriteOperation } from '../../topics.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { beginFrame, readFrames, takeFrame } from './frames.js'
@@ -73,7 +75,7 @@ interface Pending {
   sends: number
 }
 
-export class WriterLink implements TopicWriter {
+export class WriterLink implements TopicWriter, Pick<ChangeReader, 'followLog'> {
   readonly #client = randomBytes(clientBytes).toString('hex')
   readonly #out = new ByteWriter()
   /** In the order of their numbers. */
@@ -89,7 +91,8 @@ export class WriterLink implements TopicWriter {
   #endsSoon = false
   #progressAtMs = 0
   #onDrained: (() => void)[] = []
-  readonly #watch: NodeJS.Timeout
+  readonly #deadlines: NodeJS.Timeout
+  readonly #followers = new Followers(() => this.#sayWatching())
 
   /**
    * Connects, now and whenever the connection ends.
@@ -101,8 +104,8 @@ export class WriterLink implements TopicWriter {
     private readonly connect: () => Socket,
     private readonly onUnusable: (reason: Error) => void,
   ) {
-    this.#watch = setInterval(() => this.#rejectLate(), deadlineCheckMs)
-    this.#watch.unref()
+    this.#deadlines = setInterval(() => this.#rejectLate(), deadlineCheckMs)
+    this.#deadlines.unref()
     this.#reconnect()
   }
 
@@ -123,11 +126,13 @@ export class WriterLink implements TopicWriter {
     })
   }
 
+  readonly followLog = (onGrown: () => void): (() => void) => this.#followers.add(onGrown)
+
   /** Refuses further requests; resolves once all others are answered. */
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#pending.size > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve))
-    clearInterval(this.#watch)
+    clearInterval(this.#deadlines)
     this.#socket?.destroy()
   }
 
@@ -136,9 +141,7 @@ export class WriterLink implements TopicWriter {
     const out = this.#out
     if (out.length > frameBytesFull) this.#endFrame()
     if (out.length === 0) {
-      const number = this.#lastNumber + 1
-      writeHead(out, this.#answeredBelow(number), number)
-      this.#endSoon()
+      this.#beginFrame()
     }
     const start = out.length
     try {
@@ -149,6 +152,25 @@ export class WriterLink implements TopicWriter {
       throw error
     }
     return start
+  }
+
+  /** Tells the writer, by a frame without requests, whether the log is watched from now on. */
+  #sayWatching(): void {
+    if (this.#out.length > 0) this.#endFrame()
+    this.#beginFrame()
+  }
+
+  #beginFrame(): void {
+    this.#writeHead(this.#out, this.#lastNumber + 1)
+    this.#endSoon()
+  }
+
+  /** Begins a frame of requests, of which this is the number of the first. */
+  #writeHead(out: ByteWriter, first: number): void {
+    beginFrame(out)
+    out.double(this.#answeredBelow(first))
+    out.double(first)
+    out.byte(this.#followers.isWatching ? 1 : 0)
   }
 
   #endSoon(): void {
@@ -207,7 +229,7 @@ export class WriterLink implements TopicWriter {
     socket.on('connect', () => this.#greet(socket))
     let isFirst = true
     readFrames(socket, (frame) => {
-      if (!isFirst) return this.#takeOutcomes(new ByteReader(frame))
+      if (!isFirst) return this.#takeFrame(frame)
       isFirst = false
       this.#onGreeting(socket, new ByteReader(frame))
     })
@@ -233,6 +255,7 @@ export class WriterLink implements TopicWriter {
     this.#takeOutcomes(from)
     this.#isGreeted = true
     this.#sendAgain(lastTaken)
+    if (this.#followers.isWatching) this.#sayWatching()
   }
 
   /** Ends for good: no writer of this build is to be expected. */
@@ -258,10 +281,16 @@ export class WriterLink implements TopicWriter {
       }
       pending.sends++
       const out = new ByteWriter(headBytes + end - start)
-      writeHead(out, this.#answeredBelow(number), number)
+      this.#writeHead(out, number)
       out.raw(frame.subarray(start, end))
       this.#socket?.write(takeFrame(out))
     }
+  }
+
+  /** What a later frame of the writer says. */
+  #takeFrame(frame: Buffer): void {
+    if (frame.length === 0) this.#followers.notify()
+    else this.#takeOutcomes(new ByteReader(frame))
   }
 
   #takeOutcomes(from: ByteReader): void {
@@ -309,11 +338,4 @@ function unanswered({ sends }: Pending, reason: string): StoreError {
 
 function closedError(): StoreError {
   return new StoreError('unavailable', 'the store is closed')
-}
-
-/** Begins a frame of requests. */
-function writeHead(out: ByteWriter, answered: number, first: number): void {
-  beginFrame(out)
-  out.double(answered)
-  out.double(first)
 }

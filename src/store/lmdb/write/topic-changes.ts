@@ -1,5 +1,5 @@
 /**
- * What the requests of one commit change in topics. A transaction's callback reads topics, has store/batch.ts decide
+ * What the requests of one commit change in topics. A transaction's callback reads topics, has store/shared/batch.ts decide
  * each request in its turn, and writes only what is decided, so there is nothing to take back.
  */
 import { strict as assert } from 'node:assert'
@@ -9,7 +9,7 @@ import type { Path } from '../../../topics/path.js'
 import { removalOf } from '../../../topics/properties.js'
 import type { RemovalPolicy } from '../../../topics/removal/policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
-import { BatchDecisions, type Change, type StoredTopic } from '../../batch.js'
+import { BatchDecisions, type Change, type StoredTopic } from '../../shared/batch.js'
 import type { BatchResult, Creation, WriteAction, WriteOperation } from '../../topics.js'
 import { loggedBytesMax } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'

@@ -4,9 +4,13 @@
  * request is numbered, and answered once, is in link.ts and receipts.ts.
  *
  *     to the writer      hello:     protocol, client, last number answered
- *                        requests:  last number below which all are answered, number of the first, requests
+ *                        requests:  last number below which all are answered, number of the first, whether it watches the
+ *                                   log, requests
  *     from the writer    hello:     protocol, last number taken, outcomes
  *                        outcomes:  each its number, its kind, and the rest
+ *                        notice:    nothing at all: the log has grown
+ *
+ * A client that watches the log gets a notice at once, and after each commit that changed topics; it reads the log itself.
  */
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { removalOf } from '../../../topics/properties.js'
@@ -18,7 +22,7 @@ import { slabOf } from './slab.js'
 import type { Prepared } from './topic-changes.js'
 
 /** Of this format. A process of another build is refused if its number differs. */
-export const protocolVersion = 1
+export const protocolVersion = 2
 
 /** A change of small records that are not topics. */
 export type SmallChange =

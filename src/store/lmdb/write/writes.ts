@@ -1,5 +1,7 @@
 /** The write half of the engine, in the process that writes: transactions of lmdb, and what is done in them. */
 import type { Clock } from '../../../base/clock.js'
+import type { ChangeReader } from '../../changes.js'
+import { Followers } from '../../shared/followers.js'
 import type { BatchResult, TopicWriter } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
 import { ChangeLog } from './change-log.js'
@@ -11,7 +13,7 @@ import { prepare, sizeOf, TopicChanges } from './topic-changes.js'
 import type { Request, SmallChange } from './wire.js'
 
 /** Whatever writes: this process, or the writer on its behalf. */
-export interface Writing extends TopicWriter {
+export interface Writing extends TopicWriter, Pick<ChangeReader, 'followLog'> {
   /** Makes a small change, such as one to an API key. @returns whether it changed anything */
   change(change: SmallChange): Promise<boolean>
   /** Refuses further writes; resolves once all others are done. */
@@ -29,8 +31,8 @@ export interface LocalWriting extends Writing {
 export interface CommitHooks {
   /** Called last in it. */
   readonly end: () => void
-  /** Called once it is on disk. */
-  readonly committed: () => void
+  /** Called once it is on disk. @param isLogged whether it changed any topic */
+  readonly committed: (isLogged: boolean) => void
 }
 
 /**
@@ -47,14 +49,19 @@ export function createWriting(
 ): LocalWriting {
   const slabs = new Slabs()
   const log = new ChangeLog(environment.changes, changesKept)
+  const followers = new Followers()
+  let isLogged = false
   const transactions = {
     transact: environment.transact,
     begin: () => new TopicChanges(environment, clock, slabs, log),
     end() {
-      log.put()
+      isLogged = log.put()
       hooks?.end()
     },
-    committed: () => hooks?.committed(),
+    committed() {
+      hooks?.committed(isLogged)
+      if (isLogged) followers.notify()
+    },
   }
   const commits = new Commits(transactions, onBroken, room)
   const taskOf = (request: Request): Task<BatchResult | boolean> => {
@@ -73,6 +80,7 @@ export function createWriting(
       const { work, size } = taskOfChange(environment, change)
       return commits.run(work, size)
     },
+    followLog: (onGrown) => followers.add(onGrown),
     close: () => commits.close(),
   }
 }

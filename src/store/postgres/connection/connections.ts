@@ -14,7 +14,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { commitDeadlineMs } from '../../../settings/limits.js'
-import type { StoreError } from '../../errors.js'
+import { StoreError } from '../../errors.js'
 import type { LoggedStatement } from '../sql/logged-statement.js'
 import type { Execute, Parameter, Statement } from '../sql/statement.js'
 import { Engine } from './engine.js'
@@ -181,6 +181,24 @@ export class Connections {
   /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
   async openSnapshot(): Promise<Snapshot> {
     return Snapshot.open(await this.#acquire(this.#readers), this.#readers)
+  }
+
+  /**
+   * Reads at one moment, in a transaction of its own.
+   *
+   * @throws what `work` throws; StoreError `unavailable` when the engine cannot be reached, or was deposed meanwhile
+   */
+  async readAtOnce<T>(work: (read: Execute) => T | Promise<T>): Promise<T> {
+    const session = await this.#acquire(this.#readers)
+    const snapshot = await Snapshot.open(session, this.#readers)
+    let result: T
+    try {
+      result = await work(snapshot.read)
+    } finally {
+      await snapshot.close()
+    }
+    if (this.#engine.isCurrent(session)) return result
+    throw new StoreError('unavailable', 'the PostgreSQL server was deposed during the read')
   }
 
   /** Executes text with any number of statements in one transaction, unprepared, without a time limit. */

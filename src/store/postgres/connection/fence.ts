@@ -5,7 +5,7 @@
  * it begins.
  */
 import { StoreError } from '../../errors.js'
-import { type Execute, inTime, type Statement } from '../sql/statement.js'
+import { inTime, type Statement } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 
 /**
@@ -27,12 +27,10 @@ const readStandbys: Statement<{ names: string }> = {
   text: `select current_setting('synchronous_standby_names') as names`,
 }
 
-/**
- * The same reads, each fenced.
- *
- * @returns reads that also reject with StoreError `unavailable` when there was no proof
- */
-export function createFencedRead({ read, write, timeline }: Pick<Connections, 'read' | 'write' | 'timeline'>): Execute {
+/** Does a read, and fences it. It rejects with StoreError `unavailable` when there was no proof. */
+export type Fence = <T>(read: () => Promise<T>) => Promise<T>
+
+export function createFence({ write, timeline }: Pick<Connections, 'write' | 'timeline'>): Fence {
   let current: Promise<unknown> = Promise.resolve()
   let next: Promise<void> | undefined
 
@@ -44,10 +42,10 @@ export function createFencedRead({ read, write, timeline }: Pick<Connections, 'r
     if ((await committed).length === 0) throw new Error('it no longer has a synchronous standby')
   }
 
-  return async (statement, parameters) => {
+  return async (read) => {
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
       const before = timeline()
-      const rows = await read(statement, parameters)
+      const result = await read()
       try {
         await (next ??= commitOnce())
       } catch (cause) {
@@ -57,7 +55,7 @@ export function createFencedRead({ read, write, timeline }: Pick<Connections, 'r
           { cause },
         )
       }
-      if (timeline() === before) return rows
+      if (timeline() === before) return result
     }
     throw new StoreError('unavailable', 'the primary changed during the read')
   }

@@ -14,7 +14,7 @@ import { typeNumbers, typeOfColumn } from '../sql/rows.js'
 import type { Execute, Parameter, Statement } from '../sql/statement.js'
 
 /** A topic, as far as a form shows it. */
-interface FormRow {
+export interface FormRow {
   readonly key: string
   readonly type: string
   readonly item: string | null
@@ -122,7 +122,7 @@ export async function readKeysInForm(
 }
 
 /** The parameters that say what of a topic is read. */
-function columnsOf({ values, properties, versions }: ItemForm): readonly [Parameter, Parameter, Parameter] {
+export function columnsOf({ values, properties, versions }: ItemForm): readonly [Parameter, Parameter, Parameter] {
   return [String(values), String(properties), String(versions)]
 }
 
@@ -131,7 +131,8 @@ function* itemsOf(rows: Iterable<FormRow>): Generator<string> {
   for (const row of rows) yield itemOf(row)
 }
 
-function itemOf({ key, type, item, properties, version }: FormRow): string {
+/** The item of a topic in the form for which its row was read. */
+export function itemOf({ key, type, item, properties, version }: FormRow): string {
   const bare = item === null || version !== null ? bareItem(decodeKey(bytesOf(key)), typeOfColumn(type)) : ''
   let shown = item ?? bare
   if (version !== null) {

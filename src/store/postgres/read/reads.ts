@@ -8,8 +8,8 @@
  */
 import { pathBytesMax } from '../../../settings/limits.js'
 import { rangesAfter } from '../../../topics/range.js'
-import { limitBranches } from '../../branches.js'
 import { type Cancellation, Cancelled } from '../../cancellation.js'
+import { limitBranches } from '../../shared/branches.js'
 import { isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
 import { bytesArray } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'

@@ -4,7 +4,7 @@
  */
 import { removalOf } from '../../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../../topics/removal/policy.js'
-import { clauseWaitsMs } from '../../remove-clauses.js'
+import { clauseWaitsMs } from '../../shared/remove-clauses.js'
 import type { Connections } from '../connection/connections.js'
 import { bytesArray, bytesOf, plainArray } from '../sql/arrays.js'
 import { logged } from '../sql/logged-statement.js'

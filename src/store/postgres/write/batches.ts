@@ -1,6 +1,6 @@
 /**
  * Batches of operations, and single ones with a constraint. Those that arrive together share one transaction: it locks
- * all their keys → reads what is there → decides (store/batch.ts) → writes → logs → commits, or rolls back if nothing
+ * all their keys → reads what is there → decides (store/shared/batch.ts) → writes → logs → commits, or rolls back if nothing
  * changes.
  *
  * A key without a topic must be locked too, since "there is no topic" may be what an operation relies on: a row is
@@ -13,7 +13,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { retainsValue } from '../../../topics/properties.js'
 import { encodeItem, valueOfItem } from '../../../topics/topic.js'
-import { BatchDecisions, type Change, isRefused, type StoredTopic } from '../../batch.js'
+import { BatchDecisions, type Change, isRefused, type StoredTopic } from '../../shared/batch.js'
 import type { BatchResult, Creation, WriteOperation } from '../../topics.js'
 import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
 import type { Transact } from '../connection/connections.js'

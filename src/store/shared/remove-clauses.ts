@@ -4,10 +4,10 @@
  * from other due entries, so that a sweep does not visit them. This file ensures only that one pass over them runs at a
  * time. A clause that was not finished, for whatever reason, keeps waiting, and a later pass tries it again.
  */
-import type { Plan } from '../selectors/plan.js'
-import type { Path } from '../topics/path.js'
-import { type Cancellation, Cancelled } from './cancellation.js'
-import type { DueRemovals, PlanOf, RefusedClause } from './due-removals.js'
+import type { Plan } from '../../selectors/plan.js'
+import type { Path } from '../../topics/path.js'
+import { type Cancellation, Cancelled } from '../cancellation.js'
+import type { DueRemovals, PlanOf, RefusedClause } from '../due-removals.js'
 import { waitForSlice } from './time-slices.js'
 
 /**

@@ -6,10 +6,10 @@
  * sees what those before it have changed, and one that is refused leaves no trace.
  */
 import { strict as assert } from 'node:assert'
-import { type Constrained, holds, ValueText } from '../topics/constraint.js'
-import type { Path } from '../topics/path.js'
-import { compatible, retainsValue } from '../topics/properties.js'
-import type { Properties, TopicType } from '../topics/topic.js'
+import { type Constrained, holds, ValueText } from '../../topics/constraint.js'
+import type { Path } from '../../topics/path.js'
+import { compatible, retainsValue } from '../../topics/properties.js'
+import type { Properties, TopicType } from '../../topics/topic.js'
 import type {
   BatchResult,
   Creation,
@@ -19,7 +19,7 @@ import type {
   WriteOperation,
   WriteOutcome,
   WriteRefusal,
-} from './topics.js'
+} from '../topics.js'
 
 /** Whether a batch was refused. */
 export function isRefused(result: BatchResult): result is RefusedOperation {

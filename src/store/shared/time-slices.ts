@@ -6,7 +6,7 @@
  * A slice ends between two keys, and the worst pattern on the longest path takes far longer than a slice for a single
  * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
  */
-import { type Cancellation, Cancelled } from './cancellation.js'
+import { type Cancellation, Cancelled } from '../cancellation.js'
 
 /** How long a slice, and the slices of one turn together, may occupy the event loop, in ms. */
 export const sliceMs = 1

@@ -1,0 +1,70 @@
+/** From the bytes of a request for changes, and its header `last-event-id`, to one checked request. */
+import { decodeToken, type Since, tokenBytesMax } from '../../changes/token.js'
+import type { Plan } from '../../selectors/plan.js'
+import { changesSizeDefault } from '../../settings/limits.js'
+import type { ItemForm } from '../../store/topics.js'
+import type { Path } from '../../topics/path.js'
+import { topicRange } from '../../topics/range.js'
+import { isProblem, type Problem, problem } from '../problems.js'
+import { changesShape } from '../validators.js'
+import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
+import { describe, parseBody } from './parse-body.js'
+import { formOf } from './parse-fetch.js'
+
+interface ChangesRequest {
+  /** What names the topics, by which the walk of another request is told from this one's. */
+  readonly text: string
+  /** Undefined for a selector. */
+  readonly path: Path | undefined
+  readonly plan: Plan
+  readonly form: ItemForm
+  readonly size: number
+  readonly since: Since
+  readonly waitMs: number
+}
+
+/**
+ * @param sizeMax the largest page that may be requested
+ * @param lastEventId counts instead of `since`; empty for none
+ */
+export function parseChanges(bytes: Buffer, sizeMax: number, lastEventId: string): ChangesRequest | Problem {
+  const parsed = parseBody(bytes, changesShape, sizeMax)
+  if (isProblem(parsed)) return parsed
+  const { body } = parsed
+  const { type = 'json', size = Math.min(changesSizeDefault, sizeMax), wait = 0 } = body
+  const topics = parseTopics(body.path, body.selector)
+  if (isProblem(topics)) return topics
+  const since = lastEventId === '' ? parseSince('since', body.since) : parseSince('last-event-id', lastEventId)
+  if (isProblem(since)) return since
+  return { ...topics, form: formOf(body, type), size, since: since.since, waitMs: wait * 1000 }
+}
+
+function parseTopics(
+  path: string | undefined,
+  selector: string | undefined,
+): Pick<ChangesRequest, 'text' | 'path' | 'plan'> | Problem {
+  if (path !== undefined) {
+    if (selector !== undefined) return bothProblem
+    const checked = parsePathParameter('path', path)
+    if (isProblem(checked)) return checked
+    return { text: `>${checked}`, path: checked, plan: { ranges: [topicRange(checked)], matcher: undefined } }
+  }
+  if (selector === undefined) return neitherProblem
+  const plan = parseSelectorParameter(selector)
+  return isProblem(plan) ? plan : { text: selector, path: undefined, plan }
+}
+
+function parseSince(name: string, text: string | undefined): { readonly since: Since } | Problem {
+  if (text === undefined || text === 'now') return { since: text }
+  const since = decodeToken(text)
+  if (since !== undefined) return { since }
+  const found = text.length > tokenBytesMax ? `a text of ${text.length} characters` : describe(text)
+  return problem('invalid_parameter', { name, found, allowed: 'a text that an answer gave as "next", or "now",' })
+}
+
+/** The problem of a token that belongs to the walk of another request. */
+export const otherWalkProblem = problem('invalid_parameter', {
+  name: 'since',
+  found: 'of the first pages for another selector, type or API key',
+  allowed: 'a text that an answer to this request gave as "next"',
+})

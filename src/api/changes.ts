@@ -1,0 +1,78 @@
+/**
+ * POST /topics/changes: what changed since a token, as a page, at once or once there is something on it; or as a stream of
+ * such pages. What the pages are is decided in changes/.
+ */
+import type { Access } from '../auth/access.js'
+import { Scope } from '../changes/scope.js'
+import type { Answer, Ongoing } from '../http/answer.js'
+import { restrict } from '../keys/rights.js'
+import { otherWalkProblem, parseChanges } from './bodies/parse-changes.js'
+import { type ApiContext, operationProblem, pathProblem, refuse } from './context.js'
+import { pageBytes } from './fetch.js'
+import { isProblem, problem } from './problems.js'
+
+const eventStream = /\btext\/event-stream\b/i
+
+/** Proxies must neither keep nor gather what is sent. */
+const streamHeaders = [
+  ['cache-control', 'no-store, no-transform'],
+  ['x-accel-buffering', 'no'],
+] as const
+
+const gone = refuse(problem('since_gone'))
+const overloaded = refuse(problem('overloaded'))
+const draining = refuse(problem('draining'))
+
+export function handleChanges(
+  context: ApiContext,
+  bytes: Buffer,
+  access: Access,
+  ongoing: Ongoing,
+): Answer | Promise<Answer> {
+  const { changes, pageSizeMax } = context
+  const { accept = '', authorization = '', lastEventId = '' } = ongoing.headers ?? {}
+  const request = operationProblem(access, 'fetch') ?? parseChanges(bytes, pageSizeMax, lastEventId)
+  if (isProblem(request)) return refuse(request)
+  const { text, path, form, size, since, waitMs } = request
+  const refused = path === undefined ? undefined : pathProblem(access, path)
+  if (refused !== undefined) return refuse(refused)
+  const scope = new Scope({ text, plan: restrict(access, request.plan), under: access.under, form, size })
+  if (typeof since === 'object' && since.walk !== undefined && !since.walk.id.equals(scope.walkId))
+    return refuse(otherWalkProblem)
+  if (eventStream.test(accept)) {
+    if (changes.isDraining) return draining
+    const refusal = (): 'unauthorized' | 'access_changed' | undefined => refusalOf(access, context, authorization)
+    const stream = changes.openStream({ scope, since, refusal }, access.name)
+    if (stream === undefined) return overloaded
+    return { status: 200, body: '', contentType: 'text/event-stream', headers: streamHeaders, stream }
+  }
+  const beganMs = performance.now()
+  const options = { waitMs, bytesMax: pageBytes(context), keyName: access.name }
+  return changes.page(scope, since, options, ongoing).then((body) => {
+    if (body === 'gone') return gone
+    if (body === 'full') return overloaded
+    if (waitMs === 0) return { status: 200, body }
+    // The key may have been revoked while the request waited.
+    const late = refusalOf(access, context, authorization)
+    const answer = late === undefined ? { status: 200, body } : refuse(lateProblem(late))
+    return { ...answer, waitedMs: performance.now() - beganMs }
+  })
+}
+
+/** Why what was opened with these rights may not go on; undefined if it may. */
+function refusalOf(
+  { allow, under = [] }: Access,
+  { findCaller }: ApiContext,
+  authorization: string,
+): 'unauthorized' | 'access_changed' | undefined {
+  const now = findCaller(authorization)
+  if (now === undefined) return 'unauthorized'
+  const isSame = now.allow.has('fetch') === allow.has('fetch') && (now.under ?? []).join('\0') === under.join('\0')
+  return isSame ? undefined : 'access_changed'
+}
+
+function lateProblem(refusal: 'unauthorized' | 'access_changed'): ReturnType<typeof problem> {
+  return refusal === 'unauthorized'
+    ? problem('unauthorized', { found: 'its token is not known any more' })
+    : problem('forbidden_operation', { operation: 'go on: its rights have changed' })
+}

@@ -1,0 +1,288 @@
+/**
+ * What changes now, for all listeners of this process: while there are any, the log is followed. Each commit's changes are
+ * read once, it is looked up whose scopes hold them, each topic is read once for each form, and all listeners with equal
+ * scopes get the same pages.
+ *
+ * A listener has no queue. It gets the pages that follow the feed's position, if it takes them at that moment; if it cannot,
+ * or there is too much for that, it reads on by itself from where it is (pages.ts), until it has what it was told of
+ * meanwhile. So it joins first, and reads then. A page of the feed may be older than what a listener has read by itself, and
+ * must not take it back.
+ */
+import { type Awaitable, whenKnown } from '../base/awaitable.js'
+import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
+import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
+import type { ItemForm } from '../store/topics.js'
+import { bodyOf, type ChangesPage, resultOf } from './page.js'
+import { RangeIndex } from './range-index.js'
+import type { Scope } from './scope.js'
+import { encodeToken, type Position } from './token.js'
+
+/** Changes that are read at once: those of some full commits. Of more, each listener reads its own. */
+const keysAtOnceMax = 30_000
+
+/** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
+const itemsBytesMax = 16 * 1024 * 1024
+
+/** A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. */
+export const sharedPageBytesMax = 64 * 1024
+
+/** A page that many listeners get. */
+export interface SharedPage {
+  readonly next: Position
+  readonly token: string
+  /** As the answer to a poll: JSON. */
+  readonly body: Buffer
+}
+
+/** What was read of the log at once. */
+export interface Reading {
+  /** Where it began. */
+  readonly from: LogPlace
+  /** Where the log ended then. */
+  readonly to: LogPlace
+}
+
+export interface Listener {
+  /** What changed in a reading, of its scope; the last page is complete. */
+  onPages(pages: readonly SharedPage[], reading: Reading): void
+  /** Something of its scope has changed by then, or may have, that it has to read by itself. */
+  onMissed(to: LogPlace): void
+  /** The log cannot be read: it is not in the feed any more. */
+  onFailure(error: unknown): void
+}
+
+/** The listeners with one scope. */
+interface Channel {
+  readonly scope: Scope
+  readonly listeners: Set<Listener>
+}
+
+/** What was found in the log after the feed's position. */
+interface Found {
+  readonly place: LogPlace
+  readonly isAll: boolean
+  /** The topics that changed in each channel's scope, by the texts of their keys. */
+  readonly touched: ReadonlyMap<Channel, ReadonlySet<string>>
+  /** The results for them, for each form. */
+  readonly results: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>
+}
+
+export class Feed {
+  readonly #channels = new Map<string, Channel>()
+  readonly #index = new RangeIndex<Channel>()
+  /** Undefined while nothing is followed. */
+  #place: LogPlace | undefined
+  #starting: Promise<void> | undefined
+  #unfollow = (): void => {}
+  #isDue = false
+  #isAdvancing = false
+
+  constructor(private readonly store: ChangeReader) {}
+
+  /** What listeners have who got everything; only while there is one. */
+  get position(): Position | undefined {
+    return this.#place && { place: this.#place, walk: undefined }
+  }
+
+  /**
+   * What a listener at a place, which has everything before it, has to do with the pages of a reading: take them, ignore
+   * them since it has it all, or read by itself.
+   */
+  verdict(place: LogPlace, { from, to }: Reading): 'take' | 'ignore' | 'miss' {
+    if (place === from) return 'take'
+    if (this.store.isAfter(place, to)) return 'ignore'
+    return this.store.isAfter(place, from) ? 'take' : 'miss'
+  }
+
+  /** Adds a listener, which gets all changes from a moment before this resolves. @throws StoreError */
+  add(scope: Scope, listener: Listener): Awaitable<void> {
+    let channel = this.#channels.get(scope.id)
+    if (channel === undefined) {
+      channel = { scope, listeners: new Set() }
+      this.#channels.set(scope.id, channel)
+      this.#index.add(scope.ranges, channel)
+    }
+    channel.listeners.add(listener)
+    return this.#place === undefined ? this.#start() : undefined
+  }
+
+  remove(scope: Scope, listener: Listener): void {
+    const channel = this.#channels.get(scope.id)
+    if (channel?.listeners.delete(listener) !== true || channel.listeners.size > 0) return
+    this.#channels.delete(scope.id)
+    this.#index.remove(channel)
+    if (this.#channels.size === 0) this.#stop()
+  }
+
+  #start(): Promise<void> {
+    this.#starting ??= this.#begin().finally(() => (this.#starting = undefined))
+    return this.#starting
+  }
+
+  async #begin(): Promise<void> {
+    this.#unfollow()
+    this.#unfollow = this.store.followLog(this.#onGrown)
+    const place = await this.store.inSnapshot((log) => log.end())
+    if (this.#channels.size === 0) return this.#stop()
+    this.#place = place
+    // What has come since then may have been announced already.
+    this.#onGrown()
+  }
+
+  #stop(): void {
+    this.#unfollow()
+    this.#unfollow = () => {}
+    this.#place = undefined
+  }
+
+  readonly #onGrown = (): void => {
+    this.#isDue = true
+    if (!this.#isAdvancing) void this.#advance()
+  }
+
+  async #advance(): Promise<void> {
+    this.#isAdvancing = true
+    try {
+      while (this.#isDue && this.#place !== undefined) {
+        this.#isDue = false
+        await this.#advanceOnce(this.#place)
+      }
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isAdvancing = false
+    }
+  }
+
+  async #advanceOnce(from: LogPlace): Promise<void> {
+    const found = await this.store.inSnapshot((log) => this.#read(log, from))
+    if (this.#place !== from) return
+    if (found === 'gone') {
+      const end = await this.store.inSnapshot((log) => log.end())
+      this.#place = end
+      for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
+      return
+    }
+    const reading = { from, to: found.place }
+    for (const [channel, keys] of found.touched) {
+      const pages = found.isAll ? pagesOf(channel.scope, keys, from, found) : undefined
+      await giveToAll(channel.listeners, (listener) =>
+        pages === undefined ? listener.onMissed(found.place) : listener.onPages(pages, reading),
+      )
+    }
+    if (this.#place === from) this.#place = found.place
+    if (!found.isAll) this.#isDue = true
+  }
+
+  #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {
+    return whenKnown(log.changesAfter(from, keysAtOnceMax), (changes) =>
+      changes === 'gone' ? changes : this.#readTouched(log, changes),
+    )
+  }
+
+  #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges): Awaitable<Found> {
+    const touched = new Map<Channel, Set<string>>()
+    for (const key of keys) {
+      this.#index.visit(key, (channel) => {
+        if (!channel.scope.has(key)) return
+        const known = touched.get(channel)
+        if (known === undefined) touched.set(channel, new Set([key]))
+        else known.add(key)
+      })
+    }
+    const results = new Map<string, Map<string, Uint8Array>>()
+    const found = { place: placeAt(keys.length), isAll, touched, results }
+    if (!isAll) return found
+    const wanted = new Map<string, { readonly form: ItemForm; readonly keys: Set<string> }>()
+    for (const [{ scope }, keys] of touched) {
+      const ofForm = wanted.get(scope.formId) ?? { form: scope.form, keys: new Set() }
+      for (const key of keys) ofForm.keys.add(key)
+      wanted.set(scope.formId, ofForm)
+    }
+    return whenKnown(readEach([...wanted], log, results), () => found)
+  }
+
+  /** Gives every listener up, until it joins again. */
+  #fail(error: unknown): void {
+    const channels = [...this.#channels.values()]
+    this.#stop()
+    for (const { scope, listeners } of channels) {
+      for (const listener of [...listeners]) {
+        this.remove(scope, listener)
+        listener.onFailure(error)
+      }
+    }
+  }
+}
+
+/** Gives something to listeners, in slices, so that other requests get their turns. */
+async function giveToAll(listeners: ReadonlySet<Listener>, give: (listener: Listener) => void): Promise<void> {
+  let deadline = performance.now() + sliceMs
+  for (const listener of listeners) {
+    if (performance.now() > deadline) {
+      await waitForSlice()
+      deadline = performance.now() + sliceMs
+    }
+    give(listener)
+  }
+}
+
+/** Reads the topics of each form, one form after the other. */
+function readEach(
+  wanted: readonly (readonly [string, { readonly form: ItemForm; readonly keys: ReadonlySet<string> }])[],
+  log: LogSnapshot,
+  results: Map<string, Map<string, Uint8Array>>,
+): Awaitable<void> {
+  const [next, ...others] = wanted
+  if (next === undefined) return undefined
+  const [formId, { form, keys }] = next
+  const ordered = [...keys]
+  const read = new Map<string, Uint8Array>()
+  results.set(formId, read)
+  let bytes = 0
+  const take = (item: Uint8Array | undefined): boolean => {
+    const key = ordered[read.size] ?? ''
+    const result = resultOf(key, item)
+    read.set(key, result)
+    bytes += result.length
+    return bytes < itemsBytesMax && read.size < ordered.length
+  }
+  return whenKnown(log.readItems(ordered, form, itemsBytesMax, take), () => readEach(others, log, results))
+}
+
+/**
+ * The pages of a channel; undefined if not all of its topics were read. A client that goes on from one of them but the last
+ * begins again with the first: none of them is the state of a moment by itself.
+ */
+function pagesOf(
+  scope: Scope,
+  keys: ReadonlySet<string>,
+  from: LogPlace,
+  { place, results }: Found,
+): readonly SharedPage[] | undefined {
+  const read = results.get(scope.formId)
+  const parts: Uint8Array[][] = []
+  let part: Uint8Array[] = []
+  let bytes = 0
+  for (const key of keys) {
+    const result = read?.get(key)
+    if (result === undefined) return undefined
+    if (part.length > 0 && (part.length === scope.size || bytes + result.length > sharedPageBytesMax)) {
+      parts.push(part)
+      part = []
+      bytes = 0
+    }
+    part.push(result)
+    bytes += result.length + 1
+  }
+  parts.push(part)
+  return parts.map((results, index) => {
+    const isLast = index === parts.length - 1
+    return sharedPage({ results, hasMore: !isLast, next: { place: isLast ? place : from, walk: undefined } })
+  })
+}
+
+function sharedPage(page: ChangesPage): SharedPage {
+  const token = encodeToken(page.next)
+  return { next: page.next, token, body: bodyOf(page, token) }
+}

@@ -1,0 +1,89 @@
+/**
+ * Which of many sets of key ranges hold a key: an interval tree in an array, sorted by where the ranges begin. What was
+ * added since it was sorted is searched one by one, until it is sorted again.
+ */
+
+/** A range of keys, half-open, as texts of keys (topics/key.ts). */
+interface TextRange {
+  readonly start: string
+  readonly end: string
+}
+
+interface Entry<T> extends TextRange {
+  readonly value: T
+  isRemoved: boolean
+}
+
+/** A set of more ranges is searched as one that spans them all. */
+const rangesOfOneMax = 64
+
+/** So many entries are searched one by one before they are sorted in. */
+const unsortedMax = 64
+
+export class RangeIndex<T> {
+  #sorted: Entry<T>[] = []
+  /** The greatest end in the part of `#sorted` of which each entry is the middle. */
+  #ends: string[] = []
+  #unsorted: Entry<T>[] = []
+  readonly #entries = new Map<T, readonly Entry<T>[]>()
+  #removed = 0
+
+  /** Adds a value with its ranges, which are sorted and disjoint. */
+  add(ranges: readonly TextRange[], value: T): void {
+    const [first] = ranges
+    const last = ranges.at(-1)
+    if (first === undefined || last === undefined) return
+    const searched = ranges.length > rangesOfOneMax ? [{ start: first.start, end: last.end }] : ranges
+    const entries = searched.map(({ start, end }) => ({ start, end, value, isRemoved: false }))
+    this.#entries.set(value, entries)
+    this.#unsorted.push(...entries)
+  }
+
+  remove(value: T): void {
+    for (const entry of this.#entries.get(value) ?? []) {
+      entry.isRemoved = true
+      this.#removed++
+    }
+    this.#entries.delete(value)
+  }
+
+  /** Visits every value one of whose ranges holds the key, or may hold it. */
+  visit(key: string, visitor: (value: T) => void): void {
+    if (this.#unsorted.length > unsortedMax || this.#removed > unsortedMax) this.#sort()
+    for (const { start, end, value, isRemoved } of this.#unsorted) {
+      if (!isRemoved && start <= key && key < end) visitor(value)
+    }
+    this.#search(0, this.#sorted.length, key, visitor)
+  }
+
+  #search(from: number, to: number, key: string, visitor: (value: T) => void): void {
+    if (from >= to) return
+    const middle = (from + to) >> 1
+    if ((this.#ends[middle] as string) <= key) return
+    this.#search(from, middle, key, visitor)
+    const { start, end, value, isRemoved } = this.#sorted[middle] as Entry<T>
+    if (key < start) return
+    if (key < end && !isRemoved) visitor(value)
+    this.#search(middle + 1, to, key, visitor)
+  }
+
+  #sort(): void {
+    this.#sorted = [...this.#entries.values()].flat().sort((a, b) => (a.start < b.start ? -1 : 1))
+    this.#unsorted = []
+    this.#removed = 0
+    this.#ends = Array.from({ length: this.#sorted.length }, () => '')
+    this.#measure(0, this.#sorted.length)
+  }
+
+  /** Notes the greatest ends of this part. @returns that of all of it */
+  #measure(from: number, to: number): string {
+    if (from >= to) return ''
+    const middle = (from + to) >> 1
+    const { end } = this.#sorted[middle] as Entry<T>
+    const left = this.#measure(from, middle)
+    const right = this.#measure(middle + 1, to)
+    const [greatest = end] = [left, right, end].sort().reverse()
+    this.#ends[middle] = greatest
+    return greatest
+  }
+}

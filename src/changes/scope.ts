@@ -1,0 +1,64 @@
+/**
+ * Scopes: what a client wants to know of changes, and may know. Two requests with equal scopes get the same results, so
+ * their results are made once.
+ */
+import { createHash } from 'node:crypto'
+import type { Plan } from '../selectors/plan.js'
+import type { ItemForm } from '../store/topics.js'
+import { keyTextOf, pathOfKeyText } from '../topics/key.js'
+import type { Path } from '../topics/path.js'
+import { walkIdBytes } from './token.js'
+
+/** What a request asks for. */
+interface Wanted {
+  /** Names the path or the selector. */
+  readonly text: string
+  /** Restricted to what the caller may see. */
+  readonly plan: Plan
+  /** The subtrees that the caller may see; undefined for all. */
+  readonly under: readonly Path[] | undefined
+  readonly form: ItemForm
+  /** The most results on a page. */
+  readonly size: number
+}
+
+export class Scope {
+  /** Equal for equal scopes alone. */
+  readonly id: string
+  /** What a walk goes through: the token of one is refused for another. */
+  readonly walkId: Buffer
+  readonly plan: Plan
+  readonly form: ItemForm
+  readonly size: number
+  /** Equal for equal forms alone. */
+  readonly formId: string
+  /** The bounds of the plan's ranges, as texts of keys. */
+  readonly ranges: readonly { readonly start: string; readonly end: string }[]
+
+  constructor({ text, plan, under, form, size }: Wanted) {
+    const { type, values, properties, versions } = form
+    const walked = JSON.stringify([text, under, type])
+    this.formId = JSON.stringify([type, values, properties, versions])
+    this.id = JSON.stringify([walked, this.formId, size])
+    this.walkId = createHash('sha256').update(walked).digest().subarray(0, walkIdBytes)
+    this.plan = plan
+    this.form = form
+    this.size = size
+    this.ranges = plan.ranges.map(({ start, end }) => ({ start: keyTextOf(start), end: keyTextOf(end) }))
+  }
+
+  /** Whether the topic with this key is in it, if there is one of its type. */
+  has(key: string): boolean {
+    const { ranges } = this
+    let low = 0
+    for (let high = ranges.length; low < high; ) {
+      const middle = (low + high) >> 1
+      if (key < (ranges[middle]?.end ?? '')) high = middle
+      else low = middle + 1
+    }
+    const range = ranges[low]
+    if (range === undefined || key < range.start) return false
+    const { matcher } = this.plan
+    return matcher === undefined || matcher(pathOfKeyText(key)) === true
+  }
+}

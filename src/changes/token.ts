@@ -1,0 +1,75 @@
+/**
+ * Tokens: the position of a client in what changes, as text that it sends back. It is opaque to clients, and means the same
+ * to every worker and host.
+ *
+ *     kind, a byte         1: in the log, 2: in a walk of the present state, with the place in the log from before it
+ *     length of the place, uint16, and the place (store/changes.ts)
+ *     of a walk: what is walked (`Scope.walkId`), and the path of the last result
+ *     CRC-32 of all of it, so that a token that was cut or mistyped is told from one that has expired
+ *
+ * Numbers are big-endian; all of it is base64url.
+ */
+import { strict as assert } from 'node:assert'
+import { crc32 } from 'node:zlib'
+import { pathBytesMax } from '../settings/limits.js'
+import { type LogPlace, placeBytesMax } from '../store/changes.js'
+import type { Path } from '../topics/path.js'
+
+/** Where a client is. */
+export interface Position {
+  readonly place: LogPlace
+  /** Undefined once the present state has been walked. */
+  readonly walk: Walk | undefined
+}
+
+/** Where a client begins: at a position, at the present end of the log, or with the present state. */
+export type Since = Position | 'now' | undefined
+
+/** Where it is in a walk. */
+interface Walk {
+  /** What is walked. */
+  readonly id: Buffer
+  /** The walk goes on after this path. */
+  readonly after: Path
+}
+
+const kinds = { log: 1, walk: 2 } as const
+
+/** Bytes of `Scope.walkId`. */
+export const walkIdBytes = 8
+
+const headBytes = 3
+const checkBytes = 4
+
+/** The longest token: that of a walk on PostgreSQL whose last path is a longest one. */
+export const tokenBytesMax = 4096
+
+assert(((headBytes + placeBytesMax + walkIdBytes + pathBytesMax + checkBytes) * 4) / 3 <= tokenBytesMax)
+
+/** The token of a position. */
+export function encodeToken({ place, walk }: Position): string {
+  const walked = walk === undefined ? [] : [walk.id, Buffer.from(walk.after)]
+  const head = Buffer.allocUnsafe(headBytes)
+  head.writeUInt16BE(place.length, head.writeUInt8(walk === undefined ? kinds.log : kinds.walk))
+  const content = Buffer.concat([head, place, ...walked])
+  const check = Buffer.allocUnsafe(checkBytes)
+  check.writeUInt32BE(crc32(content))
+  return Buffer.concat([content, check]).toString('base64url')
+}
+
+/** The position of a token; undefined for a text that is none. */
+export function decodeToken(token: string): Position | undefined {
+  if (token.length > tokenBytesMax) return undefined
+  const bytes = Buffer.from(token, 'base64url')
+  // What is not of base64url would be passed over.
+  if (bytes.toString('base64url') !== token) return undefined
+  const content = bytes.subarray(0, -checkBytes)
+  if (content.length < headBytes || crc32(content) !== bytes.readUInt32BE(content.length)) return undefined
+  const kind = content.readUInt8()
+  const placeEnd = headBytes + content.readUInt16BE(1)
+  const place = content.subarray(headBytes, placeEnd)
+  if (kind === kinds.log) return { place, walk: undefined }
+  const id = content.subarray(placeEnd, placeEnd + walkIdBytes)
+  if (kind !== kinds.walk || id.length < walkIdBytes) return undefined
+  return { place, walk: { id, after: content.toString('utf8', placeEnd + walkIdBytes) as Path } }
+}

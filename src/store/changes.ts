@@ -1,0 +1,71 @@
+/**
+ * Reading the log of changes: which topics changed since a place in it, and what they are now. What becomes of that for
+ * a client is decided in changes/; how the log is kept, by each engine.
+ */
+import type { Awaitable } from '../base/awaitable.js'
+import type { ItemForm } from './topics.js'
+
+/**
+ * A place in the log, after some changes and before all others, as bytes that only the engine can read. It outlives
+ * every process, and a fail-over; a log that does not have it, or not any more, says so.
+ */
+export type LogPlace = Buffer
+
+/** The longest place, in bytes: PostgreSQL's, with a position in each lane. */
+export const placeBytesMax = 1024
+
+/** Changes after a place, each after those of which it could depend. */
+export interface LoggedChanges {
+  /** The topics that changed, by the texts of their keys (topics/key.ts), one for each change. */
+  readonly keys: readonly string[]
+  /** Whether the log has no others after them. */
+  readonly isAll: boolean
+  /** The place before the change with this index, or, for the number of keys, after all of them. */
+  placeAt(index: number): LogPlace
+}
+
+/** The log and the topics at one moment. */
+export interface LogSnapshot {
+  /** The place after all changes. */
+  end(): Awaitable<LogPlace>
+  /**
+   * The first changes after a place, about `keysMax` of them; `gone` if the log does not have all of them: they were
+   * trimmed, or the place is of another store, or of a future that was lost.
+   */
+  changesAfter(place: LogPlace, keysMax: number): Awaitable<LoggedChanges | 'gone'>
+  /**
+   * Reads topics in a form.
+   *
+   * @param keys their keys' texts
+   * @param bytesMax once the items have more bytes than this, together, no other need be read
+   * @param take receives the item of each, in this order, valid only during the call, or undefined where there is no topic
+   *   in that form; returns whether to go on
+   */
+  readItems(
+    keys: readonly string[],
+    form: ItemForm,
+    bytesMax: number,
+    take: (item: Uint8Array | undefined) => boolean,
+  ): Awaitable<void>
+}
+
+/** How far back the log reaches. */
+export interface LogRange {
+  readonly changes: number
+  /** When its first change was made, in ms since the epoch, about. */
+  readonly sinceMs: number
+}
+
+/** Reading what changed. */
+export interface ChangeReader {
+  /**
+   * Reads at one moment, not earlier than the call. Where an engine reads without waiting, `work` must not wait either.
+   *
+   * @throws what `work` throws; StoreError `unavailable`
+   */
+  inSnapshot<T>(work: (log: LogSnapshot) => Awaitable<T>): Awaitable<T>
+  /** Whether everything before `earlier` is before `place` too: of two ends of one log, whether it is the later one, or both are. */
+  isAfter(place: LogPlace, earlier: LogPlace): boolean
+  /** Calls `onGrown` soon after changes were logged, once for any number of them, until the returned function is called. */
+  followLog(onGrown: () => void): () => void
+}

@@ -1,0 +1,28 @@
+/** Who follows the log of changes in this process. How it is learned that the log has grown is the caller's. */
+
+export class Followers {
+  readonly #all = new Set<{ readonly onGrown: () => void }>()
+
+  /** @param onWatching called when the first follower comes, and when the last one goes */
+  constructor(private readonly onWatching: () => void = () => {}) {}
+
+  /** Whether there are any. */
+  get isWatching(): boolean {
+    return this.#all.size > 0
+  }
+
+  /** Calls `onGrown` at each `notify`, until the returned function is called. */
+  add(onGrown: () => void): () => void {
+    const follower = { onGrown }
+    this.#all.add(follower)
+    if (this.#all.size === 1) this.onWatching()
+    return () => {
+      if (this.#all.delete(follower) && this.#all.size === 0) this.onWatching()
+    }
+  }
+
+  /** The log has grown. */
+  notify(): void {
+    for (const { onGrown } of [...this.#all]) onGrown()
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Pages, polls and streams over a store whose reads take their time: whatever changes meanwhile is shown, nothing is shown
+ * that is older than what was shown before, and each ends with the state.
+ */
+import t, { type Test } from 'tap'
+import { Feed } from '../../dist/changes/feed.js'
+import { bodyOf } from '../../dist/changes/page.js'
+import { readPageAfter } from '../../dist/changes/pages.js'
+import { Polls } from '../../dist/changes/polls.js'
+import { Scope } from '../../dist/changes/scope.js'
+import { Streams } from '../../dist/changes/streams.js'
+import { decodeToken, encodeToken } from '../../dist/changes/token.js'
+import { planSelector } from '../../dist/selectors/planner.js'
+import { StoreError } from '../../dist/store/errors.js'
+import { storedForms } from '../../dist/store/topics.js'
+import { type Random, seededRandom } from '../support/random.js'
+import { type ChangesPage, Fold } from '../support/service/changes.js'
+import { SlowStore } from '../support/stores/slow-store.js'
+
+const waiting = { aborted: false, onAborted: undefined }
+const bounds = { bytesMax: 1_000_000, cancellation: waiting }
+
+function scopeOf(selector: string, size = 100): Scope {
+  const plan = planSelector(selector)
+  if ('problem' in plan) throw new Error(plan.problem)
+  return new Scope({ text: selector, plan, under: undefined, form: storedForms.json, size })
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Fails after a time that only a defect takes. */
+async function until(holds: () => boolean): Promise<void> {
+  for (const endMs = Date.now() + 30_000; !holds(); await sleep(1))
+    if (Date.now() > endMs) throw new Error(`it never happened that ${holds}`)
+}
+
+/** A client: what it was shown, and whether anything went back. */
+class Client extends Fold {
+  readonly wrong: string[] = []
+  readonly #shown = new Map<string, number>()
+
+  override take(page: ChangesPage): void {
+    for (const { path, value } of page.results) {
+      if (value === undefined) continue
+      if (Number(value) < (this.#shown.get(path) ?? 0)) this.wrong.push(`${path} went back to ${value}`)
+      this.#shown.set(path, Number(value))
+    }
+    super.take(page)
+  }
+
+  state(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries([...this.topics].map(([path, { value }]) => [path, value]))
+  }
+}
+
+/** Opens a stream; its client takes no more while `isBlocked` is set. */
+function openStream(streams: Streams, scope: Scope, since?: string) {
+  const client = new Client()
+  const ends: string[] = []
+  const state = { isBlocked: false, sent: 0 }
+  const stream = streams.create({
+    scope,
+    since: since === undefined ? undefined : decodeToken(since),
+    refusal: () => undefined,
+    onEnd: () => ends.push('ended'),
+  })
+  stream.begin({
+    send(bytes) {
+      state.sent++
+      const [, data] = /^data: (.*)$/m.exec(Buffer.from(bytes).toString()) ?? []
+      if (data !== undefined) client.take(JSON.parse(data) as ChangesPage)
+      return !state.isBlocked
+    },
+    end: (bytes) => ends.push(Buffer.from(bytes).toString()),
+    close: () => ends.push('closed'),
+  })
+  return { stream, client, ends, state }
+}
+
+const noDefect = (t: Test) => (error: unknown) => t.fail(String(error))
+
+t.test('what changes while the present state is read is on a later page', async (t) => {
+  const store = new SlowStore()
+  store.commit({ a: 1, b: 1 })
+  store.onPage = () => {
+    store.onPage = () => {}
+    store.commit({ a: 2 })
+  }
+  const client = new Client()
+  for (let next: string | undefined; !client.isComplete; next = client.next) {
+    const page = await readPageAfter(store, scopeOf('*.*'), next === undefined ? undefined : decodeToken(next), bounds)
+    if (page === 'gone') throw new Error('it has gone')
+    client.take(JSON.parse(bodyOf(page).toString()) as ChangesPage)
+  }
+  t.strictSame(client.state(), store.state(), 'a change during the walk is shown')
+})
+
+t.test('what changes while a stream joins is sent to it', async (t) => {
+  const store = new SlowStore()
+  store.commit({ a: 1 })
+  const now = await readPageAfter(store, scopeOf('*.*'), 'now', bounds)
+  if (now === 'gone') throw new Error('it has gone')
+  const streams = new Streams(store, new Feed(store), noDefect(t))
+  const releases: (() => void)[] = []
+  store.delay = () => new Promise<void>((resolve) => releases.push(resolve))
+  const { stream, client, state } = openStream(streams, scopeOf('*.*'), encodeToken(now.next))
+  /** The read that has been waiting for longest. */
+  const oldest = async (): Promise<() => void> => {
+    await until(() => releases.length > 0)
+    return releases.shift() as () => void
+  }
+  const start = await oldest()
+  start()
+  const firstOfFeed = await oldest()
+  const ofStream = await oldest()
+  firstOfFeed()
+  await sleep(5)
+  store.commit({ a: 2 })
+  const secondOfFeed = await oldest()
+  secondOfFeed()
+  await sleep(5)
+  t.equal(state.sent, 1, 'a stream that reads is sent nothing by the feed')
+  store.delay = () => Promise.resolve()
+  ofStream()
+  await sleep(50)
+  t.strictSame(client.state(), { a: 2 }, 'nothing between the reading and the feed is lost')
+  stream.end('rotated')
+  t.equal(store.followers, 0, 'nobody follows the log for nobody')
+})
+
+t.test('with reads of any length, clients get the state, and nothing goes back', async (t) => {
+  const random = seededRandom(t)
+  const store = new SlowStore()
+  store.delay = () => (random.oneIn(3) ? Promise.resolve() : sleep(random.below(4)))
+  const feed = new Feed(store)
+  const streams = new Streams(store, feed, noDefect(t))
+  const polls = new Polls(store, feed)
+  let isWriting = true
+  const scopes = ['*.*', '*a//', '*b//', '>a/1'].map((selector) => scopeOf(selector, 1 + random.below(4)))
+  const polled = scopes.map((scope) => poll(polls, scope, random, () => isWriting))
+  const opened = [...scopes, scopes[0] as Scope].map((scope) => openStream(streams, scope))
+  for (let n = 1; n < 400; n++) {
+    const path = `${random.pick(['a', 'b'])}/${random.below(5)}`
+    store.commit({ [path]: random.oneIn(5) ? undefined : n, [`${path}/x`]: n })
+    const { state, stream } = random.pick(opened)
+    if (random.oneIn(10)) state.isBlocked = true
+    else if (state.isBlocked) {
+      state.isBlocked = false
+      stream.onWritable()
+    }
+    await sleep(random.below(3))
+  }
+  isWriting = false
+  for (const { state, stream } of opened) {
+    if (!state.isBlocked) continue
+    state.isBlocked = false
+    stream.onWritable()
+  }
+  const clients = [...(await Promise.all(polled)), ...opened.map(({ client }) => client)]
+  for (const [i, client] of clients.entries()) {
+    const scope = scopes[i < scopes.length ? i : (i - scopes.length) % scopes.length] as Scope
+    const expected = Object.entries(store.state()).filter(([path]) => scope.has(path.replaceAll('/', '\0')))
+    const isDone = (): boolean =>
+      JSON.stringify(sorted(client.state())) === JSON.stringify(sorted(Object.fromEntries(expected)))
+    await until(() => isDone() && client.isComplete)
+    t.strictSame(client.wrong, [], `client ${i}: nothing goes back`)
+  }
+  for (const { stream } of opened) stream.end('rotated')
+  t.equal(store.followers, 0)
+})
+
+function sorted(state: Readonly<Record<string, unknown>>): readonly (readonly [string, unknown])[] {
+  return Object.entries(state).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+async function poll(polls: Polls, scope: Scope, random: Random, goesOn: () => boolean): Promise<Client> {
+  const client = new Client()
+  for (;;) {
+    const isLast = !goesOn()
+    const since = client.next === undefined ? undefined : decodeToken(client.next)
+    const body = await polls.page(scope, since, isLast ? 0 : random.below(30), 1_000_000, { ...waiting })
+    if (body === 'gone') throw new Error('it has gone')
+    client.take(JSON.parse(body.toString()) as ChangesPage)
+    if (isLast && client.isComplete) return client
+  }
+}
+
+t.test('a stream ends as it should when the log has gone, or cannot be read', async (t) => {
+  const store = new SlowStore()
+  store.commit({ a: 1 })
+  const feed = new Feed(store)
+  const streams = new Streams(store, feed, noDefect(t))
+  const first = openStream(streams, scopeOf('*.*'))
+  await until(() => first.client.isComplete)
+  store.isTrimmed = true
+  store.commit({ a: 2 })
+  await until(() => first.ends.length > 0)
+  t.match(first.ends[0], /"code":"since_gone"/)
+  store.isTrimmed = false
+  const second = openStream(streams, scopeOf('*.*'))
+  await until(() => second.client.isComplete)
+  store.delay = () => Promise.reject(new StoreError('unavailable', 'away'))
+  store.commit({ a: 3 })
+  await until(() => second.ends.length > 0)
+  t.match(second.ends[0], /"code":"store_unavailable"/)
+  t.equal(store.followers, 0)
+})
+
+t.test('a poll whose client has gone, and one that is drained, waits no longer', async (t) => {
+  const store = new SlowStore()
+  const feed = new Feed(store)
+  const polls = new Polls(store, feed)
+  const ongoing: { aborted: boolean; onAborted: (() => void) | undefined } = { ...waiting }
+  const gone = polls.page(scopeOf('*.*'), 'now', 60_000, 1000, ongoing)
+  await until(() => store.followers > 0)
+  ongoing.aborted = true
+  ongoing.onAborted?.()
+  await t.rejects(gone)
+  await until(() => store.followers === 0)
+  const drained = polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })
+  await until(() => store.followers > 0)
+  polls.drain()
+  t.match(String(await drained), /^\{"has_more":false,"results":\[\],"next":/)
+  t.match(String(await polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })), /"results":\[\]/)
+})

@@ -1,0 +1,105 @@
+/** The parts of changes/ that need no store: tokens, places in the log of PostgreSQL, the index of ranges, seats. */
+import t from 'tap'
+import { RangeIndex } from '../../dist/changes/range-index.js'
+import { listenersOfKeyMax, Seats } from '../../dist/changes/seats.js'
+import { decodeToken, encodeToken, tokenBytesMax } from '../../dist/changes/token.js'
+import { lanesCount, pathBytesMax } from '../../dist/settings/limits.js'
+import { placeBytesMax } from '../../dist/store/changes.js'
+import { decodePlace, encodePlace } from '../../dist/store/postgres/read/log-place.js'
+import type { Path } from '../../dist/topics/path.js'
+import { seededRandom } from '../support/random.js'
+
+t.test('a token is the position that it was made of, and no other text is one', async (t) => {
+  const place = Buffer.alloc(placeBytesMax, 7)
+  const walk = { id: Buffer.from('12345678'), after: 'ü'.repeat(pathBytesMax / 2) as Path }
+  for (const position of [
+    { place, walk },
+    { place, walk: undefined },
+    { place: Buffer.alloc(0), walk: undefined },
+  ]) {
+    const token = encodeToken(position)
+    t.ok(token.length <= tokenBytesMax, `${token.length} characters`)
+    t.strictSame(decodeToken(token), position)
+    const random = seededRandom(t)
+    for (let i = 0; i < 200; i++) {
+      const at = random.below(token.length)
+      const other = token.slice(0, at) + random.pick(['A', 'b', '-', '_', '=', ' ', 'é', '']) + token.slice(at + 1)
+      if (other !== token) t.equal(decodeToken(other), undefined, other)
+    }
+  }
+  for (const text of ['', 'A', 'AQAA', '====', '\0', 'now']) t.equal(decodeToken(text), undefined)
+})
+
+t.test('a place in the log of PostgreSQL keeps its rows', async (t) => {
+  const random = seededRandom(t)
+  for (let i = 0; i < 300; i++) {
+    const lanes = Array.from({ length: lanesCount }, () =>
+      random.oneIn(2) ? { n: 0, check: 0 } : { n: random.pick([1, 2 ** 52, 77]), check: random.below(2 ** 32) },
+    )
+    const partial = random.oneIn(2) ? undefined : { lane: random.below(lanesCount), keys: random.below(2 ** 32) }
+    const place = { storeId: random.below(2 ** 32) * 2 ** 20 + 1, lanes, partial }
+    const bytes = encodePlace(place)
+    t.ok(bytes.length <= placeBytesMax)
+    t.strictSame(decodePlace(bytes), place)
+    t.equal(decodePlace(bytes.subarray(0, random.below(16))), undefined)
+    t.equal(decodePlace(Buffer.concat([bytes, Buffer.from('x')])), undefined)
+  }
+})
+
+t.test('the index finds the values whose ranges hold a key, as a search one by one does', async (t) => {
+  const random = seededRandom(t)
+  const index = new RangeIndex<number>()
+  const all = new Map<number, readonly { readonly start: string; readonly end: string }[]>()
+  const text = (): string =>
+    Array.from({ length: 1 + random.below(3) }, () => random.pick(['a', 'b', '\xff', '\0'])).join('')
+  let next = 0
+  for (let i = 0; i < 5000; i++) {
+    if (random.oneIn(3) && all.size > 0) {
+      const gone = random.pick([...all.keys()])
+      all.delete(gone)
+      index.remove(gone)
+    } else {
+      const bounds = [...new Set(Array.from({ length: 2 * random.below(3) }, text))].sort()
+      const ranges = []
+      for (let at = 0; at + 1 < bounds.length; at += 2)
+        ranges.push({ start: bounds[at] ?? '', end: bounds[at + 1] ?? '' })
+      all.set(next, ranges)
+      index.add(ranges, next++)
+    }
+    const key = text()
+    const found: number[] = []
+    index.visit(key, (value) => found.push(value))
+    const expected = [...all].filter(([, ranges]) => ranges.some(({ start, end }) => start <= key && key < end))
+    t.strictSame(
+      found.sort((a, b) => a - b),
+      expected.map(([value]) => value),
+    )
+    if (all.size > 300) for (const value of all.keys()) if (all.delete(value)) index.remove(value)
+  }
+})
+
+t.test('a set of many ranges is searched as one', async (t) => {
+  const index = new RangeIndex<string>()
+  const ranges = Array.from({ length: 65 }, (_, i) => ({ start: `k${100 + 2 * i}`, end: `k${101 + 2 * i}` }))
+  index.add(ranges, 'many')
+  const found: string[] = []
+  for (const key of ['k099', 'k100', 'k101', 'k228', 'k229']) index.visit(key, () => found.push(key))
+  t.strictSame(found, ['k100', 'k101', 'k228'])
+})
+
+t.test('there are as many seats as are allowed, of each kind and for each key', async (t) => {
+  const seats = new Seats(2)
+  const leave = seats.take('stream', 'a')
+  t.ok(leave)
+  t.ok(seats.take('stream', 'a'))
+  t.equal(seats.take('stream', 'b'), undefined, 'one too many')
+  t.ok(seats.take('poll', 'b'), 'of the other kind')
+  leave?.()
+  leave?.()
+  t.equal(seats.taken('stream'), 1, 'a seat is given back once')
+  t.ok(seats.take('stream', 'b'))
+  const many = new Seats(10 * listenersOfKeyMax)
+  for (let i = 0; i < listenersOfKeyMax; i++) many.take(i % 2 === 0 ? 'poll' : 'stream', 'one')
+  t.equal(many.take('stream', 'one'), undefined, 'one too many of a key')
+  t.ok(many.take('stream', 'other'))
+})
