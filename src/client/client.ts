@@ -7,11 +7,13 @@
  */
 import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
+import { Changes, type ChangesOptions } from './changes.js'
 import { untilSatisfied } from './conflicts.js'
-import { type ConnectOptions, createPoster, type Post, type RequestOptions } from './connection.js'
+import { type Connection, type ConnectOptions, createConnection, type RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
 import { type Child, type Item, itemOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
+import { LiveTopics } from './live-topics.js'
 import { descendants, segmentsOf } from './selectors.js'
 import type {
   AddAndSetMembers,
@@ -50,15 +52,17 @@ const walkSizeDefault = 100
  *   `timeoutMs` that no timer can have
  */
 export function connect(url: string, options: ConnectOptions): Client {
-  return new Client(createPoster(url, options))
+  return new Client(createConnection(url, options))
 }
 
 /** Made by `connect`. */
 export class Client {
-  readonly #post: Post
+  readonly #connection: Connection
+  readonly #post: Connection['post']
 
-  constructor(post: Post) {
-    this.#post = post
+  constructor(connection: Connection) {
+    this.#connection = connection
+    this.#post = connection.post
   }
 
   /** The topic at this path; undefined if there is none. */
@@ -194,6 +198,22 @@ export class Client {
       return { ...answer, created: false }
     }
     return untilSatisfied(attempt, attemptsMax, signal)
+  }
+
+  /**
+   * What changes of what the selector matches: the present state first, unless `since` says otherwise, then each change as
+   * it is made. It goes on by itself after lost connections, and ends only with the signal or a refusal.
+   */
+  changes(selector: string, { signal, ...members }: ChangesOptions = {}): Changes {
+    return new Changes(this.#connection, { selector, ...members }, signal)
+  }
+
+  /** What the selector matches, as a Map that keeps itself up to date until it is closed. */
+  follow(selector: string, { signal, ...members }: Omit<ChangesOptions, 'since'> = {}): LiveTopics {
+    const controller = new AbortController()
+    if (signal?.aborted) controller.abort(signal.reason)
+    else signal?.addEventListener('abort', () => controller.abort(signal.reason), { once: true })
+    return new LiveTopics(this.changes(selector, { ...members, signal: controller.signal }), controller)
   }
 
   /** A write is repeatable unless it has a constraint, which its own first attempt may have made untrue. */

@@ -2,6 +2,7 @@
  * Attempts that a constraint decides: repeated, after a growing random wait, while other writers come first.
  */
 import { TopicdError } from './error.js'
+import { wait } from './wait.js'
 
 /** Attempts when the caller gives no number: with hundreds of ms between the last ones, ample for dozens of writers. */
 const attemptsMaxDefault = 16
@@ -34,18 +35,4 @@ export async function untilSatisfied<Result>(
 
 function isConflict(error: unknown): boolean {
   return error instanceof TopicdError && error.code === 'unsatisfied_constraint'
-}
-
-/** @throws the signal's reason once it is aborted */
-async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal?.addEventListener('abort', end)
-  })
-  signal?.throwIfAborted()
 }

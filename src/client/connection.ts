@@ -34,7 +34,14 @@ interface Exchange<Result> {
 }
 
 /** Sends a request to one of the routes. */
-export type Post = <Result>(route: string, members: object, exchange: Exchange<Result>) => Promise<Result>
+type Post = <Result>(route: string, members: object, exchange: Exchange<Result>) => Promise<Result>
+
+/** How requests reach a service. */
+export interface Connection {
+  readonly post: Post
+  /** Asks one of the routes for a stream of events. @throws TopicdError when it is refused; what `fetch` throws */
+  readonly open: (route: string, members: object, signal: AbortSignal) => Promise<Response>
+}
 
 /**
  * Prepares requests to a service; nothing is sent yet.
@@ -43,14 +50,14 @@ export type Post = <Result>(route: string, members: object, exchange: Exchange<R
  * @throws TypeError for a text that is not an http or https URL, or a key that no header can contain; RangeError for a
  *   time limit that is not from 1 to `timeoutMsMax`
  */
-export function createPoster(url: string, options: ConnectOptions): Post {
+export function createConnection(url: string, options: ConnectOptions): Connection {
   const base = `${serviceAt(url)}/topics/`
   const headers = new Headers({ authorization: `Apikey ${keyIn(options)}`, 'content-type': 'application/json' })
   const { fetch = globalThis.fetch, timeoutMs } = options
   if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= timeoutMsMax)) {
     throw new RangeError(`timeoutMs must be from 1 to ${timeoutMsMax}, not ${timeoutMs}; leave it out for no limit`)
   }
-  return async (route, members, { signal, isRepeatable, read }) => {
+  const post: Post = async (route, members, { signal, isRepeatable, read }) => {
     const body = bodyText(members)
     const answer = await withinTime(timeoutMs, signal, async (signal) => {
       // Not a method of an object: a browser's `fetch` refuses any other `this`.
@@ -62,8 +69,22 @@ export function createPoster(url: string, options: ConnectOptions): Post {
         return await attempt()
       }
     })
-    return resultOf(answer, read, 'selector' in members ? members.selector : undefined)
+    return resultOf(answer, read, selectorIn(members))
   }
+  async function open(route: string, members: object, signal: AbortSignal): Promise<Response> {
+    const asking = new Headers(headers)
+    asking.set('accept', 'text/event-stream')
+    const response = await fetch(base + route, { method: 'POST', headers: asking, body: bodyText(members), signal })
+    if (response.status === 200) return response
+    const { status, retryAfter, text } = await answerOf(response)
+    throw refusalOf(status, retryAfter, text, selectorIn(members))
+  }
+  return { post, open }
+}
+
+/** The selector of a request, if it has one. */
+function selectorIn(members: object): unknown {
+  return 'selector' in members ? members.selector : undefined
 }
 
 /**

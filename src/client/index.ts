@@ -5,6 +5,7 @@
  * The files of this folder import only each other; from the rest of the source they take types alone, which are the
  * API's own. The service imports nothing from here.
  */
+export type { Change, Changes, ChangesOptions } from './changes.js'
 export {
   type Client,
   type CountOptions,
@@ -18,6 +19,7 @@ export type { ConnectOptions } from './connection.js'
 export { TopicdError } from './error.js'
 export type { Child, Item, Page } from './item.js'
 export { type JsonText, jsonText } from './json-text.js'
+export type { LiveTopics, TopicChange } from './live-topics.js'
 export { anyOf, descendants, subtree, topic } from './selectors.js'
 export { selectorFor } from './wildcards.js'
 export type { Constraint, Operation } from './wire.js'

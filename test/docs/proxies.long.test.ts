@@ -16,7 +16,9 @@ import {
   readinessBlock,
   startProxy,
 } from '../support/machines/proxies.js'
+import { ChangesStream } from '../support/service/changes.js'
 import { send } from '../support/service/keep-alive.js'
+import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
 /** Enough that the kernel spreads the proxy's connections over both workers. */
@@ -142,6 +144,10 @@ async function killUnderLoad(server: Server, proxy: RunningProxy): Promise<Load>
   return load
 }
 
+async function pollsOf({ adminUrl }: Server): Promise<number> {
+  return (await scrape(adminUrl)).value('topicd_changes_polls')
+}
+
 async function isReady({ adminUrl }: Server): Promise<boolean> {
   return (await fetch(`${adminUrl}/readyz`)).status === 200
 }
@@ -169,6 +175,28 @@ for (const name of proxyNames) {
       t.equal((await send(agent, route, server.token, { path: 'large', value })).status, 200)
       const larger = await send(proxy.agent(), route, server.token, { path: 'large', value: `${value}x` })
       t.ok(tooLarge[name].includes(larger.status), `it is answered ${larger.status}`)
+    })
+
+    await t.test('a stream passes, event by event, and a poll waits', async (t) => {
+      const { url } = proxy
+      const stream = await ChangesStream.open({ url, token: server.token, agent: proxy.agent() }, { selector: '*s//' })
+      t.equal(stream.response.headers['content-encoding'], undefined, 'nothing is gathered to be compressed')
+      await stream.complete('the state')
+      const tookMs: number[] = []
+      for (let i = 0; i < 20; i++) {
+        const beganMs = performance.now()
+        await server.post('addAndSet', { path: 's/1', value: i })
+        await stream.complete(`the change ${i}`, ({ topics }) => topics.get('s/1')?.value === i)
+        tookMs.push(performance.now() - beganMs)
+      }
+      t.comment(`a write and its event took ${Math.min(...tookMs).toFixed(1)} to ${Math.max(...tookMs).toFixed(1)} ms`)
+      t.ok(Math.min(...tookMs) < 200, 'none waits for a delayed acknowledgement of TCP')
+      stream.close()
+      const body = { path: 's/1', since: 'now', wait: 30 }
+      const poll = send(proxy.agent(), `${url}/topics/changes`, server.token, body)
+      await until('it waits', async () => ((await pollsOf(server)) > 0 ? true : undefined))
+      await server.post('addAndSet', { path: 's/1', value: 'news' })
+      t.match((await poll).text, '"value":"news"')
     })
 
     await t.test('no request fails while workers are replaced', { timeout: hangMs }, async (t) => {

@@ -4,7 +4,8 @@
  */
 import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { type Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { request as requestOverTls } from 'node:https'
 import type { Client } from './client.js'
 import { until } from './server.js'
 
@@ -69,6 +70,8 @@ interface StreamRequest {
   readonly url: string
   readonly token: string
   readonly lastEventId?: string
+  /** With connections to a proxy; a connection of its own by default. */
+  readonly agent?: Agent
 }
 
 /** A stream of changes, as a browser's EventSource reads it. */
@@ -89,14 +92,16 @@ export class ChangesStream {
   }
 
   /** Opens a stream; resolves once its head has come. */
-  static async open({ url, token, lastEventId }: StreamRequest, body: object): Promise<ChangesStream> {
+  static async open({ url, token, lastEventId, agent }: StreamRequest, body: object): Promise<ChangesStream> {
     const headers = {
       'content-type': 'application/json',
       accept: 'text/event-stream',
+      'accept-encoding': 'gzip, br',
       authorization: `Apikey ${token}`,
       ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
     }
-    const outgoing = request(`${url}/topics/changes`, { method: 'POST', headers, agent: false })
+    const send = url.startsWith('https:') ? requestOverTls : request
+    const outgoing = send(`${url}/topics/changes`, { method: 'POST', headers, agent: agent ?? false })
     outgoing.on('error', () => {})
     outgoing.end(JSON.stringify(body))
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage]

@@ -1,0 +1,190 @@
+/**
+ * Following changes: a stream that is taken up again whenever it ends, from the last page that was seen. Where a proxy
+ * holds streams back, long polls take its place. docs/changes.md says what the service promises.
+ */
+import type { ChangesBody } from '../api/bodies/bodies.js'
+import type { Connection } from './connection.js'
+import { TopicdError } from './error.js'
+import { EventParser } from './event-stream.js'
+import { type Item, itemOf } from './item.js'
+import { elementsOf, membersOf } from './json-slices.js'
+import { wait } from './wait.js'
+
+/** What happened to what is followed. */
+export type Change =
+  /** The topic is there, and this is what it is now. */
+  | { readonly kind: 'topic'; readonly path: string; readonly item: Item }
+  /** There is no such topic, or it is of another type than asked for. */
+  | { readonly kind: 'removed'; readonly path: string }
+  /** All changes so far together are the state of one moment. */
+  | { readonly kind: 'complete' }
+  /** What was missed is not known any more: the present state follows, and what it lacks is gone. */
+  | { readonly kind: 'restarted' }
+
+export interface ChangesOptions extends Omit<ChangesBody, 'path' | 'selector' | 'wait'> {
+  /** Ends it when it is aborted; the iteration throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+interface Page {
+  readonly has_more: boolean
+  readonly changes: readonly Change[]
+  readonly next: string
+}
+
+/** How long the first piece of a stream may take, in ms: the service sends it at once, so something holds it back. */
+const firstPieceMsMax = 5000
+
+/** A stream that is silent for so long, in ms, is dead: the service says something every 15 s. */
+const silenceMsMax = 40_000
+
+/** How long a poll waits, in seconds. */
+const pollSeconds = 30
+
+/** The wait before the second attempt, in ms, doubles with each failure up to the longest; each is shortened at random. */
+const firstWaitMs = 500
+const waitMsMax = 30_000
+
+/** The results of a page, as changes. @throws SyntaxError for a text that is not a page of changes */
+function pageOf(text: string): Page {
+  const members = membersOf(text)
+  const [has_more, next] = ['has_more', 'next'].map((name) => JSON.parse(members.get(name) ?? 'null') as unknown)
+  if (typeof has_more !== 'boolean' || typeof next !== 'string') throw new SyntaxError('not a page of changes')
+  return { has_more, next, changes: elementsOf(members.get('results') ?? '').map(changeOf) }
+}
+
+function changeOf(text: string): Change {
+  if (!membersOf(text).has('removed')) {
+    const item = itemOf(text)
+    return { kind: 'topic', path: item.path, item }
+  }
+  return { kind: 'removed', path: JSON.parse(membersOf(text).get('path') ?? 'null') as string }
+}
+
+/** Follows what a selector matches, from the first iteration on; made by `Client.changes`. */
+export class Changes implements AsyncIterable<Change> {
+  /**
+   * What to pass as `since` to go on after the changes that were taken so far, later or elsewhere; undefined before the
+   * first page is complete.
+   */
+  next: string | undefined
+  #isPolling = false
+  #failures = 0
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly members: ChangesBody,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    this.next = members.since
+  }
+
+  /** Goes on until the signal is aborted, or the service refuses the request for good. @throws TopicdError */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
+    for (;;) {
+      this.signal?.throwIfAborted()
+      let waitMs = 0
+      try {
+        for await (const page of this.#isPolling ? this.#poll() : this.#stream()) {
+          this.#failures = 0
+          yield* page.changes
+          this.next = page.next
+          if (!page.has_more) yield { kind: 'complete' }
+        }
+      } catch (error) {
+        if (this.signal?.aborted) throw error
+        if (isGone(error)) {
+          this.next = undefined
+          yield { kind: 'restarted' }
+        } else waitMs = this.#waitAfter(error)
+      }
+      if (waitMs > 0) await wait(waitMs, this.signal)
+    }
+  }
+
+  /** How long to wait after a failure. @throws the error if trying again would not help */
+  #waitAfter(error: unknown): number {
+    if (error instanceof HeldBack) {
+      this.#isPolling = true
+      return 0
+    }
+    if (error instanceof Ended) return error.retryMs * Math.random()
+    const mayPass = !(error instanceof TopicdError) || error.status >= 429 || error.code === 'unexpected_answer'
+    if (!mayPass) throw error
+    const longest = Math.min(waitMsMax, firstWaitMs * 2 ** this.#failures++)
+    const asked = error instanceof TopicdError ? (error.retryAfterSeconds ?? 0) * 1000 : 0
+    return Math.max(asked, longest * (0.5 + Math.random() / 2))
+  }
+
+  async *#poll(): AsyncGenerator<Page, void, undefined> {
+    const members = { ...this.members, since: this.next, wait: pollSeconds }
+    const exchange = { signal: this.signal, isRepeatable: true, read: pageOf }
+    yield await this.connection.post('changes', members, exchange)
+  }
+
+  async *#stream(): AsyncGenerator<Page, void, undefined> {
+    const attempt = new AbortController()
+    const abort = () => attempt.abort(this.signal?.reason)
+    this.signal?.addEventListener('abort', abort)
+    const limit = new SilenceLimit((reason) => attempt.abort(reason))
+    try {
+      limit.restart(firstPieceMsMax, new HeldBack())
+      const response = await this.connection.open('changes', { ...this.members, since: this.next }, attempt.signal)
+      const reader = response.body?.getReader()
+      if (reader === undefined || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) throw new HeldBack()
+      const parser = new EventParser()
+      const decoder = new TextDecoder()
+      for (;;) {
+        const { done, value } = await reader.read()
+        limit.restart(silenceMsMax, new Ended(0))
+        for (const { event, data } of parser.push(decoder.decode(value, { stream: true }))) {
+          if (event === 'message') yield pageOf(data)
+          if (event === 'end') throw endOf(data, parser.retryMs ?? firstWaitMs)
+        }
+        if (done) throw new Ended(parser.retryMs ?? firstWaitMs)
+      }
+    } finally {
+      limit.stop()
+      this.signal?.removeEventListener('abort', abort)
+      attempt.abort()
+    }
+  }
+}
+
+/** Something on the way holds streams back. */
+class HeldBack extends Error {}
+
+/** A stream has ended, and can be taken up again. */
+class Ended extends Error {
+  constructor(readonly retryMs: number) {
+    super('the stream has ended')
+  }
+}
+
+/** Why the service ended a stream. */
+function endOf(data: string, retryMs: number): Error {
+  const { code, message } = JSON.parse(data) as { readonly code: string; readonly message: string }
+  if (code === 'unauthorized') return new TopicdError(401, code, message)
+  if (code === 'since_gone' || code === 'access_changed') return new TopicdError(410, 'since_gone', message)
+  return new Ended(retryMs)
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof TopicdError && error.code === 'since_gone'
+}
+
+/** Calls back, with a reason, unless it is restarted or stopped in time. */
+class SilenceLimit {
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(private readonly onSilence: (reason: Error) => void) {}
+
+  restart(ms: number, reason: Error): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.onSilence(reason), ms)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+}
