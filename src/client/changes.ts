@@ -131,7 +131,8 @@ export class Changes implements AsyncIterable<Change> {
       limit.restart(firstPieceMsMax, new HeldBack())
       const response = await this.connection.open('changes', { ...this.members, since: this.next }, attempt.signal)
       const reader = response.body?.getReader()
-      if (reader === undefined || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) throw new HeldBack()
+      if (reader === undefined || response.headers.get('content-type')?.startsWith('text/event-stream') !== true)
+        throw new HeldBack()
       const parser = new EventParser()
       const decoder = new TextDecoder()
       for (;;) {

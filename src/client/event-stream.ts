@@ -4,7 +4,7 @@
  */
 
 /** One event. */
-export interface StreamEvent {
+interface StreamEvent {
   /** `message` unless the service names it. */
   readonly event: string
   readonly data: string
