@@ -1,10 +1,14 @@
 /**
  * The page's address, which says what is shown, so that it can be linked and the browser's "back" works: `#PATH` or
- * `#?SELECTOR`, each as a URI component, in which a path has no `?`.
+ * `#?SELECTOR`, or `#=SELECTOR` for its changes, each as a URI component, in which a path has neither mark.
  */
 
 /** What an address names; `wrong` is a path that no topic can have. */
-type Place = { readonly path: string } | { readonly selector: string } | 'nothing' | 'wrong'
+type Place =
+  | { readonly path: string }
+  | { readonly selector: string; readonly isOfChanges: boolean }
+  | 'nothing'
+  | 'wrong'
 
 export function addressOfPath(path: string): string {
   return `#${encodeURIComponent(path)}`
@@ -14,10 +18,15 @@ export function addressOfSelector(selector: string): string {
   return `#?${encodeURIComponent(selector)}`
 }
 
+export function addressOfChanges(selector: string): string {
+  return `#=${encodeURIComponent(selector)}`
+}
+
 /** @param hash of a location */
 export function placeAt(hash: string): Place {
   const address = hash.slice(1)
-  if (address.startsWith('?')) return { selector: decoded(address.slice(1)) }
+  const isOfChanges = address.startsWith('=')
+  if (isOfChanges || address.startsWith('?')) return { selector: decoded(address.slice(1)), isOfChanges }
   const path = decoded(address).replace(/^\/|\/$/g, '')
   if (path === '') return 'nothing'
   return path.includes('//') ? 'wrong' : { path }

@@ -22,6 +22,9 @@ export interface Context {
   readonly signOut: (reason: string) => void
 }
 
+/** For how long what has changed is marked, in ms. */
+export const markedMs = 2000
+
 /** Whether a request was refused because the key has made too many. */
 export function isBeyondRate(error: unknown): boolean {
   return error instanceof TopicdError && error.status === 429

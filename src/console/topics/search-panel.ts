@@ -1,6 +1,6 @@
 /** What a selector matches, a page at a time. */
 import { type Page, selectorFor, TopicdError } from '../../client/index.js'
-import { type Context, describeFailure, isBeyondRate } from './context.js'
+import { type Context, describeFailure, isBeyondRate, markedMs } from './context.js'
 
 /** Topics on a page. */
 const pageSize = 20
@@ -14,6 +14,8 @@ export class SearchPanel {
   problemAt: number | undefined
   /** Whether the service refuses the selector, so that asking again is of no use. */
   isRefused = false
+  /** The paths of topics on the page that have changed a moment ago. */
+  changed: ReadonlySet<string> = new Set()
   /** Where the pages up to the current one begin. */
   #begins: readonly (string | undefined)[] = [undefined]
 
@@ -59,6 +61,7 @@ export class SearchPanel {
     try {
       const page = await this.context.session.client.page(this.selector, this.#membersFrom(begins))
       if (this.#begins !== current) return
+      if (isLive && this.page !== undefined) this.#mark(this.page, page)
       this.#begins = begins
       this.page = page
       this.problem = ''
@@ -72,6 +75,18 @@ export class SearchPanel {
       this.problemAt = at === undefined ? undefined : Number(at)
     }
     this.context.changed()
+  }
+
+  /** Marks for a moment what is new on the page, or has another value. */
+  #mark(before: Page, after: Page): void {
+    const texts = new Map(before.results.map(({ path, text }) => [path, text]))
+    const changed = after.results.filter(({ path, text }) => !texts.has(path) || texts.get(path) !== text)
+    if (changed.length === 0) return
+    this.changed = new Set(changed.map(({ path }) => path))
+    setTimeout(() => {
+      this.changed = new Set()
+      this.context.changed()
+    }, markedMs)
   }
 
   async next(): Promise<void> {

@@ -3,7 +3,7 @@
 import type { Page } from '../../client/index.js'
 import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
-import { addressOfPath, addressOfSelector } from './address.js'
+import { addressOfChanges, addressOfPath, addressOfSelector } from './address.js'
 import type { Context } from './context.js'
 import type { SearchPanel } from './search-panel.js'
 import { may } from './session.js'
@@ -65,7 +65,7 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
           page.results,
           ({ path }) => path,
           (item) => html`
-          <li>
+          <li class=${panel.changed.has(item.path) ? 'changed' : ''}>
             <a class="exact" href=${addressOfPath(item.path)}>${visible(item.path)}</a>
             <span class="quiet">${item.type}</span>
             <span class="exact">${item.text === undefined ? 'no value' : shortened(item.text, valueCharactersMax)}</span>
@@ -76,6 +76,7 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
           <button aria-disabled=${number === 1 || panel.isTurning} @click=${() => panel.previous()}>Previous page</button>
           <button aria-disabled=${!page.has_more || panel.isTurning} @click=${() => panel.next()}>Next page</button>
           ${may(context.session.key, 'remove') && (page.results.length > 0 || number > 1) ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
+          <a href=${addressOfChanges(selector)}>Changes</a>
           <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
         </p>`
       }

@@ -1,8 +1,10 @@
 /**
- * What is shown beside the tree: a topic, or what a selector matches. An edit that someone leaves is kept until they come
+ * What is shown beside the tree: a topic, what a selector matches, or what of it changes. An edit that someone leaves is kept until they come
  * back to it, and so is the page of results that they were on.
  */
 import { html, type TemplateResult } from '../vendor/lit-html.js'
+import { ChangesPanel } from './changes-panel.js'
+import { changesView } from './changes-view.js'
 import type { Context } from './context.js'
 import type { Dialogs } from './dialogs/dialogs.js'
 import { RemoveDialog } from './dialogs/remove-dialog.js'
@@ -15,7 +17,7 @@ import { topicView } from './topic-view.js'
 import { visible } from './value-text.js'
 
 export class ShownPanel {
-  #panel: TopicPanel | SearchPanel | undefined
+  #panel: TopicPanel | SearchPanel | ChangesPanel | undefined
   /** The last search. */
   #search: SearchPanel | undefined
   /** Panels with an edit, by path, until they are shown again. */
@@ -42,6 +44,7 @@ export class ShownPanel {
   /** In words, for the title of the tab. */
   get title(): string | undefined {
     if (this.#panel instanceof SearchPanel) return visible(this.#panel.selector)
+    if (this.#panel instanceof ChangesPanel) return `Changes of ${visible(this.#panel.selector)}`
     return this.path && visible(this.path)
   }
 
@@ -83,6 +86,14 @@ export class ShownPanel {
     void panel.refresh().then(() => panel.problem === '' && focus('#search-title'))
   }
 
+  showChanges(selector: string): void {
+    this.#leave()
+    const panel = new ChangesPanel(selector, this.context)
+    this.#panel = panel
+    panel.start()
+    focusLater()('#changes-title')
+  }
+
   /** A search that someone asks for begins with its first page. */
   forgetSearch(): void {
     this.#search = undefined
@@ -91,12 +102,14 @@ export class ShownPanel {
   #leave(): void {
     const before = this.#panel
     if (before instanceof TopicPanel && before.edit !== undefined) this.#edited.set(before.path, before)
+    if (before instanceof ChangesPanel) before.pause()
   }
 
   /** Fetches it again, for nobody in particular; undefined where that is of no use. */
   get refresh(): (() => Promise<void>) | undefined {
     const panel = this.#panel
-    if (panel === undefined || (panel instanceof SearchPanel && panel.isRefused)) return undefined
+    if (panel === undefined || panel instanceof ChangesPanel) return undefined
+    if (panel instanceof SearchPanel && panel.isRefused) return undefined
     return () => panel.refresh(true)
   }
 
@@ -108,6 +121,7 @@ export class ShownPanel {
         this.dialogs.open((close) => RemoveDialog.ofPath(panel.path, panel.item !== null, context, close))
       return topicView(panel, context, hasBelow, remove)
     }
+    if (panel instanceof ChangesPanel) return changesView(panel)
     if (panel instanceof SearchPanel) {
       const remove = () => this.dialogs.open((close) => RemoveDialog.ofSelector(panel.selector, context, close))
       return searchView(panel, context, remove)

@@ -6,7 +6,7 @@
  * let their text replace is what they have read.
  */
 import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
-import { type Context, describeFailure, isBeyondRate } from './context.js'
+import { type Context, describeFailure, isBeyondRate, markedMs } from './context.js'
 import { focusLater } from './focus.js'
 
 export interface Edit {
@@ -33,6 +33,8 @@ export class TopicPanel {
   /** What the last write has done; empty before, and once the topic has changed again. */
   done = ''
   isFormatted = true
+  /** Whether the value that is shown has changed a moment ago, by another hand. */
+  isMarked = false
   edit: Edit | undefined
   isSaving = false
 
@@ -52,7 +54,7 @@ export class TopicPanel {
       // By a selector: a fetch by path is refused where there is no topic, which browsers log as an error.
       const { results } = await this.context.session.client.page(topic(this.path), fetchedMembers)
       this.problem = ''
-      this.#take(results[0] ?? null)
+      this.#take(results[0] ?? null, isLive)
     } catch (error) {
       if (isLive && isBeyondRate(error)) throw error
       this.problem = describeFailure(error, this.context)
@@ -60,15 +62,24 @@ export class TopicPanel {
     this.context.changed()
   }
 
-  #take(item: Item | null): void {
+  #take(item: Item | null, isLive: boolean): void {
     // Nothing is left to be written: it was created anew, or an answer was lost.
     if (item !== null && item.text === this.edit?.text.trim() && this.isOvertaken) this.edit = undefined
     if (isSame(item, this.item)) this.newer = undefined
     else if (this.isOvertaken) this.newer = item
     else {
+      if (isLive && this.item !== undefined) this.#mark()
       this.item = item
       this.done = ''
     }
+  }
+
+  #mark(): void {
+    this.isMarked = true
+    setTimeout(() => {
+      this.isMarked = false
+      this.context.changed()
+    }, markedMs)
   }
 
   /** Whether the topic has another value than its writer has seen. */

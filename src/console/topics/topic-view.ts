@@ -1,5 +1,7 @@
 /** How the topic that is shown looks. */
+import { topic } from '../../client/index.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import { addressOfChanges } from './address.js'
 import type { Context } from './context.js'
 import { may } from './session.js'
 import { type Edit, fetchedMembers, type TopicPanel } from './topic-panel.js'
@@ -56,7 +58,7 @@ function valueView(panel: TopicPanel, context: Context): TemplateResult {
       </span>
       ${formatted === undefined ? html`<span>too large to format</span>` : nothing}
     </p>
-    <pre class="exact value" tabindex="0" role="group" aria-label="Value">${isFormatted ? formatted : text}</pre>
+    <pre class=${panel.isMarked ? 'exact value changed' : 'exact value'} tabindex="0" role="group" aria-label="Value">${isFormatted ? formatted : text}</pre>
   `
 }
 
@@ -123,6 +125,7 @@ function actionsView(panel: TopicPanel, context: Context, remove: () => void): T
   return html`<p class="row">
     ${mayEdit ? html`<button @click=${() => panel.startEdit()}>${item.text === undefined ? 'Set a value' : 'Edit'}</button>` : nothing}
     ${may(key, 'remove', path) ? html`<button class="danger" @click=${remove}>Remove…</button>` : nothing}
+    ${may(key, 'fetch', path) ? html`<a href=${addressOfChanges(topic(path))}>Changes</a>` : nothing}
     <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
   </p>`
 }

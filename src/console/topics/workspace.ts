@@ -14,6 +14,8 @@ import type { Edit } from './topic-panel.js'
 import { TreePanel } from './tree/tree-panel.js'
 import { visible } from './value-text.js'
 
+const everything = '?.*//'
+
 export class Workspace {
   readonly dialogs: Dialogs
   readonly #context: Context
@@ -58,7 +60,12 @@ export class Workspace {
     }
     this.#tree = new TreePanel(this.#context)
     this.#shown = new ShownPanel(this.#context, this.dialogs, interrupted)
-    this.#refresher = new Refresher(() => this.#refreshable())
+    // Only whether something changes matters, so one short result is enough.
+    const watched = { since: 'now', type: 'any', size: 1, with_values: false } as const
+    this.#refresher = new Refresher(
+      () => this.#refreshable(),
+      (signal) => session.client.changes(everything, { ...watched, signal }),
+    )
   }
 
   start(): void {
@@ -74,6 +81,7 @@ export class Workspace {
     removeEventListener('hashchange', this.#followAddress)
     removeEventListener('beforeunload', this.#keepEdits)
     this.#refresher.stop()
+    this.#shown.showNothing()
     this.dialogs.end()
   }
 
@@ -133,7 +141,8 @@ export class Workspace {
     if (typeof place === 'string') this.#shown.showNothing()
     else if ('selector' in place) {
       this.#selector = place.selector
-      this.#shown.showMatches(place.selector)
+      if (place.isOfChanges) this.#shown.showChanges(place.selector)
+      else this.#shown.showMatches(place.selector)
     } else {
       this.#shown.showTopic(place.path)
       void this.#tree.reveal(place.path)

@@ -1,0 +1,79 @@
+/** What changes of what a selector matches, as it happens: the newest first, until someone pauses it. */
+import type { Change } from '../../client/index.js'
+import { type Context, describeFailure } from './context.js'
+
+/** Changes that are kept; older ones are dropped. */
+const keptMax = 200
+
+/** A change, and when it was seen here. */
+export interface SeenChange {
+  readonly number: number
+  readonly path: string
+  /** The value's JSON text; null without a value, undefined for a topic that is gone. */
+  readonly text: string | null | undefined
+  readonly seenMs: number
+}
+
+export class ChangesPanel {
+  /** The newest first. */
+  seen: readonly SeenChange[] = []
+  problem = ''
+  /** Whether something was missed that is not known any more. */
+  hasGap = false
+  #count = 0
+  /** Where to go on; what changes first is what comes after it is shown. */
+  #next = 'now'
+  #running: AbortController | undefined
+
+  constructor(
+    readonly selector: string,
+    private readonly context: Context,
+  ) {}
+
+  get isPaused(): boolean {
+    return this.#running === undefined
+  }
+
+  /** Goes on after what was seen last: what has changed in a pause is shown then. */
+  start(): void {
+    if (this.#running !== undefined) return
+    const running = new AbortController()
+    this.#running = running
+    this.problem = ''
+    void this.#follow(running)
+  }
+
+  pause(): void {
+    this.#running?.abort()
+    this.#running = undefined
+    this.context.changed()
+  }
+
+  async #follow(running: AbortController): Promise<void> {
+    const { signal } = running
+    const changes = this.context.session.client.changes(this.selector, { since: this.#next, type: 'any', signal })
+    try {
+      for await (const change of changes) {
+        if (this.#running !== running) return
+        this.#take(change)
+        this.#next = changes.next ?? this.#next
+      }
+    } catch (error) {
+      if (this.#running !== running) return
+      this.#running = undefined
+      this.problem = describeFailure(error, this.context)
+    }
+    this.context.changed()
+  }
+
+  #take(change: Change): void {
+    if (change.kind === 'complete') return
+    if (change.kind === 'restarted') this.hasGap = true
+    else {
+      const text = change.kind === 'topic' ? (change.item.text ?? null) : undefined
+      const entry = { number: ++this.#count, path: change.path, text, seenMs: Date.now() }
+      this.seen = [entry, ...this.seen].slice(0, keptMax)
+    }
+    this.context.changed()
+  }
+}
