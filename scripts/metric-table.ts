@@ -27,7 +27,9 @@ const stats = {
   waiting: 0,
   commits,
   expired: 0,
-  stored: { topics: 0, bytes: 0, backupMs: 1 },
+  changes: { streams: 0, polls: 0, listenersMax: 1, behind: 0, deliveries: 0, goneTokens: 0 },
+  changesKeptMin: 1,
+  stored: { topics: 0, bytes: 0, backupMs: 1, log: { changes: 0, sinceMs: 0 } },
   loopDelay: { median: 0, p99: 0, max: 0 },
 }
 

@@ -95,7 +95,7 @@ function withSetExample(value: object): object {
 
 await t.test('it is OpenAPI 3.1 with the routes and the two pages, and all its references resolve', async (t) => {
   t.match(String(document.openapi), /^3\.1\./)
-  const routes = ['fetch', 'set', 'addAndSet', 'add', 'remove', 'batch'].map((route) => `/topics/${route}`)
+  const routes = ['fetch', 'changes', 'set', 'addAndSet', 'add', 'remove', 'batch'].map((route) => `/topics/${route}`)
   t.strictSame(
     operations.map(([path]) => path),
     routes,
@@ -119,6 +119,7 @@ await t.test('no operation id shadows a global function in a generated client', 
   )
   t.strictSame(ids, [
     'fetchTopics',
+    'fetchChanges',
     'setTopic',
     'addAndSetTopic',
     'addTopic',
@@ -227,6 +228,9 @@ const accepted: readonly (readonly [route: string, body: object])[] = [
   ['fetch', { selector: '?.*//', type: 'any', with_version: true }],
   ['fetch', { selector: '?.*//', deep_branch_depth: 1, deep_branch_limit: 0 }],
   ['fetch', { selector: '?.*//', deep_branch_depth: 4294967295, deep_branch_limit: 4294967295, with_values: false }],
+  ['changes', { selector: '?.*//' }],
+  ['changes', { path: 'b', since: 'now', size: 1, wait: 0, type: 'any', with_version: true }],
+  ['changes', { selector: '>nothing', with_values: false, with_properties: true }],
   ['remove', { path: 'nothing' }],
   ['remove', { path: 'a' }],
   ['remove', { selector: '*a//' }],
@@ -276,6 +280,11 @@ const refused: readonly (readonly [route: string, body: object])[] = [
   ['add', { path: 'a', value: 1 }],
   ['add', { path: null }],
   ['add', []],
+  ['changes', { path: 'a', wait: 51 }],
+  ['changes', { path: 'a', wait: -1 }],
+  ['changes', { path: 'a', since: 1 }],
+  ['changes', { path: 'a', size: 0 }],
+  ['changes', { path: 'a', after: 'b' }],
   ['remove', {}],
   ['remove', { path: 'a', selector: '>a' }],
   ['remove', { path: 'a', size: 1 }],
