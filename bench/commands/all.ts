@@ -68,6 +68,15 @@ ${json}`,
     },
   ],
   [
+    'changes',
+    {
+      synopsis: '[--streams N]',
+      summary: 'what does an event cost when many streams follow changes, and how late is it?',
+      details: '  --streams N           how many streams (default 1,000)',
+      load: () => import('./changes.js'),
+    },
+  ],
+  [
     'profile',
     {
       synopsis: 'WORKLOAD [--output DIR]',

@@ -98,7 +98,7 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
 })
 
-const commands = ['growth', 'compare', 'idle', 'profile', 'postgres', 'fenced']
+const commands = ['growth', 'compare', 'idle', 'changes', 'profile', 'postgres', 'fenced']
 
 test('help lists every command, and each command has help of its own', async (t) => {
   const overview = await help()
@@ -136,6 +136,14 @@ test('growth measures every series, and profile and idle print their figures', a
     const stdout = await run('profile', 'fetch-path', '--output', join(base, 'profiles'))
     t.match(stdout, /\.cpuprofile: busy for /)
   })
+  await t.test('changes prints what an event costs, and when it comes', async (t) => {
+    const stdout = await run('changes')
+    t.match(stdout, /^same {1,}20 streams: [\d.-]+ µs CPU an event, bare .* ×$/m)
+    t.match(stdout, /^own {2,}20 streams: /m)
+    t.match(stdout, /^an event comes [\d.]+ ms after its answer/m)
+    t.match(stdout, /^the longest fetch beside an event for 20 streams: [\d.]+ ms$/m)
+  })
+
   await t.test('idle prints the memory of a connection and the latencies beside them', async (t) => {
     const stdout = await run('idle')
     t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)

@@ -1,0 +1,225 @@
+/**
+ * What does an event cost when many streams follow? Two cases, each beside a bare server that writes the same bytes:
+ *
+ *     same    all streams follow one subtree: each commit is an event for each of them
+ *     own     each follows a subtree of its own: a commit that changes one topic in each is one event for each
+ *
+ *     npm run bench -- changes [--streams N] [options]
+ *
+ * The figure is the CPU time of all processes of the server for each event, without that of the same writes when nobody
+ * follows. Every stream must get every event, and the last one the last value. Then one commit after the other is made at a
+ * leisurely pace beside other writes: how long after its answer comes its event, and how long does a fetch take beside?
+ */
+import { Agent, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { StreamCrowd } from '../drivers/streams.js'
+import { cpuSeconds, readCpu } from '../measure/cpu.js'
+import { median } from '../measure/statistics.js'
+import { positive, readCommandLine, text, UsageError } from '../options.js'
+import { startFloor } from '../servers/floor.js'
+import type { Running, Server } from '../servers/server.js'
+import { thisBuild, topicd } from '../servers/topicd.js'
+import { openOn, type Session, withSession } from '../session.js'
+import { fetchPath } from '../workloads/reads/fetch-path.js'
+
+const streamsDefault = 1000
+const streamsInSmoke = 20
+
+/** About the bytes of an event of topicd with a small value. */
+const eventBytes = 190
+
+/** Events of each stream in a burst. */
+const eventsOfStream = 50
+const eventsInSmoke = 5
+
+/** Commits whose delays are measured, and the pause between two of them, in ms. */
+const delaysCount = 400
+const delaysInSmoke = 10
+const pauseMs = 5
+
+/** Operations of a batch. */
+const operationsMax = 1000
+
+/** Connections of other writers beside them. */
+const othersCount = 16
+
+const program = fileURLToPath(new URL('../servers/programs/bare-streams.js', import.meta.url))
+
+const bareStreams: Server = {
+  name: 'bare',
+  version: undefined,
+  durability: 'stores nothing',
+  answersConstants: true,
+  start: (setting) => startFloor(program, { ...setting, responseBytes: eventBytes }),
+}
+
+type Case = 'same' | 'own'
+
+const cases: readonly Case[] = ['same', 'own']
+
+export async function run(argv: readonly string[]): Promise<boolean> {
+  const { options, words, own } = readCommandLine(argv, { streams: text })
+  if (words[0] !== undefined) throw new UsageError(`unexpected argument "${words[0]}"`)
+  const streams = positive('streams', own.streams) ?? (options.smoke ? streamsInSmoke : streamsDefault)
+  const ours = await topicd(thisBuild)
+  return withSession(options, [ours], async (session) => {
+    const [service, floor] = [await openOn(ours, fetchPath, session), await openOn(bareStreams, fetchPath, session)]
+    try {
+      for (const each of cases) await compare(each, service.running, floor.running, streams, session)
+      await measureDelays(service.running, streams, session)
+      return true
+    } finally {
+      await service.close()
+      await floor.close()
+    }
+  })
+}
+
+async function compare(each: Case, ours: Running, floor: Running, streams: number, session: Session): Promise<void> {
+  const figures = { ours: [] as number[], floor: [] as number[] }
+  for (let round = 0; round < session.options.rounds; round++) {
+    figures.floor.push(await microsecondsAnEvent(each, floor, streams, session))
+    figures.ours.push(await microsecondsAnEvent(each, ours, streams, session))
+  }
+  const [own, bare] = [median(figures.ours), median(figures.floor)]
+  const ratio = median(figures.ours.map((figure, round) => figure / (figures.floor[round] ?? Number.NaN)))
+  session.print(
+    `${each.padEnd(5)}${streams} streams: ${own.toFixed(2)} µs CPU an event, bare ${bare.toFixed(2)} µs, ${ratio.toFixed(2)} ×`,
+  )
+}
+
+/** @throws Error when a stream lacks an event, or has one too many */
+async function microsecondsAnEvent(each: Case, running: Running, streams: number, session: Session): Promise<number> {
+  const commits = session.options.smoke ? eventsInSmoke : eventsOfStream
+  const groups = each === 'same' ? 1 : streams
+  const client = new Poster(running)
+  const alone = await cpuOf(running, async () => {
+    for (let i = 0; i < commits; i++) await client.write(groups, `alone ${i}`)
+  })
+  const selectors = Array.from({ length: streams }, (_, i) => (each === 'same' ? '*g//' : `*g/${i}//`))
+  const crowd = await StreamCrowd.open(running, selectors)
+  try {
+    const before = crowd.events
+    const followed = await cpuOf(running, async () => {
+      for (let i = 0; i < commits; i++) {
+        await client.write(groups, `followed ${i}`)
+        await crowd.until(before + (i + 1) * streams)
+      }
+    })
+    if (crowd.problem !== undefined) throw new Error(crowd.problem)
+    await sleep(100)
+    if (crowd.events !== before + commits * streams) throw new Error(`${crowd.events - before} events`)
+    if (!crowd.haveAll(`followed ${commits - 1}`)) throw new Error('a stream lacks the last value')
+    return ((followed - alone) * 1e6) / (commits * streams)
+  } finally {
+    crowd.close()
+    client.close()
+    await sleep(500)
+  }
+}
+
+async function cpuOf(running: Running, work: () => Promise<void>): Promise<number> {
+  const before = readCpu(running.pids())
+  await work()
+  return cpuSeconds(before, readCpu(running.pids()))
+}
+
+/** One connection that writes the topics of some groups in one commit, and fetches. */
+class Poster {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+  constructor(private readonly running: Running) {}
+
+  async write(groups: number, value: string): Promise<void> {
+    const operations = Array.from({ length: groups }, (_, i) => ({ op: 'addAndSet', path: `g/${i}/n`, value }))
+    for (let from = 0; from < groups; from += operationsMax) {
+      await this.post('batch', { operations: operations.slice(from, from + operationsMax) })
+    }
+  }
+
+  post(route: string, body: object): Promise<string> {
+    const { port, headers } = this.running
+    return new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port, path: `/topics/${route}`, method: 'POST', headers, agent: this.#agent }
+      const outgoing = request(options, (incoming) => {
+        let answer = ''
+        incoming.setEncoding('utf8').on('data', (piece: string) => (answer += piece))
+        incoming.on('end', () => {
+          if (incoming.statusCode === 200) resolve(answer)
+          else reject(new Error(`${route} was answered ${incoming.statusCode}: ${answer}`))
+        })
+      })
+      outgoing.on('error', reject)
+      outgoing.end(JSON.stringify(body))
+    })
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+}
+
+/** How long after its answer an event comes, beside other writes; and the longest fetch beside events for all streams. */
+async function measureDelays(running: Running, streams: number, session: Session): Promise<void> {
+  const { smoke } = session.options
+  const client = new Poster(running)
+  const one = await StreamCrowd.open(running, ['*g//'])
+  const others = Array.from({ length: othersCount }, () => new Poster(running))
+  let isOver = false
+  let writes = 0
+  const busy = others.map(async (other, i) => {
+    for (; !isOver; writes++) await other.post('addAndSet', { path: `others/${i}`, value: writes })
+  })
+  const delays: number[] = []
+  const beganMs = performance.now()
+  for (let i = 0; i < (smoke ? delaysInSmoke : delaysCount); i++) {
+    const before = one.events
+    await client.write(1, `delay ${i}`)
+    const answeredMs = performance.now()
+    await one.until(before + 1)
+    delays.push(Math.max(0, one.lastEventMs - answeredMs))
+    await sleep(pauseMs)
+  }
+  const rate = (writes / (performance.now() - beganMs)) * 1000
+  isOver = true
+  await Promise.all(busy)
+  one.close()
+  delays.sort((a, b) => a - b)
+  const at = (share: number): string => (delays[Math.floor(share * (delays.length - 1))] ?? 0).toFixed(2)
+  session.print(
+    `an event comes ${at(0.5)} ms after its answer (p99 ${at(0.99)} ms), beside ${rate.toFixed(0)} writes a second`,
+  )
+  session.print(
+    `the longest fetch beside an event for ${streams} streams: ${(await longestFetch(running, streams, smoke)).toFixed(1)} ms`,
+  )
+  for (const each of [client, ...others]) each.close()
+}
+
+async function longestFetch(running: Running, streams: number, isSmoke: boolean): Promise<number> {
+  const crowd = await StreamCrowd.open(
+    running,
+    Array.from({ length: streams }, () => '*g//'),
+  )
+  const [writer, reader] = [new Poster(running), new Poster(running)]
+  let isOver = false
+  let longestMs = 0
+  const fetching = (async () => {
+    while (!isOver) {
+      const beganMs = performance.now()
+      await reader.post('fetch', { path: 'g/0/n' })
+      longestMs = Math.max(longestMs, performance.now() - beganMs)
+    }
+  })()
+  for (let i = 0; i < (isSmoke ? 2 : 20); i++) {
+    const before = crowd.events
+    await writer.write(1, `slices ${i}`)
+    await crowd.until(before + streams)
+  }
+  isOver = true
+  await fetching
+  crowd.close()
+  writer.close()
+  reader.close()
+  return longestMs
+}
