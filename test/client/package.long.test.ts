@@ -138,7 +138,8 @@ t.test('its files run with the globals of a browser alone, and import only each 
   t.strictSame(results, {
     texts: ['browser/a.b', '1.10'],
     refused: [400, 'no_such_topic'],
+    followed: ['browser/a.b'],
     removed: 1,
-    calls: 5,
+    calls: 6,
   })
 })

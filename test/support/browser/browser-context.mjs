@@ -21,6 +21,7 @@ function fetchOfBrowser(...args) {
 
 const context = vm.createContext({
   ...{ URL, Headers, Response, AbortController, AbortSignal, DOMException, setTimeout, clearTimeout },
+  ...{ EventTarget, Event, CustomEvent, TextDecoder },
   fetch: fetchOfBrowser,
 })
 
@@ -47,5 +48,9 @@ await topics.addAndSet('browser/a.b', jsonText('1.10'))
 const texts = []
 for await (const { path, text } of topics.walk(subtree('browser'), { size: 1 })) texts.push(path, text)
 const refused = await topics.set('browser/none', 1).catch(({ status, code }) => [status, code])
+const live = topics.follow(subtree('browser'))
+await live.ready
+const followed = [...live.topics.keys()]
+live.close()
 const { removed } = await topics.removeMatches(subtree('browser'))
-console.log(JSON.stringify({ modules: modules.size, texts, refused, removed, calls }))
+console.log(JSON.stringify({ modules: modules.size, texts, refused, followed, removed, calls }))
