@@ -223,3 +223,25 @@ t.test('a poll whose client has gone, and one that is drained, waits no longer',
   t.match(String(await drained), /^\{"has_more":false,"results":\[\],"next":/)
   t.match(String(await polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })), /"results":\[\]/)
 })
+
+t.test('a stream shows every 15 s that it lives, and lasts from 8 to 12 minutes', async (t) => {
+  const store = new SlowStore()
+  const streams = new Streams(store, new Feed(store), noDefect(t))
+  const beforeMs = performance.now()
+  const opened = Array.from({ length: 50 }, () => openStream(streams, scopeOf('*.*')))
+  await until(() => opened.every(({ client }) => client.isComplete))
+  const nowMs = performance.now()
+  for (const { stream, client, state, ends } of opened) {
+    const { sent } = state
+    const { next } = client
+    stream.check(nowMs + 15_000)
+    t.equal(state.sent, sent + 1, 'a sign of life')
+    t.ok(client.isComplete && client.topics.size === 0)
+    t.equal(client.next, next, 'with the place where it is')
+    stream.check(beforeMs + 480_000)
+    t.strictSame(ends, [])
+    stream.check(nowMs + 721_000)
+    t.match(ends[0], /"code":"rotated"/)
+  }
+  t.equal(store.followers, 0)
+})
