@@ -120,16 +120,27 @@ export class Feed {
   }
 
   async #begin(): Promise<void> {
-    this.#unfollow()
     this.#unfollow = this.store.followLog(this.#onGrown)
-    const place = await this.store.inSnapshot((log) => log.end())
-    if (this.#channels.size === 0) return this.#stop()
+    let place: LogPlace
+    try {
+      place = await this.store.inSnapshot((log) => log.end())
+    } catch (error) {
+      this.#release()
+      throw error
+    }
+    // All may have gone meanwhile, and others have come.
+    if (this.#channels.size === 0) return this.#release()
     this.#place = place
     // What has come since then may have been announced already.
     this.#onGrown()
   }
 
+  /** Follows the log no longer, for nobody listens. While it starts to, the start sees to that. */
   #stop(): void {
+    if (this.#starting === undefined) this.#release()
+  }
+
+  #release(): void {
     this.#unfollow()
     this.#unfollow = () => {}
     this.#place = undefined

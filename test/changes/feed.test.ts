@@ -128,6 +128,27 @@ t.test('what changes while a stream joins is sent to it', async (t) => {
   t.equal(store.followers, 0, 'nobody follows the log for nobody')
 })
 
+t.test('who joins while the only other leaves, and the feed has just begun, is told all the same', async (t) => {
+  const store = new SlowStore()
+  const feed = new Feed(store)
+  const streams = new Streams(store, feed, noDefect(t))
+  const releases: (() => void)[] = []
+  store.delay = () => new Promise<void>((resolve) => releases.push(resolve))
+  const first = openStream(streams, scopeOf('*a//'))
+  await until(() => releases.length > 0)
+  first.stream.onGone()
+  const second = openStream(streams, scopeOf('*b//'))
+  store.delay = () => Promise.resolve()
+  for (const release of releases) release()
+  await until(() => second.client.isComplete)
+  await sleep(20)
+  store.commit({ 'b/1': 1 })
+  await until(() => second.client.topics.size === 1)
+  t.equal(store.followers, 1, 'the log is followed for it')
+  second.stream.end('rotated')
+  t.equal(store.followers, 0)
+})
+
 t.test('with reads of any length, clients get the state, and nothing goes back', async (t) => {
   const random = seededRandom(t)
   const store = new SlowStore()

@@ -54,18 +54,18 @@ export class LogFollower {
       this.#isDue = false
       const read = await this.#readLasts()
       // The first time nobody knows what has come since a follower read.
-      if (read !== undefined && read !== lasts) this.#followers.notify()
-      lasts = read ?? lasts
+      if (read === undefined || read !== lasts) this.#followers.notify()
+      lasts = read
       if (!this.#isDue) await this.#wait()
     }
     this.#isPolling = false
   }
 
+  /** Undefined while the engine is away: those that follow the log learn so from their own reads. */
   async #readLasts(): Promise<string | undefined> {
     try {
       return (await this.read(readLasts, []))[0]?.lasts
     } catch {
-      // Those that follow the log learn that the engine is away from their own reads.
       return undefined
     }
   }
