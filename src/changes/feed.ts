@@ -170,6 +170,8 @@ export class Feed {
     if (this.#place !== from) return
     if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
+      // Nobody may listen any more.
+      if (this.#place !== from) return
       this.#place = end
       for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
       return
