@@ -13,6 +13,7 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { startProber } from '../drivers/prober.js'
 import { StreamCrowd } from '../drivers/streams.js'
 import { cpuSeconds, readCpu } from '../measure/cpu.js'
 import { median } from '../measure/statistics.js'
@@ -25,6 +26,9 @@ import { fetchPath } from '../workloads/reads/fetch-path.js'
 
 const streamsDefault = 1000
 const streamsInSmoke = 20
+
+/** Streams with one API key: half of those that it may have at a worker. */
+const streamsOfKeyMax = 500
 
 /** About the bytes of an event of topicd with a small value. */
 const eventBytes = 190
@@ -44,6 +48,13 @@ const operationsMax = 1000
 /** Connections of other writers beside them. */
 const othersCount = 16
 
+/** Writes of each of them beside streams that they do not concern. */
+const unmatchedWrites = 1000
+const unmatchedInSmoke = 5
+
+/** After streams were opened or closed, until what that caused is over. */
+const settleMs = 500
+
 const program = fileURLToPath(new URL('../servers/programs/bare-streams.js', import.meta.url))
 
 const bareStreams: Server = {
@@ -62,11 +73,14 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   const { options, words, own } = readCommandLine(argv, { streams: text })
   if (words[0] !== undefined) throw new UsageError(`unexpected argument "${words[0]}"`)
   const streams = positive('streams', own.streams) ?? (options.smoke ? streamsInSmoke : streamsDefault)
-  const ours = await topicd(thisBuild)
+  // The bounds hold for each worker, and one may accept many more connections than another.
+  const flags = ['--changes-listeners-max', String(streams + othersCount)]
+  const ours = await topicd({ ...thisBuild, flags, moreKeys: Math.floor(streams / streamsOfKeyMax) })
   return withSession(options, [ours], async (session) => {
     const [service, floor] = [await openOn(ours, fetchPath, session), await openOn(bareStreams, fetchPath, session)]
     try {
       for (const each of cases) await compare(each, service.running, floor.running, streams, session)
+      await measureUnmatched(service.running, streams, session)
       await measureDelays(service.running, streams, session)
       return true
     } finally {
@@ -115,7 +129,7 @@ async function microsecondsAnEvent(each: Case, running: Running, streams: number
   } finally {
     crowd.close()
     client.close()
-    await sleep(500)
+    await sleep(settleMs)
   }
 }
 
@@ -201,25 +215,45 @@ async function longestFetch(running: Running, streams: number, isSmoke: boolean)
     running,
     Array.from({ length: streams }, () => '*g//'),
   )
-  const [writer, reader] = [new Poster(running), new Poster(running)]
-  let isOver = false
-  let longestMs = 0
-  const fetching = (async () => {
-    while (!isOver) {
-      const beganMs = performance.now()
-      await reader.post('fetch', { path: 'g/0/n' })
-      longestMs = Math.max(longestMs, performance.now() - beganMs)
-    }
-  })()
+  const writer = new Poster(running)
+  const prober = await startProber(running, '/topics/fetch', JSON.stringify({ path: 'g/0/n' }))
   for (let i = 0; i < (isSmoke ? 2 : 20); i++) {
     const before = crowd.events
     await writer.write(1, `slices ${i}`)
     await crowd.until(before + streams)
   }
-  isOver = true
-  await fetching
+  const longestMs = await prober.stop()
+  if (crowd.problem !== undefined) throw new Error(crowd.problem)
   crowd.close()
   writer.close()
-  reader.close()
   return longestMs
+}
+
+/** What streams that nothing matches cost those who write: the CPU time of a write beside them, to that without them. */
+async function measureUnmatched(running: Running, streams: number, session: Session): Promise<void> {
+  const writers = Array.from({ length: othersCount }, () => new Poster(running))
+  const each = session.options.smoke ? unmatchedInSmoke : unmatchedWrites
+  const write = (): Promise<number> =>
+    cpuOf(running, async () => {
+      await Promise.all(
+        writers.map(async (writer, i) => {
+          for (let n = 0; n < each; n++) await writer.post('addAndSet', { path: `others/${i}`, value: n })
+        }),
+      )
+    })
+  await write()
+  const ratios: number[] = []
+  for (let round = 0; round < session.options.rounds; round++) {
+    const alone = await write()
+    const selectors = Array.from({ length: streams }, (_, i) => `*nothing/${i}//`)
+    const crowd = await StreamCrowd.open(running, selectors)
+    await sleep(settleMs)
+    const beside = await write()
+    if (crowd.problem !== undefined || crowd.events > 0) throw new Error(crowd.problem ?? 'events of other topics')
+    crowd.close()
+    await sleep(settleMs)
+    ratios.push(beside / alone)
+  }
+  session.print(`a write beside ${streams} streams that it does not concern: ${median(ratios).toFixed(2)} ×`)
+  for (const writer of writers) writer.close()
 }

@@ -30,6 +30,8 @@ export interface Running {
   readonly port: number
   /** Sent with every request; `host` and `content-length` are the driver's. */
   readonly headers: Readonly<Record<string, string>>
+  /** The same with other keys, where it was started with more of them. */
+  readonly moreKeys?: readonly Readonly<Record<string, string>>[]
   /** Whether members of digits only (revisions) differ between answers and must be blanked before comparing. */
   readonly blankDigits: boolean
   /** Processes whose CPU time is the server's. */

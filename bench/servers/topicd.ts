@@ -32,6 +32,10 @@ interface Build {
   readonly version?: string
   /** Options of Node for every process of the server: forked workers inherit them. */
   readonly nodeOptions?: readonly string[]
+  /** Flags of `serve` besides those of every run. */
+  readonly flags?: readonly string[]
+  /** API keys besides the first, for more streams than one may have; 0 if not given. */
+  readonly moreKeys?: number
 }
 
 /** topicd as built in `dist`. */
@@ -53,10 +57,14 @@ export const thisBuild: Build = { name: 'topicd', dist: join(root, 'dist') }
 
 async function start(build: Build, setting: Setting): Promise<Running> {
   const { main, data, tokenFile } = await prepare(build, setting.directory)
-  const { child, port } = await startService({ main, data, workers: setting.workers, nodeOptions: build.nodeOptions })
+  const { nodeOptions, flags } = build
+  const { child, port } = await startService({ main, data, workers: setting.workers, nodeOptions, flags })
+  const moreKeys: Running['headers'][] = []
+  for (let i = 0; i < (build.moreKeys ?? 0); i++) moreKeys.push(headersOf(await addKey(main, `more-${i}`, [], data)))
   return {
     port,
-    headers: { authorization: `Apikey ${readFileSync(tokenFile, 'utf8')}`, 'content-type': 'application/json' },
+    headers: headersOf(readFileSync(tokenFile, 'utf8')),
+    moreKeys,
     blankDigits: false,
     pids: () => processTree(child.pid),
     exchange: (operation) => ({ ...topicdRequest(operation), expected: expectedBodies(operation) }),
@@ -70,17 +78,18 @@ interface ServiceStart {
   readonly data: string
   readonly workers: number
   readonly nodeOptions?: readonly string[]
+  readonly flags?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
 }
 
 /** Starts a topicd on a free port; resolves when it listens. */
 export async function startService(start: ServiceStart): Promise<{ readonly child: Child; readonly port: number }> {
-  const { main, data, workers, nodeOptions = [], environment } = start
+  const { main, data, workers, nodeOptions = [], flags = [], environment } = start
   let url = ''
   const args = ['serve', '--host', '127.0.0.1', '--port', '0', '--admin-port', '0', '--data', data]
   const child = await startChild({
     command: process.execPath,
-    args: [...nodeOptions, main, ...args, '--workers', String(workers)],
+    args: [...nodeOptions, main, ...args, '--workers', String(workers), ...flags],
     environment,
     ready: {
       line: (line) => {
@@ -102,15 +111,19 @@ async function prepare(build: Build, directory: string): Promise<{ main: string;
   }
   if (existsSync(files.tokenFile)) return files
   const create = await known(files.main, ['keys', 'add'], '--create')
-  const { stdout } = await run(
-    process.execPath,
-    [files.main, 'keys', 'add', 'bench', ...create, '--data', files.data],
-    {
-      env: cleanEnvironment,
-    },
-  )
-  writeFileSync(files.tokenFile, stdout.trim(), { mode: 0o600 })
+  writeFileSync(files.tokenFile, await addKey(files.main, 'bench', create, files.data), { mode: 0o600 })
   return files
+}
+
+/** Adds an API key. @returns its token */
+async function addKey(main: string, name: string, flags: readonly string[], data: string): Promise<string> {
+  const args = [main, 'keys', 'add', name, ...flags, '--data', data]
+  const { stdout } = await run(process.execPath, args, { env: cleanEnvironment })
+  return stdout.trim()
+}
+
+function headersOf(token: string): Running['headers'] {
+  return { authorization: `Apikey ${token}`, 'content-type': 'application/json' }
 }
 
 /** A flag, if this revision's command has it; otherwise nothing. */

@@ -12,10 +12,10 @@ import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
 import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
 import type { ItemForm } from '../store/topics.js'
-import { bodyOf, type ChangesPage, resultOf } from './page.js'
+import { framed, frameOf, type PageBytes, resultOf } from './page.js'
 import { RangeIndex } from './range-index.js'
 import type { Scope } from './scope.js'
-import { encodeToken, type Position } from './token.js'
+import type { Position } from './token.js'
 
 /** Changes that are read at once: those of some full commits. Of more, each listener reads its own. */
 const keysAtOnceMax = 30_000
@@ -25,14 +25,6 @@ const itemsBytesMax = 16 * 1024 * 1024
 
 /** A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. */
 export const sharedPageBytesMax = 64 * 1024
-
-/** A page that many listeners get. */
-export interface SharedPage {
-  readonly next: Position
-  readonly token: string
-  /** As the answer to a poll: JSON. */
-  readonly body: Buffer
-}
 
 /** What was read of the log at once. */
 export interface Reading {
@@ -44,7 +36,7 @@ export interface Reading {
 
 export interface Listener {
   /** What changed in a reading, of its scope; the last page is complete. */
-  onPages(pages: readonly SharedPage[], reading: Reading): void
+  onPages(pages: readonly PageBytes[], reading: Reading): void
   /** Something of its scope has changed by then, or may have, that it has to read by itself. */
   onMissed(to: LogPlace): void
   /** The log cannot be read: it is not in the feed any more. */
@@ -85,13 +77,14 @@ export class Feed {
   }
 
   /**
-   * What a listener at a place, which has everything before it, has to do with the pages of a reading: take them, ignore
-   * them since it has it all, or read by itself.
+   * What a listener at a place has to do with the pages of a reading: take them, ignore them since it has it all, or read
+   * by itself. It has everything that the feed has shown since it joined; so at an older place than where the reading
+   * began it lacks nothing, for nothing of its scope has changed since.
    */
   verdict(place: LogPlace, { from, to }: Reading): 'take' | 'ignore' | 'miss' {
-    if (place === from) return 'take'
+    if (place === from || this.store.isAfter(from, place)) return 'take'
     if (this.store.isAfter(place, to)) return 'ignore'
-    return this.store.isAfter(place, from) ? 'take' : 'miss'
+    return this.store.isAfter(place, from) && this.store.isAfter(to, place) ? 'take' : 'miss'
   }
 
   /** Adds a listener, which gets all changes from a moment before this resolves. @throws StoreError */
@@ -176,13 +169,7 @@ export class Feed {
       for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
       return
     }
-    const reading = { from, to: found.place }
-    for (const [channel, keys] of found.touched) {
-      const pages = found.isAll ? pagesOf(channel.scope, keys, from, found) : undefined
-      await giveToAll(channel.listeners, (listener) =>
-        pages === undefined ? listener.onMissed(found.place) : listener.onPages(pages, reading),
-      )
-    }
+    if (found.touched.size > 0) await give(found, from)
     if (this.#place === from) this.#place = found.place
     if (!found.isAll) this.#isDue = true
   }
@@ -228,15 +215,24 @@ export class Feed {
   }
 }
 
-/** Gives something to listeners, in slices, so that other requests get their turns. */
-async function giveToAll(listeners: ReadonlySet<Listener>, give: (listener: Listener) => void): Promise<void> {
+/** Gives every listener its pages, in slices, so that other requests get their turns. */
+async function give({ place, isAll, touched, results }: Found, from: LogPlace): Promise<void> {
+  const reading = { from, to: place }
+  const frames = {
+    more: frameOf({ hasMore: true, next: { place: from, walk: undefined } }),
+    last: frameOf({ hasMore: false, next: { place, walk: undefined } }),
+  }
   let deadline = performance.now() + sliceMs
-  for (const listener of listeners) {
-    if (performance.now() > deadline) {
-      await waitForSlice()
-      deadline = performance.now() + sliceMs
+  for (const [{ scope, listeners }, keys] of touched) {
+    const pages = isAll ? pagesOf(scope, keys, results, frames) : undefined
+    for (const listener of listeners) {
+      if (performance.now() > deadline) {
+        await waitForSlice()
+        deadline = performance.now() + sliceMs
+      }
+      if (pages === undefined) listener.onMissed(place)
+      else listener.onPages(pages, reading)
     }
-    give(listener)
   }
 }
 
@@ -270,32 +266,24 @@ function readEach(
 function pagesOf(
   scope: Scope,
   keys: ReadonlySet<string>,
-  from: LogPlace,
-  { place, results }: Found,
-): readonly SharedPage[] | undefined {
+  results: Found['results'],
+  frames: Readonly<Record<'more' | 'last', ReturnType<typeof frameOf>>>,
+): readonly PageBytes[] | undefined {
   const read = results.get(scope.formId)
-  const parts: Uint8Array[][] = []
+  const pages: PageBytes[] = []
   let part: Uint8Array[] = []
   let bytes = 0
   for (const key of keys) {
     const result = read?.get(key)
     if (result === undefined) return undefined
     if (part.length > 0 && (part.length === scope.size || bytes + result.length > sharedPageBytesMax)) {
-      parts.push(part)
+      pages.push(framed(part, frames.more))
       part = []
       bytes = 0
     }
     part.push(result)
     bytes += result.length + 1
   }
-  parts.push(part)
-  return parts.map((results, index) => {
-    const isLast = index === parts.length - 1
-    return sharedPage({ results, hasMore: !isLast, next: { place: isLast ? place : from, walk: undefined } })
-  })
-}
-
-function sharedPage(page: ChangesPage): SharedPage {
-  const token = encodeToken(page.next)
-  return { next: page.next, token, body: bodyOf(page, token) }
+  pages.push(framed(part, frames.last))
+  return pages
 }

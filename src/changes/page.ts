@@ -1,6 +1,6 @@
 /**
- * A page of changes as clients get it: results, whether there are more, and the token to go on with. Nothing is read
- * here.
+ * A page of changes as clients get it: results, whether there are more, and the token to go on with; as JSON, or as an
+ * event with that JSON. Events end with an empty line, so the JSON has no line ends. Nothing is read here.
  */
 import { pathOfKeyText } from '../topics/key.js'
 import { encodeToken, type Position } from './token.js'
@@ -13,18 +13,64 @@ export interface ChangesPage {
   readonly next: Position
 }
 
-const heads = { more: Buffer.from('{"has_more":true,"results":['), last: Buffer.from('{"has_more":false,"results":[') }
-const comma = Buffer.from(',')
+/** A page as bytes: the event of a stream, of which the answer to a poll is a part. */
+export interface PageBytes {
+  readonly next: Position
+  /** An id, data, and an empty line. */
+  readonly event: Buffer
+  /** Where the data begins in it: the page as JSON, up to the empty line. */
+  readonly bodyStart: number
+}
 
-/** The body of the answer, JSON. @param token that of `next`, if it is known */
-export function bodyOf({ results, hasMore, next }: ChangesPage, token = encodeToken(next)): Buffer {
-  const parts: Uint8Array[] = [hasMore ? heads.more : heads.last]
+/** What stands before and after the results of a page: the same for all pages with one position. */
+interface Frame {
+  readonly next: Position
+  readonly head: Buffer
+  readonly bodyStart: number
+  readonly tail: Buffer
+}
+
+const eventEnd = '\n\n'
+const comma = Buffer.from(',')
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const space = 0x20
+
+export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>): Frame {
+  const token = encodeToken(next)
+  const id = `id: ${token}\ndata: `
+  const head = Buffer.from(`${id}{"has_more":${hasMore},"results":[`)
+  return { next, head, bodyStart: id.length, tail: Buffer.from(`],"next":"${token}"}${eventEnd}`) }
+}
+
+/** A page with these results, in a frame. */
+export function framed(results: readonly Uint8Array[], { next, head, bodyStart, tail }: Frame): PageBytes {
+  const parts: Uint8Array[] = [head]
   for (const [index, result] of results.entries()) {
     if (index > 0) parts.push(comma)
     parts.push(result)
   }
-  parts.push(Buffer.from(`],"next":"${token}"}`))
-  return Buffer.concat(parts)
+  parts.push(tail)
+  const event = Buffer.concat(parts)
+  removeLineEnds(event.subarray(bodyStart, -eventEnd.length))
+  return { next, event, bodyStart }
+}
+
+/** A page as bytes. */
+export function bytesOf(page: ChangesPage): PageBytes {
+  return framed(page.results, frameOf(page))
+}
+
+/** The page as the body of an answer: JSON. */
+export function bodyOf({ event, bodyStart }: PageBytes): Buffer {
+  return event.subarray(bodyStart, -eventEnd.length)
+}
+
+/** Makes spaces of them: they can only stand between tokens, and only in values that an earlier version stored. */
+function removeLineEnds(json: Buffer): void {
+  for (const lineEnd of [lineFeed, carriageReturn]) {
+    for (let at = json.indexOf(lineEnd); at >= 0; at = json.indexOf(lineEnd, at + 1)) json[at] = space
+  }
 }
 
 /** The result for a topic: its item, copied, or that it is not there in the form that is asked for. */

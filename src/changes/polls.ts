@@ -1,8 +1,8 @@
 /** Long polls: a page that is answered at once if there is something on it, and otherwise when there is, or after a time. */
 import { Cancelled } from '../store/cancellation.js'
 import type { LogPlace } from '../store/changes.js'
-import type { Feed, Listener, Reading, SharedPage } from './feed.js'
-import { bodyOf, type ChangesPage } from './page.js'
+import type { Feed, Listener, Reading } from './feed.js'
+import { bodyOf, bytesOf, type ChangesPage, type PageBytes } from './page.js'
 import { type ChangesStore, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
 import type { Since } from './token.js'
@@ -23,7 +23,7 @@ class Waiting implements Listener {
   /** Something may have changed up to here that was not shown. */
   missed: LogPlace | undefined
   #place: LogPlace | undefined
-  #resolve: ((page: SharedPage | undefined) => void) | undefined
+  #resolve: ((page: PageBytes | undefined) => void) | undefined
 
   constructor(private readonly feed: Feed) {}
 
@@ -31,7 +31,7 @@ class Waiting implements Listener {
    * Waits at a place before which everything is known. Resolves to the only page of what changes next; to undefined if
    * there are more, or it has ended or missed something.
    */
-  next(place: LogPlace): Promise<SharedPage | undefined> {
+  next(place: LogPlace): Promise<PageBytes | undefined> {
     if (this.ended !== undefined) return Promise.resolve(undefined)
     this.#place = place
     return new Promise((resolve) => (this.#resolve = resolve))
@@ -42,7 +42,7 @@ class Waiting implements Listener {
     this.#wake(undefined)
   }
 
-  onPages([page, ...others]: readonly SharedPage[], reading: Reading): void {
+  onPages([page, ...others]: readonly PageBytes[], reading: Reading): void {
     const verdict = this.#place === undefined ? 'miss' : this.feed.verdict(this.#place, reading)
     if (verdict === 'ignore') return
     if (verdict === 'miss' || others.length > 0) this.onMissed(reading.to)
@@ -58,7 +58,7 @@ class Waiting implements Listener {
     this.end({ error })
   }
 
-  #wake(page: SharedPage | undefined): void {
+  #wake(page: PageBytes | undefined): void {
     const resolve = this.#resolve
     this.#resolve = this.#place = undefined
     resolve?.(page)
@@ -89,7 +89,7 @@ export class Polls {
     const bounds = { bytesMax, cancellation: ongoing }
     const page = await readPageAfter(this.store, scope, since, bounds)
     if (page === 'gone') return page
-    if (hasSomething(page) || waitMs === 0 || this.#isDraining) return bodyOf(page)
+    if (hasSomething(page) || waitMs === 0 || this.#isDraining) return bodyOf(bytesOf(page))
     const waiting = new Waiting(this.feed)
     const timer = setTimeout(() => waiting.end('late'), waitMs)
     ongoing.onAborted = () => waiting.end('gone')
@@ -117,18 +117,18 @@ export class Polls {
       const next = await readPageAfter(this.store, scope, page.next, bounds)
       if (next === 'gone') return next
       page = next
-      if (hasSomething(page)) return bodyOf(page)
+      if (hasSomething(page)) return bodyOf(bytesOf(page))
       const { place } = page.next
       if (waiting.missed !== undefined && !this.store.isAfter(place, waiting.missed)) continue
       waiting.missed = undefined
       const news = await waiting.next(place)
-      if (news !== undefined) return news.body
+      if (news !== undefined) return bodyOf(news)
       const { ended } = waiting
       if (ended === 'gone') throw new Cancelled()
       if (typeof ended === 'object') throw ended.error
       // The feed has shown nothing, so nothing has changed up to its position.
       if (ended === 'late' && waiting.missed === undefined)
-        return bodyOf({ ...page, next: this.feed.position ?? page.next })
+        return bodyOf(bytesOf({ ...page, next: this.feed.position ?? page.next }))
     }
   }
 }

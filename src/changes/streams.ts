@@ -5,17 +5,15 @@
  *     reading    it reads pages from its position on, and sends them
  *     live       it has everything, and is sent the pages that the feed makes
  *     blocked    its client takes nothing more at the moment; then it reads on
- *
- * Events end with an empty line, and a message's data is the page, whose JSON has no line ends.
  */
 import { Cancelled } from '../store/cancellation.js'
 import type { LogPlace } from '../store/changes.js'
 import { StoreError } from '../store/errors.js'
-import { type Feed, type Listener, type Reading, type SharedPage, sharedPageBytesMax } from './feed.js'
-import { bodyOf } from './page.js'
+import { type Feed, type Listener, type Reading, sharedPageBytesMax } from './feed.js'
+import { bytesOf, type PageBytes } from './page.js'
 import { type ChangesStore, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
-import { encodeToken, type Position, type Since } from './token.js'
+import type { Since } from './token.js'
 
 /** Where a stream's events go. */
 interface Outlet {
@@ -115,13 +113,13 @@ export class Stream implements Listener {
     this.options.onEnd()
   }
 
-  onPages(pages: readonly SharedPage[], reading: Reading): void {
+  onPages(pages: readonly PageBytes[], reading: Reading): void {
     const position = this.#position
     const isLive = this.#state === 'live' && typeof position === 'object'
     const verdict = isLive ? this.shared.feed.verdict(position.place, reading) : 'miss'
     if (verdict === 'ignore') return
     if (verdict === 'miss') return this.onMissed(reading.to)
-    for (const { next, token, body } of pages) if (!this.#send(token, body, next)) return this.onMissed(reading.to)
+    for (const page of pages) if (!this.#send(page)) return this.onMissed(reading.to)
   }
 
   onMissed(to: LogPlace): void {
@@ -147,9 +145,7 @@ export class Stream implements Listener {
     if (nowMs >= this.#untilMs) return this.end('rotated')
     if (nowMs < this.#nextEventMs || this.#state !== 'live') return
     const next = this.shared.feed.position
-    if (next === undefined) return
-    const token = encodeToken(next)
-    this.#send(token, bodyOf({ results: [], hasMore: false, next }, token), next)
+    if (next !== undefined) this.#send(bytesOf({ results: [], hasMore: false, next }))
   }
 
   checkCaller(): void {
@@ -184,7 +180,7 @@ export class Stream implements Listener {
         }
         const { results, hasMore, next } = page
         const isNews = results.length > 0 || isFirst
-        const takesMore = isNews ? this.#send(encodeToken(next), bodyOf(page), next) : true
+        const takesMore = isNews ? this.#send(bytesOf(page)) : true
         this.#position = next
         if (!takesMore) return
         if (hasMore || (this.#missed !== undefined && !this.shared.store.isAfter(next.place, this.#missed))) continue
@@ -198,12 +194,11 @@ export class Stream implements Listener {
   }
 
   /** @returns whether the client takes more; otherwise the stream is blocked */
-  #send(token: string, body: Buffer, next: Position): boolean {
+  #send({ next, event }: PageBytes): boolean {
     this.#position = next
     this.#nextEventMs = performance.now() + heartbeatMs
     this.shared.counts.deliveries++
-    const event = [Buffer.from(`id: ${token}\ndata: `), withoutLineEnds(body), eventEnd]
-    const takesMore = this.#outlet?.send(Buffer.concat(event)) === true
+    const takesMore = this.#outlet?.send(event) === true
     if (!takesMore) this.#state = 'blocked'
     return takesMore
   }
@@ -213,17 +208,6 @@ export class Stream implements Listener {
       return stream.#isEnded
     },
   }))(this)
-}
-
-const eventEnd = Buffer.from('\n\n')
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
-const space = 0x20
-
-/** Line ends can only be white space between tokens, and only in values that an earlier version stored. */
-function withoutLineEnds(body: Buffer): Buffer {
-  if (!body.includes(lineFeed) && !body.includes(carriageReturn)) return body
-  return Buffer.from(body.map((byte) => (byte === lineFeed || byte === carriageReturn ? space : byte)))
 }
 
 /** All streams of a process. */

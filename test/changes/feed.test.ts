@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { Feed } from '../../dist/changes/feed.js'
-import { bodyOf } from '../../dist/changes/page.js'
+import { bodyOf, bytesOf } from '../../dist/changes/page.js'
 import { readPageAfter } from '../../dist/changes/pages.js'
 import { Polls } from '../../dist/changes/polls.js'
 import { Scope } from '../../dist/changes/scope.js'
@@ -90,7 +90,7 @@ t.test('what changes while the present state is read is on a later page', async 
   for (let next: string | undefined; !client.isComplete; next = client.next) {
     const page = await readPageAfter(store, scopeOf('*.*'), next === undefined ? undefined : decodeToken(next), bounds)
     if (page === 'gone') throw new Error('it has gone')
-    client.take(JSON.parse(bodyOf(page).toString()) as ChangesPage)
+    client.take(JSON.parse(bodyOf(bytesOf(page)).toString()) as ChangesPage)
   }
   t.strictSame(client.state(), store.state(), 'a change during the walk is shown')
 })
@@ -147,6 +147,23 @@ t.test('who joins while the only other leaves, and the feed has just begun, is t
   t.equal(store.followers, 1, 'the log is followed for it')
   second.stream.end('rotated')
   t.equal(store.followers, 0)
+})
+
+t.test('a stream is sent what the feed has read, however long nothing of its scope had changed', async (t) => {
+  const store = new SlowStore()
+  const streams = new Streams(store, new Feed(store), noDefect(t))
+  const { stream, client } = openStream(streams, scopeOf('*a//'))
+  await until(() => client.isComplete && !stream.isBehind)
+  let reads = 0
+  store.delay = () => Promise.resolve(reads++)
+  for (let n = 1; n <= 5; n++) {
+    store.commit({ 'b/1': n })
+    await until(() => reads === n)
+  }
+  store.commit({ 'a/1': 1 })
+  await until(() => client.topics.size === 1)
+  t.equal(reads, 6, 'one read of the feed for each commit, and none of the stream')
+  stream.end('rotated')
 })
 
 t.test('with reads of any length, clients get the state, and nothing goes back', async (t) => {

@@ -1,0 +1,60 @@
+/**
+ * A prober: a thread that sends one request after the other over one connection, and notes how long the longest took.
+ * The driver's own thread would add its work with the events of thousands of streams to that time.
+ */
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import type { Running } from '../servers/server.js'
+
+/** A request of which every answer must be 200. */
+interface Probe {
+  readonly port: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly path: string
+  readonly body: string
+}
+
+export interface Prober {
+  /** Ends it. @returns how long the longest request took, in ms; @throws Error if one failed */
+  stop(): Promise<number>
+}
+
+/** Starts a prober; resolves once it has had its first answer. */
+export async function startProber({ port, headers }: Running, path: string, body: string): Promise<Prober> {
+  const probe: Probe = { port, headers, path, body }
+  const worker = new Worker(new URL(import.meta.url), { workerData: probe })
+  await once(worker, 'message')
+  return {
+    async stop() {
+      worker.postMessage('stop')
+      const [longestMs] = (await once(worker, 'message')) as [number]
+      return longestMs
+    },
+  }
+}
+
+async function run({ port, headers, path, body }: Probe): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const once = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent }, (incoming) => {
+        if (incoming.statusCode !== 200) reject(new Error(`${path} was answered ${incoming.statusCode}`))
+        incoming.resume().on('end', resolve)
+      })
+      outgoing.on('error', reject).end(body)
+    })
+  let isOver = false
+  await once()
+  parentPort?.once('message', () => (isOver = true)).postMessage('ready')
+  let longestMs = 0
+  while (!isOver) {
+    const beganMs = performance.now()
+    await once()
+    longestMs = Math.max(longestMs, performance.now() - beganMs)
+  }
+  agent.destroy()
+  return longestMs
+}
+
+if (!isMainThread) parentPort?.postMessage(await run(workerData as Probe))
