@@ -1,5 +1,6 @@
 /**
- * What does an event cost when many streams follow? Two cases, each beside a bare server that writes the same bytes:
+ * What does an event cost when many streams follow? Two cases, each beside a bare server that writes the same bytes, and
+ * beside the peers that tell of changes:
  *
  *     same    all streams follow one subtree: each commit is an event for each of them
  *     own     each follows a subtree of its own: a commit that changes one topic in each is one event for each
@@ -10,15 +11,16 @@
  * follows. Every stream must get every event, and the last one the last value. Then one commit after the other is made at a
  * leisurely pace beside other writes: how long after its answer comes its event, and how long does a fetch take beside?
  */
-import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Poster } from '../drivers/poster.js'
 import { startProber } from '../drivers/prober.js'
 import { StreamCrowd } from '../drivers/streams.js'
 import { cpuSeconds, readCpu } from '../measure/cpu.js'
 import { median } from '../measure/statistics.js'
 import { positive, readCommandLine, text, UsageError } from '../options.js'
 import { startFloor } from '../servers/floor.js'
+import { byEvents, type Following, followedPeers } from '../servers/following.js'
 import type { Running, Server } from '../servers/server.js'
 import { thisBuild, topicd } from '../servers/topicd.js'
 import { openOn, type Session, withSession } from '../session.js'
@@ -41,9 +43,6 @@ const eventsInSmoke = 5
 const delaysCount = 400
 const delaysInSmoke = 10
 const pauseMs = 5
-
-/** Operations of a batch. */
-const operationsMax = 1000
 
 /** Connections of other writers beside them. */
 const othersCount = 16
@@ -69,6 +68,13 @@ type Case = 'same' | 'own'
 
 const cases: readonly Case[] = ['same', 'own']
 
+/** A server that is running, and how its changes are followed. */
+interface Contestant {
+  readonly name: string
+  readonly running: Running
+  readonly following: Following
+}
+
 export async function run(argv: readonly string[]): Promise<boolean> {
   const { options, words, own } = readCommandLine(argv, { streams: text })
   if (words[0] !== undefined) throw new UsageError(`unexpected argument "${words[0]}"`)
@@ -76,46 +82,70 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   // The bounds hold for each worker, and one may accept many more connections than another.
   const flags = ['--changes-listeners-max', String(streams + othersCount)]
   const ours = await topicd({ ...thisBuild, flags, moreKeys: Math.floor(streams / streamsOfKeyMax) })
-  return withSession(options, [ours], async (session) => {
-    const [service, floor] = [await openOn(ours, fetchPath, session), await openOn(bareStreams, fetchPath, session)]
+  const all = [
+    { server: bareStreams, following: byEvents },
+    { server: ours, following: byEvents },
+    ...followedPeers.filter(({ server }) => server.missing === undefined),
+  ]
+  const servers = all.map(({ server }) => server)
+  return withSession(options, servers, async (session) => {
+    const opened: (Contestant & { close(): Promise<void> })[] = []
     try {
-      for (const each of cases) await compare(each, service.running, floor.running, streams, session)
-      await measureUnmatched(service.running, streams, session)
-      await measureDelays(service.running, streams, session)
+      for (const { server, following } of all) {
+        opened.push({ name: server.name, following, ...(await openOn(server, fetchPath, session)) })
+      }
+      for (const each of cases) await compare(each, opened, streams, session)
+      const [, { running } = { running: undefined }] = opened
+      if (running === undefined) return false
+      await measureUnmatched(running, streams, session)
+      await measureDelays(running, streams, session)
       return true
     } finally {
-      await service.close()
-      await floor.close()
+      for (const { close } of opened) await close()
     }
   })
 }
 
-async function compare(each: Case, ours: Running, floor: Running, streams: number, session: Session): Promise<void> {
-  const figures = { ours: [] as number[], floor: [] as number[] }
+/** Compares all with the first. */
+async function compare(
+  each: Case,
+  contestants: readonly Contestant[],
+  streams: number,
+  session: Session,
+): Promise<void> {
+  const figures = contestants.map((): number[] => [])
   for (let round = 0; round < session.options.rounds; round++) {
-    figures.floor.push(await microsecondsAnEvent(each, floor, streams, session))
-    figures.ours.push(await microsecondsAnEvent(each, ours, streams, session))
+    for (const [i, contestant] of contestants.entries()) {
+      figures[i]?.push(await microsecondsAnEvent(each, contestant, streams, session))
+    }
   }
-  const [own, bare] = [median(figures.ours), median(figures.floor)]
-  const ratio = median(figures.ours.map((figure, round) => figure / (figures.floor[round] ?? Number.NaN)))
-  session.print(
-    `${each.padEnd(5)}${streams} streams: ${own.toFixed(2)} µs CPU an event, bare ${bare.toFixed(2)} µs, ${ratio.toFixed(2)} ×`,
-  )
+  const floor = figures[0] ?? []
+  for (const [i, { name }] of contestants.entries()) {
+    const own = figures[i] ?? []
+    const ratio = median(own.map((figure, round) => figure / (floor[round] ?? Number.NaN)))
+    const figure = `${median(own).toFixed(2)} µs CPU an event, ${ratio.toFixed(2)} × ${contestants[0]?.name}`
+    session.print(`${each.padEnd(5)}${streams} streams, ${name.padEnd(16)}${figure}`)
+  }
 }
 
 /** @throws Error when a stream lacks an event, or has one too many */
-async function microsecondsAnEvent(each: Case, running: Running, streams: number, session: Session): Promise<number> {
+async function microsecondsAnEvent(
+  each: Case,
+  { running, following }: Contestant,
+  streams: number,
+  session: Session,
+): Promise<number> {
   const commits = session.options.smoke ? eventsInSmoke : eventsOfStream
   const groups = each === 'same' ? 1 : streams
-  const client = new Poster(running)
+  const client = new Poster(running, following)
   const alone = await cpuOf(running, async () => {
     for (let i = 0; i < commits; i++) await client.write(groups, `alone ${i}`)
   })
-  const selectors = Array.from({ length: streams }, (_, i) => (each === 'same' ? '*g//' : `*g/${i}//`))
-  const crowd = await StreamCrowd.open(running, selectors)
+  const followed = Array.from({ length: streams }, (_, i) => (each === 'same' ? undefined : i))
+  const crowd = await StreamCrowd.open(running, following, followed)
   try {
     const before = crowd.events
-    const followed = await cpuOf(running, async () => {
+    const seconds = await cpuOf(running, async () => {
       for (let i = 0; i < commits; i++) {
         await client.write(groups, `followed ${i}`)
         await crowd.until(before + (i + 1) * streams)
@@ -125,7 +155,7 @@ async function microsecondsAnEvent(each: Case, running: Running, streams: number
     await sleep(100)
     if (crowd.events !== before + commits * streams) throw new Error(`${crowd.events - before} events`)
     if (!crowd.haveAll(`followed ${commits - 1}`)) throw new Error('a stream lacks the last value')
-    return ((followed - alone) * 1e6) / (commits * streams)
+    return ((seconds - alone) * 1e6) / (commits * streams)
   } finally {
     crowd.close()
     client.close()
@@ -139,46 +169,11 @@ async function cpuOf(running: Running, work: () => Promise<void>): Promise<numbe
   return cpuSeconds(before, readCpu(running.pids()))
 }
 
-/** One connection that writes the topics of some groups in one commit, and fetches. */
-class Poster {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
-
-  constructor(private readonly running: Running) {}
-
-  async write(groups: number, value: string): Promise<void> {
-    const operations = Array.from({ length: groups }, (_, i) => ({ op: 'addAndSet', path: `g/${i}/n`, value }))
-    for (let from = 0; from < groups; from += operationsMax) {
-      await this.post('batch', { operations: operations.slice(from, from + operationsMax) })
-    }
-  }
-
-  post(route: string, body: object): Promise<string> {
-    const { port, headers } = this.running
-    return new Promise((resolve, reject) => {
-      const options = { host: '127.0.0.1', port, path: `/topics/${route}`, method: 'POST', headers, agent: this.#agent }
-      const outgoing = request(options, (incoming) => {
-        let answer = ''
-        incoming.setEncoding('utf8').on('data', (piece: string) => (answer += piece))
-        incoming.on('end', () => {
-          if (incoming.statusCode === 200) resolve(answer)
-          else reject(new Error(`${route} was answered ${incoming.statusCode}: ${answer}`))
-        })
-      })
-      outgoing.on('error', reject)
-      outgoing.end(JSON.stringify(body))
-    })
-  }
-
-  close(): void {
-    this.#agent.destroy()
-  }
-}
-
 /** How long after its answer an event comes, beside other writes; and the longest fetch beside events for all streams. */
 async function measureDelays(running: Running, streams: number, session: Session): Promise<void> {
   const { smoke } = session.options
   const client = new Poster(running)
-  const one = await StreamCrowd.open(running, ['*g//'])
+  const one = await StreamCrowd.open(running, byEvents, [undefined])
   const others = Array.from({ length: othersCount }, () => new Poster(running))
   let isOver = false
   let writes = 0
@@ -211,10 +206,8 @@ async function measureDelays(running: Running, streams: number, session: Session
 }
 
 async function longestFetch(running: Running, streams: number, isSmoke: boolean): Promise<number> {
-  const crowd = await StreamCrowd.open(
-    running,
-    Array.from({ length: streams }, () => '*g//'),
-  )
+  const all = Array.from({ length: streams }, () => undefined)
+  const crowd = await StreamCrowd.open(running, byEvents, all)
   const writer = new Poster(running)
   const prober = await startProber(running, '/topics/fetch', JSON.stringify({ path: 'g/0/n' }))
   for (let i = 0; i < (isSmoke ? 2 : 20); i++) {
@@ -242,11 +235,11 @@ async function measureUnmatched(running: Running, streams: number, session: Sess
       )
     })
   await write()
+  const all = Array.from({ length: streams }, (_, i) => i)
   const ratios: number[] = []
   for (let round = 0; round < session.options.rounds; round++) {
     const alone = await write()
-    const selectors = Array.from({ length: streams }, (_, i) => `*nothing/${i}//`)
-    const crowd = await StreamCrowd.open(running, selectors)
+    const crowd = await StreamCrowd.open(running, byEvents, all)
     await sleep(settleMs)
     const beside = await write()
     if (crowd.problem !== undefined || crowd.events > 0) throw new Error(crowd.problem ?? 'events of other topics')

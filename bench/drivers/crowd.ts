@@ -73,7 +73,11 @@ export function opened(port: number): Promise<Socket> {
 }
 
 /** The bytes of a request, as one connection sends them again and again. */
-export function requestText(port: number, headers: Running['headers'], { method, path, body }: Exchange): string {
+export function requestText(
+  port: number,
+  headers: Running['headers'],
+  { method, path, body }: Omit<Exchange, 'expected'>,
+): string {
   const all = { host: `127.0.0.1:${port}`, ...headers, 'content-length': String(Buffer.byteLength(body)) }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`

@@ -3,11 +3,9 @@
  * can wait until everyone has everything.
  */
 import type { Socket } from 'node:net'
+import type { Following } from '../servers/following.js'
 import type { Running } from '../servers/server.js'
 import { opened, requestText } from './crowd.js'
-
-/** Each event with a change has this once; the first one and signs of life do not. */
-const change = '"value":'
 
 /** Connections that are being opened at the same time. */
 const openingMax = 100
@@ -24,15 +22,24 @@ export class StreamCrowd {
   readonly #begun = new Set<number>()
   #problem: string | undefined
 
-  /** Opens a stream for each selector, and waits for the first event of each. */
-  static async open(running: Running, selectors: readonly string[]): Promise<StreamCrowd> {
-    const crowd = new StreamCrowd()
+  private constructor(
+    private readonly running: Running,
+    private readonly following: Following,
+  ) {}
+
+  /** Opens a stream for each of these groups, or of all groups, and waits until each has begun. */
+  static async open(
+    running: Running,
+    following: Following,
+    groups: readonly (number | undefined)[],
+  ): Promise<StreamCrowd> {
+    const crowd = new StreamCrowd(running, following)
     let next = 0
     const lane = async (): Promise<void> => {
-      while (next < selectors.length) await crowd.#openOne(running, selectors[next++] ?? '')
+      while (next < groups.length) await crowd.#openOne(groups[next++])
     }
-    await Promise.all(Array.from({ length: Math.min(openingMax, selectors.length) }, lane))
-    await crowd.#untilTrue(() => crowd.#begun.size === selectors.length)
+    await Promise.all(Array.from({ length: Math.min(openingMax, groups.length) }, lane))
+    await crowd.#untilTrue(() => crowd.#begun.size === groups.length)
     return crowd
   }
 
@@ -50,34 +57,36 @@ export class StreamCrowd {
     while (!isSo() && this.#problem === undefined) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Whether the last change that each stream was sent has this text. */
-  haveAll(text: string): boolean {
-    return this.#tails.every((tail) => tail.includes(text))
+  /** Whether the last change that each stream was sent shows this value. */
+  haveAll(value: string): boolean {
+    const shown = this.following.shown(value)
+    return this.#tails.every((tail) => tail.includes(shown))
   }
 
   close(): void {
     for (const socket of this.#sockets) socket.removeAllListeners('close').destroy()
   }
 
-  async #openOne({ port, headers, moreKeys = [] }: Running, selector: string): Promise<void> {
+  async #openOne(group: number | undefined): Promise<void> {
+    const { port, headers, moreKeys = [] } = this.running
     const socket = await opened(port)
     const index = this.#sockets.push(socket) - 1
     const keys = [headers, ...moreKeys]
     this.#tails.push('')
     socket.on('close', () => (this.#problem ??= 'a stream was closed'))
     socket.setEncoding('latin1').on('data', (piece: string) => this.#take(index, piece))
-    const body = JSON.stringify({ selector, since: 'now', size: 1000 })
-    const asking = { ...keys[index % keys.length], accept: 'text/event-stream' }
-    socket.write(requestText(port, asking, { method: 'POST', path: '/topics/changes', body, expected: [] }))
+    const asking = { ...keys[index % keys.length], ...this.following.headers }
+    socket.write(requestText(port, asking, this.following.stream(group)))
   }
 
   #take(index: number, piece: string): void {
+    const { change, begun } = this.following
     const before = this.#tails[index] ?? ''
     const text = before + piece
     if (before === '' && !text.startsWith('HTTP/1.1 200 OK')) {
       this.#problem ??= `a stream was answered ${text.slice(0, 200)}`
     }
-    if (text.includes('id: ')) this.#begun.add(index)
+    if (text.includes(begun)) this.#begun.add(index)
     // The text before the piece may have the first letters.
     const from = Math.max(0, before.length - change.length + 1)
     for (let at = text.indexOf(change, from); at >= 0; at = text.indexOf(change, at + 1)) this.events++

@@ -1,0 +1,49 @@
+/** Requests over one connection, one after the other, for bursts that a driver cannot make: all must be answered 200. */
+import { Agent, request } from 'node:http'
+import { byEvents, type Following } from '../servers/following.js'
+import type { Running } from '../servers/server.js'
+
+/** Topics that are written in one transaction. */
+const operationsMax = 1000
+
+/** One connection that writes the topics of some groups, and what else it is told to. */
+export class Poster {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+  constructor(
+    private readonly running: Running,
+    private readonly following = byEvents,
+  ) {}
+
+  /** Writes the topics of so many groups. */
+  async write(groups: number, value: string): Promise<void> {
+    const all = Array.from({ length: groups }, (_, i) => i)
+    for (let from = 0; from < groups; from += operationsMax) {
+      await this.#send(this.following.write(all.slice(from, from + operationsMax), value))
+    }
+  }
+
+  post(route: string, body: object): Promise<void> {
+    return this.#send({ method: 'POST', path: `/topics/${route}`, body: JSON.stringify(body) })
+  }
+
+  #send({ method, path, body }: ReturnType<Following['write']>): Promise<void> {
+    const { port, headers } = this.running
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port, path, method, headers, agent: this.#agent }, (incoming) => {
+        let answer = ''
+        incoming.setEncoding('utf8').on('data', (piece: string) => (answer += piece))
+        incoming.on('end', () => {
+          if (incoming.statusCode === 200) resolve()
+          else reject(new Error(`${path} was answered ${incoming.statusCode}: ${answer}`))
+        })
+      })
+      outgoing.on('error', reject)
+      outgoing.end(body)
+    })
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+}
