@@ -115,6 +115,14 @@ export const mutants: readonly Mutant[] = [
     finds: /each once; that of the clause stays/,
   },
   {
+    fault: 'the log is written outside the transaction, after it',
+    file: 'store/lmdb/write/writes.js',
+    from: 'isLogged = log.put();',
+    to: 'isLogged = true; setTimeout(() => log.put(), 20);',
+    test: 'store/change-log',
+    finds: /neither what was refused nor what changed nothing is named/,
+  },
+  {
     fault: 'the log is trimmed though what is left is too little',
     file: 'store/lmdb/write/change-log.js',
     from: 'logPositionOf(oldest).total < this.keptMin',
