@@ -1,9 +1,11 @@
 /**
  * Streams whose clients read nothing: each costs its position and what the system has buffered for it, nobody else waits,
- * and one that reads again gets what it lacks.
+ * and one that reads again gets what it lacks. SECONDS=3600 CLIENTS=1000 shows that memory stays flat for an hour.
  */
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
+import { reportResults } from '../support/proof-results.js'
 import { ChangesStream } from '../support/service/changes.js'
 import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
@@ -15,7 +17,18 @@ const valueBytes = 50_000
 /** What a worker may grow by, in bytes: a thirtieth of what it would be if all that was not read were kept. */
 const growthMax = (unread * changes * valueBytes) / 30
 
-t.setTimeout(300_000)
+/** How long changes are made, on a machine that is fast enough, and for how many clients that read nothing. */
+const seconds = Number(process.env.SECONDS ?? 6)
+const clients = Number(process.env.CLIENTS ?? 100)
+
+/** 10,000 changes a second. */
+const batchesPerSecond = 10
+const operations = 1000
+
+/** What the larger worker may grow by between an early and a late tenth of the time: fragments, and garbage. */
+const lateGrowthMaxMiB = 64
+
+t.setTimeout((300 + 3 * seconds) * 1000)
 
 /** Asks for a stream, and reads nothing of it. */
 async function openUnread({ url, port, token }: Server): Promise<Socket> {
@@ -42,14 +55,13 @@ t.test('clients that read nothing cost little, and delay nobody', async (t) => {
   const server = await startServer(t)
   const resident = async (): Promise<number> =>
     (await scrape(server.adminUrl)).value('topicd_worker_resident_memory_bytes')
-  const streams = async (): Promise<number> => (await scrape(server.adminUrl)).value('topicd_changes_streams')
   const sockets: Socket[] = []
   t.teardown(() => sockets.forEach((socket) => socket.destroy()))
   for (let i = 0; i < unread; i++) sockets.push(await openUnread(server))
   const { url, token } = server
   const reader = await ChangesStream.open({ url, token }, { selector: '*u//' })
   await reader.complete('the state')
-  await until('all are open', async () => ((await streams()) === unread + 1 ? true : undefined))
+  await until('all are open', async () => ((await streamsOf(server)) === unread + 1 ? true : undefined))
   const before = await resident()
   let largest = before
   for (let i = 1; i <= changes; i++) {
@@ -72,3 +84,67 @@ t.test('clients that read nothing cost little, and delay nobody', async (t) => {
   t.pass('who reads again is not stuck')
   reader.close()
 })
+
+t.test('memory stays flat beside them, and others are served as before', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  let opened = 0
+  const open: Socket[] = []
+  t.teardown(() => open.forEach((socket) => socket.destroy()))
+  /** The service closes the connection of a client that takes nothing for long, who does not see that: others come. */
+  const openMissing = async (): Promise<void> => {
+    const missing = clients + 1 - (await streamsOf(server))
+    for (let i = 0; i < missing; i++) {
+      if (open.length === clients) open.shift()?.destroy()
+      open.push(await openUnread(server))
+      opened++
+    }
+  }
+  const longestMs = { early: 0, late: 0 }
+  const largestMiB = { early: 0, late: 0 }
+  const { url, token } = server
+  const reader = await ChangesStream.open({ url, token }, { selector: '>u/0' })
+  const beganMs = performance.now()
+  const batches = seconds * batchesPerSecond
+  for (let n = 0; n < batches; n++) {
+    const dueMs = beganMs + (n * 1000) / batchesPerSecond
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())))
+    const value = String(n)
+    if (n % (2 * batchesPerSecond) === 0) await openMissing()
+    const operationsOf = Array.from({ length: operations }, (_, i) => ({ op: 'addAndSet', path: `u/${i}`, value }))
+    const sentMs = performance.now()
+    const { status, text } = await server.post('batch', { operations: operationsOf })
+    if (status !== 200) t.fail(text)
+    await reader.complete(`the batch ${value}`, ({ topics }) => topics.get('u/0')?.value === value)
+    const share = n / batches
+    // After a tenth, all that is used from time to time is there.
+    const when = share < 0.1 ? undefined : share < 0.3 ? 'early' : share > 0.8 ? 'late' : undefined
+    if (when === undefined) continue
+    longestMs[when] = Math.max(longestMs[when], performance.now() - sentMs)
+    largestMiB[when] = Math.max(largestMiB[when], ...server.workerPids().map(anonymousMiB))
+  }
+  reader.close()
+  t.ok(largestMiB.late < largestMiB.early + lateGrowthMaxMiB, `${largestMiB.early} MiB early, ${largestMiB.late} late`)
+  reportResults(t, {
+    seconds,
+    changes: batches * operations,
+    streams: opened,
+    earlyMiBMax: largestMiB.early,
+    lateMiBMax: largestMiB.late,
+    earlyMsMax: Math.round(longestMs.early),
+    lateMsMax: Math.round(longestMs.late),
+  })
+})
+
+async function streamsOf({ adminUrl }: Server): Promise<number> {
+  return (await scrape(adminUrl)).value('topicd_changes_streams')
+}
+
+/** What a process has of its own, without files that are mapped; 0 of one that has ended. */
+function anonymousMiB(pid: number): number {
+  try {
+    const [, kiB = 0] = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return Math.round(Number(kiB) / 1024)
+  } catch {
+    return 0
+  }
+}

@@ -129,6 +129,20 @@ export const proofs: Readonly<Record<string, Proof>> = {
       `${number(f.readBesideUsMax)} µs instead of ${number(f.readAloneUsMax)}, and an overwrite's ` +
       `${number(f.writtenBesideUsMax)} instead of ${number(f.writtenAloneUsMax)}`,
   },
+  'unread-streams': {
+    claim: 'streams whose clients read nothing leave memory flat, and others are served as before',
+    test: 'api/streams-unread.long',
+    // In one piece: what grows would not show in several.
+    environment: () => ({ SECONDS: '3600', CLIENTS: '1000' }),
+    counted: 'seconds',
+    goal: 3600,
+    roundSeconds: 4000,
+    roundSecondsMax: 4 * 3600,
+    summary: (f) =>
+      `1,000 clients that read nothing (${number(f.streams)} streams, for they are disconnected), ${number(f.changes)} changes in an ` +
+      `hour: the larger of 2 workers had at most ${number(f.earlyMiBMax)} MiB of its own early and ${number(f.lateMiBMax)} late; a ` +
+      `client that reads had each batch of 1,000 within ${number(f.earlyMsMax)} ms early and ${number(f.lateMsMax)} late`,
+  },
   'mixed-load': {
     claim: 'under a mixed load with a reload every five minutes every answer is right, and nothing grows',
     test: 'operate/mixed-load.long',
