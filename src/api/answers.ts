@@ -29,6 +29,24 @@ export interface FetchItem {
   readonly properties?: Properties
 }
 
+/** A path at which there is no topic, or none of the type that was asked for. */
+export interface MissingItem {
+  readonly path: string
+  readonly missing: true
+}
+
+/** The topics at many paths, in the order of the paths. */
+export interface FetchedPaths {
+  readonly results: readonly (FetchItem | MissingItem)[]
+  /**
+   * How many of the last paths have no result, because a page has no room for them; request them again.
+   *
+   * @type uint32
+   * @minimum 1
+   */
+  readonly rest?: number
+}
+
 /** The matches of a selector, or as many of them as fit, in topic tree order: a topic precedes its descendants. */
 export interface FetchPage {
   /** Whether another match exists; request it with `after` set to the path of the last result. */

@@ -9,6 +9,7 @@ import type { Answer } from '../http/answer.js'
 import type { Operation } from '../keys/record.js'
 import { covers, mayTouch } from '../keys/rights.js'
 import type { Planner } from '../selectors/planner.js'
+import type { ChangeReader } from '../store/changes.js'
 import type { Absent, Creation, TopicReader, TopicRemover, TopicWriter } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
@@ -20,7 +21,7 @@ export interface ApiContext {
   readonly changes: LiveChanges
   /** The caller with this authorization header as its key is now; undefined for an unknown one. */
   readonly findCaller: (authorization: string) => Access | undefined
-  readonly store: TopicReader & TopicWriter & TopicRemover
+  readonly store: TopicReader & TopicWriter & TopicRemover & Pick<ChangeReader, 'inSnapshot'>
   readonly pageSizeMax: number
   readonly pageBytesMax: number
   /** Room for answers that their clients have not read, in bytes. */

@@ -12,8 +12,10 @@ import type {
   ChangesPage,
   CountAnswer,
   ErrorAnswer,
+  FetchedPaths,
   FetchItem,
   FetchPage,
+  MissingItem,
   RemoveAnswer,
   RemovedItem,
   SetAnswer,
@@ -27,6 +29,7 @@ import type {
   ChangesBody,
   FetchBody,
   FetchByPath,
+  FetchByPaths,
   FetchBySelector,
   RemoveBody,
   RemoveByPath,
@@ -147,6 +150,7 @@ export const bodyNamesMax: number = Math.max(
 export const requestSchemas: object | undefined = typia.json.schemas<
   [
     FetchByPath,
+    FetchByPaths,
     FetchBySelector,
     ChangesBody,
     SetBody,
@@ -163,6 +167,8 @@ export const requestSchemas: object | undefined = typia.json.schemas<
 export const answerSchemas: object | undefined = typia.json.schemas<
   [
     FetchItem,
+    MissingItem,
+    FetchedPaths,
     FetchPage,
     CountAnswer,
     RemovedItem,

@@ -12,6 +12,7 @@ import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
 import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
 import type { ItemForm } from '../store/topics.js'
+import { pathOfKeyText } from '../topics/key.js'
 import { framed, frameOf, type PageBytes, resultOf } from './page.js'
 import { RangeIndex } from './range-index.js'
 import type { Scope } from './scope.js'
@@ -251,12 +252,14 @@ function readEach(
   let bytes = 0
   const take = (item: Uint8Array | undefined): boolean => {
     const key = ordered[read.size] ?? ''
-    const result = resultOf(key, item)
+    const result = resultOf(pathOfKeyText(key), item)
     read.set(key, result)
     bytes += result.length
     return bytes < itemsBytesMax && read.size < ordered.length
   }
-  return whenKnown(log.readItems(ordered, form, itemsBytesMax, take), () => readEach(others, log, results))
+  return whenKnown(log.readItems(ordered.map(pathOfKeyText), form, itemsBytesMax, take), () =>
+    readEach(others, log, results),
+  )
 }
 
 /**

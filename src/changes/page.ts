@@ -2,7 +2,7 @@
  * A page of changes as clients get it: results, whether there are more, and the token to go on with; as JSON, or as an
  * event with that JSON. Events end with an empty line, so the JSON has no line ends. Nothing is read here.
  */
-import { pathOfKeyText } from '../topics/key.js'
+import type { Path } from '../topics/path.js'
 import { encodeToken, type Position } from './token.js'
 
 export interface ChangesPage {
@@ -74,7 +74,7 @@ function removeLineEnds(json: Buffer): void {
 }
 
 /** The result for a topic: its item, copied, or that it is not there in the form that is asked for. */
-export function resultOf(key: string, item: Uint8Array | undefined): Uint8Array {
+export function resultOf(path: Path, item: Uint8Array | undefined): Uint8Array {
   if (item !== undefined) return Buffer.from(item)
-  return Buffer.from(`{"path":${JSON.stringify(pathOfKeyText(key))},"removed":true}`)
+  return Buffer.from(`{"path":${JSON.stringify(path)},"removed":true}`)
 }

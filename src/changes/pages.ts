@@ -13,6 +13,7 @@ import { type Cancellation, Cancelled } from '../store/cancellation.js'
 import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
 import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
 import type { Page, TopicReader } from '../store/topics.js'
+import { pathOfKeyText } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 import { type ChangesPage, resultOf } from './page.js'
 import type { Scope } from './scope.js'
@@ -179,16 +180,15 @@ class LogPage {
     const found = [...this.#found]
     const results: Uint8Array[] = []
     let bytes = 0
+    const paths = found.map(([key]) => pathOfKeyText(key))
     const take = (item: Uint8Array | undefined): boolean => {
-      const [key = ''] = found[results.length] ?? []
-      const result = resultOf(key, item)
+      const result = resultOf(paths[results.length] as Path, item)
       bytes += result.length + 1
       if (results.length > 0 && bytes > this.bytesMax) return false
       results.push(result)
       return true
     }
-    const keys = found.map(([key]) => key)
-    return whenKnown(log.readItems(keys, this.scope.form, this.bytesMax, take), () => {
+    return whenKnown(log.readItems(paths, this.scope.form, this.bytesMax, take), () => {
       const [, rest] = found[results.length] ?? []
       const place = rest === undefined ? this.place : rest.changes.placeAt(rest.index)
       return { results, hasMore: hasMore || rest !== undefined, next: { place, walk: undefined } }

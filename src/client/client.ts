@@ -11,7 +11,7 @@ import { Changes, type ChangesOptions } from './changes.js'
 import { untilSatisfied } from './conflicts.js'
 import { type Connection, type ConnectOptions, createConnection, type RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
-import { type Child, type Item, itemOf, type Page, pageOf } from './item.js'
+import { type Child, type Item, itemOf, itemsOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
 import { LiveTopics } from './live-topics.js'
 import { descendants, segmentsOf } from './selectors.js'
@@ -73,6 +73,22 @@ export class Client {
       if (error instanceof TopicdError && error.code === 'no_such_topic') return undefined
       throw error
     }
+  }
+
+  /**
+   * The topics at these paths, in their order; undefined where there is none. They are as they are at one moment, unless
+   * they take more than a page of the service may.
+   */
+  async getMany(
+    paths: readonly string[],
+    { signal, ...members }: GetOptions = {},
+  ): Promise<readonly (Item | undefined)[]> {
+    const items: (Item | undefined)[] = []
+    while (items.length < paths.length) {
+      const asked = { paths: paths.slice(items.length), ...members }
+      items.push(...(await this.#post('fetch', asked, { signal, isRepeatable: true, read: itemsOf })))
+    }
+    return items
   }
 
   /** Sets the value of a topic that exists. */

@@ -78,6 +78,13 @@ export function itemOf(text: string): Item {
   })
 }
 
+/** Of many paths, undefined where there is no topic. @throws SyntaxError for a text that is none of results */
+export function itemsOf(text: string): readonly (Item | undefined)[] {
+  const results = elementsOf(membersOf(text).get('results') ?? '')
+  if (results.length === 0) throw new SyntaxError('no results')
+  return results.map((result) => (membersOf(result).has('missing') ? undefined : itemOf(result)))
+}
+
 /** @throws SyntaxError for a text that is not a page */
 export function pageOf(text: string): Page {
   const members = membersOf(text)

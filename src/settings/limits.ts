@@ -170,6 +170,9 @@ export const changesSizeDefault = 100
 /** How long a poll may wait: shorter than the minute for which proxies wait for a response. */
 export const changesWaitSecondsMax = 50
 
+/** Paths in one fetch: as many as a page has results by default at most. */
+export const fetchPathsMax = 1000
+
 /** Results on a page when a fetch gives no size (the specification's default). */
 export const pageSizeDefault = 10
 

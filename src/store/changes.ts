@@ -3,6 +3,7 @@
  * a client is decided in changes/; how the log is kept, by each engine.
  */
 import type { Awaitable } from '../base/awaitable.js'
+import type { Path } from '../topics/path.js'
 import type { ItemForm } from './topics.js'
 
 /**
@@ -36,13 +37,12 @@ export interface LogSnapshot {
   /**
    * Reads topics in a form.
    *
-   * @param keys their keys' texts
    * @param bytesMax once the items have more bytes than this, together, no other need be read
    * @param take receives the item of each, in this order, valid only during the call, or undefined where there is no topic
    *   in that form; returns whether to go on
    */
   readItems(
-    keys: readonly string[],
+    paths: readonly Path[],
     form: ItemForm,
     bytesMax: number,
     take: (item: Uint8Array | undefined) => boolean,

@@ -200,7 +200,7 @@ await t.test('its examples match its schemas and the answers of a new service', 
       count++
     }
   }
-  t.equal(count, 14)
+  t.equal(count, 15)
 })
 
 const server = await startServer(t)

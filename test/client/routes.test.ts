@@ -32,6 +32,31 @@ t.test('a value comes back parsed, and as the text that was sent', async (t) => 
   t.strictSame(await topics.remove('exact'), { removed: 0 })
 })
 
+t.test('many topics by their paths, and those that are missing', async (t) => {
+  await topics.addAndSet('many/a', jsonText('1.0'))
+  await topics.addAndSet('many/b', 'b', { type: 'string' })
+  const items = await topics.getMany(['many/b', 'many/no', '/many/a/'], { type: 'any', with_version: true })
+  t.strictSame(
+    items.map((item) => [item?.path, item?.text, typeof item?.version]),
+    [
+      ['many/b', '"b"', 'number'],
+      [undefined, undefined, 'undefined'],
+      ['many/a', '1.0', 'number'],
+    ],
+  )
+  t.strictSame(await topics.getMany([]), [])
+  const big = Array.from({ length: 12 }, (_, i) => `many/big/${i}`)
+  for (const path of big) await topics.addAndSet(path, 'x'.repeat(900_000))
+  const found = await topics.getMany(big)
+  t.strictSame(
+    found.map((item) => item?.path),
+    big,
+    'more than a page has room for',
+  )
+  await t.rejects(topics.getMany(['a', 'a//b']), { code: 'invalid_path' })
+  await topics.removeMatches(subtree('many'))
+})
+
 t.test('1,000 levels are sent and read', async (t) => {
   const text = '['.repeat(1000) + ']'.repeat(1000)
   await topics.addAndSet('deep', jsonText(text))

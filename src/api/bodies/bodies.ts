@@ -19,6 +19,12 @@ export interface FetchByPath {
   readonly with_version?: boolean
 }
 
+/** The body of POST /topics/fetch for many topics by their paths. */
+export interface FetchByPaths extends Omit<FetchByPath, 'path'> {
+  /** Paths of the topics: the results are in this order, one for each. */
+  readonly paths: readonly string[]
+}
+
 /** The body of POST /topics/fetch for a page of topics. */
 export interface FetchBySelector {
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
@@ -58,8 +64,11 @@ export interface FetchBySelector {
   readonly with_version?: boolean
 }
 
-/** The body of POST /topics/fetch: one of the two, which parse-fetch.ts distinguishes. */
-export interface FetchBody extends Partial<FetchByPath>, Partial<Omit<FetchBySelector, keyof FetchByPath>> {}
+/** The body of POST /topics/fetch: one of the three, which parse-fetch.ts distinguishes. */
+export interface FetchBody
+  extends Partial<FetchByPath>,
+    Partial<Pick<FetchByPaths, 'paths'>>,
+    Partial<Omit<FetchBySelector, keyof FetchByPath>> {}
 
 /** The body of POST /topics/changes, with either path or selector. */
 export interface ChangesBody {

@@ -16,6 +16,8 @@ export interface ReadOptions {
   readonly levelsMax?: number
   /** How many elements of `operations` are read; without it, none. */
   readonly operationsMax?: number
+  /** How many elements of `paths` are read, and one more if there are others; without it, none. */
+  readonly pathsMax?: number
   /** Whether its validator looks into members other than `properties` and `constraint`. */
   readonly isNested?: boolean
 }
@@ -23,8 +25,8 @@ export interface ReadOptions {
 /** An object that was read. It counts only if the reader found nothing wrong. */
 export class BodyObject {
   /**
-   * The members for a validator. Arrays and objects in them are empty, except `properties` and `constraint`; in place
-   * of `value` and `operations` there are null and an empty array.
+   * The members for a validator. Arrays and objects in them are empty, except `properties`, `constraint` and `paths`; in
+   * place of `value` and `operations` there are null and an empty array.
    */
   readonly input: Record<string, unknown> = {}
   /** Members that are numbers, as they are written; without those of a few digits alone. */
@@ -82,7 +84,7 @@ function readMember(
   reader: JsonReader,
   name: string,
   object: BodyObject,
-  { operationsMax = 0, isNested = false }: ReadOptions,
+  { operationsMax = 0, pathsMax = 0, isNested = false }: ReadOptions,
 ): unknown {
   const { first } = reader
   if (name === 'value') {
@@ -101,11 +103,21 @@ function readMember(
     readOperations(reader, object, operationsMax)
     return []
   }
+  if (name === 'paths' && first === openBracket && pathsMax > 0) return readPaths(reader, pathsMax)
   if (isNested) return reader.tree()
   const value = reader.value()
   if (typeof value === 'number' && reader.numberText !== '')
     (object.numberTexts ??= new Map()).set(name, reader.numberText)
   return value
+}
+
+function readPaths(reader: JsonReader, pathsMax: number): readonly unknown[] {
+  const paths: unknown[] = []
+  for (let isIn = reader.enterArray(); isIn; isIn = reader.nextElement()) {
+    if (paths.length > pathsMax) reader.skip()
+    else paths.push(reader.value())
+  }
+  return paths
 }
 
 /**

@@ -106,6 +106,7 @@ function unknownProblem(name: string, known: readonly string[]): Problem {
 /** What each parameter may be, in the words of a message. */
 const allowedByName: Readonly<Record<string, string>> = {
   path: 'a string',
+  paths: 'an array of strings',
   selector: 'a string',
   after: 'a string',
   since: 'a string',

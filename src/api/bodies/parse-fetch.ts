@@ -1,5 +1,6 @@
-/** From the bytes of a fetch to one checked request: for a topic, for a page, or for a count. */
+/** From the bytes of a fetch to one checked request: for a topic, for many by their paths, for a page, or for a count. */
 import type { Plan } from '../../selectors/plan.js'
+import { fetchPathsMax } from '../../settings/limits.js'
 import { type BranchLimit, type ItemForm, storedForms } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
@@ -15,9 +16,17 @@ interface FetchOneRequest {
   readonly form: ItemForm
 }
 
+/** Many topics, in the order of their paths. */
+interface FetchManyRequest {
+  readonly path?: undefined
+  readonly paths: readonly Path[]
+  readonly form: ItemForm
+}
+
 /** How many topics of a type a selector matches. */
 interface CountRequest {
   readonly path?: undefined
+  readonly paths?: undefined
   readonly isCount: true
   readonly plan: Plan
   readonly type: TopicType | 'any'
@@ -26,6 +35,7 @@ interface CountRequest {
 /** A page of what a selector matches. */
 interface FetchPageRequest {
   readonly path?: undefined
+  readonly paths?: undefined
   readonly isCount?: undefined
   readonly plan: Plan
   readonly form: ItemForm
@@ -39,9 +49,10 @@ interface FetchPageRequest {
 export function parseFetch(
   bytes: Buffer,
   sizeMax: number,
-): FetchOneRequest | CountRequest | FetchPageRequest | Problem {
+): FetchOneRequest | FetchManyRequest | CountRequest | FetchPageRequest | Problem {
   const body = parseFetchBody(bytes, sizeMax)
   if (isProblem(body)) return body
+  if (body.paths !== undefined) return parseMany(body, body.paths)
   const { path, selector, type = 'json', size, after } = body
   if (body.count === true) return parseCount(body, type)
   const form = formOf(body, type)
@@ -59,21 +70,41 @@ export function parseFetch(
   return isProblem(branches) ? branches : { plan, form, branches, after: start, size }
 }
 
-/** The members that a count does not have: it is of all matches, and shows none. */
+/** The members that only a page has. */
 const membersOfPages = [
   'size',
   'after',
   'deep_branch_depth',
   'deep_branch_limit',
-  'with_values',
-  'with_properties',
-  'with_version',
 ] as const satisfies readonly (keyof FetchBody)[]
+
+const membersBesidesPaths = [...membersOfPages, 'path', 'selector', 'count'] as const
+
+function parseMany(body: FetchBody, texts: readonly string[]): FetchManyRequest | Problem {
+  const name = membersBesidesPaths.find((name) => body[name] !== undefined)
+  if (name !== undefined) {
+    return problem('invalid_parameter', { name, found: 'given with "paths"', allowed: 'one of the two only' })
+  }
+  if (texts.length < 1 || texts.length > fetchPathsMax) {
+    const found = texts.length === 0 ? 'an empty array' : 'a longer array'
+    return problem('invalid_parameter', { name: 'paths', found, allowed: `an array of 1 to ${fetchPathsMax} paths` })
+  }
+  const paths: Path[] = []
+  for (const [index, text] of texts.entries()) {
+    const path = parsePathParameter(`paths[${index}]`, text)
+    if (isProblem(path)) return path
+    paths.push(path)
+  }
+  return { paths, form: formOf(body, body.type ?? 'json') }
+}
+
+/** The members that a count does not have: it is of all matches, and shows none. */
+const membersBesidesCount = [...membersOfPages, 'with_values', 'with_properties', 'with_version'] as const
 
 function parseCount(body: FetchBody, type: TopicType | 'any'): CountRequest | Problem {
   if (body.path !== undefined) return body.selector === undefined ? countOfOneProblem : bothProblem
   if (body.selector === undefined) return neitherProblem
-  const name = membersOfPages.find((name) => body[name] !== undefined)
+  const name = membersBesidesCount.find((name) => body[name] !== undefined)
   if (name !== undefined) {
     return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'a count of all matches only' })
   }
@@ -109,12 +140,14 @@ function branchLimitOf({
   return problem('missing_parameter', { name, allowed: `it is required together with "${given}"` })
 }
 
+const fetchReading = { ...fetchShape, pathsMax: fetchPathsMax }
+
 function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
   const plain = readPlainFetch(bytes)
   if (plain !== undefined) {
     const { size = 1 } = plain
     return size <= sizeMax ? plain : integerProblem('size', describe(size), sizeMax)
   }
-  const parsed = parseBody(bytes, fetchShape, sizeMax)
+  const parsed = parseBody(bytes, fetchReading, sizeMax)
   return isProblem(parsed) ? parsed : parsed.body
 }

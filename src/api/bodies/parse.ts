@@ -122,7 +122,7 @@ export const neitherProblem = problem('path_or_selector', { found: 'none is' })
 export const bothProblem = problem('path_or_selector', { found: 'both are' })
 
 /** A path given as the parameter `name`. */
-export function parsePathParameter(name: 'path' | 'after', text: string): Path | Problem {
+export function parsePathParameter(name: 'path' | 'after' | `paths[${number}]`, text: string): Path | Problem {
   const path = parsePath(text)
   return typeof path === 'string' ? path : problem('invalid_path', { name, problem: path.problem })
 }

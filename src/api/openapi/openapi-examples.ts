@@ -68,6 +68,17 @@ export const examples = {
       answer: { path: 'plant/7/temp', type: 'json', value: { celsius: 22, at: '2030-01-01T12:01:00Z' } },
     },
     {
+      name: 'byPaths',
+      summary: 'Many topics, in this order, as they are at one moment',
+      request: { paths: ['plant/7/humidity', 'plant/8/temp'] },
+      answer: {
+        results: [
+          { path: 'plant/7/humidity', type: 'json' },
+          { path: 'plant/8/temp', missing: true },
+        ],
+      },
+    },
+    {
       name: 'firstPage',
       summary: 'A subtree, its first page',
       request: { selector: '*plant//', size: 1 },

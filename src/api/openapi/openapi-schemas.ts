@@ -6,6 +6,7 @@ import { strict as assert } from 'node:assert'
 import { tokenBytesMax } from '../../changes/token.js'
 import {
   branchNumberMax,
+  fetchPathsMax,
   pathBytesMax,
   propertiesBytesMax,
   propertiesMax,
@@ -74,6 +75,12 @@ function boundsByName({
   }
   return {
     path,
+    paths: {
+      minItems: 1,
+      maxItems: fetchPathsMax,
+      items: { type: 'string', minLength: path.minLength, maxLength: path.maxLength },
+      description: '',
+    },
     after: path,
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
     type: none,

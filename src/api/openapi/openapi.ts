@@ -70,10 +70,10 @@ const operations: readonly Operation[] = [
   {
     route: 'fetch',
     operationId: 'fetchTopics',
-    summary: 'Fetches one topic by path, a page of the topics that a selector matches, or their number.',
-    bodies: ['FetchByPath', 'FetchBySelector'],
-    answers: ['FetchItem', 'FetchPage', 'CountAnswer'],
-    answered: 'The topic, the page, or the number.',
+    summary: 'Fetches one topic or many by path, a page of the topics that a selector matches, or their number.',
+    bodies: ['FetchByPath', 'FetchByPaths', 'FetchBySelector'],
+    answers: ['FetchItem', 'FetchedPaths', 'FetchPage', 'CountAnswer'],
+    answered: 'The topic or topics, the page, or the number.',
     writes: false,
   },
   {

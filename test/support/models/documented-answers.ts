@@ -107,11 +107,18 @@ function isTopic(json: unknown): boolean {
   })
 }
 
+const isRest = (member: unknown): boolean => member === undefined || (isCount(member) && member !== 0)
+
+function isTopicOrMissing(json: unknown): boolean {
+  return isTopic(json) || has(json, { path: isText, missing: (isMissing) => isMissing === true })
+}
+
 const forms: Readonly<Record<Route, (json: unknown) => boolean>> = {
   fetch: (json) =>
     isTopic(json) ||
     has(json, { has_more: isBoolean, results: (results) => isListOf(results, isTopic) }) ||
-    has(json, { count: isCount }),
+    has(json, { count: isCount }) ||
+    has(json, { results: (results) => isListOf(results, isTopicOrMissing), rest: isRest }),
   set: (json) => has(json, { path: isText }),
   add: (json) => has(json, { path: isText, created: isBoolean }),
   addAndSet: (json) => has(json, { path: isText, created: isBoolean }),

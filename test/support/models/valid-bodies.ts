@@ -80,7 +80,7 @@ function properties(random: Random): string {
   ])
 }
 
-/** What a fetch by path and one by selector may have. */
+/** What each fetch may have. */
 function shown(random: Random): readonly string[] {
   return [
     random.pick(['', '"type":"any"', '"type":"string"', '"type":"json"']),
@@ -91,6 +91,10 @@ function shown(random: Random): readonly string[] {
 }
 
 function fetchMembers(random: Random): readonly string[] {
+  if (random.oneIn(6)) {
+    const paths = Array.from({ length: 1 + random.below(random.oneIn(5) ? 1000 : 5) }, () => path(random))
+    return [`"paths":[${paths.join(',')}]`, ...shown(random)]
+  }
   if (random.oneIn(2)) return [`"path":${path(random)}`, ...shown(random)]
   return [
     `"selector":${random.pick(['"?.*//"', '"*fuzz//"', '"#a////?fuzz/"', '">a/1"', '"?(a+)+b//"', '"*fuzz/"'])}`,

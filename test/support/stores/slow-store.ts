@@ -56,8 +56,8 @@ export class SlowStore implements ChangesStore {
     return work({
       end: () => placeOf(log.length),
       changesAfter: (place) => (this.isTrimmed ? 'gone' : changesAfter(log, place)),
-      readItems(keys, _form, _bytesMax, take) {
-        for (const key of keys) if (!take(itemOf(key, topics))) return
+      readItems(paths, _form, _bytesMax, take) {
+        for (const path of paths) if (!take(itemOf(keyTextOf(encodeKey(path)), topics))) return
       },
     })
   }

@@ -10,7 +10,7 @@
  * The log has all changes after a place if it has that commit's record, or if its first record is the next one: records
  * are trimmed from the oldest on.
  */
-import { keyTextOf, pathOfKeyText } from '../../../topics/key.js'
+import { keyTextOf } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { updatedMs } from '../../../topics/version.js'
 import type { LoggedChanges, LogPlace, LogRange, LogSnapshot } from '../../changes.js'
@@ -111,7 +111,7 @@ export class LogReads implements LogSnapshot {
   }
 
   readItems(
-    keys: readonly string[],
+    paths: readonly Path[],
     form: ItemForm,
     _bytesMax: number,
     take: (item: Uint8Array | undefined) => boolean,
@@ -120,8 +120,8 @@ export class LogReads implements LogSnapshot {
     const read = isStoredForm(form)
       ? (path: Path) => items[form.type].getBinaryFast(path)
       : (path: Path) => readInForm(this.environment, path, form)
-    for (const key of keys) {
-      const item = read(pathOfKeyText(key))
+    for (const path of paths) {
+      const item = read(path)
       // lmdb may return a buffer whose length it overwrites later.
       if (!take(item && new Uint8Array(item.buffer, item.byteOffset, item.length))) return
     }

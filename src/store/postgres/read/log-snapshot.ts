@@ -3,6 +3,7 @@
  * sessions in their order, and all of them together are a state of one moment.
  */
 import { lanesCount } from '../../../settings/limits.js'
+import { encodeKey } from '../../../topics/key.js'
 import type { LoggedChanges, LogSnapshot } from '../../changes.js'
 import { bytesArray, bytesOf, columnsOf as columnsOfArray, plainArray } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
@@ -110,12 +111,12 @@ export function createLogReads(read: Execute): LogSnapshot {
       const numbers = plainArray(place.lanes.map(({ n }) => n))
       return changesOf(place, await read(readRows, [numbers, keysMax, place.partial?.lane ?? -1]))
     },
-    async readItems(keys, form, bytesMax, take) {
-      if (keys.length === 0) return
+    async readItems(paths, form, bytesMax, take) {
+      if (paths.length === 0) return
       const type = form.type === 'any' ? null : typeNumbers[form.type]
-      const asked = bytesArray(keys.map((key) => Buffer.from(key, 'latin1')))
+      const asked = bytesArray(paths.map(encodeKey))
       const rows = await read(readItems, [...columnsOf(form), bytesMax, asked, type])
-      giveItems(keys.length, rows, take)
+      giveItems(paths.length, rows, take)
     },
   }
 }
