@@ -1,103 +1,131 @@
 /**
- * A model of what clients are told of changes: writers change a tree at random, clients follow it by polls and streams, and
- * workers and writers are killed meanwhile. Nobody is shown a topic that goes back, a part of a batch, or a state that
- * lacks an acknowledged change; and in the end each has exactly what a fetch returns. SECONDS=600 runs longer.
+ * A model of what clients are told of changes: writers change a tree at random, clients follow it by polls and streams;
+ * meanwhile workers and writers are killed, all are replaced by rolling restarts, and now and then the whole service is
+ * killed and another one started. Nobody is shown a topic that goes back, a part of a batch, or a state that lacks an
+ * acknowledged change; no token is refused; and in the end each has exactly what a fetch returns. SECONDS=600 runs longer.
  */
-import { strict as assert } from 'node:assert'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ChangeReader, type Interest } from '../support/load/change-reader.js'
-import { ChangingTree, pause } from '../support/load/changing-tree.js'
+import { FollowedTree, limitedKey } from '../support/load/followed-tree.js'
+import { childrenOf } from '../support/machines/processes.js'
 import { reportResults } from '../support/proof-results.js'
 import { type Random, seededRandom } from '../support/random.js'
-import type { ChangedItem } from '../support/service/changes.js'
-import { type Server, startServer } from '../support/service/server.js'
+import { type Server, type StartOptions, startServer, until } from '../support/service/server.js'
 import { eachKind } from '../support/stores/stores.js'
 
-const seconds = Number(process.env.SECONDS ?? 15)
-const readers = 16
+const seconds = Number(process.env.SECONDS ?? 20)
 
-t.setTimeout((4 * seconds + 240) * 1000)
+t.setTimeout((4 * seconds + 400) * 1000)
 
-const interests: readonly Interest[] = [
-  { selector: '?.*//', type: 'any', size: 1000 },
-  { selector: '?.*//', type: 'json', size: 7 },
-  { selector: '*count//', type: 'json', size: 3 },
-  { selector: '*batch//', type: 'json', size: 2 },
-  { selector: '?passing/[02]/.*5//', type: 'any', size: 4 },
-  { selector: '?passing//', type: 'string', size: 10 },
-  { selector: '?passing//', type: 'any', size: 1, with_values: false },
-  { selector: '#>count/1////*batch/one//', type: 'json', size: 5 },
-]
+const workers = 3
 
-await eachKind(t, async (t, kind, makeStore) => {
-  const random = seededRandom(t)
-  const server = await startServer(t, { workers: 3, store: await makeStore() })
-  const limited = await server.addKey('limited', { under: ['count', 'passing/1'], allow: ['fetch'] })
-  const tree = new ChangingTree(() => server.connect(), random)
-  const all = Array.from({ length: readers }, (_, i) => {
-    const interest = interests[i % interests.length] as Interest
-    const token = i % 5 === 4 ? limited : server.token
-    return { interest, token, reader: new ChangeReader(server, tree, interest, random, token, i % 2 === 1) }
-  })
-  const kills = await disturb(server, random, kind === 'lmdb')
-  await tree.stop()
-  // What is due is removed by then.
-  await pause(7000)
-  await Promise.all(all.map(({ reader }) => reader.stop()))
-  t.strictSame(tree.wrong, [])
-  for (const { interest, token, reader } of all) {
-    const name = JSON.stringify(interest)
-    t.strictSame(reader.wrong.slice(0, 5), [], name)
-    t.strictSame([...reader.fold.topics.values()].sort(byPath), await fetched(t, server, interest, token), name)
-    t.ok(reader.completions > 0, `${reader.completions} times complete`)
+/** Between two disturbances, in ms. */
+const calmMsMin = 200
+const calmMsMax = 1500
+
+/** What happens to the service, in turn. */
+const disturbances = ['worker', 'writer', 'restart', 'worker in a restart', 'service'] as const
+
+/** A service that is disturbed again and again. */
+class DisturbedService {
+  readonly done: Record<string, number> = {}
+  /** Where it is now; undefined while there is none. */
+  running: Server | undefined
+  /** The last one that was started. */
+  server: Server
+
+  private constructor(
+    private readonly start: (token?: string) => Promise<Server>,
+    first: Server,
+    private readonly random: Random,
+  ) {
+    this.server = first
+    this.running = first
   }
-  const sum = (count: (reader: ChangeReader) => number): number =>
-    all.reduce((total, { reader }) => total + count(reader), 0)
-  reportResults(t, {
-    writes: tree.writes,
-    results: sum(({ results }) => results),
-    completions: sum(({ completions }) => completions),
-    broken: sum(({ broken }) => broken),
-    kills,
-  })
-})
 
-/** Kills workers and writers, or reloads. @returns how many processes were killed */
-async function disturb(server: Server, random: Random, hasWriter: boolean): Promise<number> {
-  let kills = 0
-  for (const endMs = Date.now() + seconds * 1000; Date.now() < endMs; ) {
-    await pause(1000 + random.below(2000))
-    const writer = hasWriter && random.oneIn(2) ? server.writerPid() : undefined
-    const victim = writer ?? random.pick(server.workerPids())
-    if (server.workerPids().length < 3) continue
-    try {
-      process.kill(victim, 'SIGKILL')
-      kills++
-    } catch {
-      // It had just ended.
+  static async begin(t: Test, options: StartOptions, random: Random): Promise<DisturbedService> {
+    const start = (token?: string): Promise<Server> =>
+      startServer(t, { ...options, workers, token, exitCode: undefined, check: false })
+    return new DisturbedService(start, await start(), random)
+  }
+
+  /** Does it, if it can be done: with PostgreSQL there is no writer. */
+  async disturb(what: (typeof disturbances)[number]): Promise<void> {
+    const { server, random } = this
+    if (what === 'worker') this.#kill('workersKilled', random.pick(server.workerPids()))
+    else if (what === 'writer') this.#kill('writersKilled', server.writerPid())
+    else if (what === 'service') await this.#killAll()
+    else {
+      const ended = this.#restart()
+      if (what === 'worker in a restart') {
+        await new Promise((resolve) => setTimeout(resolve, random.below(1000)))
+        this.#kill('workersKilled', random.pick(server.workerPids()))
+      }
+      await ended
     }
   }
-  return kills
-}
 
-function byPath({ path: a }: ChangedItem, { path: b }: ChangedItem): number {
-  return a < b ? -1 : 1
-}
-
-async function fetched(t: Test, server: Server, interest: Interest, token: string): Promise<readonly ChangedItem[]> {
-  const items: ChangedItem[] = []
-  for (let after: string | undefined, hasMore = true; hasMore; ) {
-    const { status, text } = await server.post(
-      'fetch',
-      { ...interest, with_version: true, size: 500, after },
-      { token },
-    )
-    t.equal(status, 200, text)
-    const page = JSON.parse(text) as { has_more: boolean; results: readonly ChangedItem[] }
-    items.push(...page.results)
-    hasMore = page.has_more
-    after = page.results.at(-1)?.path
+  #kill(figure: string, pid: number | undefined): void {
+    if (pid === undefined) return
+    try {
+      process.kill(pid, 'SIGKILL')
+      this.#count(figure)
+    } catch (error) {
+      // It had just ended.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
   }
-  assert(new Set(items.map(({ path }) => path)).size === items.length)
-  return items.sort(byPath)
+
+  /** Resolves when a rolling restart is done, or was broken off. */
+  async #restart(): Promise<void> {
+    const { log } = this.server
+    const ends = (): number => log.filter(({ msg }) => /^rolling restart (done|failed)$/.test(String(msg))).length
+    const before = ends()
+    this.server.signal('SIGHUP')
+    await until('the end of the rolling restart', async () => ends() > before || undefined)
+    this.#count('restarts')
+  }
+
+  /** Kills every process, the primary first or last, and starts the service again. */
+  async #killAll(): Promise<void> {
+    const { pid, token, exited } = this.server
+    const pids = [pid, ...childrenOf(pid)]
+    this.running = undefined
+    for (const one of this.random.oneIn(2) ? pids : pids.reverse()) this.#kill('processesKilled', one)
+    await exited
+    this.#count('servicesKilled')
+    this.server = await this.start(token)
+    this.running = this.server
+  }
+
+  /** All workers serve, so that the next disturbance does not meet a service that only starts. */
+  whole(): Promise<unknown> {
+    const { server } = this
+    return until('all workers serve', async () => {
+      const isReady = (await fetch(`${server.adminUrl}/readyz`)).ok
+      return (isReady && server.workerPids().length === workers) || undefined
+    })
+  }
+
+  #count(what: string): void {
+    this.done[what] = (this.done[what] ?? 0) + 1
+  }
 }
+
+await eachKind(t, async (t, _kind, makeStore) => {
+  const random = seededRandom(t)
+  const options = { dataDir: join(t.testdir(), 'db'), store: await makeStore() }
+  const service = await DisturbedService.begin(t, options, random)
+  const limited = await limitedKey(service.server)
+  const followed = new FollowedTree({ target: () => service.running, limited, random })
+  for (let i = 0, endMs = Date.now() + seconds * 1000; i < disturbances.length || Date.now() < endMs; i++) {
+    await new Promise((resolve) => setTimeout(resolve, calmMsMin + random.below(calmMsMax - calmMsMin)))
+    await service.disturb(disturbances[i % disturbances.length] ?? 'service')
+    await service.whole()
+  }
+  await followed.stop()
+  await followed.check(t, service.server)
+  reportResults(t, { ...followed.results(), ...service.done })
+  const check = await service.server.command('check')
+  t.equal(check.code, 0, `the store is sound: ${check.stdout}${check.stderr}`)
+})

@@ -1,12 +1,16 @@
 /**
  * Fail-overs of PostgreSQL under Patroni, with load from two hosts: `npm run test:patroni`. Each topic has one writer,
  * which writes increasing counts. A fetch over either host that begins after a write was acknowledged must return that
- * count or a later one. So lost writes and stale reads are both found, during the load and at its end.
+ * count or a later one. So lost writes and stale reads are both found, during the load and at its end. Readers of changes
+ * keep their tokens over a switchover and over fail-overs: none of them misses anything, whichever host answers.
  */
 
 import t, { type Test } from 'tap'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
 import { at } from '../support/elements.js'
+import { FollowedTree, limitedKey } from '../support/load/followed-tree.js'
+import { reportResults } from '../support/proof-results.js'
+import { seededRandom } from '../support/random.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { PatroniCluster, patroniSkip } from '../support/stores/patroni.js'
 import { execute } from '../support/stores/postgres-cluster.js'
@@ -102,6 +106,52 @@ async function failOver(
   t.equal(load.stale, 0, `none of ${load.fetches} fetches was stale`)
 }
 
+/** Resolves once another node leads, as Patroni says. */
+async function succeeded(cluster: PatroniCluster, leader: number): Promise<void> {
+  const another = async (): Promise<true | undefined> => {
+    const now = await cluster.leader()
+    return now !== undefined && now !== leader ? true : undefined
+  }
+  await until('another leader', another)
+}
+
+/** Readers of changes over both hosts, while the leader changes in good order, and while it has each fault. */
+async function followChanges(
+  t: Test,
+  cluster: PatroniCluster,
+  hosts: readonly [Server, Server],
+  faults: readonly Fault[],
+): Promise<void> {
+  const random = seededRandom(t)
+  const limited = await limitedKey(hosts[0])
+  await hosts[1].knows(limited)
+  // A token may be of a commit that its leader showed, and that its successor never had.
+  const followed = new FollowedTree({ target: () => random.pick(hosts), limited, random, mayBeGone: true })
+  const { tree } = followed
+  const isWritten = async (): Promise<void> => {
+    const { writes } = tree
+    await until('writes', async () => (tree.writes > writes + 300 ? true : undefined))
+  }
+  const switched: Fault = [
+    'switchover',
+    (node) => void cluster.switchOver(node).then((answer) => t.comment(answer)),
+    () => {},
+  ]
+  for (const [name, fault, mend] of [switched, ...faults]) {
+    const leader = await cluster.healthy()
+    await isWritten()
+    fault(leader)
+    await succeeded(cluster, leader)
+    await isWritten()
+    await mend(leader)
+    await cluster.healthy()
+    t.comment(`${name}: ${JSON.stringify(followed.results())}`)
+  }
+  await followed.stop()
+  await followed.check(t, hosts[1])
+  reportResults(t, followed.results())
+}
+
 await t.test(
   'fail-overs lose no acknowledged write, and no fetch is stale',
   { skip: patroniSkip, timeout: 900_000 },
@@ -131,6 +181,9 @@ await t.test(
     const second = await startServer(t, { store, workers: 2, check: false, token, dataDir: `${t.testdirName}/second` })
     for (const fault of [killed, frozen, patroniFrozen])
       await t.test(fault[0], (t) => failOver(t, cluster, [first, second], fault))
+    await t.test('readers of changes', (t) =>
+      followChanges(t, cluster, [first, second], [killed, frozen, patroniFrozen]),
+    )
 
     // The engine of a leader whose Patroni is frozen still answers; only the fence keeps stale answers from clients.
     const options = {

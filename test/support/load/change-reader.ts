@@ -1,12 +1,14 @@
 /**
- * A reader of changes, by polls or by a stream that is cut now and then, which goes on after every broken connection, and
- * checks what it is promised: no topic goes back, what is complete has all of a batch or nothing, and has every
- * change that was acknowledged before its request.
+ * A reader of changes, by polls or by a stream that is cut now and then, which follows the service through its deaths and
+ * keeps its token, and checks what it is promised: no topic goes back, what is complete has all of a batch or nothing, and
+ * has every change that was acknowledged before its request.
  */
+import { at } from '../elements.js'
 import type { Random } from '../random.js'
 import { type ChangedItem, type ChangesPage, ChangesStream, changesPage, Fold } from '../service/changes.js'
-import type { Server } from '../service/server.js'
+import type { Client } from '../service/client.js'
 import { batched, type ChangingTree, pause } from './changing-tree.js'
+import { follow, type Target } from './follow.js'
 
 /** What one reader wants to know; every result shows its version. */
 export interface Interest {
@@ -16,26 +18,48 @@ export interface Interest {
   readonly with_values?: boolean
 }
 
+interface ChangeReaderOptions {
+  readonly interest: Interest
+  /** Where the service is now, and the reader's key. */
+  readonly target: () => Target | undefined
+  readonly isStream: boolean
+  /** Whether its token may be refused, because a fail-over may lose what followed it. */
+  readonly mayBeGone: boolean
+}
+
+/** Ends of a stream after which a client resumes. */
+const passingEnds: readonly (string | undefined)[] = [undefined, 'rotated', 'draining', 'store_unavailable']
+
 export class ChangeReader {
   readonly wrong: string[] = []
   results = 0
   completions = 0
   /** Connections that broke, and streams that were ended or cut. */
   broken = 0
+  /** How often its token was refused, so that it began again. */
+  gone = 0
   fold = new Fold()
   readonly #versions = new Map<string, number>()
   #isStopping = false
+  #isDone = false
   readonly #loop: Promise<void>
 
   constructor(
-    private readonly server: Server,
+    private readonly options: ChangeReaderOptions,
     private readonly tree: ChangingTree,
-    private readonly interest: Interest,
     private readonly random: Random,
-    private readonly token: string,
-    isStream: boolean,
   ) {
-    this.#loop = isStream ? this.#stream() : this.#poll()
+    const { target, isStream } = options
+    this.#loop = follow({ target, connections: 2, isOver: () => this.#isDone }, async (client) => {
+      try {
+        // The last time a stream without a change would only say after 15 s that there is none.
+        await (isStream && !this.#isStopping ? this.#stream() : this.#poll(client))
+      } catch (error) {
+        this.#onBroken(error)
+      }
+      await pause(this.random.below(50))
+      return true
+    })
   }
 
   /** Reads to the end of what has changed. The writers must have stopped. */
@@ -44,62 +68,69 @@ export class ChangeReader {
     await this.#loop
   }
 
-  async #poll(): Promise<void> {
-    const client = this.server.connect(2, this.token)
+  /** Pages until one is complete. */
+  async #poll(client: Client): Promise<void> {
+    const isLast = this.#isStopping
+    let before = new Map(this.tree.acknowledged)
     for (;;) {
-      const isLast = this.#isStopping
-      const before = new Map(this.tree.acknowledged)
-      try {
-        const wait = isLast || this.random.oneIn(3) ? 0 : this.random.below(3)
-        this.#take(await changesPage(client, { ...this.#body(), wait, since: this.fold.next }))
-        if (!this.fold.isComplete) continue
-        this.#checkAcknowledged(before)
-        if (isLast) return
-      } catch (error) {
-        this.#onBroken(error)
-      }
-      await pause(this.random.below(50))
+      const wait = isLast || this.random.oneIn(3) ? 0 : this.random.below(3)
+      this.#take(await changesPage(client, { ...this.#body(), wait, since: this.fold.next }))
+      if (this.fold.isComplete) break
+      before = new Map(this.tree.acknowledged)
     }
+    this.#checkAcknowledged(before)
+    this.#isDone = isLast
   }
 
+  /** One stream for a while. */
   async #stream(): Promise<void> {
-    for (;;) {
-      const isLast = this.#isStopping
-      const before = new Map(this.tree.acknowledged)
-      try {
-        const request = { url: this.server.url, token: this.token, lastEventId: this.fold.next }
-        const stream = await ChangesStream.open(request, this.#body())
-        if (stream.response.statusCode !== 200) throw new Error(`a stream was answered ${stream.response.statusCode}`)
-        const untilMs = Date.now() + 200 + this.random.below(3000)
-        let taken = 0
-        let isChecked = false
-        while (!stream.isEnded && (isLast ? !isChecked : Date.now() < untilMs)) {
-          for (; taken < stream.pages.length; taken++) {
-            this.#take(stream.pages[taken] as ChangesPage)
-            if (!this.fold.isComplete || isChecked) continue
-            this.#checkAcknowledged(before)
-            isChecked = true
-          }
-          await pause(5)
+    const before = new Map(this.tree.acknowledged)
+    const target = this.options.target()
+    if (target === undefined) return
+    const stream = await ChangesStream.open({ ...target, lastEventId: this.fold.next }, this.#body())
+    try {
+      if (stream.response.statusCode !== 200) throw new Error(`a stream was answered ${stream.response.statusCode}`)
+      const untilMs = Date.now() + 200 + this.random.below(3000)
+      let taken = 0
+      let isChecked = false
+      while (!stream.isEnded && Date.now() < untilMs) {
+        for (; taken < stream.events.length; taken++) {
+          const { event, data } = at(stream.events, taken)
+          if (event !== 'message') continue
+          this.#take(JSON.parse(data) as ChangesPage)
+          if (!this.fold.isComplete || isChecked) continue
+          this.#checkAcknowledged(before)
+          isChecked = true
         }
-        stream.close()
-        this.broken++
-        if (isLast && isChecked) return
-      } catch (error) {
-        this.#onBroken(error)
-        await pause(50)
+        await pause(5)
       }
+      this.broken++
+      const end = stream.end?.code
+      if (!passingEnds.includes(end) && !this.#isGone(end)) this.wrong.push(`a stream ended with ${end}`)
+    } finally {
+      stream.close()
     }
   }
 
   #body(): object {
-    return { ...this.interest, with_version: true }
+    return { ...this.options.interest, with_version: true }
+  }
+
+  /** Begins again after such a reason, which is wrong unless its token may be of a future that was lost. */
+  #isGone(reason = ''): boolean {
+    if (!/since_gone|answered 410/.test(reason)) return false
+    this.gone++
+    if (!this.options.mayBeGone) this.wrong.push(`a token was refused: ${reason}`)
+    this.fold = new Fold()
+    this.#versions.clear()
+    return true
   }
 
   #onBroken(error: unknown): void {
     this.broken++
     const { message } = error as Error
-    if (!/ECONNRE|socket hang up|aborted|answered 503|"code":"(store_unavailable|draining)"/.test(message))
+    if (this.#isGone(message)) return
+    if (!/ECONNRE|EPIPE|socket hang up|aborted|answered 503|"code":"(store_unavailable|draining)"/.test(message))
       this.wrong.push(message)
   }
 
@@ -112,8 +143,7 @@ export class ChangeReader {
     for (const name of ['one', 'two']) {
       const items = Array.from({ length: batched }, (_, i) => this.fold.topics.get(`batch/${name}/${i}`))
       const values = new Set(items.map((item) => JSON.stringify(item?.value)))
-      if (values.size > 1 && items.every((item) => item !== undefined))
-        this.wrong.push(`a part of a batch: ${[...values]}`)
+      if (values.size > 1) this.wrong.push(`a part of a batch: ${[...values]}`)
     }
   }
 
@@ -124,11 +154,12 @@ export class ChangeReader {
   }
 
   #checkAcknowledged(before: ReadonlyMap<string, number>): void {
-    if (this.interest.with_values === false) return
+    if (this.options.interest.with_values === false) return
     for (const [path, n] of before) {
       const item = this.fold.topics.get(path)
-      if (item !== undefined && Number(item.value) < n)
-        this.wrong.push(`${path} was ${n} before the request, and ${item.value} in the answer`)
+      // Nobody removes it, so one that was shown once stays.
+      if (item === undefined ? this.#versions.has(path) : Number(item.value) < n)
+        this.wrong.push(`${path} was ${n} before the request, and ${item?.value} in the answer`)
     }
   }
 }

@@ -1,10 +1,12 @@
 /**
  * Writers that change a tree at random, in every way in which topics change: values, creations, removals by path and by
- * selector, other types, batches, topics that remove themselves. They note what a reader of changes must be shown. A
- * request without an answer may have been carried out or not, so nothing depends on it.
+ * selector, other types, batches, topics that remove themselves. They follow the service through its deaths, and note
+ * what a reader of changes must be shown. A request without an answer may have been carried out or not, so nothing
+ * depends on it.
  */
 import type { Random } from '../random.js'
 import type { Client } from '../service/client.js'
+import { follow, type Target } from './follow.js'
 
 /** Counters, each of which one writer increments and nobody removes. */
 export const counters = 12
@@ -20,18 +22,20 @@ export class ChangingTree {
   readonly acknowledged = new Map<string, number>()
   /** Requests that were answered with 200. */
   writes = 0
+  /** Those, except that a batch counts as what is in it. */
+  changes = 0
   readonly wrong: string[] = []
   readonly #loops: Promise<void>[]
   #isStopping = false
 
   constructor(
-    connect: () => Client,
+    private readonly target: () => Target | undefined,
     private readonly random: Random,
   ) {
     this.#loops = [
-      ...Array.from({ length: counters }, (_, i) => this.#count(connect(), `count/${i}`)),
-      ...['one', 'two'].map((name) => this.#batch(connect(), name)),
-      ...Array.from({ length: 4 }, () => this.#change(connect())),
+      ...Array.from({ length: counters }, (_, i) => this.#count(`count/${i}`)),
+      ...['one', 'two'].map((name) => this.#batch(name)),
+      ...Array.from({ length: 4 }, () => this.#repeat(20, (client) => this.#change(client))),
     ]
   }
 
@@ -40,11 +44,22 @@ export class ChangingTree {
     await Promise.all(this.#loops)
   }
 
-  async #post(client: Client, route: string, body: object): Promise<boolean> {
+  /** Repeats a step until the end, with random pauses. */
+  #repeat(pauseMs: number, step: (client: Client) => Promise<unknown>): Promise<void> {
+    return follow({ target: this.target, connections: 1, isOver: () => this.#isStopping }, async (client) => {
+      await step(client)
+      await pause(this.random.below(pauseMs))
+      return true
+    })
+  }
+
+  async #post(client: Client, route: string, body: object, changes = 1): Promise<boolean> {
     try {
       const { status, text } = await client.post(route, body)
-      if (status === 200) this.writes++
-      else if (status !== 503 && status !== 400) this.wrong.push(`${route} was answered ${text}`)
+      if (status === 200) {
+        this.writes++
+        this.changes += changes
+      } else if (status !== 503 && status !== 400) this.wrong.push(`${route} was answered ${text}`)
       return status === 200
     } catch {
       // The worker was killed.
@@ -52,41 +67,41 @@ export class ChangingTree {
     }
   }
 
-  async #count(client: Client, path: string): Promise<void> {
-    for (let n = 1; !this.#isStopping; n++) {
-      if (await this.#post(client, 'addAndSet', { path, value: n })) this.acknowledged.set(path, n)
-      await pause(this.random.below(40))
-    }
+  #count(path: string): Promise<void> {
+    let n = 0
+    return this.#repeat(40, async (client) => {
+      // One without an answer may have taken effect, so the next one is higher in any case.
+      const value = ++n
+      if (await this.#post(client, 'addAndSet', { path, value })) this.acknowledged.set(path, value)
+    })
   }
 
-  async #batch(client: Client, name: string): Promise<void> {
-    for (let n = 1; !this.#isStopping; n++) {
+  #batch(name: string): Promise<void> {
+    let n = 0
+    return this.#repeat(30, async (client) => {
+      const value = ++n
       const operations = Array.from({ length: batched }, (_, i) => ({
         op: 'addAndSet',
         path: `batch/${name}/${i}`,
-        value: n,
+        value,
       }))
-      await this.#post(client, 'batch', { operations })
-      await pause(this.random.below(30))
-    }
+      await this.#post(client, 'batch', { operations }, batched)
+    })
   }
 
   async #change(client: Client): Promise<void> {
     const { random } = this
-    while (!this.#isStopping) {
-      const path = `passing/${random.below(3)}/${random.below(passing)}`
-      const type = random.oneIn(4) ? 'string' : 'json'
-      const value = type === 'string' ? String(random.below(1000)) : random.below(1000)
-      const what = random.below(10)
-      if (what < 5) await this.#post(client, 'addAndSet', { path, type, value })
-      else if (what < 7) await this.#post(client, 'remove', { path })
-      else if (what === 7) await this.#post(client, 'remove', { selector: `?passing/${random.below(3)}/1.*//` })
-      else if (what === 8) await this.#post(client, 'add', { path: `${path}/${random.below(3)}`, type })
-      else {
-        const properties = random.oneIn(2) ? { REMOVAL: 'when no updates for 1s' } : { DONT_RETAIN_VALUE: 'true' }
-        await this.#post(client, 'addAndSet', { path: `passing/due/${random.below(9)}`, value: 1, properties })
-      }
-      await pause(random.below(20))
+    const path = `passing/${random.below(3)}/${random.below(passing)}`
+    const type = random.oneIn(4) ? 'string' : 'json'
+    const value = type === 'string' ? String(random.below(1000)) : random.below(1000)
+    const what = random.below(10)
+    if (what < 5) await this.#post(client, 'addAndSet', { path, type, value })
+    else if (what < 7) await this.#post(client, 'remove', { path })
+    else if (what === 7) await this.#post(client, 'remove', { selector: `?passing/${random.below(3)}/1.*//` })
+    else if (what === 8) await this.#post(client, 'add', { path: `${path}/${random.below(3)}`, type })
+    else {
+      const properties = random.oneIn(2) ? { REMOVAL: 'when no updates for 1s' } : { DONT_RETAIN_VALUE: 'true' }
+      await this.#post(client, 'addAndSet', { path: `passing/due/${random.below(9)}`, value: 1, properties })
     }
   }
 }

@@ -108,6 +108,21 @@ export const proofs: Readonly<Record<string, Proof>> = {
       `${number(f.restored)} backups restored. Found on the disks: ${number(f.whole)} batches without an answer whole and ` +
       `${number(f.absent)} absent, ${number(f.halfRemoved)} removals cut in half. ${number(f.controls)} controls lost ${number(f.lostByControls)}`,
   },
+  'changes-model': {
+    claim:
+      'kills of workers, writers and whole services, and rolling restarts, hide no change from those who follow them, and show no topic that goes back and no part of a batch',
+    test: 'api/changes-model.long',
+    environment: () => ({ SECONDS: '300' }),
+    counted: 'changes',
+    goal: 1_000_000,
+    roundSeconds: 660,
+    roundSecondsMax: 1800,
+    summary: (f) =>
+      `${number(f.changes)} changes over LMDB and PostgreSQL by ${number(f.writes)} acknowledged requests; ${number(f.results)} results ` +
+      `to polls and streams, which had the state of one moment ${number(f.completions)} times: ${number(f.missed)} missed, gone back or in ` +
+      `part, ${number(f.gone)} tokens refused. ${number(f.workersKilled)} kills of workers, ${number(f.writersKilled)} of writers and ` +
+      `${number(f.servicesKilled)} of whole services, ${number(f.restarts)} rolling restarts`,
+  },
   hostile: {
     claim:
       'hostile requests end no worker, get only documented answers, leave memory flat, and cost another client little, as does a stream of batches',

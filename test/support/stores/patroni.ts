@@ -147,6 +147,15 @@ export class PatroniCluster {
     return undefined
   }
 
+  /** Makes a standby the leader in good order. Resolves with Patroni's answer, which may come before or after that. */
+  async switchOver(leader: number): Promise<string> {
+    const answer = await fetch(`http://127.0.0.1:${this.#ports.patroni[leader]}/switchover`, {
+      method: 'POST',
+      body: JSON.stringify({ leader: `n${leader}` }),
+    })
+    return `${answer.status} ${await answer.text()}`
+  }
+
   /** Resolves with the leader once both other nodes follow it and Patroni would let one of them succeed it. */
   async healthy(): Promise<number> {
     for (const endMs = Date.now() + healthyMsMax; Date.now() < endMs; await sleep(500)) {
