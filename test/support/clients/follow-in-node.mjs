@@ -1,0 +1,5 @@
+/** Follows changes with Node's `fetch`, that is, undici's, and prints the data of each event on a line. */
+import { follow } from './follow.mjs'
+
+const { URL: url, TOKEN: token, BODY: body } = process.env
+await follow({ url, token, body, print: console.log, report: console.error })
