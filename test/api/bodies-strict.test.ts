@@ -13,7 +13,7 @@ await overStores(t, async (t, { post }) => {
     const names: readonly (readonly [route: string, allowed: string])[] = [
       [
         'fetch',
-        '"after", "count", "deep_branch_depth", "deep_branch_limit", "path", "selector", "size", "type", "with_properties", "with_values", "with_version"',
+        '"after", "count", "deep_branch_depth", "deep_branch_limit", "path", "paths", "selector", "size", "type", "with_properties", "with_values", "with_version"',
       ],
       ['set', '"constraint", "path", "type", "value"'],
       ['addAndSet', '"constraint", "path", "properties", "type", "value"'],

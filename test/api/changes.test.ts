@@ -71,9 +71,14 @@ await overStores(t, async (t, server) => {
     for (let i = 0; i < 5; i++) for (const value of [1, 2]) await set(`many/${i}`, value)
     const first = await page({ selector: '?many/', size: 4, since: next })
     t.strictSame([first.has_more, first.results.length], [true, 4])
-    const second = await page({ selector: '?many/', size: 4, since: first.next })
-    t.equal(second.has_more, false)
-    const paths = new Set([...first.results, ...second.results].map(({ path }) => path))
+    const paths = new Set(first.results.map(({ path }) => path))
+    // PostgreSQL's log has the changes of each session together, so a later page may have a topic again.
+    for (let last = first; last.has_more; ) {
+      last = await page({ selector: '?many/', size: 4, since: last.next })
+      const shown = new Set(last.results.map(({ path }) => path))
+      t.ok(shown.size === last.results.length && shown.size <= 4, 'each once')
+      for (const path of shown) paths.add(path)
+    }
     t.equal(paths.size, 5)
     t.strictSame((await page({ selector: '?many/', size: 5, since: next })).has_more, false, 'a full page is the last')
   })
