@@ -34,6 +34,8 @@ func follow() error {
 	}
 	fields := map[string]string{}
 	scanner := bufio.NewScanner(response.Body)
+	// By default a line is at most 64 KiB long, and the line of an event can be a little longer, or much, with a large value.
+	scanner.Buffer(nil, 16<<20)
 	for scanner.Scan() {
 		line := scanner.Text()
 		if line != "" {

@@ -1,6 +1,6 @@
 /**
- * Follows changes with `fetch`, in Node.js or in a page of a browser, and prints the data of each event. It goes on with
- * `since` in the body, and when the service asks for it.
+ * Follows changes with `fetch`, in Node.js or in a page of a browser, and prints the data of each event. After a stream has
+ * ended, it waits for as long as the service asked it to, and goes on with `since` in the body.
  */
 
 /** Never resolves. `report` is told why a stream ended. */
