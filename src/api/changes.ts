@@ -44,7 +44,7 @@ export function handleChanges(
     const refusal = (): 'unauthorized' | 'access_changed' | undefined => refusalOf(access, context, authorization)
     const stream = changes.openStream({ scope, since, refusal }, access.name)
     if (stream === undefined) return overloaded
-    return { status: 200, body: '', contentType: 'text/event-stream', headers: streamHeaders, stream }
+    return { status: 200, body: '', contentType: 'text/event-stream; charset=utf-8', headers: streamHeaders, stream }
   }
   const beganMs = performance.now()
   const options = { waitMs, bytesMax: pageBytes(context), keyName: access.name }

@@ -24,8 +24,11 @@ const keysAtOnceMax = 30_000
 /** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
 
-/** A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. */
-export const sharedPageBytesMax = 64 * 1024
+/**
+ * A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. With
+ * what is around the results, its line is shorter than the 64 KiB that Go's scanner takes by default.
+ */
+export const sharedPageBytesMax = 60 * 1024
 
 /** What was read of the log at once. */
 export interface Reading {

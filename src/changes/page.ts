@@ -15,36 +15,40 @@ export interface ChangesPage {
 
 /** A page as bytes: the event of a stream, of which the answer to a poll is a part. */
 export interface PageBytes {
+  readonly hasMore: boolean
   readonly next: Position
-  /** An id, data, and an empty line. */
+  /** Data, an id, and an empty line. */
   readonly event: Buffer
-  /** Where the data begins in it: the page as JSON, up to the empty line. */
-  readonly bodyStart: number
+  /** Where the data ends in it: the page as JSON. */
+  readonly bodyEnd: number
 }
 
 /** What stands before and after the results of a page: the same for all pages with one position. */
 interface Frame {
+  readonly hasMore: boolean
   readonly next: Position
   readonly head: Buffer
-  readonly bodyStart: number
   readonly tail: Buffer
+  /** Bytes of the tail after the page. */
+  readonly idBytes: number
 }
 
-const eventEnd = '\n\n'
+const dataField = 'data: '
 const comma = Buffer.from(',')
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const space = 0x20
 
+/** The id comes last: some clients take it over before the rest of a broken event has come. */
 export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>): Frame {
   const token = encodeToken(next)
-  const id = `id: ${token}\ndata: `
-  const head = Buffer.from(`${id}{"has_more":${hasMore},"results":[`)
-  return { next, head, bodyStart: id.length, tail: Buffer.from(`],"next":"${token}"}${eventEnd}`) }
+  const head = Buffer.from(`${dataField}{"has_more":${hasMore},"results":[`)
+  const id = `\nid: ${token}\n\n`
+  return { hasMore, next, head, tail: Buffer.from(`],"next":"${token}"}${id}`), idBytes: id.length }
 }
 
 /** A page with these results, in a frame. */
-export function framed(results: readonly Uint8Array[], { next, head, bodyStart, tail }: Frame): PageBytes {
+export function framed(results: readonly Uint8Array[], { hasMore, next, head, tail, idBytes }: Frame): PageBytes {
   const parts: Uint8Array[] = [head]
   for (const [index, result] of results.entries()) {
     if (index > 0) parts.push(comma)
@@ -52,8 +56,9 @@ export function framed(results: readonly Uint8Array[], { next, head, bodyStart, 
   }
   parts.push(tail)
   const event = Buffer.concat(parts)
-  removeLineEnds(event.subarray(bodyStart, -eventEnd.length))
-  return { next, event, bodyStart }
+  const page = { hasMore, next, event, bodyEnd: event.length - idBytes }
+  removeLineEnds(bodyOf(page))
+  return page
 }
 
 /** A page as bytes. */
@@ -62,8 +67,8 @@ export function bytesOf(page: ChangesPage): PageBytes {
 }
 
 /** The page as the body of an answer: JSON. */
-export function bodyOf({ event, bodyStart }: PageBytes): Buffer {
-  return event.subarray(bodyStart, -eventEnd.length)
+export function bodyOf({ event, bodyEnd }: PageBytes): Buffer {
+  return event.subarray(dataField.length, bodyEnd)
 }
 
 /** Makes spaces of them: they can only stand between tokens, and only in values that an earlier version stored. */

@@ -76,6 +76,8 @@ export class Stream implements Listener {
   /** Something may have changed up to here that was not sent. */
   #missed: LogPlace | undefined
   #isEnded = false
+  /** Whether the last page that the client was sent said that there is nothing more. */
+  #knowsAll = false
   #position: Since
   #nextEventMs = performance.now() + heartbeatMs * (0.5 + Math.random() / 2)
   readonly #untilMs = performance.now() + lifeMs * (1 + lifeSpread * (2 * Math.random() - 1))
@@ -96,7 +98,8 @@ export class Stream implements Listener {
   begin(outlet: Outlet): void {
     this.#outlet = outlet
     const retryMs = Math.floor(retryMsMin + Math.random() * (retryMsMax - retryMsMin))
-    outlet.send(Buffer.from(`retry: ${retryMs}\n\n`))
+    // Without an empty line: it belongs to the first event, since some clients would take it for an empty one.
+    outlet.send(Buffer.from(`retry: ${retryMs}\n`))
     void this.#join()
   }
 
@@ -171,7 +174,6 @@ export class Stream implements Listener {
     this.#state = 'reading'
     try {
       for (;;) {
-        const isFirst = typeof this.#position !== 'object'
         const page = await readPageAfter(this.shared.store, scope, this.#position, bounds)
         if (this.#isEnded) return
         if (page === 'gone') {
@@ -179,7 +181,7 @@ export class Stream implements Listener {
           return this.end('since_gone')
         }
         const { results, hasMore, next } = page
-        const isNews = results.length > 0 || isFirst
+        const isNews = results.length > 0 || (!hasMore && !this.#knowsAll)
         const takesMore = isNews ? this.#send(bytesOf(page)) : true
         this.#position = next
         if (!takesMore) return
@@ -194,8 +196,9 @@ export class Stream implements Listener {
   }
 
   /** @returns whether the client takes more; otherwise the stream is blocked */
-  #send({ next, event }: PageBytes): boolean {
+  #send({ hasMore, next, event }: PageBytes): boolean {
     this.#position = next
+    this.#knowsAll = !hasMore
     this.#nextEventMs = performance.now() + heartbeatMs
     this.shared.counts.deliveries++
     const takesMore = this.#outlet?.send(event) === true

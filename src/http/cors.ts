@@ -53,7 +53,7 @@ export class Cors {
     if (!this.#allowsOthers && !this.#byOrigin.has(origin)) return undefined
     const headers: [string, string][] = [
       ['access-control-allow-methods', allowed],
-      ['access-control-allow-headers', 'authorization, content-type'],
+      ['access-control-allow-headers', 'authorization, content-type, last-event-id'],
       ['access-control-max-age', preflightSeconds],
     ]
     if (req.getHeader('access-control-request-private-network') === 'true')

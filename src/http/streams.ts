@@ -10,14 +10,14 @@
  * - A client that takes nothing for 10 s is gone: the library closes the connection.
  */
 import type { Answer, Stream } from './answer.js'
-import type { Closing, Receiver } from './closing.js'
+import type { Receiver } from './closing.js'
 import { writeHead } from './head.js'
 
 /** A comment of an event stream. */
 const comment = Buffer.from(':\n')
 
 /** Sends the head, and lets the stream begin. Must be called within the library's handler or a cork. */
-export function openStream(receiver: Receiver, answer: Answer, stream: Stream, closing: Closing): void {
+export function openStream(receiver: Receiver, answer: Answer, stream: Stream): void {
   const { res } = receiver
   let isOver = false
   const over = (): void => {
@@ -51,7 +51,8 @@ export function openStream(receiver: Receiver, answer: Answer, stream: Stream, c
         isOver = true
         res.cork(() => {
           res.write(piece)
-          res.end('', receiver.closing || closing.isDraining)
+          // Told to close now, the library would write a header into the body. A drain closes the connection later.
+          res.end('', receiver.closing)
         })
       }, 0)
     },

@@ -15,7 +15,10 @@ await overStores(t, async (t, server) => {
     await set('s/1', 1)
     const stream = await open({ selector: '*s//' })
     const { headers, statusCode } = stream.response
-    t.match([statusCode, headers], [200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }])
+    t.match(
+      [statusCode, headers],
+      [200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }],
+    )
     t.equal(headers['cache-control'], 'no-store, no-transform')
     await stream.complete('the state')
     t.strictSame([...stream.fold.topics.values()], [{ path: 's/1', type: 'json', value: 1 }])

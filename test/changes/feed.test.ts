@@ -166,6 +166,19 @@ t.test('a stream is sent what the feed has read, however long nothing of its sco
   stream.end('rotated')
 })
 
+t.test('a stream says at once that there is nothing more, also after several pages and when it goes on', async (t) => {
+  const store = new SlowStore()
+  store.commit({ a: 1, b: 1, c: 1 })
+  const streams = new Streams(store, new Feed(store), noDefect(t))
+  const first = openStream(streams, scopeOf('*.*', 2))
+  await until(() => first.client.isComplete)
+  t.strictSame(first.client.state(), store.state())
+  const second = openStream(streams, scopeOf('*.*', 2), first.client.next)
+  await until(() => second.client.isComplete)
+  t.equal(second.client.topics.size, 0, 'nothing has changed')
+  for (const { stream } of [first, second]) stream.end('rotated')
+})
+
 t.test('with reads of any length, clients get the state, and nothing goes back', async (t) => {
   const random = seededRandom(t)
   const store = new SlowStore()

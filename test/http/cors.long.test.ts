@@ -202,7 +202,7 @@ await t.test('a preflight is answered 204, without a key', async (t) => {
         [
           ...lines,
           `access-control-allow-methods: ${routes.includes(path) ? 'post' : 'get, head'}`,
-          'access-control-allow-headers: authorization, content-type',
+          'access-control-allow-headers: authorization, content-type, last-event-id',
           'access-control-max-age: 600',
           'connection: close',
         ],
