@@ -138,8 +138,9 @@ test('growth measures every series, and profile and idle print their figures', a
   })
   await t.test('changes prints what an event costs, and when it comes', async (t) => {
     const stdout = await run('changes')
-    t.match(stdout, /^same {1,}20 streams: [\d.-]+ µs CPU an event, bare .* ×$/m)
-    t.match(stdout, /^own {2,}20 streams: /m)
+    t.match(stdout, /^same +20 streams, topicd +[\d.-]+ µs CPU an event, [\d.-]+ × bare$/m)
+    t.match(stdout, /^own +20 streams, topicd /m)
+    t.match(stdout, /^a write beside 20 streams that it does not concern: [\d.]+ ×$/m)
     t.match(stdout, /^an event comes [\d.]+ ms after its answer/m)
     t.match(stdout, /^the longest fetch beside an event for 20 streams: [\d.]+ ms$/m)
   })
