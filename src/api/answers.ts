@@ -102,10 +102,18 @@ export interface RemoveAnswer {
   readonly removed: number
 }
 
-/** All operations of a batch were carried out. */
+/** Why an operation was refused, in a batch that is not atomic. */
+export interface RefusedAnswer {
+  /** Stable; clients may match on it. */
+  readonly code: ProblemCode
+  /** One sentence: what is wrong, where, what is allowed. */
+  readonly message: string
+}
+
+/** The operations of a batch were carried out, all of them if it is atomic. */
 export interface BatchAnswer {
-  /** For each operation, in order, the answer of its route. */
-  readonly results: readonly (SetAnswer | AddAnswer | RemoveAnswer)[]
+  /** For each operation, in order, the answer of its route, or why it was refused. */
+  readonly results: readonly (SetAnswer | AddAnswer | RemoveAnswer | RefusedAnswer)[]
 }
 
 /** Every answer that is not a 200. */

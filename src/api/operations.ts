@@ -7,8 +7,10 @@ import type { Answer } from '../http/answer.js'
 import type { Operation } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
 import { isRefusal, writeOne } from '../store/shared/batch.js'
-import type { RefusedOperation, WriteAction, WriteOperation, WriteOutcome } from '../store/topics.js'
+import type { WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
+import type { Path } from '../topics/path.js'
+import type { TopicType } from '../topics/topic.js'
 import {
   type ApiContext,
   absentProblem,
@@ -57,8 +59,21 @@ export function outcomeText(path: string, outcome: WriteOutcome): string {
   }
 }
 
+/** What an answer says of an operation. */
+export interface Answered {
+  readonly path: Path
+  readonly type?: TopicType | undefined
+  readonly constraint?: Pick<Constraint, 'kind'> | undefined
+}
+
 /** What the route of an operation answers to its refusal. */
-export function refusalProblem({ action, refusal }: Pick<RefusedOperation, 'action' | 'refusal'>): Problem {
+export function refusalProblem({
+  action,
+  refusal,
+}: {
+  readonly action: Answered
+  readonly refusal: WriteRefusal
+}): Problem {
   const { path, type, constraint } = action
   switch (refusal) {
     case 'no_such_topic':

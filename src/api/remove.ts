@@ -50,7 +50,7 @@ async function tryRemoval({ store }: ApiContext, { path, constraint: requested }
     if (constraint === undefined || holds(constraint, topic)) {
       return ok(outcomeText(path, topic === undefined ? 'nothing_removed' : 'removed'))
     }
-    return refuse(refusalProblem({ action: { kind: 'remove', path, constraint }, refusal: 'unsatisfied_constraint' }))
+    return refuse(refusalProblem({ action: { path, constraint }, refusal: 'unsatisfied_constraint' }))
   })
 }
 

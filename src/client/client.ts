@@ -5,7 +5,9 @@
  *
  * A request is repeated only as connection.ts says. So every method that writes says here what may happen twice.
  */
+
 import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type { BatchBody } from '../api/bodies/bodies.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { Changes, type ChangesOptions } from './changes.js'
 import { untilSatisfied } from './conflicts.js'
@@ -19,6 +21,7 @@ import type {
   AddAndSetMembers,
   AddMembers,
   BatchAnswers,
+  BatchOutcomes,
   FetchPageMembers,
   FetchTopicMembers,
   Operation,
@@ -133,12 +136,19 @@ export class Client {
     operations: Operations,
     { signal }: RequestOptions = {},
   ): Promise<BatchAnswers<Operations>> {
-    const read = (text: string) => {
-      const results = elementsOf(membersOf(text).get('results') ?? '').map(objectOf)
-      if (results.length !== operations.length) throw new SyntaxError('not one result for each operation')
-      return results as BatchAnswers<Operations>
-    }
-    return this.#post('batch', { operations }, { signal, isRepeatable: false, read })
+    return this.#batch({ operations }, signal)
+  }
+
+  /**
+   * Carries out each of the operations for itself, in their order and in one commit. It is never sent twice, as a batch.
+   *
+   * @returns the answer to each operation, or why it was refused
+   */
+  batchEach<const Operations extends readonly Operation[]>(
+    operations: Operations,
+    { signal }: RequestOptions = {},
+  ): Promise<BatchOutcomes<Operations>> {
+    return this.#batch({ operations, atomic: false }, signal)
   }
 
   /** One page of what the selector matches. */
@@ -230,6 +240,15 @@ export class Client {
     if (signal?.aborted) controller.abort(signal.reason)
     else signal?.addEventListener('abort', () => controller.abort(signal.reason), { once: true })
     return new LiveTopics(this.changes(selector, { ...members, signal: controller.signal }), controller)
+  }
+
+  #batch<Results>(body: BatchBody, signal: AbortSignal | undefined): Promise<Results> {
+    const read = (text: string) => {
+      const results = elementsOf(membersOf(text).get('results') ?? '').map(objectOf)
+      if (results.length !== body.operations.length) throw new SyntaxError('not one result for each operation')
+      return results as Results
+    }
+    return this.#post('batch', body, { signal, isRepeatable: false, read })
   }
 
   /** A write is repeatable unless it has a constraint, which its own first attempt may have made untrue. */

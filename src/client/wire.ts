@@ -2,7 +2,7 @@
  * The requests on the wire, as the client's callers write them: the API's own body types, without what the method's
  * arguments say. Types only.
  */
-import type { AddAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type { AddAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type {
   AddAndSetBody,
   AddBody,
@@ -39,4 +39,9 @@ type AnswerTo<Op extends Operation['op']> = Op extends 'set'
 /** The answer to each operation of a batch, at its index. */
 export type BatchAnswers<Operations extends readonly Operation[]> = {
   readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']>
+}
+
+/** The answer to each operation at its index, or why it was refused. */
+export type BatchOutcomes<Operations extends readonly Operation[]> = {
+  readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']> | RefusedAnswer
 }

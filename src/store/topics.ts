@@ -129,16 +129,21 @@ export interface RefusedOperation {
   readonly refusal: WriteRefusal
 }
 
-/** What each operation did, or the first that is refused; nothing has changed then. */
-export type BatchResult = readonly WriteOutcome[] | RefusedOperation
+/**
+ * What each operation did; of an atomic batch, the first that is refused, and nothing has changed then; of another one, also
+ * why an operation is refused, which has changed nothing.
+ */
+export type BatchResult = readonly (WriteOutcome | WriteRefusal)[] | RefusedOperation
 
 /** Every change of topics at paths that the caller knows. */
 export interface TopicWriter {
   /**
-   * Carries out all operations, in order, a later one seeing the earlier ones, in one commit; or, if one is refused,
-   * none. No read sees a part of them. Every text in them is copied before the call returns.
+   * Carries out all operations, in order, a later one seeing the earlier ones, in one commit. No read sees a part of them.
+   * Every text in them is copied before the call returns.
+   *
+   * @param isAtomic whether none is carried out if one is refused; true by default
    */
-  write(operations: readonly WriteOperation[]): Promise<BatchResult>
+  write(operations: readonly WriteOperation[], isAtomic?: boolean): Promise<BatchResult>
 }
 
 /** Removing what a selector matches. */

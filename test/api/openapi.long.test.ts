@@ -200,7 +200,7 @@ await t.test('its examples match its schemas and the answers of a new service', 
       count++
     }
   }
-  t.equal(count, 15)
+  t.equal(count, 16)
 })
 
 const server = await startServer(t)
@@ -247,6 +247,16 @@ const accepted: readonly (readonly [route: string, body: object])[] = [
         { op: 'addAndSet', path: 'd', value: [], properties: { a: 'b' } },
         { op: 'add', path: 'd', type: 'string' },
         { op: 'remove', path: 'd', constraint: { value: [] } },
+      ],
+    },
+  ],
+  [
+    'batch',
+    {
+      atomic: false,
+      operations: [
+        { op: 'set', path: 'nothing', value: 1 },
+        { op: 'remove', path: 'nothing' },
       ],
     },
   ],

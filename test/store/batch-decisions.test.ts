@@ -22,22 +22,22 @@ const remove = (path: string): WriteAction => ({ kind: 'remove', path: path as P
 
 t.test('a request of which a topic cannot be read changes nothing', (t) => {
   const decided = decisions()
-  t.throws(() => decided.decide([add('a'), remove('unreadable')]), unreadable)
+  t.throws(() => decided.decide([add('a'), remove('unreadable')], true), unreadable)
   t.strictSame([...decided.changes()], [])
-  t.strictSame(decided.decide([add('a')]), ['created'], 'the next one does not see it')
+  t.strictSame(decided.decide([add('a')], true), ['created'], 'the next one does not see it')
   t.end()
 })
 
 t.test('it leaves what earlier requests have changed', (t) => {
   const decided = decisions()
-  t.strictSame(decided.decide([add('a')]), ['created'])
-  t.throws(() => decided.decide([remove('a'), add('b'), remove('unreadable')]), unreadable)
+  t.strictSame(decided.decide([add('a')], true), ['created'])
+  t.throws(() => decided.decide([remove('a'), add('b'), remove('unreadable')], true), unreadable)
   t.strictSame(
     [...decided.changes()].map(({ path }) => path),
     ['a'],
   )
-  const refused = decided.decide([remove('a'), { kind: 'set', path: 'b' as Path, type: 'json' }])
+  const refused = decided.decide([remove('a'), { kind: 'set', path: 'b' as Path, type: 'json' }], true)
   t.ok(isRefused(refused))
-  t.strictSame(decided.decide([add('a')]), ['present'])
+  t.strictSame(decided.decide([add('a')], true), ['present'])
   t.end()
 })

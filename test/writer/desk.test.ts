@@ -104,7 +104,7 @@ const watching = (isWatching: boolean, first: number, ...operations: WriteOperat
     out.double(0)
     out.double(first)
     out.byte(isWatching ? 1 : 0)
-    for (const operation of operations) writeOperations(out, [operation])
+    for (const operation of operations) writeOperations(out, [operation], true)
   })
 
 const garbled = (first: number): Buffer =>

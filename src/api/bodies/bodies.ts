@@ -210,11 +210,14 @@ export interface RemoveOperation {
 
 /** The body of POST /topics/batch. */
 export interface BatchBody {
-  /** Carried out in this order, all or none; each sees the effects of those before it. */
+  /** Carried out in this order; each sees the effects of those before it. */
   readonly operations: readonly (SetOperation | AddAndSetOperation | AddOperation | RemoveOperation)[]
+  /** Whether none is carried out if one is refused; true by default. */
+  readonly atomic?: boolean
 }
 
 /** The same before its operations are checked one by one. */
 export interface UncheckedBatch {
   readonly operations: readonly unknown[]
+  readonly atomic?: boolean
 }

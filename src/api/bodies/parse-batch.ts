@@ -17,24 +17,34 @@ import { checkObject, describe, parseObject } from './parse-body.js'
  */
 const levelsMax = valueLevelsMax + 4
 
+/** A batch whose operations stand or fall together, or each for itself. */
+type Batch =
+  | { readonly isAtomic: true; readonly operations: readonly WriteOperation[] }
+  | { readonly isAtomic: false; readonly operations: readonly (WriteOperation | Problem)[] }
+
 /**
  * @param operationsMax how many operations a batch may have
  * @returns the operations, whose texts are views into `bytes`; or a problem, with the index of the operation that has it
  */
-export function parseBatch(bytes: Buffer, operationsMax: number): readonly WriteOperation[] | Problem {
+export function parseBatch(bytes: Buffer, operationsMax: number): Batch | Problem {
   const object = parseObject(bytes, { levelsMax, operationsMax })
   if (isProblem(object)) return object
   const batch = checkObject(object, batchShape)
   if (isProblem(batch)) return batch
   const { operations: elements, operationsCount: count } = object
   if (count < 1 || count > operationsMax) return countProblem(count, operationsMax)
+  if (batch.body.atomic === false) return { isAtomic: false, operations: elements.map(parseElement) }
   const operations: WriteOperation[] = []
   for (const [index, element] of elements.entries()) {
-    const operation = element instanceof BodyObject ? parseOperation(element) : elementProblem(element)
+    const operation = parseElement(element)
     if (isProblem(operation)) return { ...operation, operation: index }
     operations.push(operation)
   }
-  return operations
+  return { isAtomic: true, operations }
+}
+
+function parseElement(element: unknown): WriteOperation | Problem {
+  return element instanceof BodyObject ? parseOperation(element) : elementProblem(element)
 }
 
 function elementProblem(element: unknown): Problem {

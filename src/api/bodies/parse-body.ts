@@ -122,6 +122,7 @@ const allowedByName: Readonly<Record<string, string>> = {
   'constraint.no_topic': 'true',
   dry_run: 'true or false',
   operations: 'an array',
+  atomic: 'true or false',
   op: '"set", "addAndSet", "add" or "remove"',
   'key.name': keyNameForm,
   'key.madeMs': 'a time in ms since 1970',

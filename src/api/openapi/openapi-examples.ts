@@ -153,5 +153,22 @@ export const examples = {
         results: [{ path: 'accounts/1', created: true }, { path: 'accounts/2', created: true }, { removed: 0 }],
       },
     },
+    {
+      name: 'each',
+      summary: 'Each operation for itself',
+      request: {
+        operations: [
+          { op: 'set', path: 'accounts/1', value: 71 },
+          { op: 'set', path: 'accounts/3', value: 0 },
+        ],
+        atomic: false,
+      },
+      answer: {
+        results: [
+          { path: 'accounts/1' },
+          { code: 'no_such_topic', message: 'There is no topic at the path "accounts/3".' },
+        ],
+      },
+    },
   ],
 } as const satisfies Record<string, readonly Example[]>

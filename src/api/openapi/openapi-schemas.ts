@@ -98,6 +98,7 @@ function boundsByName({
       description: `At most ${propertiesMax}, with at most ${propertiesBytesMax} bytes of UTF-8 in total.`,
     },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
+    atomic: none,
     dry_run: none,
     constraint: none,
     version: none,

@@ -126,10 +126,10 @@ const operations: readonly Operation[] = [
   {
     route: 'batch',
     operationId: 'batch',
-    summary: 'Runs many operations on topics by path: all of them in one commit, or none.',
+    summary: 'Runs many operations on topics by path in one commit: all of them or none, or each for itself.',
     bodies: ['BatchBody'],
     answers: ['BatchAnswer'],
-    answered: 'All operations are carried out. No other request sees only some of them.',
+    answered: 'All operations are carried out, or each that is not refused. No other request sees only some of them.',
     writes: true,
   },
 ]

@@ -133,9 +133,9 @@ function createStore(
     ...createReads(clientRead, clientScan),
     removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
     countMatches: (plan, type, cancellation) => countMatching(clientScan, plan, type, cancellation),
-    write(operations) {
-      const alone = aloneOf(operations)
-      return alone === undefined ? batches.write(operations) : writes.write(alone)
+    write(operations, isAtomic = true) {
+      const alone = isAtomic ? aloneOf(operations) : undefined
+      return alone === undefined ? batches.write(operations, isAtomic) : writes.write(alone)
     },
     commits: commits.stats,
     async removeDue(planOf) {

@@ -29,7 +29,7 @@ export function isRefused(result: BatchResult): result is RefusedOperation {
 /** Carries out one operation. */
 export async function writeOne(store: TopicWriter, operation: WriteOperation): Promise<WriteOutcome | WriteRefusal> {
   const result = await store.write([operation])
-  return isRefused(result) ? result.refusal : (result[0] as WriteOutcome)
+  return isRefused(result) ? result.refusal : (result[0] as WriteOutcome | WriteRefusal)
 }
 
 /** A topic as an engine has read it, before any of the batches. */
@@ -67,15 +67,19 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   constructor(private readonly reader: Reader<Stored, Action>) {}
 
   /** Decides one batch, in order, over what is stored and what the batches before it have changed. */
-  decide(actions: readonly Action[]): BatchResult {
+  decide(actions: readonly Action[], isAtomic: boolean): BatchResult {
     const before: Change<Stored, Action>[] = []
     let isDone = false
     try {
-      const outcomes: WriteOutcome[] = []
+      const outcomes: (WriteOutcome | WriteRefusal)[] = []
       for (const action of actions) {
         const change = this.#changes.get(action.path) ?? this.#unchanged(action)
         const outcome = this.#outcome(action, change)
-        if (isRefusal(outcome)) return { index: outcomes.length, action, refusal: outcome }
+        if (isRefusal(outcome)) {
+          if (isAtomic) return { index: outcomes.length, action, refusal: outcome }
+          outcomes.push(outcome)
+          continue
+        }
         before.push(change)
         this.#changes.set(action.path, after(action, change, outcome))
         outcomes.push(outcome)

@@ -63,6 +63,9 @@ const byStoredOfRoutes: Readonly<Record<Route, readonly Code[]>> = {
   batch: operations.flatMap((operation) => byStored[operation]),
 }
 
+/** What may refuse one operation of a batch that is not atomic. */
+const ofOperationsInBatch = new Set<Code>([...ofBodies, ...ofRoutes.batch, ...byStoredOfRoutes.batch])
+
 const routeNames = Object.keys(ofRoutes) as readonly Route[]
 
 /** Every code that a client can cause. The others say that something is wrong with the service. */
@@ -140,7 +143,8 @@ function isFrontText(json: unknown): boolean {
 }
 
 function isResult(json: unknown): boolean {
-  return operations.some((operation) => forms[operation](json))
+  const isRefusal = has(json, { code: (code) => ofOperationsInBatch.has(code as Code), message: isText })
+  return isRefusal || operations.some((operation) => forms[operation](json))
 }
 
 /** The codes that may refuse the request. */

@@ -146,5 +146,5 @@ export function validBody(random: Random, route: Route): string {
     const isAllowed = !members.some((member) => member.startsWith('"selector"'))
     return object([`"op":"${op}"`, ...(isAllowed ? members : [`"path":${path(random)}`])])
   })
-  return object([`"operations":[${all.join(',')}]`])
+  return object([`"operations":[${all.join(',')}]`, random.pick(['', '', '"atomic":true', '"atomic":false'])])
 }

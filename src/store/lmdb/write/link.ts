@@ -110,10 +110,10 @@ export class WriterLink implements TopicWriter, Pick<ChangeReader, 'followLog'> 
   }
 
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
-  readonly write = (operations: readonly WriteOperation[]): Promise<BatchResult> =>
+  readonly write = (operations: readonly WriteOperation[], isAtomic = true): Promise<BatchResult> =>
     new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closedError())
-      const start = this.#append((out) => writeOperations(out, operations))
+      const start = this.#append((out) => writeOperations(out, operations, isAtomic))
       this.#keep(start, { operations, resolve }, reject)
     })
 

@@ -121,9 +121,9 @@ export class TopicChanges {
   ) {}
 
   /** Decides the operations of one request, by what is stored and what was decided before. */
-  decide(operations: readonly Prepared[]): BatchResult {
+  decide(operations: readonly Prepared[], isAtomic: boolean): BatchResult {
     this.#decisions ??= this.#begin()
-    return this.#decisions.decide(operations)
+    return this.#decisions.decide(operations, isAtomic)
   }
 
   /**

@@ -22,7 +22,7 @@ import { slabOf } from './slab.js'
 import type { Prepared } from './topic-changes.js'
 
 /** Of this format. A process of another build is refused if its number differs. */
-export const protocolVersion = 2
+export const protocolVersion = 3
 
 /** A change of small records that are not topics. */
 export type SmallChange =
@@ -36,20 +36,22 @@ export type SmallChange =
   | { readonly about: 'noteBackup'; readonly madeMs: number }
 
 /** What the writer is asked to do, at once or not at all. */
-export type Request = { readonly operations: readonly Prepared[] } | { readonly change: SmallChange }
+export type Request =
+  | { readonly operations: readonly Prepared[]; readonly isAtomic: boolean }
+  | { readonly change: SmallChange }
 
 /** What came of a request: of operations, their result; of a change, whether anything changed. */
 export type Outcome = BatchOutcome | boolean | Error
 
 /** As `BatchResult`, without the operation itself, which the other end knows. */
-type BatchOutcome = readonly WriteOutcome[] | RefusedAt
+type BatchOutcome = readonly (WriteOutcome | WriteRefusal)[] | RefusedAt
 
 interface RefusedAt {
   readonly index: number
   readonly refusal: WriteRefusal
 }
 
-const requestKinds = { operations: 1, change: 2 } as const
+const requestKinds = { operations: 1, change: 2, eachOperation: 3 } as const
 
 const kinds: readonly WriteAction['kind'][] = ['set', 'addAndSet', 'add', 'remove']
 const kindBits = 0b11
@@ -61,8 +63,8 @@ const hasConstraintText = 0b10_0000
 const noProperties: Properties = {}
 
 /** Appends a request for operations; copies everything of them. */
-export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[]): void {
-  out.byte(requestKinds.operations)
+export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[], isAtomic: boolean): void {
+  out.byte(isAtomic ? requestKinds.operations : requestKinds.eachOperation)
   out.uint32(operations.length)
   for (const operation of operations) writeOperation(out, operation)
 }
@@ -96,11 +98,12 @@ export function writeChange(out: ByteWriter, change: SmallChange): void {
 export function readRequest(from: ByteReader, frame: Buffer): Request {
   const kind = from.byte()
   if (kind === requestKinds.change) return { change: JSON.parse(from.text()) as SmallChange }
-  if (kind !== requestKinds.operations) throw new Error(`a request has the unknown kind ${kind}`)
+  const isAtomic = kind === requestKinds.operations
+  if (!isAtomic && kind !== requestKinds.eachOperation) throw new Error(`a request has the unknown kind ${kind}`)
   const slab = slabOf(frame)
   const operations: Prepared[] = []
   for (let left = from.uint32(); left > 0; left--) operations.push(readOperation(from, frame, slab))
-  return { operations }
+  return { operations, isAtomic }
 }
 
 function readOperation(from: ByteReader, frame: Buffer, slab: ReturnType<typeof slabOf>): Prepared {
@@ -135,7 +138,10 @@ const refusals: readonly WriteRefusal[] = [
 
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 
-/** The kinds of outcomes. Lower ones are that of a single operation, as its index in `outcomes`. */
+/** What comes of one operation, each with a number. */
+const ofOne: readonly (WriteOutcome | WriteRefusal)[] = [...outcomes, ...refusals]
+
+/** The kinds of outcomes. Lower ones are that of a single operation, as its index in `ofOne`. */
 const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
 
 /** Appends what came of the request with this number. */
@@ -153,10 +159,10 @@ export function writeOutcome(
     return out.byte(refusals.indexOf(outcome.refusal))
   }
   const [first, second] = outcome
-  if (first !== undefined && second === undefined) return out.byte(outcomes.indexOf(first))
+  if (first !== undefined && second === undefined) return out.byte(ofOne.indexOf(first))
   out.byte(outcomeKinds.operations)
   out.uint32(outcome.length)
-  for (const each of outcome) out.byte(outcomes.indexOf(each))
+  for (const each of outcome) out.byte(ofOne.indexOf(each))
 }
 
 function writeFailure(out: ByteWriter, error: Error): void {
@@ -186,9 +192,9 @@ function readRest(from: ByteReader, kind: number): Outcome {
     case outcomeKinds.refused:
       return { index: from.uint32(), refusal: member(refusals, from.byte()) }
     case outcomeKinds.operations:
-      return Array.from({ length: from.uint32() }, () => member(outcomes, from.byte()))
+      return Array.from({ length: from.uint32() }, () => member(ofOne, from.byte()))
     default:
-      return [member(outcomes, kind)]
+      return [member(ofOne, kind)]
   }
 }
 

@@ -66,15 +66,15 @@ export function createWriting(
   const commits = new Commits(transactions, onBroken, room)
   const taskOf = (request: Request): Task<BatchResult | boolean> => {
     if ('change' in request) return taskOfChange(environment, request.change)
-    const { operations } = request
-    return { work: (changes) => changes.decide(operations), size: sizeOf(operations) }
+    const { operations, isAtomic } = request
+    return { work: (changes) => changes.decide(operations, isAtomic), size: sizeOf(operations) }
   }
   return {
     commits,
     taskOf,
-    write(operations) {
+    write(operations, isAtomic = true) {
       const prepared = operations.map((operation) => prepare(operation, slabs))
-      return commits.run((changes) => changes.decide(prepared), sizeOf(prepared))
+      return commits.run((changes) => changes.decide(prepared, isAtomic), sizeOf(prepared))
     },
     change(change) {
       const { work, size } = taskOfChange(environment, change)

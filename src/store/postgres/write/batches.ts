@@ -13,7 +13,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { retainsValue } from '../../../topics/properties.js'
 import { encodeItem, valueOfItem } from '../../../topics/topic.js'
-import { BatchDecisions, type Change, isRefused, type StoredTopic } from '../../shared/batch.js'
+import { BatchDecisions, type Change, isRefusal, isRefused, type StoredTopic } from '../../shared/batch.js'
 import type { BatchResult, Creation, WriteOperation } from '../../topics.js'
 import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
 import type { Transact } from '../connection/connections.js'
@@ -46,6 +46,7 @@ const sliceBytesMax = 8 * 1024 * 1024
 
 interface BatchRequest extends Request {
   readonly operations: readonly WriteOperation[]
+  readonly isAtomic: boolean
   resolve(result: BatchResult): void
 }
 
@@ -74,10 +75,10 @@ export class Batches {
     })
   }
 
-  write(operations: readonly WriteOperation[]): Promise<BatchResult> {
+  write(operations: readonly WriteOperation[], isAtomic: boolean): Promise<BatchResult> {
     const copied = operations.map(copyTexts)
     const bytes = copied.reduce((sum, operation) => sum + Math.max(operationBytesMin, textBytes(operation)), 0)
-    const request = { id: String(++this.#requests), bytes, sinceMs: performance.now(), operations: copied }
+    const request = { id: String(++this.#requests), bytes, sinceMs: performance.now(), operations: copied, isAtomic }
     return new Promise((resolve, reject) => this.#batcher.add({ ...request, resolve, reject }))
   }
 
@@ -88,12 +89,11 @@ export class Batches {
 
   async #execute(groups: readonly RequestGroup<BatchRequest>[]): Promise<void> {
     const requests = groups.map(([request]) => request)
-    const batches = requests.map(({ operations }) => operations)
     const sinceMs = oldestMs(groups)
     const results = await this.commits.count(
-      batches.reduce((sum, { length }) => sum + length, 0),
-      () => this.transact((statements) => executeBatches(statements, batches), sinceMs),
-      (decided) => decided.some((result) => !isRefused(result)),
+      requests.reduce((sum, { operations }) => sum + operations.length, 0),
+      () => this.transact((statements) => executeBatches(statements, requests), sinceMs),
+      (decided) => decided.some((result) => !isRefused(result) && !result.every(isRefusal)),
     )
     for (const [index, request] of requests.entries()) request.resolve(results[index] as BatchResult)
   }
@@ -113,18 +113,19 @@ function copyTexts(operation: WriteOperation): WriteOperation {
 
 async function executeBatches(
   statements: Statements,
-  batches: readonly (readonly WriteOperation[])[],
+  batches: readonly Pick<BatchRequest, 'operations' | 'isAtomic'>[],
 ): Promise<Transacted<readonly BatchResult[]>> {
   const generation = newGeneration()
-  const keys = keysOf(batches.flat())
+  const all = batches.flatMap(({ operations }) => operations)
+  const keys = keysOf(all)
   const locked = await statements.write(lockKeys, [bytesArray([...keys.values()]), generation])
   const absent = new Set(locked.map(({ key }) => key))
-  const stored = await readStored(statements, batches.flat(), keys, absent)
+  const stored = await readStored(statements, all, keys, absent)
   const decisions = new BatchDecisions<Stored, WriteOperation>({
     stored: (path) => stored.get(path),
     valueText: ({ valueText }) => valueText,
   })
-  const results = batches.map((operations) => decisions.decide(operations))
+  const results = batches.map(({ operations, isAtomic }) => decisions.decide(operations, isAtomic))
   const changes = [...decisions.changes()]
   if (changes.length > 0) await writeChanges(statements, changes, keys, absent, generation)
   return { result: results, commits: changes.length > 0 }
