@@ -85,6 +85,13 @@ export interface SetAnswer {
   readonly path: string
 }
 
+/** A number was added to the value. */
+export interface IncrementAnswer {
+  readonly path: string
+  /** The sum, exact to its last digit. */
+  readonly value: number
+}
+
 /** The topic exists. */
 export interface AddAnswer {
   readonly path: string
@@ -113,7 +120,7 @@ export interface RefusedAnswer {
 /** The operations of a batch were carried out, all of them if it is atomic. */
 export interface BatchAnswer {
   /** For each operation, in order, the answer of its route, or why it was refused. */
-  readonly results: readonly (SetAnswer | AddAnswer | RemoveAnswer | RefusedAnswer)[]
+  readonly results: readonly (SetAnswer | IncrementAnswer | AddAnswer | RemoveAnswer | RefusedAnswer)[]
 }
 
 /** Every answer that is not a 200. */

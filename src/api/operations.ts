@@ -9,6 +9,7 @@ import { Planner } from '../selectors/planner.js'
 import { isRefusal, writeOne } from '../store/shared/batch.js'
 import type { WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
+import { numberDigitsMax } from '../topics/decimal.js'
 import type { Path } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
 import {
@@ -28,6 +29,8 @@ const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
   addAndSet: ['set', 'add'],
   add: ['add'],
   remove: ['remove'],
+  // Its answer shows the value.
+  increment: ['set', 'fetch'],
 }
 
 /** Why this key may not carry out the operation; undefined when it may. One planner serves all of a request. */
@@ -42,6 +45,7 @@ export function permissionProblem(access: Access, action: WriteAction, planner: 
 
 /** What the route of an operation answers to its outcome: JSON. */
 export function outcomeText(path: string, outcome: WriteOutcome): string {
+  if (typeof outcome === 'object') return `{"path":${JSON.stringify(path)},"value":${outcome.valueText}}`
   switch (outcome) {
     case 'set':
       return `{"path":${JSON.stringify(path)}}`
@@ -83,6 +87,8 @@ export function refusalProblem({
       return problem('incompatible_properties', { path })
     case 'unsatisfied_constraint':
       return problem('unsatisfied_constraint', { path, found: contraries[constraint?.kind ?? 'value'] })
+    case 'not_a_number':
+      return problem('not_a_number', { path, digits: String(numberDigitsMax) })
     default:
       return refusal satisfies never
   }

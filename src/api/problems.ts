@@ -32,6 +32,11 @@ const table = {
     status: 400,
     wording: 'The topic at the path "{path}" exists with different properties.',
   },
+  not_a_number: {
+    status: 400,
+    wording:
+      'The topic at the path "{path}" cannot be incremented: its value is not a number, or has or would have more than {digits} digits.',
+  },
   invalid_framing: {
     status: 400,
     wording:
@@ -85,7 +90,8 @@ const table = {
   },
   unknown_outcome: {
     status: 503,
-    wording: 'The store was lost during the commit, so the write may or may not have happened; repeating it is safe.',
+    wording:
+      'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
   },
   timed_out: { status: 503, wording: 'The request took too long and was abandoned; ask for less at a time.' },
   disk_nearly_full: {

@@ -15,6 +15,7 @@ import type {
   FetchedPaths,
   FetchItem,
   FetchPage,
+  IncrementAnswer,
   MissingItem,
   RefusedAnswer,
   RemoveAnswer,
@@ -32,12 +33,15 @@ import type {
   FetchByPath,
   FetchByPaths,
   FetchBySelector,
+  IncrementBody,
+  IncrementOperation,
   RemoveBody,
   RemoveByPath,
   RemoveBySelector,
   RemoveOperation,
   SetBody,
-  SetOperation,
+  SetOrIncrementBody,
+  SetOrIncrementOperation,
   UncheckedBatch,
 } from './bodies/bodies.js'
 
@@ -92,9 +96,9 @@ export const changesShape: BodyShape<ChangesBody> = {
   validate: validatorOf(typia.createAssertEquals<ChangesBody>(mismatch)),
   names: typia.misc.literals<keyof ChangesBody>(),
 }
-export const setShape: BodyShape<SetBody> = {
-  validate: validatorOf(typia.createAssertEquals<SetBody>(mismatch)),
-  names: typia.misc.literals<keyof SetBody>(),
+export const setShape: BodyShape<SetOrIncrementBody> = {
+  validate: validatorOf(typia.createAssertEquals<SetOrIncrementBody>(mismatch)),
+  names: typia.misc.literals<keyof SetOrIncrementBody>(),
 }
 export const addAndSetShape: BodyShape<AddAndSetBody> = {
   validate: validatorOf(typia.createAssertEquals<AddAndSetBody>(mismatch)),
@@ -116,9 +120,13 @@ export const batchShape: BodyShape<UncheckedBatch> = {
 }
 export const operationShapes = {
   set: {
-    validate: validatorOf(typia.createAssertEquals<SetOperation>(mismatch)),
-    names: typia.misc.literals<keyof SetOperation>(),
-  } satisfies BodyShape<SetOperation>,
+    validate: validatorOf(typia.createAssertEquals<SetOrIncrementOperation>(mismatch)),
+    names: typia.misc.literals<keyof SetOrIncrementOperation>(),
+  } satisfies BodyShape<SetOrIncrementOperation>,
+  increment: {
+    validate: validatorOf(typia.createAssertEquals<IncrementOperation>(mismatch)),
+    names: typia.misc.literals<keyof IncrementOperation>(),
+  } satisfies BodyShape<IncrementOperation>,
   addAndSet: {
     validate: validatorOf(typia.createAssertEquals<AddAndSetOperation>(mismatch)),
     names: typia.misc.literals<keyof AddAndSetOperation>(),
@@ -155,6 +163,7 @@ export const requestSchemas: object | undefined = typia.json.schemas<
     FetchBySelector,
     ChangesBody,
     SetBody,
+    IncrementBody,
     AddAndSetBody,
     AddBody,
     RemoveByPath,
@@ -175,6 +184,7 @@ export const answerSchemas: object | undefined = typia.json.schemas<
     RemovedItem,
     ChangesPage,
     SetAnswer,
+    IncrementAnswer,
     AddAnswer,
     RemoveAnswer,
     RefusedAnswer,

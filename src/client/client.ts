@@ -5,9 +5,7 @@
  *
  * A request is repeated only as connection.ts says. So every method that writes says here what may happen twice.
  */
-
 import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
-import type { BatchBody } from '../api/bodies/bodies.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { Changes, type ChangesOptions } from './changes.js'
 import { untilSatisfied } from './conflicts.js'
@@ -19,11 +17,14 @@ import { LiveTopics } from './live-topics.js'
 import { descendants, segmentsOf } from './selectors.js'
 import type {
   AddAndSetMembers,
+  Addend,
   AddMembers,
   BatchAnswers,
   BatchOutcomes,
   FetchPageMembers,
   FetchTopicMembers,
+  Incremented,
+  IncrementMembers,
   Operation,
   RemoveMatchesMembers,
   RemoveMembers,
@@ -97,6 +98,22 @@ export class Client {
   /** Sets the value of a topic that exists. */
   set(path: string, value: unknown, { signal, ...members }: SetMembers & RequestOptions = {}): Promise<SetAnswer> {
     return this.#write('set', { path, value, ...members }, signal)
+  }
+
+  /**
+   * Adds a number to the value of a topic that exists, exactly. It is never sent twice: after a lost connection it is unknown
+   * whether it was carried out.
+   */
+  increment(
+    path: string,
+    increment: Addend,
+    { signal, ...members }: IncrementMembers & RequestOptions = {},
+  ): Promise<Incremented> {
+    return this.#post(
+      'set',
+      { path, increment, ...members },
+      { signal, isRepeatable: false, read: objectOf<Incremented> },
+    )
   }
 
   /** Sets a topic's value, and creates the topic if it is missing. `created` may be false after a repetition. */
@@ -242,7 +259,10 @@ export class Client {
     return new LiveTopics(this.changes(selector, { ...members, signal: controller.signal }), controller)
   }
 
-  #batch<Results>(body: BatchBody, signal: AbortSignal | undefined): Promise<Results> {
+  #batch<Results>(
+    body: { readonly operations: readonly Operation[]; readonly atomic?: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<Results> {
     const read = (text: string) => {
       const results = elementsOf(membersOf(text).get('results') ?? '').map(objectOf)
       if (results.length !== body.operations.length) throw new SyntaxError('not one result for each operation')
@@ -261,9 +281,9 @@ export class Client {
 /** The selector that matches every topic. */
 const everything = '?.*//'
 
-/** @throws SyntaxError for a text that is not a JSON object */
+/** An answer; of one with a value, also the text of that. @throws SyntaxError for a text that is not a JSON object */
 function objectOf<Answer>(text: string): Answer {
   const parsed: unknown = JSON.parse(text)
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new SyntaxError('not an object')
-  return parsed as Answer
+  return ('value' in parsed ? { ...parsed, text: membersOf(text).get('value') } : parsed) as Answer
 }

@@ -2,7 +2,7 @@
  * The requests on the wire, as the client's callers write them: the API's own body types, without what the method's
  * arguments say. Types only.
  */
-import type { AddAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type { AddAnswer, IncrementAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type {
   AddAndSetBody,
   AddBody,
@@ -10,14 +10,18 @@ import type {
   ConstraintBody,
   FetchByPath,
   FetchBySelector,
+  IncrementBody,
+  IncrementOperation,
   RemoveByPath,
   RemoveBySelector,
   SetBody,
 } from '../api/bodies/bodies.js'
+import type { JsonText } from './json-text.js'
 
 export type FetchTopicMembers = Omit<FetchByPath, 'path'>
 export type FetchPageMembers = Omit<FetchBySelector, 'selector' | 'count'>
 export type SetMembers = Omit<SetBody, 'path' | 'value'>
+export type IncrementMembers = Pick<IncrementBody, 'constraint'>
 export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'>
 export type AddMembers = Omit<AddBody, 'path'>
 export type RemoveMembers = Omit<RemoveByPath, 'path'>
@@ -27,14 +31,26 @@ export type RemoveMatchesMembers = Omit<RemoveBySelector, 'selector'>
 export type Constraint = ConstraintBody
 
 /** One operation of a batch: the members of its route, and `op`, the route's name. */
-export type Operation = BatchBody['operations'][number]
+export type Operation =
+  | Exclude<BatchBody['operations'][number], IncrementOperation>
+  | (Omit<IncrementOperation, 'increment'> & { readonly increment: Addend })
+
+/** What an increment adds: numbers as JSON.stringify writes them, large integers, and texts that keep every digit. */
+export type Addend = number | bigint | JsonText
 
 /** What the route of an operation answers. */
 type AnswerTo<Op extends Operation['op']> = Op extends 'set'
   ? SetAnswer
-  : Op extends 'remove'
-    ? RemoveAnswer
-    : AddAnswer
+  : Op extends 'increment'
+    ? Incremented
+    : Op extends 'remove'
+      ? RemoveAnswer
+      : AddAnswer
+
+/** What an increment answers: the sum as JSON.parse reads it, and its text, which has every digit. */
+export interface Incremented extends IncrementAnswer {
+  readonly text: string
+}
 
 /** The answer to each operation of a batch, at its index. */
 export type BatchAnswers<Operations extends readonly Operation[]> = {

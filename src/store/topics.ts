@@ -107,20 +107,29 @@ export type WriteAction = {
 } & (
   | CreatingAction
   | ({ readonly kind: 'set'; readonly path: Path; readonly type: TopicType } & NotCreating)
+  | ({ readonly kind: 'increment'; readonly path: Path; readonly type: TopicType } & NotCreating)
   | ({ readonly kind: 'remove'; readonly path: Path; readonly type?: undefined } & NotCreating)
 )
 
 /** The members that only an operation has that may create a topic. */
 type NotCreating = { readonly [Member in Exclude<keyof Creation, 'path' | 'type'>]?: undefined }
 
-/** One operation. `valueText` is JSON, UTF-8; undefined for those that set no value. */
+/**
+ * One operation. `valueText` is JSON, UTF-8: the value that it sets, or the number that an increment adds to the value;
+ * undefined for those that set no value.
+ */
 export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
 
 /** What an operation did. */
-export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed'
+export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed' | Incremented
+
+/** The value that an increment has set, as JSON. */
+export interface Incremented {
+  readonly valueText: string
+}
 
 /** Why an operation is refused. */
-export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint'
+export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint' | 'not_a_number'
 
 /** The operation that is refused, by its index. */
 export interface RefusedOperation {

@@ -15,7 +15,7 @@ await overStores(t, async (t, { post }) => {
         'fetch',
         '"after", "count", "deep_branch_depth", "deep_branch_limit", "path", "paths", "selector", "size", "type", "with_properties", "with_values", "with_version"',
       ],
-      ['set', '"constraint", "path", "type", "value"'],
+      ['set', '"constraint", "increment", "path", "type", "value"'],
       ['addAndSet', '"constraint", "path", "properties", "type", "value"'],
       ['add', '"constraint", "path", "properties", "type"'],
       ['remove', '"constraint", "dry_run", "path", "selector"'],

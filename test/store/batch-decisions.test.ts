@@ -13,6 +13,7 @@ function decisions(): BatchDecisions<never, WriteAction> {
       return undefined
     },
     valueText: () => undefined,
+    setterOf: (increment) => increment,
   })
 }
 

@@ -9,7 +9,7 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { isRefused } from '../../dist/store/shared/batch.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import type { WriteOperation, WriteRefusal } from '../../dist/store/topics.js'
+import type { WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import { compatible, retainsValue } from '../../dist/topics/properties.js'
@@ -61,7 +61,9 @@ function randomOperation(random: Random): WriteOperation {
   const text = Buffer.from(type === 'string' ? '"text"' : random.pick(values))
   const constraint = randomConstraint(random)
   const base = { path, constraint }
-  switch (random.below(6)) {
+  switch (random.below(7)) {
+    case 6:
+      return { ...base, kind: 'increment', type, valueText: Buffer.from(random.pick(['1', '-2', '0.5'])) }
     case 0:
       return { ...base, kind: 'remove', valueText: undefined }
     case 1:
@@ -91,7 +93,7 @@ function holdsIn(topic: ModelTopic | undefined, constraint: Constraint): boolean
 }
 
 /** Applies one operation to the model; returns its outcome. */
-function applied(model: Model, operation: WriteOperation): string {
+function applied(model: Model, operation: WriteOperation): WriteOutcome | WriteRefusal {
   const { path, constraint } = operation
   const topic = model.get(path)
   if (constraint !== undefined && !holdsIn(topic, constraint)) return 'unsatisfied_constraint'
@@ -103,6 +105,14 @@ function applied(model: Model, operation: WriteOperation): string {
       if (topic !== undefined) return 'present'
       model.set(path, { type: operation.type, properties: operation.properties, value: undefined })
       return 'created'
+    case 'increment': {
+      if (topic === undefined) return 'no_such_topic'
+      if (topic.type !== operation.type) return 'incompatible_type'
+      const sum = Number(topic.value) + Number(text)
+      if (topic.value === undefined || Number.isNaN(sum)) return 'not_a_number'
+      model.set(path, { ...topic, value: String(sum) })
+      return { valueText: String(sum) }
+    }
     case 'set':
     case 'addAndSet': {
       if (topic === undefined && operation.kind === 'set') return 'no_such_topic'
@@ -122,17 +132,20 @@ const refusals: readonly string[] = [
   'incompatible_type',
   'incompatible_properties',
   'unsatisfied_constraint',
+  'not_a_number',
 ] satisfies WriteRefusal[]
 
-type Result = readonly string[] | { readonly index: number; readonly refusal: string }
+type Result =
+  | readonly (WriteOutcome | WriteRefusal)[]
+  | { readonly index: number; readonly refusal: WriteOutcome | WriteRefusal }
 
-/** The result of a batch on the model, which is changed only if no operation is refused. */
-function appliedAll(model: Model, operations: readonly WriteOperation[]): Result {
+/** The result of a batch on the model, which is changed only if no operation is refused, or each stands for itself. */
+function appliedAll(model: Model, operations: readonly WriteOperation[], isAtomic: boolean): Result {
   const trial = new Map(model)
-  const outcomes: string[] = []
+  const outcomes: (WriteOutcome | WriteRefusal)[] = []
   for (const [index, operation] of operations.entries()) {
     const outcome = applied(trial, operation)
-    if (refusals.includes(outcome)) return { index, refusal: outcome }
+    if (isAtomic && refusals.includes(String(outcome))) return { index, refusal: outcome }
     outcomes.push(outcome)
   }
   model.clear()
@@ -161,17 +174,21 @@ await eachStore(t, async (t, address) => {
     const random = seededRandom(t)
     const model: Model = new Map()
     let refused = 0
+    const seen = new Set<string>()
     for (let round = 0; round < 400; round++) {
       const operations = Array.from({ length: 1 + random.below(6) }, () => randomOperation(random))
-      const expected = appliedAll(model, operations)
-      const result = await store.write(operations)
+      const isAtomic = !random.oneIn(4)
+      const expected = appliedAll(model, operations, isAtomic)
+      const result = await store.write(operations, isAtomic)
       if (isRefused(result)) refused++
+      else for (const outcome of result) seen.add(typeof outcome === 'object' ? 'incremented' : outcome)
       const plain = isRefused(result) ? { index: result.index, refusal: result.refusal } : result
       t.strictSame(plain, expected, `round ${round}`)
       if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
     }
     t.strictSame(await storedTopics(store), modelTopics(model))
     t.ok(refused > 50 && refused < 350, `${refused} of 400 batches are refused`)
+    for (const outcome of ['incremented', 'set', ...refusals]) t.ok(seen.has(outcome), outcome)
     const findings: string[] = []
     await store.check((finding) => findings.push(finding), planSelector)
     t.strictSame(findings, [])

@@ -12,7 +12,13 @@ import { openEnvironment } from '../../dist/store/lmdb/environment/environment.j
 import { bytesQueuedByClientMax } from '../../dist/store/lmdb/write/desk.js'
 import { WriterLink } from '../../dist/store/lmdb/write/link.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import { type BatchResult, storedForms, type WriteOperation } from '../../dist/store/topics.js'
+import {
+  type BatchResult,
+  storedForms,
+  type WriteOperation,
+  type WriteOutcome,
+  type WriteRefusal,
+} from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
@@ -43,7 +49,9 @@ function randomOperation(random: Random): WriteOperation {
   ]
   const constraint = random.oneIn(3) ? random.pick(constraints) : undefined
   const created = creation(path, type, random.pick(someProperties))
-  switch (random.below(6)) {
+  switch (random.below(7)) {
+    case 6:
+      return { kind: 'increment', path, type, valueText: Buffer.from('1'), constraint }
     case 0:
       return { kind: 'remove', path, valueText: undefined, constraint }
     case 1:
@@ -54,6 +62,9 @@ function randomOperation(random: Random): WriteOperation {
       return { kind: 'addAndSet', ...created, valueText, constraint }
   }
 }
+
+const nameOf = (outcome: WriteOutcome | WriteRefusal | undefined): string =>
+  typeof outcome === 'object' ? 'incremented' : (outcome ?? 'none')
 
 const comparable = (result: BatchResult): unknown =>
   'refusal' in result ? { index: result.index, refusal: result.refusal } : result
@@ -77,7 +88,7 @@ await t.test(
     const link = host.link(t)
     const direct = openStore(t, join(t.testdirName, 'direct'))
     const seen = new Set<string>()
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 120; round++) {
       // Those of one round are sent in one frame.
       const requests = Array.from({ length: 1 + random.below(8) }, () =>
         Array.from({ length: random.oneIn(20) ? 0 : 1 + random.below(random.oneIn(4) ? 12 : 1) }, () =>
@@ -91,7 +102,7 @@ await t.test(
         if ('refusal' in outcome && outcome.action !== requests[i]?.[outcome.index])
           t.fail('another operation is returned')
       }
-      for (const outcome of outcomes) seen.add('refusal' in outcome ? outcome.refusal : (outcome[0] ?? 'none'))
+      for (const outcome of outcomes) seen.add('refusal' in outcome ? outcome.refusal : nameOf(outcome[0]))
     }
     t.strictSame(await contentsOf(host.store), await contentsOf(direct))
     t.strictSame(
@@ -100,8 +111,10 @@ await t.test(
         'created',
         'incompatible_properties',
         'incompatible_type',
+        'incremented',
         'no_such_topic',
         'none',
+        'not_a_number',
         'nothing_removed',
         'present',
         'removed',

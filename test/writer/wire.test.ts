@@ -96,6 +96,7 @@ function everyOperation(): WriteOperation[] {
     const removal: WriteOperation = { kind: 'remove', path, valueText: undefined, constraint }
     const others = (['json', 'string'] as const).flatMap((type): WriteOperation[] => [
       { kind: 'set', path, type, valueText, constraint },
+      { kind: 'increment', path, type, valueText, constraint },
       ...allProperties.flatMap((each): WriteOperation[] => [
         { kind: 'add', ...creation(path, type, each), valueText: undefined, constraint },
         { kind: 'addAndSet', ...creation(path, type, each), valueText, constraint },
@@ -217,12 +218,22 @@ function doesNotThrow(work: () => void): boolean {
   }
 }
 
-const outcomes: readonly WriteOutcome[] = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed']
+const outcomes: readonly WriteOutcome[] = [
+  'set',
+  'created',
+  'updated',
+  'present',
+  'removed',
+  'nothing_removed',
+  { valueText: '0' },
+  { valueText: '9'.repeat(1000) },
+]
 const refusals: readonly WriteRefusal[] = [
   'no_such_topic',
   'incompatible_type',
   'incompatible_properties',
   'unsatisfied_constraint',
+  'not_a_number',
 ]
 const action = { kind: 'remove', path } as const
 
@@ -275,7 +286,7 @@ t.test('errors keep their kind and message', (t) => {
 })
 
 t.test('unknown outcomes are an error', (t) => {
-  for (const kind of [10, 15, 22, 255]) {
+  for (const kind of [11, 14, 22, 255]) {
     const bytes = Buffer.alloc(9)
     bytes[8] = kind
     t.throws(() => readOutcome(new ByteReader(bytes)), RangeError, `kind ${kind}`)

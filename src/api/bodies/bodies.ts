@@ -133,6 +133,24 @@ export interface SetBody {
   readonly constraint?: ConstraintBody
 }
 
+/** The body of POST /topics/set to add to a number. */
+export interface IncrementBody {
+  /** Path of the topic, whose value is a number. */
+  readonly path: string
+  /** What is added to the value: any number of at most 1,000 digits. Requires the right to fetch as well. */
+  readonly increment: number
+  /** json by default. */
+  readonly type?: TopicType
+  /** No constraint by default. */
+  readonly constraint?: ConstraintBody
+}
+
+/** The body of POST /topics/set: one of the two, which parse.ts distinguishes. */
+export interface SetOrIncrementBody
+  extends Omit<SetBody, 'value'>,
+    Partial<Pick<SetBody, 'value'>>,
+    Partial<Pick<IncrementBody, 'increment'>> {}
+
 /** The body of POST /topics/addAndSet. */
 export interface AddAndSetBody {
   /** Path of the topic. */
@@ -181,8 +199,19 @@ export interface RemoveBySelector {
 export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelector> {}
 
 /** One operation of a batch that sets a value. */
-export interface SetOperation extends SetBody {
+interface SetOperation extends SetBody {
   /** The name of its route. */
+  readonly op: 'set'
+}
+
+/** One operation of a batch that adds to a number. */
+export interface IncrementOperation extends IncrementBody {
+  /** Either name: the route of set takes an increment. */
+  readonly op: 'increment' | 'set'
+}
+
+/** One operation of a batch whose `op` is set: one of the two, which parse.ts distinguishes. */
+export interface SetOrIncrementOperation extends SetOrIncrementBody {
   readonly op: 'set'
 }
 
@@ -211,7 +240,13 @@ export interface RemoveOperation {
 /** The body of POST /topics/batch. */
 export interface BatchBody {
   /** Carried out in this order; each sees the effects of those before it. */
-  readonly operations: readonly (SetOperation | AddAndSetOperation | AddOperation | RemoveOperation)[]
+  readonly operations: readonly (
+    | SetOperation
+    | IncrementOperation
+    | AddAndSetOperation
+    | AddOperation
+    | RemoveOperation
+  )[]
   /** Whether none is carried out if one is refused; true by default. */
   readonly atomic?: boolean
 }

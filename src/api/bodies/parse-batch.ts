@@ -8,7 +8,7 @@ import type { WriteOperation } from '../../store/topics.js'
 import { isProblem, type Problem, problem } from '../problems.js'
 import { batchShape, operationShapes } from '../validators.js'
 import { BodyObject } from './body-object.js'
-import { addAndSetOperation, addOperation, removeOperation, setOperation } from './parse.js'
+import { addAndSetOperation, addOperation, incrementOperation, removeOperation, setOperation } from './parse.js'
 import { checkObject, describe, parseObject } from './parse-body.js'
 
 /**
@@ -57,6 +57,10 @@ function parseOperation(object: BodyObject): WriteOperation | Problem {
     case 'set': {
       const checked = checkObject(object, operationShapes.set)
       return isProblem(checked) ? checked : setOperation(checked)
+    }
+    case 'increment': {
+      const checked = checkObject(object, operationShapes.increment)
+      return isProblem(checked) ? checked : incrementOperation(checked)
     }
     case 'addAndSet': {
       const checked = checkObject(object, operationShapes.addAndSet)

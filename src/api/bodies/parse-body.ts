@@ -25,6 +25,8 @@ export interface Parsed<Body> {
   readonly body: Body
   readonly valueText: Uint8Array | undefined
   readonly constraint: BodyObject | undefined
+  /** As in `BodyObject`. */
+  readonly numberTexts: ReadonlyMap<string, string> | undefined
 }
 
 /**
@@ -57,7 +59,7 @@ export function parseObject(bytes: Buffer, options: ReadOptions): BodyObject | P
  * @param sizeMax as for `parseBody`
  */
 export function checkObject<Body>(object: BodyObject, shape: BodyShape<Body>, sizeMax = 0): Parsed<Body> | Problem {
-  const { input, tooDeep, repeated, valueText, constraint } = object
+  const { input, tooDeep, repeated, valueText, constraint, numberTexts } = object
   if (tooDeep !== undefined) return levelsProblem(tooDeep)
   if (repeated !== undefined) return problem('duplicate_parameter', { name: repeated })
   const wrong = propertiesProblem(object)
@@ -66,7 +68,7 @@ export function checkObject<Body>(object: BodyObject, shape: BodyShape<Body>, si
   const validation = shape.validate(input)
   if (!validation.success) return problemOf(validation.error, object, shape.names, sizeMax)
   const inexact = sizeMax > 0 ? inexactProblem(object, sizeMax) : undefined
-  return inexact ?? { body: validation.data, valueText, constraint }
+  return inexact ?? { body: validation.data, valueText, constraint, numberTexts }
 }
 
 /** The problem of a value that is nested too deep. */
@@ -117,13 +119,14 @@ const allowedByName: Readonly<Record<string, string>> = {
   with_version: 'true or false',
   properties: 'an object whose members are strings',
   value: 'any JSON value',
+  increment: 'a number',
   'constraint.version': `an integer from 0 to ${Number.MAX_SAFE_INTEGER}`,
   'constraint.no_value': 'true',
   'constraint.no_topic': 'true',
   dry_run: 'true or false',
   operations: 'an array',
   atomic: 'true or false',
-  op: '"set", "addAndSet", "add" or "remove"',
+  op: '"set", "increment", "addAndSet", "add" or "remove"',
   'key.name': keyNameForm,
   'key.madeMs': 'a time in ms since 1970',
   'key.expiresMs': 'a time in ms since 1970',

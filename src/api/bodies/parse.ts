@@ -12,13 +12,14 @@ import { JsonReader } from '../../json/reader.js'
 import type { Plan } from '../../selectors/plan.js'
 import { type Planner, planSelector } from '../../selectors/planner.js'
 import type { WriteOperation } from '../../store/topics.js'
+import { numberDigitsMax, sumOf } from '../../topics/decimal.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { type CheckedProperties, noRemoval, parseProperties } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import { isProblem, type Problem, problem } from '../problems.js'
 import { addAndSetShape, addShape, removeShape, setShape } from '../validators.js'
-import type { AddAndSetBody, AddBody, RemoveByPath, SetBody } from './bodies.js'
+import type { AddAndSetBody, AddBody, IncrementBody, RemoveByPath, SetOrIncrementBody } from './bodies.js'
 import { describe, type Parsed, parseBody } from './parse-body.js'
 import { parseConstraint } from './parse-constraint.js'
 
@@ -59,19 +60,35 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
 }
 
 /**
- * The operation of a body, or of an element of a batch, that its validator has accepted; the next three functions do the
+ * The operation of a body, or of an element of a batch, that its validator has accepted; the next four functions do the
  * same. Its texts are views into the body where possible. Every operation has all members, in one order, so that V8 sees
  * few shapes.
  */
-export function setOperation({ body, valueText: text, constraint: given }: Parsed<SetBody>): WriteOperation | Problem {
-  const { type = 'json' } = body
-  const path = parsePathParameter('path', body.path)
+export function setOperation(parsed: Parsed<SetOrIncrementBody>): WriteOperation | Problem {
+  const { type = 'json', path: pathText, increment } = parsed.body
+  if (increment !== undefined) {
+    if (parsed.valueText !== undefined) return valueAndIncrementProblem
+    return incrementOperation({ ...parsed, body: { ...parsed.body, increment } })
+  }
+  const path = parsePathParameter('path', pathText)
   if (isProblem(path)) return path
-  const valueText = parseValue(text, type)
+  const valueText = parseValue(parsed.valueText, type)
   if (isProblem(valueText)) return valueText
-  const constraint = parseConstraint(given)
+  const constraint = parseConstraint(parsed.constraint)
   if (isProblem(constraint)) return constraint
   return { kind: 'set', path, type, properties: undefined, removal: undefined, valueText, constraint }
+}
+
+export function incrementOperation(parsed: Parsed<IncrementBody>): WriteOperation | Problem {
+  const { type = 'json', path: pathText, increment } = parsed.body
+  const path = parsePathParameter('path', pathText)
+  if (isProblem(path)) return path
+  const text = parsed.numberTexts?.get('increment') ?? String(increment)
+  if (sumOf(text, '0') === undefined) return digitsProblem
+  const constraint = parseConstraint(parsed.constraint)
+  if (isProblem(constraint)) return constraint
+  const valueText = Buffer.from(text)
+  return { kind: 'increment', path, type, properties: undefined, removal: undefined, valueText, constraint }
 }
 
 export function addOperation({ body, constraint: given }: Parsed<AddBody>): WriteOperation | Problem {
@@ -116,6 +133,18 @@ const constraintOfManyProblem = problem('invalid_parameter', {
   name: 'constraint',
   found: 'given with a selector',
   allowed: 'a constraint on one "path" only',
+})
+
+const valueAndIncrementProblem = problem('invalid_parameter', {
+  name: 'increment',
+  found: 'given with a "value"',
+  allowed: 'one of the two',
+})
+
+const digitsProblem = problem('invalid_parameter', {
+  name: 'increment',
+  found: 'a number of too many digits',
+  allowed: `a number of at most ${numberDigitsMax} digits`,
 })
 
 export const neitherProblem = problem('path_or_selector', { found: 'none is' })

@@ -99,6 +99,7 @@ function boundsByName({
     },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
     atomic: none,
+    increment: none,
     dry_run: none,
     constraint: none,
     version: none,

@@ -90,9 +90,9 @@ const operations: readonly Operation[] = [
   {
     route: 'set',
     operationId: 'setTopic',
-    summary: 'Sets the value of an existing topic.',
-    bodies: ['SetBody'],
-    answers: ['SetAnswer'],
+    summary: 'Sets the value of an existing topic, or adds a number to it.',
+    bodies: ['SetBody', 'IncrementBody'],
+    answers: ['SetAnswer', 'IncrementAnswer'],
     answered: 'The value is set, on disk, and seen by every later request.',
     writes: true,
   },

@@ -7,12 +7,14 @@
  */
 import { strict as assert } from 'node:assert'
 import { type Constrained, holds, ValueText } from '../../topics/constraint.js'
+import { numberTextMax, sumOf } from '../../topics/decimal.js'
 import type { Path } from '../../topics/path.js'
 import { compatible, retainsValue } from '../../topics/properties.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import type {
   BatchResult,
   Creation,
+  Incremented,
   RefusedOperation,
   TopicWriter,
   WriteAction,
@@ -36,6 +38,8 @@ export async function writeOne(store: TopicWriter, operation: WriteOperation): P
 export interface StoredTopic extends Constrained {
   readonly type: TopicType
   readonly properties: Properties
+  /** Its value, for an increment; undefined without one, and perhaps if it is longer than any number. */
+  valueText(): Uint8Array | undefined
 }
 
 /** What batches make of the topic at one path. A topic that is removed and created again is another one. */
@@ -55,8 +59,10 @@ export interface Change<Stored, Action> {
 interface Reader<Stored, Action> {
   /** The topic at a path, before any of the batches. @param kind of the operation that asks for it */
   stored(path: Path, kind: WriteAction['kind']): Stored | undefined
-  /** The value that an operation sets; it is needed only where a constraint on it follows. */
+  /** The `valueText` of an operation; of one that sets a value, only where what follows depends on that. */
   valueText(action: Action): Uint8Array | undefined
+  /** What sets this value, in place of an increment. */
+  setterOf(increment: Action, valueText: string): Action
 }
 
 export class BatchDecisions<Stored extends StoredTopic, Action extends WriteAction> {
@@ -81,7 +87,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
           continue
         }
         before.push(change)
-        this.#changes.set(action.path, after(action, change, outcome))
+        this.#changes.set(action.path, this.#after(action, change, outcome))
         outcomes.push(outcome)
       }
       isDone = true
@@ -104,7 +110,7 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
     return { path, stored, isRemoved: false, creator: undefined, setter: undefined }
   }
 
-  #outcome(action: WriteAction, change: Change<Stored, Action>): WriteOutcome | WriteRefusal {
+  #outcome(action: Action, change: Change<Stored, Action>): WriteOutcome | WriteRefusal {
     const topic = change.creator ?? (change.isRemoved ? undefined : change.stored)
     const { constraint } = action
     if (constraint !== undefined && !holds(constraint, topic && this.#constrained(change))) {
@@ -122,9 +128,27 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
         return compatible(topic.properties, action.properties) ? 'updated' : 'incompatible_properties'
       case 'remove':
         return topic === undefined ? 'nothing_removed' : 'removed'
+      case 'increment':
+        if (topic === undefined) return 'no_such_topic'
+        return topic.type === action.type ? this.#incremented(action, change) : 'incompatible_type'
       default:
         return action satisfies never
     }
+  }
+
+  #incremented(action: Action, { stored, creator, setter }: Change<Stored, Action>): WriteOutcome | WriteRefusal {
+    const isKept = retainsValue((creator ?? stored)?.properties ?? {})
+    const earlier = creator === undefined ? stored?.valueText() : undefined
+    const value = setter !== undefined && isKept ? this.reader.valueText(setter) : earlier
+    const added = this.reader.valueText(action)
+    const valueText = value && added && sumOf(numberText(value), numberText(added))
+    return valueText === undefined ? 'not_a_number' : { valueText }
+  }
+
+  /** The change after one more operation. */
+  #after(action: Action, change: Change<Stored, Action>, outcome: WriteOutcome): Change<Stored, Action> {
+    if (typeof outcome === 'string') return after(action, change, outcome)
+    return { ...change, setter: this.reader.setterOf(action, outcome.valueText) }
   }
 
   /** The topic that is there, for a constraint. */
@@ -147,14 +171,19 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   }
 }
 
+/** The text of what may be a number; a longer text is none. */
+function numberText(text: Uint8Array): string {
+  return text.length > numberTextMax ? '' : Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1')
+}
+
 /** A topic without a value that the batches have changed: it gets its version when that is written. */
 const withoutValue: Constrained = { hasValue: () => false, hasText: () => false, hasVersion: () => false }
 
-/** The change after one more operation. */
+/** The change after one more operation, which computes nothing. */
 function after<Stored, Action extends WriteAction>(
   action: Action,
   change: Change<Stored, Action>,
-  outcome: WriteOutcome,
+  outcome: Exclude<WriteOutcome, Incremented>,
 ): Change<Stored, Action> {
   const { path, stored, isRemoved, creator } = change
   switch (outcome) {
@@ -185,6 +214,7 @@ export function isRefusal(outcome: WriteOutcome | WriteRefusal): outcome is Writ
     case 'incompatible_type':
     case 'incompatible_properties':
     case 'unsatisfied_constraint':
+    case 'not_a_number':
       return true
     default:
       return false

@@ -51,7 +51,7 @@ const ofRoutes: Readonly<Record<Route, readonly Code[]>> = {
 
 /** What may be stored that prevents an operation. */
 const byStored = {
-  set: ['no_such_topic', 'incompatible_type', 'unsatisfied_constraint'],
+  set: ['no_such_topic', 'incompatible_type', 'not_a_number', 'unsatisfied_constraint'],
   add: ['unsatisfied_constraint'],
   addAndSet: ['incompatible_type', 'incompatible_properties', 'unsatisfied_constraint'],
   remove: ['unsatisfied_constraint'],
@@ -122,7 +122,8 @@ const forms: Readonly<Record<Route, (json: unknown) => boolean>> = {
     has(json, { has_more: isBoolean, results: (results) => isListOf(results, isTopic) }) ||
     has(json, { count: isCount }) ||
     has(json, { results: (results) => isListOf(results, isTopicOrMissing), rest: isRest }),
-  set: (json) => has(json, { path: isText }),
+  set: (json) =>
+    has(json, { path: isText }) || has(json, { path: isText, value: (value) => typeof value === 'number' }),
   add: (json) => has(json, { path: isText, created: isBoolean }),
   addAndSet: (json) => has(json, { path: isText, created: isBoolean }),
   remove: (json) => has(json, { removed: isCount }),

@@ -116,8 +116,10 @@ function membersFor(random: Random, route: Exclude<Route, 'batch'>): readonly st
   switch (route) {
     case 'fetch':
       return fetchMembers(random)
-    case 'set':
-      return [`"path":${path(random)}`, ...typed(random), constrained]
+    case 'set': {
+      const increment = `"increment":${random.pick(['1', '-0.5', '1e3', '9'.repeat(1000)])}`
+      return [`"path":${path(random)}`, ...(random.oneIn(4) ? [increment] : typed(random)), constrained]
+    }
     case 'add':
       return [`"path":${path(random)}`, random.pick(['', `"properties":${properties(random)}`]), constrained]
     case 'addAndSet':

@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert'
 import type { Clock, Moment } from '../../../base/clock.js'
 import { ValueText } from '../../../topics/constraint.js'
+import { numberTextMax } from '../../../topics/decimal.js'
 import type { Path } from '../../../topics/path.js'
 import { removalOf } from '../../../topics/properties.js'
 import type { RemovalPolicy } from '../../../topics/removal/policy.js'
@@ -40,10 +41,11 @@ export function prepare(operation: WriteOperation, slabs: Slabs): Prepared {
 export function sizeOf(operations: readonly Prepared[]): WriteSize {
   let bytes = 0
   let grows = false
-  for (const { path, item, properties = noProperties } of operations) {
+  for (const { kind, path, item, properties = noProperties } of operations) {
     bytes += loggedBytesMax(path)
     if (item === undefined) continue
     bytes += item.end - item.start + propertiesBytes(properties)
+    if (kind === 'increment') bytes += numberTextMax
     grows = true
   }
   return { operations: operations.length, bytes, grows }
@@ -93,6 +95,10 @@ class Stored implements StoredTopic {
 
   hasText(text: Uint8Array): boolean {
     return this.texts.of(this.path, () => this.#readValue())?.is(text) === true
+  }
+
+  valueText(): Uint8Array | undefined {
+    return this.#readValue()
   }
 
   hasVersion(version: number): boolean {
@@ -166,6 +172,10 @@ export class TopicChanges {
     return new BatchDecisions<Stored, Prepared>({
       stored: (path, kind) => this.#read(path, kind, texts),
       valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
+      setterOf: (increment, valueText) => {
+        const { path, type = 'json' } = increment
+        return { ...increment, item: this.slabs.item(path, type, Buffer.from(valueText)) }
+      },
     })
   }
 

@@ -16,7 +16,7 @@ import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { removalOf } from '../../../topics/properties.js'
 import { itemBytesMax, type Properties, writeItem } from '../../../topics/topic.js'
 import { StoreError } from '../../errors.js'
-import type { BatchResult, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
+import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
 import type { ByteReader, ByteWriter } from './bytes.js'
 import { slabOf } from './slab.js'
 import type { Prepared } from './topic-changes.js'
@@ -53,14 +53,17 @@ interface RefusedAt {
 
 const requestKinds = { operations: 1, change: 2, eachOperation: 3 } as const
 
-const kinds: readonly WriteAction['kind'][] = ['set', 'addAndSet', 'add', 'remove']
-const kindBits = 0b11
-const isString = 0b100
-const hasProperties = 0b1000
-const hasConstraint = 0b1_0000
-const hasConstraintText = 0b10_0000
+const kinds: readonly WriteAction['kind'][] = ['set', 'addAndSet', 'add', 'remove', 'increment']
+const kindBits = 0b111
+const isString = 0b1000
+const hasProperties = 0b1_0000
+const hasConstraint = 0b10_0000
+const hasConstraintText = 0b100_0000
 
 const noProperties: Properties = {}
+
+/** What an operation did, where one word says all of it. */
+type Named = Exclude<WriteOutcome, Incremented>
 
 /** Appends a request for operations; copies everything of them. */
 export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[], isAtomic: boolean): void {
@@ -116,7 +119,7 @@ function readOperation(from: ByteReader, frame: Buffer, slab: ReturnType<typeof 
   const type = (flags & isString) === 0 ? 'json' : 'string'
   const properties = (flags & hasProperties) === 0 ? noProperties : (JSON.parse(from.text()) as Properties)
   const constraint = readConstraint(from, flags)
-  if (kind === 'set') return { kind, path, type, item, constraint } as Prepared
+  if (kind === 'set' || kind === 'increment') return { kind, path, type, item, constraint } as Prepared
   const removal = properties === noProperties ? undefined : removalOf(properties)
   return { kind, path, type, properties, removal, item, constraint } as Prepared
 }
@@ -127,21 +130,23 @@ function readConstraint(from: ByteReader, flags: number): WriteAction['constrain
   return JSON.parse(from.text()) as WriteAction['constraint']
 }
 
-const outcomes: readonly WriteOutcome[] = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed']
+const outcomes: readonly Named[] = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed']
 
 const refusals: readonly WriteRefusal[] = [
   'no_such_topic',
   'incompatible_type',
   'incompatible_properties',
   'unsatisfied_constraint',
+  'not_a_number',
 ]
 
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 
-/** What comes of one operation, each with a number. */
-const ofOne: readonly (WriteOutcome | WriteRefusal)[] = [...outcomes, ...refusals]
+/** What comes of one operation, each with a number; an increment has one more, and a text. */
+const ofOne: readonly (Named | WriteRefusal)[] = [...outcomes, ...refusals]
+const incremented = 15
 
-/** The kinds of outcomes. Lower ones are that of a single operation, as its index in `ofOne`. */
+/** The kinds of outcomes. Lower ones are that of a single operation. */
 const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
 
 /** Appends what came of the request with this number. */
@@ -159,10 +164,16 @@ export function writeOutcome(
     return out.byte(refusals.indexOf(outcome.refusal))
   }
   const [first, second] = outcome
-  if (first !== undefined && second === undefined) return out.byte(ofOne.indexOf(first))
+  if (first !== undefined && second === undefined) return writeOne(out, first)
   out.byte(outcomeKinds.operations)
   out.uint32(outcome.length)
-  for (const each of outcome) out.byte(ofOne.indexOf(each))
+  for (const each of outcome) writeOne(out, each)
+}
+
+function writeOne(out: ByteWriter, outcome: WriteOutcome | WriteRefusal): void {
+  if (typeof outcome === 'string') return out.byte(ofOne.indexOf(outcome))
+  out.byte(incremented)
+  out.text(outcome.valueText)
 }
 
 function writeFailure(out: ByteWriter, error: Error): void {
@@ -192,10 +203,14 @@ function readRest(from: ByteReader, kind: number): Outcome {
     case outcomeKinds.refused:
       return { index: from.uint32(), refusal: member(refusals, from.byte()) }
     case outcomeKinds.operations:
-      return Array.from({ length: from.uint32() }, () => member(ofOne, from.byte()))
+      return Array.from({ length: from.uint32() }, () => readOne(from, from.byte()))
     default:
-      return [member(ofOne, kind)]
+      return [readOne(from, kind)]
   }
+}
+
+function readOne(from: ByteReader, kind: number): WriteOutcome | WriteRefusal {
+  return kind === incremented ? { valueText: from.text() } : member(ofOne, kind)
 }
 
 function member<T>(all: readonly T[], index: number): T {

@@ -9,6 +9,7 @@
  */
 import { strict as assert } from 'node:assert'
 import { ValueText } from '../../../topics/constraint.js'
+import { numberTextMax } from '../../../topics/decimal.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { retainsValue } from '../../../topics/properties.js'
@@ -54,6 +55,16 @@ interface BatchRequest extends Request {
 interface Stored extends StoredTopic {
   readonly key: Buffer
   readonly generation: string
+}
+
+/** What the values of topics are needed for. */
+interface Wanted {
+  /** The texts that constraints compare them with, by their paths; none where an increment adds to the value. */
+  readonly texts: ReadonlyMap<Path, readonly Uint8Array[]>
+  /** Those that are their topics' values. */
+  readonly held: Set<Uint8Array>
+  /** The values that may be numbers. */
+  readonly numbers: Map<Path, Uint8Array>
 }
 
 type TopicChange = Change<Stored, WriteOperation>
@@ -124,6 +135,7 @@ async function executeBatches(
   const decisions = new BatchDecisions<Stored, WriteOperation>({
     stored: (path) => stored.get(path),
     valueText: ({ valueText }) => valueText,
+    setterOf: (increment, valueText) => ({ ...increment, valueText: Buffer.from(valueText) }),
   })
   const results = batches.map(({ operations, isAtomic }) => decisions.decide(operations, isAtomic))
   const changes = [...decisions.changes()]
@@ -149,8 +161,7 @@ async function readStored(
   if (present.length === 0) return new Map()
   const rows = await read(readTopics, [bytesArray(present.map(([, key]) => key))])
   const rowsByKey = new Map(rows.map((row) => [row.key, row]))
-  const compared = textsByPath(operations)
-  const held = new Set<Uint8Array>()
+  const wanted: Wanted = { texts: textsByPath(operations), held: new Set(), numbers: new Map() }
   const stored = new Map<Path, Stored & { readonly bytes: number }>()
   for (const [path, key] of present) {
     const row = rowsByKey.get(columnOf(key))
@@ -158,7 +169,7 @@ async function readStored(
     const type = typeOfColumn(row.type)
     const bytes = Number(row.bytes)
     const hasValue = (): boolean => bytes > encodeItem(path, type, undefined).length
-    const hasText = (text: Uint8Array): boolean => held.has(text)
+    const hasText = (text: Uint8Array): boolean => wanted.held.has(text)
     const version = Number(row.version)
     stored.set(path, {
       key,
@@ -168,44 +179,44 @@ async function readStored(
       bytes,
       hasValue,
       hasText,
-      hasVersion: (wanted) => wanted === version,
+      hasVersion: (constrained) => constrained === version,
+      valueText: () => wanted.numbers.get(path),
     })
   }
   let slice: Path[] = []
   let sliceBytes = 0
   for (const [path, { bytes }] of stored) {
-    if (!compared.has(path)) continue
+    if (!wanted.texts.has(path)) continue
     if (slice.length > 0 && sliceBytes + bytes > sliceBytesMax) {
-      await compareSlice(read, slice, stored, compared, held)
+      await readSlice(read, slice, stored, wanted)
       slice = []
       sliceBytes = 0
     }
     slice.push(path)
     sliceBytes += bytes
   }
-  if (slice.length > 0) await compareSlice(read, slice, stored, compared, held)
+  if (slice.length > 0) await readSlice(read, slice, stored, wanted)
   return stored
 }
 
-/** The texts that constraints compare with the value at each path. */
+/** The texts that constraints compare with the value at each path; none for an increment. */
 function textsByPath(operations: readonly WriteOperation[]): ReadonlyMap<Path, readonly Uint8Array[]> {
   const texts = new Map<Path, Uint8Array[]>()
-  for (const { path, constraint } of operations) {
-    if (constraint?.kind !== 'value') continue
-    const known = texts.get(path)
-    if (known === undefined) texts.set(path, [constraint.text])
-    else known.push(constraint.text)
+  for (const { kind, path, constraint } of operations) {
+    if (constraint?.kind !== 'value' && kind !== 'increment') continue
+    const known = texts.get(path) ?? []
+    texts.set(path, known)
+    if (constraint?.kind === 'value') known.push(constraint.text)
   }
   return texts
 }
 
-/** Reads some items, and adds to `held` the texts that are the values of theirs. */
-async function compareSlice(
+/** Reads some items, and notes what is wanted of their values. */
+async function readSlice(
   read: Statements['read'],
   paths: readonly Path[],
   stored: ReadonlyMap<Path, Stored>,
-  compared: ReadonlyMap<Path, readonly Uint8Array[]>,
-  held: Set<Uint8Array>,
+  { texts, held, numbers }: Wanted,
 ): Promise<void> {
   const topics = paths.map((path) => ({ path, topic: stored.get(path) as Stored }))
   const rows = await read(readItems, [bytesArray(topics.map(({ topic }) => topic.key))])
@@ -213,8 +224,9 @@ async function compareSlice(
   for (const { path, topic } of topics) {
     const text = valueOfItem(Buffer.from(items.get(columnOf(topic.key)) ?? ''), path, topic.type)
     if (text === undefined) continue
+    if (text.length <= numberTextMax) numbers.set(path, text)
     const value = new ValueText(text)
-    for (const wanted of compared.get(path) ?? []) if (value.is(wanted)) held.add(wanted)
+    for (const wanted of texts.get(path) ?? []) if (value.is(wanted)) held.add(wanted)
   }
 }
 

@@ -75,10 +75,17 @@ const topicsMax = 500
 const valueBatches = { inFlightMax: valueBatchesMax, groupsMax: topicsMax, waitMsMax }
 const otherBatches = { inFlightMax: otherBatchesMax, groupsMax: topicsMax, waitMsMax }
 
-/** The operation of a batch of one, if it depends on nothing but its topic's type and properties. */
-export function aloneOf(operations: readonly WriteOperation[]): WriteOperation | undefined {
+/** An operation that depends on nothing but its topic's type and properties. */
+type Alone = Exclude<WriteOperation, { readonly kind: 'increment' }>
+
+/** The operation of a batch of one, if it is one of those. */
+export function aloneOf(operations: readonly WriteOperation[]): Alone | undefined {
   const [operation] = operations
-  return operations.length === 1 && operation?.constraint === undefined ? operation : undefined
+  return operations.length === 1 && operation !== undefined && isAlone(operation) ? operation : undefined
+}
+
+function isAlone(operation: WriteOperation): operation is Alone {
+  return operation.constraint === undefined && operation.kind !== 'increment'
 }
 
 export class Writes implements TopicRemover {
@@ -116,12 +123,12 @@ export class Writes implements TopicRemover {
   }
 
   /** Carries out one operation, which has no constraint. */
-  async write(operation: WriteOperation): Promise<BatchResult> {
+  async write(operation: Alone): Promise<BatchResult> {
     const outcome = await this.#outcomeOf(operation)
     return isRefusal(outcome) ? { index: 0, action: operation, refusal: outcome } : [outcome]
   }
 
-  async #outcomeOf(operation: WriteOperation): Promise<WriteOutcome | WriteRefusal> {
+  async #outcomeOf(operation: Alone): Promise<WriteOutcome | WriteRefusal> {
     const { kind, path, type, valueText } = operation
     switch (kind) {
       case 'set': {

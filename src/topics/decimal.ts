@@ -1,0 +1,73 @@
+/** Exact arithmetic on the texts of JSON numbers: no digit is rounded. Nothing here knows what the numbers count. */
+
+/** The most digits of a number that is added, and of a sum: far beyond any counter, and yet summed within microseconds. */
+export const numberDigitsMax = 1000
+
+/** The longest text of a number that is added: its digits, a sign, a point and an exponent. */
+export const numberTextMax = numberDigitsMax + 20
+
+/** Integers of so many digits are numbers that no addition of two of them rounds. */
+const smallInteger = /^-?\d{1,15}$/
+
+const number = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** `digits` times ten to the power of `exponent`; neither begins nor ends with zeros that could be left out. */
+interface Decimal {
+  readonly digits: bigint
+  readonly exponent: number
+}
+
+/**
+ * The sum of two JSON numbers in its shortest plain form: `0.1` and `0.2` are `0.3`, `1e3` and `-1.50` are `998.5`.
+ *
+ * @returns undefined if a text is no number, or one of them or the sum has more than `numberDigitsMax` digits when written
+ *   without an exponent
+ */
+export function sumOf(a: string, b: string): string | undefined {
+  if (smallInteger.test(a) && smallInteger.test(b)) return String(Number(a) + Number(b))
+  const first = parse(a)
+  const second = parse(b)
+  return first && second && plainText(add(first, second))
+}
+
+function parse(text: string): Decimal | undefined {
+  if (text.length > numberTextMax) return undefined
+  const [, sign, whole = '', fraction = '', exponent = '0'] = number.exec(text) ?? []
+  if (sign === undefined || wholeDigits(whole) + fraction.length > numberDigitsMax) return undefined
+  const significant = (whole + fraction).replace(/^0+/, '')
+  const digits = significant.replace(/0+$/, '')
+  if (digits === '') return { digits: 0n, exponent: 0 }
+  const power = Number(exponent) - fraction.length + significant.length - digits.length
+  if (digitsOf(digits.length, power) > numberDigitsMax) return undefined
+  return { digits: BigInt(sign + digits), exponent: power }
+}
+
+/** The digits before a point, of which a zero alone does not count. */
+function wholeDigits(whole: string): number {
+  return whole === '0' ? 0 : whole.length
+}
+
+/** How many digits a number has without an exponent. */
+function digitsOf(length: number, exponent: number): number {
+  return exponent > 0 ? length + exponent : Math.max(length, -exponent)
+}
+
+function add(a: Decimal, b: Decimal): Decimal {
+  const exponent = Math.min(a.exponent, b.exponent)
+  const raised = ({ digits, exponent: own }: Decimal): bigint => digits * 10n ** BigInt(own - exponent)
+  return { digits: raised(a) + raised(b), exponent }
+}
+
+function plainText({ digits, exponent }: Decimal): string | undefined {
+  const sign = digits < 0n ? '-' : ''
+  const text = String(digits < 0n ? -digits : digits)
+  if (exponent >= 0) {
+    const whole = text === '0' ? text : text + '0'.repeat(exponent)
+    return whole.length > numberDigitsMax ? undefined : sign + whole
+  }
+  const padded = text.padStart(1 - exponent, '0')
+  const whole = padded.slice(0, exponent)
+  const fraction = padded.slice(exponent).replace(/0+$/, '')
+  if (wholeDigits(whole) + fraction.length > numberDigitsMax) return undefined
+  return fraction === '' ? sign + whole : `${sign}${whole}.${fraction}`
+}

@@ -1,0 +1,174 @@
+/** Increments: exact sums of what is stored and what is sent, alone and in batches, however many clients add at once. */
+import t from 'tap'
+import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
+import { overStores } from '../support/service/over-stores.js'
+
+await overStores(t, async (t, { post, addKey }) => {
+  await post('remove', { selector: '*.*' })
+  /** Of a body, since a number of many digits has no other form. */
+  const set = (members: string) => post('set', `{${members}}`)
+  const stored = async (path: string): Promise<string> => {
+    const { text } = await post('fetch', { path })
+    return text.replace(/^.*"value":/, '').replace(/}$/, '')
+  }
+
+  await t.test('the sum is exact, whatever the forms of the numbers', async (t) => {
+    const long = '9'.repeat(999)
+    for (const [value, increment, sum] of [
+      ['1', '1', '2'],
+      ['0.1', '0.2', '0.3'],
+      ['12345678901234567890', '1', '12345678901234567891'],
+      ['1e3', '-1.5', '998.5'],
+      ['-0', '0', '0'],
+      ['1.50', '0', '1.5'],
+      ['  7 ', ' -7 ', '0'],
+      [long, '1', `1${'0'.repeat(999)}`],
+      [`1${long}`, '0', `1${long}`],
+      ['1', `1${'0'.repeat(999)}`, `1${'0'.repeat(998)}1`],
+      ['1e-1000', '1e-1000', `0.${'0'.repeat(999)}2`],
+    ] as const) {
+      await post('addAndSet', `{"path":"c","value":${value}}`)
+      const name = `${value.slice(0, 30)} and ${increment.slice(0, 30)}`
+      gives(t, await set(`"path":"c","increment":${increment}`), `{"path":"c","value":${sum}}`, name)
+      t.equal(await stored('c'), sum, `${name}: stored`)
+    }
+  })
+
+  await t.test('what is no number is refused, and stays as it is', async (t) => {
+    for (const value of [
+      '"1"',
+      'null',
+      'true',
+      '[1]',
+      '{}',
+      '""',
+      `1${'0'.repeat(1000)}`,
+      '1e1000',
+      `"${'1'.repeat(5000)}"`,
+    ]) {
+      await post('addAndSet', `{"path":"c","value":${value}}`)
+      refuses(t, await set('"path":"c","increment":1'), 400, 'not_a_number', value.slice(0, 30), '"c"', '1000 digits')
+      t.equal(await stored('c'), value, 'stays')
+    }
+    await post('addAndSet', `{"path":"c","value":${'9'.repeat(1000)}}`)
+    refuses(t, await set('"path":"c","increment":1'), 400, 'not_a_number', 'a sum of 1,001 digits')
+    await post('add', { path: 'empty' })
+    refuses(t, await set('"path":"empty","increment":1'), 400, 'not_a_number', 'no value')
+    await post('addAndSet', { path: 'gone', value: 1, properties: { DONT_RETAIN_VALUE: 'true' } })
+    refuses(t, await set('"path":"gone","increment":1'), 400, 'not_a_number', 'a value that is not retained')
+    await post('addAndSet', { path: 's', type: 'string', value: '1' })
+    refuses(t, await set('"path":"s","increment":1'), 400, 'incompatible_type', 'a string')
+    refuses(t, await set('"path":"s","increment":1,"type":"string"'), 400, 'not_a_number', 'a string, named as such')
+    refuses(t, await set('"path":"nothing","increment":1'), 400, 'no_such_topic', 'no topic')
+  })
+
+  await t.test('what is added is a number of at most a thousand digits', async (t) => {
+    await post('addAndSet', { path: 'c', value: 0 })
+    const wrong: readonly (readonly [text: string, mentioned: string])[] = [
+      ['"1"', 'the string "1"'],
+      ['null', 'null'],
+      ['true', 'the boolean true'],
+      ['[1]', 'an array'],
+      [`1${'0'.repeat(1000)}`, 'at most 1000 digits'],
+      ['1e1000', 'at most 1000 digits'],
+      ['1e-1001', 'at most 1000 digits'],
+    ]
+    for (const [text, mentioned] of wrong) {
+      const answer = await set(`"path":"c","increment":${text}`)
+      refuses(t, answer, 400, 'invalid_parameter', text.slice(0, 30), '"increment"', mentioned)
+    }
+    const both = await set('"path":"c","increment":1,"value":1')
+    refuses(t, both, 400, 'invalid_parameter', 'both', '"increment"', '"value"')
+    refuses(t, await set('"path":"c"'), 400, 'missing_parameter', 'neither', '"value"')
+    refuses(t, await set('"increment":1'), 400, 'missing_parameter', 'no path', '"path"')
+    refuses(t, await set('"path":"c","increment":1,"increment":1'), 400, 'duplicate_parameter', 'twice')
+    t.equal(await stored('c'), '0')
+  })
+
+  await t.test('constraints and batches', async (t) => {
+    await post('addAndSet', { path: 'c', value: 5 })
+    const constrained = await set('"path":"c","increment":1,"constraint":{"value":5}')
+    gives(t, constrained, '{"path":"c","value":6}', 'a constraint that holds')
+    const again = await set('"path":"c","increment":1,"constraint":{"value":5}')
+    refuses(t, again, 409, 'unsatisfied_constraint', 'one that does not')
+    const batch = await post('batch', {
+      operations: [
+        { op: 'increment', path: 'c', increment: 10 },
+        { op: 'increment', path: 'c', increment: 0.5 },
+        { op: 'addAndSet', path: 'new', value: 1 },
+        { op: 'increment', path: 'new', increment: 1 },
+        { op: 'set', path: 'c', value: 100, constraint: { value: 16.5 } },
+        { op: 'increment', path: 'c', increment: -1 },
+        { op: 'remove', path: 'new' },
+        { op: 'addAndSet', path: 'new', value: 7 },
+        { op: 'increment', path: 'new', increment: 1, constraint: { value: 7 } },
+      ],
+    })
+    gives(
+      t,
+      batch,
+      '{"results":[{"path":"c","value":16},{"path":"c","value":16.5},{"path":"new","created":true},{"path":"new","value":2},' +
+        '{"path":"c"},{"path":"c","value":99},{"removed":1},{"path":"new","created":true},{"path":"new","value":8}]}',
+      'each sees those before it',
+    )
+    t.strictSame([await stored('c'), await stored('new')], ['99', '8'])
+    const undone = await post('batch', {
+      operations: [
+        { op: 'increment', path: 'c', increment: 1 },
+        { op: 'increment', path: 'nothing', increment: 1 },
+      ],
+    })
+    t.match(JSON.parse(undone.text), { code: 'no_such_topic', operation: 1 })
+    t.equal(await stored('c'), '99', 'none is carried out if one is refused')
+    const each = await post('batch', {
+      atomic: false,
+      operations: [
+        { op: 'increment', path: 'c', increment: 1 },
+        { op: 'increment', path: 's', increment: 1, type: 'string' },
+        { op: 'increment', path: 'c', increment: 1 },
+      ],
+    })
+    const { results } = JSON.parse(each.text) as { results: { code?: string; value?: number }[] }
+    t.strictSame(
+      results.map(({ code, value }) => code ?? value),
+      [100, 'not_a_number', 101],
+    )
+    const named = await post('batch', { operations: [{ op: 'set', path: 'c', increment: 1 }] })
+    gives(t, named, '{"results":[{"path":"c","value":102}]}', 'as its route is called')
+    const both = await post('batch', { operations: [{ op: 'increment', path: 'c', increment: 1, value: 1 }] })
+    refusesOperation(t, both, 400, 'unknown_parameter', 0, 'a value beside it')
+  })
+
+  await t.test('it takes the rights to set and to fetch, since its answer shows the value', async (t) => {
+    await post('addAndSet', { path: 'c', value: 1 })
+    const setting = await addKey('increment-set', { allow: ['set'] })
+    const reading = await addKey('increment-both', { allow: ['set', 'fetch'], under: ['c'] })
+    const body = { path: 'c', increment: 1 }
+    refuses(t, await post('set', body, { token: setting }), 403, 'forbidden_operation', 'only set')
+    gives(t, await post('set', body, { token: reading }), '{"path":"c","value":2}', 'both')
+    const elsewhere = await post('set', { path: 'new', increment: 1 }, { token: reading })
+    refuses(t, elsewhere, 403, 'forbidden_path', 'outside its subtrees')
+  })
+
+  await t.test('64 clients on one topic lose nothing, and none gets the answer of another', async (t) => {
+    await post('addAndSet', { path: 'c', value: 0 })
+    const clients = 64
+    const rounds = 20
+    const values = await Promise.all(
+      Array.from({ length: clients }, async () => {
+        const own: number[] = []
+        for (let i = 0; i < rounds; i++) {
+          const { text } = await post('set', { path: 'c', increment: 1 })
+          own.push((JSON.parse(text) as { value: number }).value)
+        }
+        return own
+      }),
+    )
+    t.ok(
+      values.every((own) => own.every((value, i) => i === 0 || value > (own[i - 1] ?? 0))),
+      'each sees its own go up',
+    )
+    t.equal(new Set(values.flat()).size, clients * rounds, 'no two have the same sum')
+    t.equal(await stored('c'), String(clients * rounds))
+  })
+})
