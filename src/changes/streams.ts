@@ -9,6 +9,7 @@
 import { Cancelled } from '../store/cancellation.js'
 import type { LogPlace } from '../store/changes.js'
 import { StoreError } from '../store/errors.js'
+import { waitForSlice } from '../store/shared/time-slices.js'
 import { type Feed, type Listener, type Reading, sharedPageBytesMax } from './feed.js'
 import { bytesOf, type PageBytes } from './page.js'
 import { type ChangesStore, readPageAfter } from './pages.js'
@@ -174,6 +175,8 @@ export class Stream implements Listener {
     this.#state = 'reading'
     try {
       for (;;) {
+        // One whose client takes all that it is sent would otherwise read on for as long as there are changes.
+        await waitForSlice(this.#cancellation)
         const page = await readPageAfter(this.shared.store, scope, this.#position, bounds)
         if (this.#isEnded) return
         if (page === 'gone') {
