@@ -1,0 +1,126 @@
+/**
+ * The recipes of docs/recipes.md in the programs that they are for, which Debian does not have: Node-RED (of npm) and
+ * Telegraf. NODE_RED and TELEGRAF name them; otherwise they are looked for on the PATH. Run it alone:
+ *
+ *     NODE_RED=/opt/node-red/node_modules/.bin/node-red node dist-test/support/run.js docs/recipes-programs
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { freePorts } from '../support/machines/ports.js'
+import { numbered, Publisher, programMissing, Restartable, stored, storesNumbers } from '../support/publishers.js'
+import { nodeRedFlow, recipeBlocks } from '../support/recipes.js'
+import { startServer, until } from '../support/service/server.js'
+
+t.setTimeout(600_000)
+
+const { NODE_RED: nodeRed = 'node-red', TELEGRAF: telegraf = 'telegraf' } = process.env
+
+/** A running Node-RED with the flow, into which values are injected. */
+class NodeRed {
+  private constructor(
+    readonly process: Publisher,
+    private readonly injectUrl: string,
+  ) {}
+
+  static async start(t: Test, url: string, token: string): Promise<NodeRed> {
+    const [port] = await freePorts(1)
+    const flow = nodeRedFlow(url)
+    writeFileSync(join(t.testdirName, 'flows.json'), flow.text)
+    // Its settings are a CommonJS module, unlike this package.
+    writeFileSync(join(t.testdirName, 'package.json'), '{}')
+    const flags = ['-u', t.testdirName, '-p', String(port), '-D', 'uiHost=127.0.0.1', 'flows.json']
+    const process = Publisher.start(t, [nodeRed, ...flags], { TOPICD_AUTHORIZATION: `Apikey ${token}` })
+    const red = new NodeRed(process, `http://127.0.0.1:${port}/inject/${flow.inject}`)
+    await red.logs(/Started flows/)
+    return red
+  }
+
+  async publish(values: readonly { readonly path: string; readonly value: unknown }[]): Promise<void> {
+    for (const { path, value } of values) {
+      const props = [
+        { p: 'topic', v: path, vt: 'str' },
+        { p: 'payload', v: JSON.stringify(value), vt: 'json' },
+      ]
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ __user_inject_props__: props })
+      const response = await fetch(this.injectUrl, { method: 'POST', headers, body })
+      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
+    }
+  }
+
+  /** Waits until its log shows this. */
+  async logs(pattern: RegExp): Promise<void> {
+    await until(`its log shows ${pattern}`, async () => {
+      if (this.process.hasEnded) throw new Error(this.process.output + this.process.errors)
+      return pattern.test(this.process.output) ? true : undefined
+    })
+  }
+}
+
+t.test('Node-RED', { skip: programMissing(nodeRed, '--help') }, async (t) => {
+  await t.test('loses nothing when connections break and the service is restarted', async (t) => {
+    const service = await Restartable.start(t, { workers: 2 })
+    const red = await NodeRed.start(t, service.front.url, service.server.token)
+    await red.publish(numbered(0, 50))
+    service.front.cut()
+    await red.publish(numbered(50, 100))
+    await stored(service.server, 'numbers/99')
+    await service.stop()
+    await red.publish(numbered(100, 150))
+    await red.logs(/queue\] again in \d+ s: ECONN[\s\S]*queue\] again in/)
+    await service.startAgain()
+    await stored(service.server, 'numbers/149')
+    await until('the last value', async () =>
+      (await service.server.post('fetch', { path: 'last' })).text.includes(':149}') ? true : undefined,
+    )
+    await storesNumbers(t, service.server, 150)
+    t.comment(`${service.front.connections} connections`)
+  })
+
+  await t.test('reports a value that is refused, and a key that is unknown', async (t) => {
+    const server = await startServer(t)
+    const red = await NodeRed.start(t, server.url, server.token)
+    await red.publish([{ path: 'a//b', value: 1 }, ...numbered(0, 3)])
+    await stored(server, 'numbers/2')
+    await red.logs(/\[error\] \[function:queue\] not stored: .*"a\/\/b".*invalid_path/)
+    await red.process.end()
+    const refused = await NodeRed.start(t, server.url, 'topicd_unknown')
+    await refused.publish(numbered(3, 4))
+    await refused.logs(/\[warn\] \[function:queue\] again in 1 s: 401 \{"code":"unauthorized"/)
+    t.pass('both were reported')
+  })
+})
+
+t.test('Telegraf', { skip: programMissing(telegraf, '--version') }, async (t) => {
+  const server = await startServer(t)
+  const [output = ''] = recipeBlocks('Telegraf', 'toml', server.url)
+  const input = `[agent]\n  omit_hostname = true\n[[inputs.file]]\n  files = ["metrics"]\n  data_format = "influx"\n`
+  writeFileSync(join(t.testdirName, 'telegraf.conf'), `${input}${output}\n`)
+  const metrics = [
+    'disk,host=web1,path=/var free=18446744073709551615u,label="a <b> é" 1700000000123000000',
+    'cpu,cpu=cpu0,host=web1 usage_idle=2.25 1700000000123000000',
+  ]
+  writeFileSync(join(t.testdirName, 'metrics'), `${metrics.join('\n')}\n`)
+  const run = async (key: string): Promise<string> => {
+    const publisher = Publisher.start(t, [telegraf, '--once', '--config', 'telegraf.conf'], { TOPICD_KEY: key })
+    await publisher.ended()
+    return publisher.errors + publisher.output
+  }
+  t.match(await run('topicd_unknown'), /received status code: 401\. body: \{"code":"unauthorized"/)
+  await run(server.token)
+  const { text } = await server.post('fetch', { selector: '*telegraf//' })
+  t.strictSame((JSON.parse(text) as { results: unknown[] }).results, [
+    {
+      path: 'telegraf/cpu/cpu=cpu0/host=web1',
+      type: 'json',
+      value: { time: 1700000000123, fields: { usage_idle: 2.25 } },
+    },
+    {
+      path: 'telegraf/disk/host=web1/path=%2Fvar',
+      type: 'json',
+      // biome-ignore lint/correctness/noPrecisionLoss: as JSON.parse reads it.
+      value: { time: 1700000000123, fields: { free: 18446744073709551615, label: 'a <b> é' } },
+    },
+  ])
+})

@@ -1,0 +1,338 @@
+/**
+ * The recipes of docs/recipes.md, as they stand there: what they publish is stored exactly and in order, over
+ * connections that break and restarts of the service, and what is refused is reported.
+ *
+ * The shell loop and Python run as a user runs them. Of Telegraf, the template runs in Go's text/template with a stub for
+ * the metrics, and the test sends the body as the configuration says. Of Node-RED, the function runs in node:vm, and the
+ * test sends its requests as the node in the flow says. The real programs are in recipes-programs.extra.ts.
+ */
+import { strict as assert } from 'node:assert'
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { numbered, Publisher, programMissing, Restartable, stored, storesNumbers } from '../support/publishers.js'
+import { nodeRedFlow, recipeBlocks, telegrafOutput } from '../support/recipes.js'
+import { FunctionNode, type Message } from '../support/service/function-node.js'
+import { startServer, until } from '../support/service/server.js'
+import { root } from '../support/sources.js'
+
+t.setTimeout(600_000)
+
+/** How long a connection of the shell loop may be idle, in s, before it opens another. */
+const shellIdleSMax = 6
+
+/** A request that is sent as a recipe's configuration says, and its answer. */
+async function request(url: string, method: string, headers: Readonly<Record<string, string>>, body: string) {
+  const response = await fetch(url, { method, headers, body })
+  return { status: response.status, text: await response.text(), headers: Object.fromEntries(response.headers) }
+}
+
+/** The script in the test's directory. */
+function writeScript(t: Test, url: string): void {
+  const [script = ''] = recipeBlocks('A shell loop', 'bash', url)
+  writeFileSync(join(t.testdirName, 'publish.sh'), script)
+}
+
+const lines = (from: number, to: number): readonly string[] => numbered(from, to).map((value) => JSON.stringify(value))
+
+t.test('the shell loop', { skip: programMissing('bash', '--version') }, async (t) => {
+  await t.test('uses one connection while values arrive, and reports those that are refused', async (t) => {
+    const { front, server } = await Restartable.start(t)
+    writeScript(t, front.url)
+    const startMs = Date.now()
+    const publisher = Publisher.start(t, ['bash', 'publish.sh'], { KEY: server.token })
+    for (let i = 0; i < 20; i++) {
+      publisher.write(lines(i, i + 1))
+      await stored(server, `numbers/${i}`)
+    }
+    const exact = '{"path":"exact/é \\"","value":{"b":1.10,"a":[1e400,12345678901234567890]}}'
+    publisher.write(['{"path":"a//b","value":1}', exact, ...lines(20, 300)])
+    t.equal(await publisher.ended(), 0)
+    const connectionsMax = 1 + Math.floor((Date.now() - startMs) / 1000 / shellIdleSMax)
+    t.ok(front.connections <= connectionsMax, `${front.connections} connections, at most ${connectionsMax}`)
+    await storesNumbers(t, server, 300)
+    t.match((await server.post('fetch', { path: 'exact/é "' })).text, '{"b":1.10,"a":[1e400,12345678901234567890]}')
+    t.match(publisher.errors, /^400 \{"code":"invalid_path".*: not stored: \{"path":"a\/\/b","value":1\}\n$/)
+  })
+
+  await t.test('loses nothing when connections break and the service is restarted', async (t) => {
+    const service = await Restartable.start(t, { workers: 2 })
+    writeScript(t, service.front.url)
+    const publisher = Publisher.start(t, ['bash', 'publish.sh'], { KEY: service.server.token })
+    publisher.write(lines(0, 100))
+    await stored(service.server, 'numbers/20')
+    service.front.cut()
+    await publisher.reports(/^0 no connection: again in 1 s$/m)
+    await stored(service.server, 'numbers/90')
+    await service.stop()
+    publisher.write(lines(100, 200))
+    await publisher.reports(/(?:^0 no connection: again in 1 s\n[\s\S]*){2}/m)
+    await service.startAgain()
+    t.equal(await publisher.ended(), 0)
+    await storesNumbers(t, service.server, 200)
+  })
+
+  await t.test('waits when its key has exceeded its rate, and ends when it is unknown', async (t) => {
+    const server = await startServer(t)
+    writeScript(t, server.url)
+    const slow = Publisher.start(t, ['bash', 'publish.sh'], { KEY: await server.addKey('slow', { rate: 4 }) })
+    slow.write(lines(0, 6))
+    t.equal(await slow.ended(), 0)
+    t.match(slow.errors, /^429 .*too_many_requests.*: again in \d+ s$/m)
+    await storesNumbers(t, server, 6)
+    const unknown = Publisher.start(t, ['bash', 'publish.sh'], { KEY: 'topicd_unknown' })
+    unknown.write(lines(0, 6))
+    t.equal(await unknown.ended(), 1)
+    t.match(unknown.errors, /^401 \{"code":"unauthorized".*\n$/)
+  })
+
+  await t.test('publishes what the example measures', async (t) => {
+    const server = await startServer(t)
+    writeScript(t, server.url)
+    const [example = ''] = recipeBlocks('A shell loop', 'console')
+    assert.match(example, /KEY=topicd_… /)
+    Publisher.start(t, ['bash', '-c', example.replace('topicd_…', server.token)], {})
+    await stored(server, 'plant/7/load')
+    t.match((await server.post('fetch', { path: 'plant/7/load' })).text, /"value":\d+\.\d\d\}/)
+  })
+})
+
+/** Publishes the lines of its input, each a path and a value as JSON, with publisher.py. It prints each after that. */
+const pythonDriver = `
+import json, os, sys
+from publisher import Publisher
+publisher = Publisher(os.environ["URL"], os.environ["KEY"], waiting_max=100)
+for line in sys.stdin:
+    item = json.loads(line)
+    publisher.publish(item["path"], item["value"])
+    print(item["path"], flush=True)
+publisher.close()
+`
+
+/** Starts it, with the recipe beside it. */
+function startPython(t: Test, url: string, token: string): Publisher {
+  const [recipe = ''] = recipeBlocks('Python', 'python')
+  writeFileSync(join(t.testdirName, 'publisher.py'), recipe)
+  return Publisher.start(t, ['python3', '-c', pythonDriver], { URL: url, KEY: token })
+}
+
+t.test('Python', { skip: programMissing('python3', '--version') }, async (t) => {
+  await t.test('loses nothing when connections break and the service is restarted', async (t) => {
+    const service = await Restartable.start(t, { workers: 2 })
+    const publisher = startPython(t, service.front.url, service.server.token)
+    publisher.write(lines(0, 1000))
+    await stored(service.server, 'numbers/10')
+    service.front.cut()
+    await stored(service.server, 'numbers/900')
+    publisher.write(lines(1000, 2000))
+    await service.stop()
+    publisher.write(lines(2000, 3000))
+    await publisher.reports(/(?:^again in .* s: 0 [\s\S]*){3}/m)
+    const published = publisher.output.split('\n').length - 1
+    await service.startAgain()
+    t.equal(await publisher.ended(), 0)
+    await storesNumbers(t, service.server, 3000)
+    t.ok(published < 6000, `it waits while the queue is full: ${published} values were published meanwhile`)
+  })
+
+  await t.test('keeps at most the queue and a batch while the service is away', async (t) => {
+    const service = await Restartable.start(t)
+    const publisher = startPython(t, service.front.url, service.server.token)
+    await service.stop()
+    publisher.write(lines(0, 500))
+    await publisher.reports(/(?:^again in .* s: 0 [\s\S]*){3}/m)
+    t.ok(publisher.output.split('\n').length - 1 <= 200, 'no more than 100 wait and 100 are being sent')
+    await service.startAgain()
+    t.equal(await publisher.ended(), 0)
+    await storesNumbers(t, service.server, 500)
+  })
+
+  await t.test('drops and reports a value that is refused, and stores the others', async (t) => {
+    const server = await startServer(t)
+    const publisher = startPython(t, server.url, await server.addKey('plant', { under: ['numbers', 'last', 'a'] }))
+    publisher.write([...lines(0, 20), '{"path":"a//b","value":1}', '{"path":"other","value":2}', ...lines(20, 40)])
+    t.equal(await publisher.ended(), 0)
+    await storesNumbers(t, server, 40)
+    t.match(publisher.errors, /^not stored: \{.*"path": "a\/\/b", "value": 1\}: 400 \{"code":"invalid_path"/m)
+    t.match(publisher.errors, /^not stored: \{.*"path": "other", "value": 2\}: 403 \{"code":"forbidden_path"/m)
+  })
+
+  await t.test('raises an error when its key is unknown', async (t) => {
+    const server = await startServer(t)
+    const publisher = startPython(t, server.url, 'topicd_unknown')
+    publisher.write(lines(0, 1000))
+    t.equal(await publisher.ended(), 1)
+    t.match(publisher.errors, /RuntimeError: 401 \{"code":"unauthorized"/)
+  })
+
+  await t.test('publishes the values of the example', async (t) => {
+    const server = await startServer(t)
+    const [recipe = '', example = ''] = recipeBlocks('Python', 'python', server.url)
+    writeFileSync(join(t.testdirName, 'publisher.py'), recipe)
+    const publisher = Publisher.start(t, ['python3', '-c', example], { KEY: server.token })
+    t.equal(await publisher.ended(), 0, publisher.errors)
+    t.match((await server.post('fetch', { path: 'plant/7/temp' })).text, '"value":22}')
+  })
+})
+
+t.test("Telegraf's template makes a batch", { skip: programMissing('go', 'version') }, async (t) => {
+  const server = await startServer(t)
+  const { url, template, headers } = telegrafOutput(server.token, server.url)
+  const go = spawnSync('go', ['run', join(root, 'test/support/clients/telegraf-template.go')], {
+    input: template,
+    encoding: 'utf8',
+  })
+  assert.equal(go.status, 0, go.stderr)
+  const { status, text } = await request(url, 'POST', headers, go.stdout)
+  t.equal(status, 200, text)
+  const page = await server.post('fetch', { selector: '*telegraf//' })
+  t.strictSame(
+    (JSON.parse(page.text) as { results: { path: string }[] }).results.map(({ path }) => path),
+    ['telegraf/a%2Fb', 'telegraf/cpu/cpu=cpu0/host=web1', 'telegraf/disk/host=web1/path=%2Fvar'],
+  )
+  t.match(page.text, '"value":{"time":1700000000123,"fields":{}}', 'without what JSON cannot say')
+  t.match(page.text, '"value":{"time":1700000000123,"fields":{"usage_idle":2.25}}', 'the last of two metrics')
+  t.match(page.text, '"free":18446744073709551615,')
+  t.match(page.text, '"used":-9007199254740993}')
+  t.notMatch(page.text, '"share"')
+  const { results } = JSON.parse(page.text) as { results: { value: { fields: { label?: string } } }[] }
+  t.equal(results[2]?.value.fields.label, 'a "<b>" \\ é\n')
+  t.equal((await request(url, 'POST', { ...headers, authorization: 'Apikey no' }, go.stdout)).status, 401)
+})
+
+/** The flow, whose requests the test sends in place of Node-RED. */
+class SentFlow {
+  readonly #flow
+  readonly node: FunctionNode
+
+  constructor(
+    private readonly url: string,
+    public token: string,
+  ) {
+    this.#flow = nodeRedFlow(url)
+    this.node = new FunctionNode(this.#flow.queue)
+  }
+
+  publish(values: readonly { readonly path: string; readonly value: unknown }[]): void {
+    for (const { path, value } of values) this.node.input({ topic: path, payload: value })
+  }
+
+  /** Sends the request that is in flight and gives the function the answer; returns the body and the status. */
+  async exchange(): Promise<{ readonly body: string; readonly status: number }> {
+    const { request: node } = this.#flow
+    const [message, ...others] = this.node.sent.splice(0)
+    assert(message !== undefined && others.length === 0, 'one request is in flight')
+    const headers = Object.fromEntries(
+      node.headers.map(({ keyValue, valueValue }) => [
+        keyValue,
+        valueValue.replace(/^\$\{TOPICD_AUTHORIZATION\}$/, `Apikey ${this.token}`),
+      ]),
+    )
+    const body = String(message.payload)
+    const { status, text, headers: received } = await request(node.url, node.method, headers, body)
+    this.node.input({ ...message, payload: text, statusCode: status, headers: received })
+    return { body, status }
+  }
+
+  /** Gives the function what the request node makes of a connection that broke. */
+  breakOff(): Message {
+    const [message] = this.node.sent.splice(0)
+    assert(message !== undefined)
+    this.node.input({ ...message, payload: `RequestError: read ECONNRESET : ${this.url}`, statusCode: 'ECONNRESET' })
+    return message
+  }
+}
+
+t.test("Node-RED's flow", async (t) => {
+  const server = await startServer(t)
+  const start = (): SentFlow => new SentFlow(server.url, server.token)
+
+  t.test('leads from the function to the request and back', async (t) => {
+    const { queue, request } = nodeRedFlow()
+    t.strictSame(queue.wires, [[request.id]])
+    t.strictSame(request.wires, [[queue.id]])
+  })
+
+  t.test('sends a value at once, and what arrives meanwhile as one batch', async (t) => {
+    const flow = start()
+    flow.publish(numbered(0, 300))
+    const { body } = await flow.exchange()
+    t.equal(body, '{"operations":[{"op":"addAndSet","path":"numbers/0","value":0}]}')
+    t.equal((JSON.parse((await flow.exchange()).body) as { operations: object[] }).operations.length, 500)
+    t.equal((JSON.parse((await flow.exchange()).body) as { operations: object[] }).operations.length, 99)
+    t.equal(flow.node.sent.length, 0)
+    await storesNumbers(t, server, 300)
+  })
+
+  t.test('repeats a batch until it is stored, waiting longer each time', async (t) => {
+    const flow = start()
+    flow.publish([{ path: 'repeated', value: 1 }])
+    const { payload } = flow.breakOff()
+    t.match(flow.node.status, 'ECONNRESET')
+    t.equal(flow.breakOff().payload, payload, 'the same again')
+    flow.token = 'topicd_unknown'
+    t.equal((await flow.exchange()).status, 401)
+    t.match(flow.node.warnings.at(-1), /^again in 4 s: 401 \{"code":"unauthorized"/)
+    flow.token = server.token
+    t.strictSame(await flow.exchange(), { body: payload, status: 200 })
+    t.strictSame(flow.node.waits, [1000, 2000, 4000])
+    t.equal(flow.node.status, undefined)
+    await stored(server, 'repeated')
+  })
+
+  t.test('waits as long as a 429 says', async (t) => {
+    const flow = new SentFlow(server.url, await server.addKey('slow', { rate: 1 }))
+    flow.publish([{ path: 'slow', value: 1 }])
+    await until('a 429', async () => {
+      if (flow.node.sent.length === 0) flow.publish([{ path: 'slow', value: 1 }])
+      return (await flow.exchange()).status === 429 ? true : undefined
+    })
+    t.match(flow.node.warnings.at(-1), /^again in 1 s: 429 /)
+  })
+
+  t.test('drops and reports a value that is refused', async (t) => {
+    const flow = start()
+    const values = [1, 2, 3].map((value) => ({ path: `refused/${value}`, value }))
+    flow.publish([{ path: 'first', value: 0 }, ...values.slice(0, 1), { path: 'a//b', value: 0 }, ...values.slice(1)])
+    await flow.exchange()
+    t.equal((await flow.exchange()).status, 400)
+    t.equal((await flow.exchange()).status, 200)
+    for (const { path } of values) await stored(server, path)
+    t.match(flow.node.errors, [/^not stored: \{.*"a\/\/b".*: \{"code":"invalid_path"/])
+    flow.publish([{ path: 'large', value: 'x'.repeat(500_000) }])
+    t.strictSame([flow.node.errors[1], flow.node.sent.length], ['the value is too large', 0])
+  })
+
+  t.test('keeps a batch within the limit of a body', async (t) => {
+    const flow = start()
+    flow.publish(Array.from({ length: 6 }, (_, i) => ({ path: `large/${i}`, value: 'é'.repeat(200_000) })))
+    for (let left = 6; left > 0; ) {
+      const { body, status } = await flow.exchange()
+      t.equal(status, 200)
+      left -= (JSON.parse(body) as { operations: object[] }).operations.length
+    }
+  })
+
+  t.test('keeps its queue over a deployment, and ignores the response to an earlier request', async (t) => {
+    const flow = start()
+    flow.publish(numbered(0, 2))
+    const [lost] = flow.node.sent.splice(0)
+    flow.node.deploy()
+    flow.publish(numbered(2, 3))
+    flow.node.input({ ...lost, statusCode: 200, payload: '{}' })
+    t.equal((JSON.parse((await flow.exchange()).body) as { operations: object[] }).operations.length, 5)
+    flow.publish(numbered(3, 4))
+    await flow.exchange()
+    t.equal((await flow.exchange()).status, 200)
+    await storesNumbers(t, server, 4)
+  })
+
+  t.test('drops the oldest value when 10,000 wait', async (t) => {
+    const flow = start()
+    flow.publish(Array.from({ length: 10_003 }, (_, i) => ({ path: 'many', value: i })))
+    t.equal(flow.node.warnings.length, 2)
+    t.match((await flow.exchange()).body, '"value":0}')
+    t.match((await flow.exchange()).body, /^\{"operations":\[\{"op":"addAndSet","path":"many","value":3\}/)
+  })
+})
