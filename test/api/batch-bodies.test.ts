@@ -18,9 +18,15 @@ const faults: readonly (readonly [operation: string, code: string, ...mentions: 
   ['"set"', 'invalid_parameter', '"operations"', 'an array that contains the string "set"'],
   ['[]', 'invalid_parameter', '"operations"', 'an array that contains an array'],
   ['[{"op":"remove","path":"a"}]', 'invalid_parameter', '"operations"', 'an array that contains an array'],
-  ['{}', 'missing_parameter', '"op"', '"set", "addAndSet", "add" or "remove"'],
+  ['{}', 'missing_parameter', '"op"', '"set", "increment", "addAndSet", "add" or "remove"'],
   ['{"path":"a","value":1}', 'missing_parameter', '"op"'],
-  ['{"op":"fetch","path":"a"}', 'invalid_parameter', '"op"', '"fetch"', '"set", "addAndSet", "add" or "remove"'],
+  [
+    '{"op":"fetch","path":"a"}',
+    'invalid_parameter',
+    '"op"',
+    '"fetch"',
+    '"set", "increment", "addAndSet", "add" or "remove"',
+  ],
   ['{"op":"Set","path":"a","value":1}', 'invalid_parameter', '"op"', '"Set"'],
   ['{"op":"__proto__","path":"a"}', 'invalid_parameter', '"op"'],
   ['{"op":null,"path":"a"}', 'invalid_parameter', '"op"', 'null'],
@@ -125,7 +131,7 @@ await overStores(t, async (t, { post }) => {
     refuses(t, await post('batch', `[${remove}]`), 400, 'invalid_body', 'an array')
     refuses(t, await post('batch', 'null'), 400, 'invalid_body', 'null')
     const more = await post('batch', `{"operations":[${remove}],"path":"f"}`)
-    refuses(t, more, 400, 'unknown_parameter', 'another member', '"path"', 'allowed are "operations"')
+    refuses(t, more, 400, 'unknown_parameter', 'another member', '"path"', 'allowed are "atomic", "operations"')
     for (const name of ['operations', 'operati\\u006fns']) {
       const twice = await post('batch', `{"operations":[${remove}],"${name}":[${remove}]}`)
       refuses(t, twice, 400, 'duplicate_parameter', name, '"operations"')

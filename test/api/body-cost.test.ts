@@ -179,7 +179,7 @@ const families: readonly Family[] = [
     start: '{"operations":[{"op":"set","path":"a","value":1,',
     piece: '"m#":0',
     end: '}]}',
-    refusal: 'Parameter "m0" is not known here; allowed are "constraint", "op", "path", "type", "value"',
+    refusal: 'Parameter "m0" is not known here; allowed are "constraint", "increment", "op", "path", "type", "value"',
   },
 ]
 
