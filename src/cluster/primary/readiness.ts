@@ -6,6 +6,12 @@ import type { Child } from './child.js'
 /** A heartbeat comes every second; a worker that misses several is not serving. */
 const heartbeatMsMax = 5000
 
+/**
+ * A writer is replaced within milliseconds of its death or its drain, and requests wait for that. A load balancer that
+ * asked in this moment must not take the host out.
+ */
+const writerAbsentMsMax = 5000
+
 interface ReadinessOptions {
   readonly stopping: () => boolean
   /** How many workers should serve. */
@@ -13,6 +19,8 @@ interface ReadinessOptions {
   readonly serving: () => readonly Child[]
   /** The process that writes; undefined while there is none. */
   readonly writer: () => Child | undefined
+  /** For how long there has been none. */
+  readonly writerAbsentMs: () => number
   /** Whether the store has a writer at all. */
   readonly hasWriter: boolean
 }
@@ -39,7 +47,10 @@ export class Readiness {
 
   #writerProblems(): string[] {
     const writer = this.options.writer()
-    if (writer === undefined) return ['no writer is running: writes are waiting']
+    if (writer === undefined) {
+      const isLate = this.options.writerAbsentMs() >= writerAbsentMsMax
+      return isLate ? ['no writer has been running for seconds: writes are waiting'] : []
+    }
     const reasons: string[] = []
     if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has been silent for seconds`)
     if (!writer.writable) reasons.push('the disk is nearly full')

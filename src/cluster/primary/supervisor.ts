@@ -133,6 +133,7 @@ export class Supervisor {
       expected: () => this.#workersExpected,
       serving,
       writer,
+      writerAbsentMs: () => this.#writers?.absentMs() ?? 0,
       hasWriter,
     })
     this.#metrics = new Metrics({

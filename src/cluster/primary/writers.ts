@@ -51,6 +51,8 @@ interface WritersOptions {
 export class Writers {
   readonly #all = new Set<Writer>()
   #current: Writer | undefined
+  /** When the last one ended, or the service began. */
+  #absentFromMs = performance.now()
   #spare: Writer | undefined
   /** Resolves after the last replacement or take-over that was begun. */
   #lastChange: Promise<void> = Promise.resolve()
@@ -77,6 +79,11 @@ export class Writers {
   /** The process that writes; undefined while there is none. */
   current(): Child | undefined {
     return this.#current?.child
+  }
+
+  /** For how long no process has been writing, in ms; 0 while one is. */
+  absentMs(): number {
+    return this.#current === undefined ? performance.now() - this.#absentFromMs : 0
   }
 
   /** Whether a spare has loaded, and so would write at once if the writer died. */
@@ -191,6 +198,7 @@ export class Writers {
     if (this.#spare === writer) this.#onSpareEnd(writer)
     if (this.#current !== writer) return
     this.#current = undefined
+    this.#absentFromMs = performance.now()
     if (this.#isEnding || this.#isReplacing) return
     const { child, start } = writer
     const livedMs = Math.round(performance.now() - child.startedMs)

@@ -1,0 +1,32 @@
+/** When the primary says that the service is ready, and what it gives as the reason when it is not. */
+import t from 'tap'
+import type { Child } from '../../dist/cluster/primary/child.js'
+import { Readiness } from '../../dist/cluster/primary/readiness.js'
+
+const worker = { heardMs: Number.POSITIVE_INFINITY } as Child
+
+function readiness(state: { writer?: Child; writerAbsentMs?: number; serving?: readonly Child[] }): Readiness {
+  return new Readiness({
+    stopping: () => false,
+    expected: () => 1,
+    serving: () => state.serving ?? [worker],
+    writer: () => state.writer,
+    writerAbsentMs: () => state.writerAbsentMs ?? 0,
+    hasWriter: true,
+  })
+}
+
+t.test('a writer that is being replaced does not make the service unready; one that stays away does', async (t) => {
+  t.strictSame(readiness({ writerAbsentMs: 4999 }).notReadyReasons(), [])
+  const reason = 'no writer has been running for seconds: writes are waiting'
+  t.strictSame(readiness({ writerAbsentMs: 5000 }).notReadyReasons(), [reason])
+})
+
+t.test('a writer whose disk is nearly full makes it unready at once', async (t) => {
+  const writer = { heardMs: Number.POSITIVE_INFINITY, writable: false } as Child
+  t.strictSame(readiness({ writer }).notReadyReasons(), ['the disk is nearly full'])
+})
+
+t.test('a worker that is missing makes it unready at once', async (t) => {
+  t.strictSame(readiness({ serving: [] }).notReadyReasons(), ['0 of 1 workers serve'])
+})
