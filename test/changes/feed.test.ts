@@ -2,17 +2,20 @@
  * Pages, polls and streams over a store whose reads take their time: whatever changes meanwhile is shown, nothing is shown
  * that is older than what was shown before, and each ends with the state.
  */
+import { strict as assert } from 'node:assert'
 import t, { type Test } from 'tap'
 import { Feed } from '../../dist/changes/feed.js'
 import { bodyOf, bytesOf } from '../../dist/changes/page.js'
-import { readPageAfter } from '../../dist/changes/pages.js'
+import { type ChangesStore, readPageAfter } from '../../dist/changes/pages.js'
 import { Polls } from '../../dist/changes/polls.js'
 import { Scope } from '../../dist/changes/scope.js'
 import { Streams } from '../../dist/changes/streams.js'
 import { decodeToken, encodeToken } from '../../dist/changes/token.js'
 import { planSelector } from '../../dist/selectors/planner.js'
+import type { LogSnapshot } from '../../dist/store/changes.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { storedForms } from '../../dist/store/topics.js'
+import { encodeKey, keyTextOf } from '../../dist/topics/key.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type ChangesPage, Fold } from '../support/service/changes.js'
 import { SlowStore } from '../support/stores/slow-store.js'
@@ -295,4 +298,43 @@ t.test('a stream shows every 15 s that it lives, and lasts from 8 to 12 minutes'
     t.match(ends[0], /"code":"rotated"/)
   }
   t.equal(store.followers, 0)
+})
+
+/** Pages after which an endless log ends, so that a stream that would read on for ever fails the test instead. */
+const pagesMax = 50_000
+
+/** A log in which there is always another change, read at once. */
+function endlessStore(): ChangesStore & { reads: number } {
+  const key = keyTextOf(encodeKey('a'))
+  const place = Buffer.alloc(8)
+  const changes = { keys: [key, key], isAll: false, placeAt: () => place }
+  const log: LogSnapshot = {
+    end: () => place,
+    changesAfter: () => changes,
+    readItems: (_paths, _form, _bytesMax, take) => void take(Buffer.from('{"path":"a","type":"json","value":1}')),
+  }
+  return {
+    reads: 0,
+    inSnapshot(work) {
+      if (++this.reads > pagesMax) throw new Error('nothing else had its turn')
+      return work(log)
+    },
+    isAfter: () => false,
+    followLog: () => () => {},
+    readPage: () => assert.fail('nobody asked for the present state'),
+  }
+}
+
+t.test('a stream that is never done lets others have their turn', async (t) => {
+  const store = endlessStore()
+  const wrong: unknown[] = []
+  // The feed, which reads on as well, is not what is tested.
+  const feed = { add: async () => {}, remove() {}, position: undefined } as unknown as Feed
+  const streams = new Streams(store, feed, (error) => wrong.push(error))
+  const place = { place: Buffer.alloc(8), walk: undefined }
+  const { stream, state, ends } = openStream(streams, scopeOf('*.*', 1), encodeToken(place))
+  await until(() => state.sent > 100 || ends.length > 0)
+  stream.end('draining')
+  t.strictSame(wrong, [])
+  t.match(ends[0], /"code":"draining"/)
 })
