@@ -68,9 +68,16 @@ export const rows: readonly Row[] = [
       {
         title: 'Bodies in and out',
         unit: 'Bps',
-        queries: [as(rate('topicd_request_bytes_total'), 'in'), as(rate('topicd_response_bytes_total'), 'out')],
+        queries: [
+          as(rate('topicd_request_bytes_total'), 'in'),
+          as(rate('topicd_upload_bytes_total'), 'in, of uploads'),
+          as(rate('topicd_response_bytes_total'), 'out'),
+        ],
       },
-      { title: 'Requests waiting', queries: [gauge('topicd_requests_waiting')] },
+      {
+        title: 'Requests waiting, and uploads',
+        queries: [as(gauge('topicd_requests_waiting'), 'waiting'), as(gauge('topicd_uploads'), 'uploads')],
+      },
     ],
   },
   {

@@ -10,8 +10,6 @@ import { isRefusal, writeOne } from '../store/shared/batch.js'
 import type { WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import { numberDigitsMax } from '../topics/decimal.js'
-import type { Path } from '../topics/path.js'
-import type { TopicType } from '../topics/topic.js'
 import {
   type ApiContext,
   absentProblem,
@@ -63,19 +61,12 @@ export function outcomeText(path: string, outcome: WriteOutcome): string {
   }
 }
 
-/** What an answer says of an operation. */
-export interface Answered {
-  readonly path: Path
-  readonly type?: TopicType | undefined
-  readonly constraint?: Pick<Constraint, 'kind'> | undefined
-}
-
 /** What the route of an operation answers to its refusal. */
 export function refusalProblem({
   action,
   refusal,
 }: {
-  readonly action: Answered
+  readonly action: Pick<WriteAction, 'path'> & Partial<Pick<WriteAction, 'type' | 'constraint'>>
   readonly refusal: WriteRefusal
 }): Problem {
   const { path, type, constraint } = action

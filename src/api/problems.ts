@@ -55,6 +55,7 @@ const table = {
     wording: 'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.',
   },
   body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes allowed.' },
+  line_too_long: { status: 400, wording: 'The line is longer than the {bytes} bytes allowed.' },
   unsatisfied_constraint: {
     status: 409,
     wording: 'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
@@ -63,7 +64,10 @@ const table = {
     status: 410,
     wording: 'What changed since then is not known any more, or was lost; begin again without "since".',
   },
-  unsupported_media_type: { status: 415, wording: 'The content-type must be application/json.' },
+  unsupported_media_type: {
+    status: 415,
+    wording: 'The content-type must be application/json; for a batch also application/x-ndjson.',
+  },
   unsupported_encoding: {
     status: 415,
     wording: 'The content-encoding "{found}" is not supported; send the body without an encoding.',
@@ -93,6 +97,7 @@ const table = {
     wording:
       'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
   },
+  upload_timed_out: { status: 408, wording: 'Nothing of the upload has arrived for a minute; go on where it ended.' },
   timed_out: { status: 503, wording: 'The request took too long and was abandoned; ask for less at a time.' },
   disk_nearly_full: {
     status: 507,

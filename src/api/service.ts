@@ -9,7 +9,8 @@ import type { Keyring } from '../auth/keyring.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import { Cancelled } from '../store/cancellation.js'
 import { StoreError } from '../store/errors.js'
-import { handleBatch } from './batch.js'
+import { handleBatch } from './batch/batch.js'
+import { Upload } from './batch/upload.js'
 import { handleChanges } from './changes.js'
 import { createClientFiles } from './client-files.js'
 import { createConsole } from './console.js'
@@ -17,7 +18,7 @@ import { type ApiContext, refuse } from './context.js'
 import { handleFetch } from './fetch.js'
 import { createFrontPages } from './front.js'
 import { createPages } from './pages.js'
-import { problem } from './problems.js'
+import { type Problem, problem } from './problems.js'
 import { handleRemove } from './remove.js'
 import { handleAdd, handleAddAndSet, handleSet } from './write.js'
 
@@ -38,6 +39,7 @@ interface ServiceOptions {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
   readonly bodyBytesMax: number
+  readonly uploadBytesMax: number
   /** Whether the console is served. */
   readonly hasConsole: boolean
   /** Where this process listens, as `host:port`. */
@@ -53,12 +55,25 @@ interface ServiceOptions {
 /** The routes and pages of the API, with an answer for every refusal and failure. */
 export function createService(options: ServiceOptions): Service<Access> {
   const { context, keyring, basePath, onFailure, onRefusedKey, answered, closed } = options
+  const problemFor = (error: unknown): Problem => {
+    if (!(error instanceof StoreError)) onFailure(error)
+    return problem(error instanceof StoreError ? codeOf(error) : 'internal_error')
+  }
+  const kept = { bytes: 0 }
+  const upload: Route<Access>['upload'] = (ongoing, inlet) => {
+    const { accept = '', authorization = '' } = ongoing.headers ?? {}
+    const { store, findCaller } = context
+    const { bodyBytesMax: lineBytesMax, uploadBytesMax } = options
+    const caller = (): Access | undefined => findCaller(authorization)
+    return new Upload({ store, lineBytesMax, uploadBytesMax, accept, kept, caller, problemFor }, inlet, ongoing)
+  }
   const routes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({
       path: basePath + path,
       isRead: handler === handleFetch || handler === handleChanges,
       asksHeaders: handler === handleChanges,
       handle: (body, access, ongoing) => handler(context, body, access, ongoing),
+      ...(handler === handleBatch ? { upload } : {}),
     }),
   )
   const { pageSizeMax, batchOperationsMax } = context
@@ -93,9 +108,7 @@ export function createService(options: ServiceOptions): Service<Access> {
     authenticate,
     refuseBeyondRate,
     answerForError(error) {
-      if (error instanceof Cancelled) return undefined
-      if (!(error instanceof StoreError)) onFailure(error)
-      return refuse(problem(error instanceof StoreError ? codeOf(error) : 'internal_error'))
+      return error instanceof Cancelled ? undefined : refuse(problemFor(error))
     },
   }
 }
@@ -123,6 +136,8 @@ function createRefusals(
         return refuse(problem('unauthorized', { found: describeRefused(found) }))
       case 'unsupported_encoding':
         return refuse(problem('unsupported_encoding', { found }))
+      case 'body_too_large':
+        return found === '' ? constant.body_too_large : refuse(problem('body_too_large', { bytes: found }))
       case 'method_not_allowed':
         return {
           ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })),

@@ -71,7 +71,11 @@ interface Shared {
   readonly counts: { deliveries: number; gone: number }
 }
 
+/** A comment. */
+const comment = Buffer.from(':\n')
+
 export class Stream implements Listener {
+  readonly filler = comment
   #outlet: Outlet | undefined
   #state: 'reading' | 'live' | 'blocked' = 'reading'
   /** Something may have changed up to here that was not sent. */

@@ -15,6 +15,7 @@ import { type Child, type Item, itemOf, itemsOf, type Page, pageOf } from './ite
 import { elementsOf, membersOf } from './json-slices.js'
 import { LiveTopics } from './live-topics.js'
 import { descendants, segmentsOf } from './selectors.js'
+import { type Uploaded, type UploadOptions, upload } from './upload.js'
 import type {
   AddAndSetMembers,
   Addend,
@@ -166,6 +167,17 @@ export class Client {
     { signal }: RequestOptions = {},
   ): Promise<BatchOutcomes<Operations>> {
     return this.#batch({ operations, atomic: false }, signal)
+  }
+
+  /**
+   * Carries out any number of operations, each for itself and in their order. They are sent in pieces while they are made, so
+   * they need not fit into memory, and each piece becomes durable before the next is sent. None is sent twice; where a lost
+   * connection ends it, up to one piece more than the last progress said was carried out.
+   *
+   * @returns how many were carried out and refused; `onRefused` is told which
+   */
+  upload(operations: Iterable<Operation> | AsyncIterable<Operation>, options: UploadOptions = {}): Promise<Uploaded> {
+    return upload(this.#connection, operations, options)
   }
 
   /** One page of what the selector matches. */

@@ -39,6 +39,13 @@ type Post = <Result>(route: string, members: object, exchange: Exchange<Result>)
 /** How requests reach a service. */
 export interface Connection {
   readonly post: Post
+  /**
+   * Sends lines to one of the routes, once.
+   *
+   * @returns the lines of the answer
+   * @throws TopicdError when it is refused as a whole; what `fetch` throws
+   */
+  readonly sendLines: (route: string, lines: string, signal: AbortSignal | undefined) => Promise<string>
   /** Asks one of the routes for a stream of events. @throws TopicdError when it is refused; what `fetch` throws */
   readonly open: (route: string, members: object, signal: AbortSignal) => Promise<Response>
 }
@@ -71,6 +78,15 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
     })
     return resultOf(answer, read, selectorIn(members))
   }
+  const sendLines: Connection['sendLines'] = async (route, lines, signal) => {
+    const lineHeaders = new Headers(headers)
+    lineHeaders.set('content-type', 'application/x-ndjson')
+    const { status, retryAfter, text } = await withinTime(timeoutMs, signal, async (signal) =>
+      answerOf(await fetch(base + route, { method: 'POST', headers: lineHeaders, body: lines, signal })),
+    )
+    if (status !== 200) throw refusalOf(status, retryAfter, text, undefined)
+    return text
+  }
   async function open(route: string, members: object, signal: AbortSignal): Promise<Response> {
     const asking = new Headers(headers)
     asking.set('accept', 'text/event-stream')
@@ -79,7 +95,7 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
     const { status, retryAfter, text } = await answerOf(response)
     throw refusalOf(status, retryAfter, text, selectorIn(members))
   }
-  return { post, open }
+  return { post, sendLines, open }
 }
 
 /** The selector of a request, if it has one. */

@@ -3,7 +3,7 @@
  * `fetch` threw: an abort, a time-out, a lost connection.
  */
 import type { ErrorAnswer } from '../api/answers.js'
-import { selectorFor } from './wildcards.js'
+import { selectorFor } from './selectors.js'
 
 /** The service's codes, and `unexpected_answer` for an answer that is not the service's, such as a proxy's. */
 type ErrorCode = ErrorAnswer['code'] | 'unexpected_answer' | (string & Record<never, never>)

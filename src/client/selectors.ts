@@ -1,5 +1,8 @@
 /**
- * Selectors for paths as they are, whatever characters they contain. Pure; what a selector is, the service decides.
+ * Selectors: for paths as they are, whatever characters they contain, and for patterns in the notations of other systems:
+ * MQTT's topic filters, globs, SQL's LIKE, and a regular expression without the character that makes it a selector. To the
+ * service most of those patterns are the path of one topic, so they match nothing. Pure; what a selector is, the service
+ * decides.
  *
  * A subtree is written `?segment/segment//`, not `*path//`: that form also takes its text literally, so that any
  * quoting in it would itself be a path that it selects.
@@ -39,6 +42,73 @@ export function segmentsOf(path: string): readonly string[] {
 }
 
 /** A regular expression that matches this text alone. */
-export function quoted(text: string): string {
+function quoted(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}
+
+/** How a pattern's wildcards are written in a selector of one form. */
+interface Notation {
+  /** Any number of characters of one segment. */
+  readonly characters: string
+  readonly character: string
+}
+
+/** In `?seg/seg`, where a regular expression never spans a slash. */
+const inSegments: Notation = { characters: '.*', character: '.' }
+
+/** In `*pattern`, where one spans slashes unless they are excluded. */
+const inPath: Notation = { characters: '[^/]*', character: '[^/]' }
+
+/**
+ * The selector that matches what a pattern with wildcards means: MQTT's `+` and `#`, a glob's `*`, `**` and `?`, LIKE's
+ * `%` (and then `_`) at the start or end of a segment, or a regular expression such as `plant/.*`.
+ *
+ * @returns undefined for a text without such wildcards, one that begins like a selector, or one that is in part another
+ *   regular expression
+ */
+export function selectorFor(pattern: string): string | undefined {
+  const path = pattern.replace(/^\/|\/$/g, '')
+  const segments = path.split('/')
+  if (segments.includes('') || /[\\()[\]{}|^]/.test(path)) return undefined
+  const isSelector = /^[?>#$&<]/.test(path) || (path.startsWith('*') && !isGlob(segments[0]))
+  if (isSelector && path !== '#') return undefined
+  // In `*.*` the dot and the star are a glob's.
+  if (/\.[*+]/.test(path) && !/[*+?#%]/.test(path.replace(/\.[*+]/g, ''))) return `?${path}`
+  if (segments.at(-1) === '#' || segments.includes('+') || /[*?]/.test(path)) return selectorOf(segments)
+  if (/(^|\/)%|%(\/|$)/.test(path)) return `*${quoted(path).replaceAll('%', '.*').replaceAll('_', '.')}`
+  return undefined
+}
+
+/** Whether a first segment is a wildcard that cannot begin a selector: `*` and a slash, or two of them. */
+function isGlob(segment: string | undefined): boolean {
+  return segment === '*' || segment === '**'
+}
+
+/** @param given of a filter of MQTT or a glob */
+function selectorOf(given: readonly string[]): string {
+  const segments = given.filter((segment, index) => segment !== '**' || given[index + 1] !== '**')
+  const scope = scopeOf(segments.at(-1))
+  const rest = scope === '' ? segments : segments.slice(0, -1)
+  if (rest.length === 0) return '?.*//'
+  if (!rest.includes('**')) return `?${rest.map((segment) => segmentIn(inSegments, segment)).join('/')}${scope}`
+  const parts = rest.map((segment, index) => {
+    if (segment === '**') return '(.*/)?'
+    return segmentIn(inPath, segment) + (index === rest.length - 1 ? '' : '/')
+  })
+  return `*${parts.join('')}${scope}`
+}
+
+/** `a/#` is also `a` itself; `a/**` is only what is below it. */
+function scopeOf(last: string | undefined): string {
+  if (last === '#') return '//'
+  return last === '**' ? '/' : ''
+}
+
+function segmentIn({ characters, character }: Notation, segment: string): string {
+  if (segment === '+') return characters
+  const part = (text: string) => (text === '?' ? character : quoted(text))
+  return segment
+    .split(/(\*+|\?)/)
+    .map((text) => (text.startsWith('*') ? characters : part(text)))
+    .join('')
 }

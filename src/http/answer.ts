@@ -26,6 +26,8 @@ export interface Answer {
 
 /** A body that is sent piece by piece. */
 export interface Stream {
+  /** What may stand between pieces without a meaning. */
+  readonly filler: Uint8Array
   /** Called once, when the head has been sent. */
   begin(outlet: Outlet): void
   /** The client takes more again. */
@@ -35,12 +37,38 @@ export interface Stream {
 }
 
 /** Where the pieces go. After the end, nothing more is sent. */
-interface Outlet {
+export interface Outlet {
   /** Sends a piece, all of it; returns whether the client takes more at the moment. What it does not take is kept. */
   send(piece: Uint8Array): boolean
-  /** Ends the body after this piece. */
+  /** Ends the body after this piece, a small one. */
   end(piece: Uint8Array): void
   /** Ends the connection at once. */
+  close(): void
+}
+
+/** A body that is carried out as it arrives, in pieces of any size. */
+export interface Upload {
+  /** Its body may be a stream that goes on while more arrives. */
+  readonly answer: Promise<Answer>
+  /**
+   * The next bytes of the body, valid only during the call, which must be short: while a client sends faster than they are
+   * taken, the library does nothing else. Soon none come until `resume` is called.
+   */
+  take(piece: Uint8Array): void
+  /** Nothing follows: that was all, or the rest is refused. */
+  end(refusal?: UploadRefusal): void
+}
+
+/** Why the rest of an upload is not carried out. */
+export type UploadRefusal = 'body_too_large' | 'draining' | 'upload_timed_out'
+
+/** Where the pieces of an upload come from. */
+export interface Inlet {
+  /** More may come. */
+  resume(): void
+  /** No more of it is taken: the rest of the body is dropped. */
+  drop(): void
+  /** The upload is over, and so is its answer if that is a stream. */
   close(): void
 }
 
@@ -80,6 +108,8 @@ export interface Route<Caller> {
    * @throws anything; `answerForError` makes the answer
    */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
+  /** Begins to take a body of lines, application/x-ndjson; undefined for a route that takes none. It gets the headers. */
+  readonly upload?: (ongoing: Ongoing, inlet: Inlet) => Upload
 }
 
 /** One page that is read by GET or HEAD: it reads no body and changes nothing. */
@@ -139,7 +169,7 @@ export interface Service<Caller> {
    * The answer to a request that the HTTP layer refuses without calling its route.
    *
    * @param found what the answer names: for `unauthorized` the authorization header, for `method_not_allowed` the
-   *   methods that are allowed, for `unsupported_encoding` the encoding
+   *   methods that are allowed, for `unsupported_encoding` the encoding, for `body_too_large` the largest number of bytes
    */
   refusal(refusal: Refusal, found?: string): Answer
   /**

@@ -46,6 +46,8 @@ export interface Receiver extends Headed {
   closing: boolean
   /** Whether all of the body has arrived. */
   bodyEnded: boolean
+  /** Whether the client has gone; then `res` must not be touched. */
+  aborted: boolean
   /** Called after each piece that arrives once the request has been answered. */
   onDropped: (() => void) | undefined
 }
@@ -55,9 +57,15 @@ export class Closing {
   readonly rests = new Rests((rest) => this.#giveUp(rest))
   /** Whether every answer ends its connection. */
   isDraining = false
+  #lingering = 0
 
   /** @param closed called for each connection that is closed without an answer, or before all of it was read */
   constructor(private readonly closed: (cause: CloseCause) => void) {}
+
+  /** Connections that linger. */
+  get lingering(): number {
+    return this.#lingering
+  }
 
   /**
    * Closes a connection without an answer, or before all of it was read; its abort handler runs during the call. Must
@@ -138,22 +146,34 @@ export class Closing {
   }
 
   /**
-   * Lets the connection linger: a socket that is closed with unread bytes is reset, and a client that sends everything
-   * before it reads loses its answer. So what is left of the body is dropped, until it has ended, no piece has arrived
-   * for `lingerSilenceMsMax`, or it is still arriving after `lingerMsMax`. Then the connection is closed, unless it has
-   * ended by then: never before this returns, and only from a timer or, where a piece ends the wait, within `onDropped`,
-   * so that nothing after the body is parsed.
+   * Lets the connection linger: a socket that is closed with unread bytes is reset, and a client that sends everything before
+   * it reads loses its answer. So what is left of the body is dropped, until it has ended, no piece has arrived for
+   * `lingerSilenceMsMax`, or it is still arriving after `lingerMsMax`.
+   *
+   * @param close called then, never before this returns, and only from a timer or, where a piece ends the wait, within
+   *   `onDropped`, so that nothing after the body is parsed; the connection may have ended by then
    */
-  #closeAfterBody(receiver: Receiver, rest: Rest): void {
-    const close = (): unknown => this.rests.has(rest) && rest.res.close()
-    if (receiver.bodyEnded) return void setTimeout(close, 0)
+  whenBodyEnds(receiver: Receiver, close: () => void): void {
+    this.#lingering++
+    const end = (): void => {
+      receiver.onDropped = undefined
+      this.#lingering--
+      close()
+    }
+    if (receiver.bodyEnded) return void setTimeout(end, 0)
     const startMs = performance.now()
-    const silence = setTimeout(close, lingerSilenceMsMax)
+    const silence = setTimeout(end, lingerSilenceMsMax)
     receiver.onDropped = () => {
       if (!receiver.bodyEnded && performance.now() - startMs < lingerMsMax) return void silence.refresh()
       clearTimeout(silence)
-      close()
+      end()
     }
+  }
+
+  #closeAfterBody(receiver: Receiver, rest: Rest): void {
+    this.whenBodyEnds(receiver, () => {
+      if (this.rests.has(rest)) rest.res.close()
+    })
   }
 
   /** Frees what is kept, and closes the connection. */

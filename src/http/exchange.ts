@@ -109,6 +109,11 @@ export class Exchanges<Caller extends object> {
     // What its body took to arrive is its client's time: neither a reason to expire it nor part of what is measured.
     exchange.startMs = turnMs()
     this.#waiting.add(exchange)
+    this.finishWhenDone(exchange, answer)
+  }
+
+  /** The same without a limit on the time: for a body that is carried out as it arrives. */
+  finishWhenDone(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     this.#working++
     this.#workingBytes += exchange.bytesIn
     answer.then(

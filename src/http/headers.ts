@@ -96,6 +96,7 @@ type Framing = 'length' | 'chunked' | 'none' | 'invalid'
 const digits = /^\d{1,15}$/
 const chunked = /^chunked$/i
 const json = /^application\/json[ \t]*(;|$)/i
+const lines = /^application\/x-ndjson[ \t]*(;|$)/i
 
 /** The framing of the request that was read into `seen`. */
 export function framingOfSeen(): Framing {
@@ -110,4 +111,9 @@ export function framingOfSeen(): Framing {
 /** Whether that request has the content type application/json, with or without parameters. */
 export function isJson(): boolean {
   return json.test(seen.contentType)
+}
+
+/** Whether it is application/x-ndjson: JSON texts, each on a line. */
+export function isLines(): boolean {
+  return lines.test(seen.contentType)
 }

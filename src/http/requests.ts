@@ -11,15 +11,22 @@
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
-import type { Answer, Refusal, Route, Service } from './answer.js'
+import type { Answer, Refusal, Route, Service, Upload } from './answer.js'
 import type { Bodies } from './body.js'
 import type { Cors } from './cors.js'
 import type { Exchange, Exchanges } from './exchange.js'
 import { sendContinue } from './head.js'
-import { framingOfSeen, isJson, readHeaders, seen } from './headers.js'
+import { framingOfSeen, isJson, isLines, readHeaders, seen } from './headers.js'
+import type { Uploads } from './uploads.js'
 
 /** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
 const requestsWaitingMax = 10_000
+
+/**
+ * How long a chunked body that is refused may take to arrive before its client is told so: less than the 10 s after which
+ * the library gives a slow one up, such as an upload of live values.
+ */
+const refusedMsMax = 5000
 
 /**
  * How much of a body beyond the largest allowed is read and dropped, so that its client finishes sending and reads the
@@ -33,6 +40,7 @@ export class Requests<Caller extends object> {
     private readonly service: Service<Caller>,
     private readonly exchanges: Exchanges<Caller>,
     private readonly bodies: Bodies,
+    private readonly uploads: Uploads<Caller>,
     private readonly bodyBytesMax: number,
     private readonly cors: Cors | undefined,
   ) {}
@@ -44,7 +52,8 @@ export class Requests<Caller extends object> {
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.exchanges.open(res, route, bytesIn)
     exchange.closing = seen.close
-    if (route.asksHeaders === true) {
+    const takesLines = route.upload !== undefined && isLines()
+    if (route.asksHeaders === true || takesLines) {
       const { accept, authorization, lastEventId } = seen
       exchange.headers = { accept, authorization, lastEventId }
     }
@@ -54,7 +63,11 @@ export class Requests<Caller extends object> {
     // The client waits to learn whether its expectation is met, so this comes before all other checks.
     if (seen.unknownExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
     if (seen.continueExpected) sendContinue(exchange)
-    const refused = this.#check(exchange, bytesIn)
+    const refused = this.#check(exchange, bytesIn, takesLines)
+    if (takesLines && refused === undefined) {
+      exchange.closing ||= framing === 'chunked'
+      return this.uploads.receive(exchange, (inlet) => route.upload?.(exchange, inlet) as Upload)
+    }
     if (framing === 'chunked') return this.#receiveChunks(exchange, route, refused)
     if (refused !== undefined) return this.#refuseUnread(exchange, refused)
     if (bytesIn === 0) return this.#refuseAndClose(exchange, 'empty_body')
@@ -82,15 +95,19 @@ export class Requests<Caller extends object> {
   /**
    * The refusal of a request, before any of its body is kept; undefined if it may proceed, and then its caller is set.
    */
-  #check(exchange: Exchange<Caller>, bytesIn: number): Answer | undefined {
+  #check(exchange: Exchange<Caller>, bytesIn: number, takesLines: boolean): Answer | undefined {
     const service = this.service
     if (this.exchanges.working >= requestsWaitingMax) return service.refusal('overloaded')
     exchange.caller = service.authenticate(seen.authorization)
     if (exchange.caller === undefined) return service.refusal('unauthorized', seen.authorization)
     const beyondRate = service.refuseBeyondRate(exchange.caller)
     if (beyondRate !== undefined) return beyondRate
-    if (!isJson()) return service.refusal('unsupported_media_type')
+    if (!takesLines && !isJson()) return service.refusal('unsupported_media_type')
     if (seen.contentEncoding !== '') return service.refusal('unsupported_encoding', seen.contentEncoding)
+    if (takesLines) {
+      if (bytesIn > this.uploads.bytesMax) return service.refusal('body_too_large', String(this.uploads.bytesMax))
+      return this.uploads.areFull ? service.refusal('overloaded') : undefined
+    }
     if (bytesIn > this.bodyBytesMax) return service.refusal('body_too_large')
     if (this.bodies.isTooMuch(bytesIn)) return service.refusal('overloaded')
     return undefined
@@ -114,7 +131,8 @@ export class Requests<Caller extends object> {
 
   /**
    * Receives a chunked body, whose size is not announced. A refused one is read and dropped to its end, since most
-   * clients do not look for an answer before they have sent everything; only an endless one is answered earlier.
+   * clients do not look for an answer before they have sent everything; only one that is endless, or slow, is answered
+   * earlier.
    */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
@@ -122,6 +140,7 @@ export class Requests<Caller extends object> {
     let body: Buffer | undefined
     let ended = false
     exchange.closing = true
+    if (refused !== undefined) this.#refuseSlow(exchange, refused)
     this.#onPiece(exchange, (piece, isLast) => {
       if (ended) return
       exchange.bytesIn += piece.byteLength
@@ -142,6 +161,10 @@ export class Requests<Caller extends object> {
           exchange.res.cork(() => this.#handleChunks(exchange, route, Buffer.from(body ?? []), authorization))
       })
     })
+  }
+
+  #refuseSlow(exchange: Exchange<Caller>, refused: Answer): void {
+    setTimeout(() => this.exchanges.finishLater(exchange, refused), refusedMsMax).unref()
   }
 
   #handleChunks(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer, authorization: string): void {

@@ -36,7 +36,7 @@ export class Responses {
    */
   send(receiver: Receiver, answer: Answer): void {
     const { body, stream } = answer
-    if (stream !== undefined) return openStream(receiver, answer, stream)
+    if (stream !== undefined) return openStream(this.closing, receiver, answer, stream)
     const isSmall = body.length <= answerBytesSmallMax
     if (receiver.closing || this.closing.isDraining) return this.closing.sendLast(receiver, answer, isSmall)
     writeHead(receiver, answer)

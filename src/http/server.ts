@@ -48,6 +48,7 @@ import { Cors } from './cors.js'
 import { Exchanges } from './exchange.js'
 import { Requests } from './requests.js'
 import { Responses } from './response.js'
+import { type UploadStats, Uploads } from './uploads.js'
 
 /** How long a request may wait for its answer: longer than any client waits, but not forever. */
 const answerMsMax = 120_000
@@ -57,6 +58,7 @@ interface HttpOptions {
   /** A real port, never 0: several processes share it, so no process may choose its own. */
   readonly port: number
   readonly bodyBytesMax: number
+  readonly uploadBytesMax: number
   /** The origins of the web pages that may read the answers, as the setting names them; empty for none. */
   readonly origins: string
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
@@ -74,6 +76,7 @@ export interface HttpServer {
   connections(): number
   /** Requests that wait for their answer now. */
   waiting(): number
+  uploads(): UploadStats
   /** Room for answers, or parts of them, that their clients have not read, in bytes. */
   answerBytesFree(): number
 }
@@ -103,6 +106,7 @@ class Server<Caller extends object> implements HttpServer {
   readonly #closing: Closing
   readonly #exchanges: Exchanges<Caller>
   readonly #bodies: Bodies
+  readonly #uploads: Uploads<Caller>
   readonly #requests: Requests<Caller>
   readonly #cors: Cors | undefined
   readonly #connectionsMax = connectionsAllowed()
@@ -119,7 +123,15 @@ class Server<Caller extends object> implements HttpServer {
     this.#exchanges = new Exchanges(service, new Responses(this.#closing))
     this.#bodies = new Bodies(() => this.#exchanges.workingBytes)
     this.#cors = options.origins === '' ? undefined : new Cors(options.origins)
-    this.#requests = new Requests(service, this.#exchanges, this.#bodies, options.bodyBytesMax, this.#cors)
+    this.#uploads = new Uploads(this.#exchanges, options.uploadBytesMax)
+    this.#requests = new Requests(
+      service,
+      this.#exchanges,
+      this.#bodies,
+      this.#uploads,
+      options.bodyBytesMax,
+      this.#cors,
+    )
     this.#limitConnections()
     this.#addRoutes()
     for (const page of service.pages) this.#addPage(page)
@@ -134,6 +146,10 @@ class Server<Caller extends object> implements HttpServer {
     return this.#exchanges.working
   }
 
+  uploads(): UploadStats {
+    return this.#uploads.stats
+  }
+
   answerBytesFree(): number {
     return this.#closing.rests.bytesFree
   }
@@ -143,6 +159,7 @@ class Server<Caller extends object> implements HttpServer {
     this.#expiry = setInterval(() => {
       this.#exchanges.expire(performance.now() - answerMsMax)
       this.#closing.closeUnread()
+      this.#uploads.endSilent()
     }, expiryCheckMs)
     this.#expiry.unref()
     this.#listening = await listen(this.#app, this.options)
@@ -151,10 +168,13 @@ class Server<Caller extends object> implements HttpServer {
   async drain(withinMs: number): Promise<void> {
     const deadline = performance.now() + withinMs
     this.#closing.isDraining = true
+    this.#uploads.drain()
     if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening)
     let idleSince = performance.now()
     while (this.#connections > 0 && performance.now() < deadline) {
-      if (this.#exchanges.unanswered + this.#closing.rests.count > 0) idleSince = performance.now()
+      const { unanswered } = this.#exchanges
+      const { rests, lingering } = this.#closing
+      if (unanswered + rests.count + lingering + this.#uploads.stats.open > 0) idleSince = performance.now()
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }

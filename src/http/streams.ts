@@ -3,63 +3,109 @@
  * response.ts. What is sent, and when, is the stream's.
  *
  * - The library sends a chunk without its last line end, and sends that with the next one. Some clients do not hand a chunk
- *   over before that has come. So each piece is followed by a comment, a chunk that may be late.
+ *   over before that has come. So each piece is followed by the stream's filler, a chunk that may be late.
  * - What a client does not take is kept by the library without bound, and whether it takes everything is known only at the
  *   next piece. So after the first `false`, nothing may be sent until it takes more.
  * - With a listener for that, the library sends nothing of what it has kept by itself: the listener has to write something.
+ * - Told to close with the end of a body in chunks, it writes a header into it. So where the connection ends with the body, the
+ *   last chunk is written as the name of a trailer, and the connection is closed here: for the library the answer is never
+ *   complete, so that a further request ends the connection (closing.ts).
  * - A client that takes nothing for 10 s is gone: the library closes the connection.
  */
-import type { Answer, Stream } from './answer.js'
-import type { Receiver } from './closing.js'
+import type { Answer, Outlet, Stream } from './answer.js'
+import type { Closing, Receiver } from './closing.js'
 import { writeHead } from './head.js'
 
-/** A comment of an event stream. */
-const comment = Buffer.from(':\n')
+/** The end of a chunk, the last chunk, and the name of a trailer: the library puts a value behind it, and two line ends. */
+const lastChunk = '\r\n0\r\nconnection-state'
 
 /** Sends the head, and lets the stream begin. Must be called within the library's handler or a cork. */
-export function openStream(receiver: Receiver, answer: Answer, stream: Stream): void {
-  const { res } = receiver
-  let isOver = false
-  const over = (): void => {
-    if (isOver) return
-    isOver = true
-    stream.onGone()
-  }
-  res.onAborted(over)
+export function openStream(closing: Closing, receiver: Receiver, answer: Answer, stream: Stream): void {
+  const sending = new Sending(closing, receiver, stream)
+  receiver.res.onAborted(() => {
+    receiver.aborted = true
+    sending.onGone()
+  })
   writeHead(receiver, answer)
-  if (receiver.closing) res.writeHeader('connection', 'close')
-  res.onWritable(() => {
-    let takesMore = false
-    if (!isOver) res.cork(() => (takesMore = res.write(comment)))
-    if (takesMore) stream.onWritable()
+  if (receiver.closing) receiver.res.writeHeader('connection', 'close')
+  receiver.res.onWritable(() => {
+    sending.onWritable()
     return true
   })
-  stream.begin({
-    send(piece) {
-      if (isOver) return false
-      let takesMore = false
-      res.cork(() => {
-        res.write(piece)
-        takesMore = res.write(comment)
-      })
-      return takesMore
-    },
-    end(piece) {
-      // A connection may be closed from a timer alone (closing.ts).
-      setTimeout(() => {
-        if (isOver) return
-        isOver = true
-        res.cork(() => {
-          res.write(piece)
-          // Told to close now, the library would write a header into the body. A drain closes the connection later.
-          res.end('', receiver.closing)
-        })
-      }, 0)
-    },
-    close() {
-      setTimeout(() => {
-        if (!isOver) res.close()
-      }, 0)
-    },
-  })
+  stream.begin(sending)
+}
+
+class Sending implements Outlet {
+  /** Whether the stream has ended, or its client has gone. */
+  #isOver = false
+  /** Whether everything that was sent has been taken. */
+  #isTaken = true
+  #lastPiece: Uint8Array | undefined
+  /** Whether everything was sent: what is written then would follow the end of the body. */
+  #isComplete = false
+
+  constructor(
+    private readonly closing: Closing,
+    private readonly receiver: Receiver,
+    private readonly stream: Stream,
+  ) {}
+
+  send(piece: Uint8Array): boolean {
+    if (this.#isOver || this.#lastPiece !== undefined) return false
+    const { res } = this.receiver
+    res.cork(() => {
+      res.write(piece)
+      this.#isTaken = res.write(this.stream.filler)
+    })
+    return this.#isTaken
+  }
+
+  end(piece: Uint8Array): void {
+    // A connection may be closed from a timer alone (closing.ts).
+    setTimeout(() => {
+      if (this.#isOver || this.#lastPiece !== undefined) return
+      this.#lastPiece = piece
+      if (this.#isTaken) this.#sendLast(piece)
+    }, 0)
+  }
+
+  close(): void {
+    setTimeout(() => this.#close(), 0)
+  }
+
+  onGone(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (!this.#isComplete) this.stream.onGone()
+  }
+
+  onWritable(): void {
+    if (this.#isOver || this.#isComplete) return
+    const { res } = this.receiver
+    res.cork(() => (this.#isTaken = res.write(this.stream.filler)))
+    if (!this.#isTaken) return
+    if (this.#lastPiece === undefined) this.stream.onWritable()
+    else this.#sendLast(this.#lastPiece)
+  }
+
+  /** Sends the last piece, a small one, once everything before it has been taken. */
+  #sendLast(piece: Uint8Array): void {
+    const { closing, receiver } = this
+    const { res } = receiver
+    this.#isComplete = true
+    // A drain closes a connection that stays open later.
+    const staysOpen = !receiver.closing && receiver.bodyEnded
+    res.cork(() => {
+      res.write(piece)
+      if (staysOpen) res.end('')
+      else res.writeHeader(lastChunk, 'closed\r\n')
+    })
+    if (staysOpen) this.#isOver = true
+    else closing.whenBodyEnds(receiver, () => this.#close())
+    this.stream.onGone()
+  }
+
+  #close(): void {
+    if (!this.#isOver) this.receiver.res.close()
+  }
 }

@@ -32,6 +32,9 @@ export type Settings = Readonly<Record<string, Setting>>
 
 const mebibyte = 1024 * 1024
 
+/** A bound that nothing depends on, since uploads are not kept: of a day at a gigabit a second. */
+const uploadBytesMaxMax = 10_000_000_000_000
+
 /** Each worker costs 60 to 100 MB of memory. */
 const workersMax = 64
 
@@ -97,6 +100,13 @@ export const settingTable = {
     min: 1024,
     max: 64 * mebibyte,
     help: 'largest request body; bounds the largest value',
+  },
+  'upload-bytes-max': {
+    kind: 'number',
+    default: String(1024 * mebibyte),
+    min: 1024,
+    max: uploadBytesMaxMax,
+    help: 'largest upload of lines; nothing of it is kept in memory',
   },
   'page-size-max': { kind: 'number', default: '1000', min: 1, max: 100_000, help: 'largest size of a fetch page' },
   'page-bytes-max': {

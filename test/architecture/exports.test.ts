@@ -25,6 +25,7 @@ const limitsForTests: readonly string[] = [
   'src/http/body.ts bodyBytesWaitingMax',
   'src/http/closing.ts unreadMsCrowdedMax',
   'src/http/closing.ts unreadMsMax',
+  'src/http/uploads.ts uploadsMax',
   'src/store/lmdb/write/commits.ts bytesInOneCommitMax',
   'src/store/lmdb/write/desk.ts bytesQueuedByClientMax',
   'src/store/lmdb/write/link.ts writerSendsMax',

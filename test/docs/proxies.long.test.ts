@@ -1,7 +1,7 @@
 /**
- * The configurations of proxies in docs/operations.md, run with Debian's nginx, HAProxy and Caddy: every page passes, no
- * request fails while workers are replaced, and what clients see of a worker's death is what the page says. Requests are
- * counted, not seconds.
+ * The configurations of proxies in docs/operations.md, run with Debian's nginx, HAProxy and Caddy: every page passes, and
+ * every line of an upload, no request fails while workers are replaced, and what clients see of a worker's death is what
+ * the page says. Requests are counted, not seconds.
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
@@ -20,6 +20,7 @@ import { ChangesStream } from '../support/service/changes.js'
 import { send } from '../support/service/keep-alive.js'
 import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
+import { type UploadLine, UploadRequest, upload } from '../support/service/upload.js'
 
 /** Enough that the kernel spreads the proxy's connections over both workers. */
 const clients = 16
@@ -110,6 +111,57 @@ const afterLoss: Readonly<Record<ProxyName, RegExp>> = {
 /** The statuses of a body beyond the limit. Caddy has one of its own, and a race with the service's early answer. */
 const tooLarge: Readonly<Record<ProxyName, readonly number[]>> = { nginx: [413], haproxy: [413], caddy: [413, 502] }
 
+/** Lines of an upload: more than 1 MiB. */
+const lineCount = 20_000
+
+/** Whether a client may ask for the answer of an upload while its body is being sent, as the page says. */
+const passesProgress: Readonly<Record<ProxyName, boolean>> = { nginx: true, haproxy: true, caddy: false }
+
+/** Writes during which the service would have carried out a part of an upload, if it had that. */
+const writesPerPart = 100
+
+/** So many that no proxy keeps what is said of them to itself until the end. */
+const linesPerRefusal = 20
+
+function linesFrom(below: string, from: number, to: number): string {
+  const line = (i: number): string =>
+    `{"op":"${i % linesPerRefusal === 10 ? 'set' : 'addAndSet'}","path":"uploads/${below}/${i}","value":${i}}\n`
+  return Array.from({ length: to - from }, (_, i) => line(from + i)).join('')
+}
+
+/**
+ * Uploads half of the lines, then one, then the others, each part once the service has carried out what arrived there of the
+ * parts before it. A proxy written in Go is about to begin the answer when the one line lets it.
+ */
+async function uploadInParts(server: Server, proxy: RunningProxy, name: ProxyName, isChunked: boolean) {
+  const partTo = [0, lineCount / 2, lineCount / 2 + 1, lineCount]
+  const below = isChunked ? 'chunked' : 'length'
+  const parts = partTo.slice(1).map((to, i) => linesFrom(below, partTo[i] ?? 0, to))
+  const bytes = parts.join('').length
+  const target = { url: proxy.url, token: server.token, agent: proxy.agent(), showsProgress: passesProgress[name] }
+  const request = new UploadRequest(target, isChunked ? undefined : bytes)
+  for (const part of parts.slice(0, -1)) {
+    await request.write(part)
+    if (passesProgress[name]) await until('progress', async () => request.last ?? request.error)
+    for (let i = 0; i < writesPerPart; i++) await server.post('addAndSet', { path: 'beside', value: i })
+  }
+  return { bytes, lines: await request.end(parts.at(-1)) }
+}
+
+/** Reloads during an upload that would go on until that ends it. @returns its last line */
+async function reloadDuringUpload(server: Server, proxy: RunningProxy): Promise<UploadLine | undefined> {
+  const request = new UploadRequest({ url: proxy.url, token: server.token, agent: proxy.agent() })
+  const hasEnded = async (): Promise<true | undefined> => request.isComplete || request.error !== undefined || undefined
+  await request.write(linesFrom('drained', 0, 1000))
+  await until('progress', async () => request.last ?? request.error)
+  const reload = server.command('reload')
+  for (let at = 1000; !(await hasEnded()); at += 1000)
+    await Promise.race([request.write(linesFrom('drained', at, at + 1000)), until('it ends', hasEnded)])
+  const { code, stderr } = await reload
+  assert.equal(code, 0, stderr)
+  return (await request.end()).at(-1)
+}
+
 async function reloadUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
   const load = new Load(proxy, server.token)
   await load.further(20 * clients)
@@ -176,6 +228,32 @@ for (const name of proxyNames) {
       const larger = await send(proxy.agent(), route, server.token, { path: 'large', value: `${value}x` })
       t.ok(tooLarge[name].includes(larger.status), `it is answered ${larger.status}`)
     })
+
+    for (const isChunked of [true, false]) {
+      await t.test(`an upload passes ${isChunked ? 'in chunks' : 'with a length'}`, async (t) => {
+        const { bytes, lines } = await uploadInParts(server, proxy, name, isChunked)
+        const refused = lineCount / linesPerRefusal
+        t.strictSame(lines.at(-1), { done: true, durable: lineCount - refused, refused })
+        t.ok(bytes > 1_048_576, 'it is larger than other bodies may be')
+      })
+    }
+
+    await t.test(
+      'a drain ends an upload with its reason and its counts',
+      { skip: !passesProgress[name] && `${name} loses lines then, as documented` },
+      async (t) => {
+        const { code, durable = 0, refused = 0 } = (await reloadDuringUpload(server, proxy)) ?? {}
+        t.equal(code, 'draining')
+        const done = durable + refused
+        const rest = await upload(
+          { ...server, url: proxy.url, agent: proxy.agent() },
+          linesFrom('drained', done, done + 500),
+        )
+        t.strictSame(rest.at(-1), { done: true, durable: 475, refused: 25 }, 'it goes on from there')
+        const { text } = await server.post('fetch', { selector: '*uploads/drained//', count: true })
+        t.equal(text, `{"count":${durable + 475}}`, 'nothing is missing')
+      },
+    )
 
     await t.test('a stream passes, event by event, and a poll waits', async (t) => {
       const { url } = proxy

@@ -3,6 +3,7 @@
  * here knows what the operations would do.
  */
 
+import { spaceEnd } from '../../json/scan.js'
 import { valueLevelsMax } from '../../settings/limits.js'
 import type { WriteOperation } from '../../store/topics.js'
 import { isProblem, type Problem, problem } from '../problems.js'
@@ -41,6 +42,18 @@ export function parseBatch(bytes: Buffer, operationsMax: number): Batch | Proble
     operations.push(operation)
   }
   return { isAtomic: true, operations }
+}
+
+/** The operation of a line; undefined for one without anything but white space. */
+export function parseLine(line: Buffer): WriteOperation | Problem | undefined {
+  if (spaceEnd(line, 0) === line.length) return undefined
+  const object = parseObject(line, {})
+  return isProblem(object) ? ofLine(object) : parseOperation(object)
+}
+
+/** A problem of a whole body, as one of a line. */
+function ofLine(found: Problem): Problem {
+  return { ...found, message: found.message.replace(/^The request body/, 'The line') }
 }
 
 function parseElement(element: unknown): WriteOperation | Problem {

@@ -142,6 +142,21 @@ const events: JsonObject = {
   },
 }
 
+/** An upload of operations, and its answer. */
+const uploaded: JsonObject = {
+  'application/x-ndjson': {
+    schema: { type: 'string' },
+    example: '{"op":"addAndSet","path":"plant/7/temp","value":21.5}\n{"op":"remove","path":"plant/7/alarm"}\n',
+  },
+}
+const counted: JsonObject = {
+  'application/x-ndjson': { schema: { type: 'string' }, example: '{"done":true,"durable":2,"refused":0}\n' },
+}
+
+/** What a route takes and answers besides JSON. */
+const otherRequests: Readonly<Record<string, JsonObject>> = { batch: uploaded }
+const otherAnswers: Readonly<Record<string, JsonObject>> = { changes: events, batch: counted }
+
 /** The requests or the answers of a route's examples, as a media type shows them. */
 function examplesOf(route: keyof typeof examples, part: 'request' | 'answer'): JsonObject {
   const named = (examples[route] as readonly Example[]).map(
@@ -151,12 +166,14 @@ function examplesOf(route: keyof typeof examples, part: 'request' | 'answer'): J
 }
 
 function describeOperation({ route, operationId, summary, bodies, answers, answered, writes }: Operation): JsonObject {
+  const silent = route === 'batch' ? [408] : []
   const conflicts = writes ? [409] : []
   const expired = route === 'changes' ? [410] : []
   const statuses = [
     400,
     401,
     403,
+    ...silent,
     ...conflicts,
     ...expired,
     411,
@@ -173,11 +190,14 @@ function describeOperation({ route, operationId, summary, bodies, answers, answe
       operationId,
       tags: ['topics'],
       summary,
-      requestBody: { required: true, content: content(oneOf(bodies), examplesOf(route, 'request')) },
+      requestBody: {
+        required: true,
+        content: { ...content(oneOf(bodies), examplesOf(route, 'request')), ...otherRequests[route] },
+      },
       responses: {
         200: {
           description: answered,
-          content: { ...content(oneOf(answers), examplesOf(route, 'answer')), ...(route === 'changes' ? events : {}) },
+          content: { ...content(oneOf(answers), examplesOf(route, 'answer')), ...otherAnswers[route] },
         },
         ...responseRefs(statuses),
       },

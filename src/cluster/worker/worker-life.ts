@@ -124,6 +124,7 @@ export class WorkerLife {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
     // A primary of an earlier version knows not all settings.
     const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
+    const uploadBytesMax = config.uploadBytesMax ?? Number(settingTable['upload-bytes-max'].default)
     const answerBytesFree = (): number => this.#serving?.server.answerBytesFree() ?? Infinity
     const findCaller = (authorization: string): Access | undefined => keyring.find(authorization)
     const context = { store, changes, findCaller, pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
@@ -133,6 +134,7 @@ export class WorkerLife {
       keyring,
       basePath,
       bodyBytesMax,
+      uploadBytesMax,
       hasConsole: !config.noConsole,
       address: `${bracketed(host)}:${port}`,
       onFailure: (error) => this.log.error({ err: error }, 'request failed'),
@@ -142,7 +144,7 @@ export class WorkerLife {
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
     const origins = config.corsOrigins ?? ''
-    const options = { host, port, bodyBytesMax, origins, tls }
+    const options = { host, port, bodyBytesMax, uploadBytesMax, origins, tls }
     this.#serving = { server: await startHttpServer(service, options), counter }
     sweeper?.enable(true)
   }

@@ -58,6 +58,7 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
       'Bytes of request bodies.',
       perRoute(({ bytesIn }) => bytesIn),
     ),
+    counter('topicd_upload_bytes_total', 'Bytes of uploads, line by line.', one(stats.uploads?.bytes ?? 0)),
     counter(
       'topicd_response_bytes_total',
       'Bytes of responses, without headers.',
@@ -121,6 +122,7 @@ export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
     gauge('topicd_worker_max_fds', 'File descriptors that a worker may have open.', ofWorker(descriptors?.max)),
     gauge('topicd_worker_resident_memory_bytes', 'Resident memory of a worker.', ofWorker(stats.residentBytes)),
     gauge('topicd_requests_waiting', 'Requests waiting for a response.', one(waiting)),
+    gauge('topicd_uploads', 'Uploads that are being received.', one(stats.uploads?.open ?? 0)),
     writesInFlight(stats),
     ...changesState(stats),
     gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),

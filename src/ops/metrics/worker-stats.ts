@@ -9,6 +9,7 @@ import type { HistogramStats } from '../../base/histogram.js'
 import type { ChangesStats, LiveChanges } from '../../changes/live-changes.js'
 import { connectionsAllowed, descriptorsMax } from '../../http/connections.js'
 import type { HttpServer } from '../../http/server.js'
+import type { UploadStats } from '../../http/uploads.js'
 import { StoreError } from '../../store/errors.js'
 import type { StoreMonitor, StoreStats } from '../../store/monitoring.js'
 import { logLinesDropped } from '../log.js'
@@ -27,6 +28,7 @@ export interface WorkerStats extends RequestStats {
   readonly expired: number
   /** Undefined in a worker of an earlier version. */
   readonly changes?: ChangesStats
+  readonly uploads?: UploadStats
   /** How many changes the log is to keep. */
   readonly changesKeptMin?: number
   /** The statistics of the store, if they were requested and it is available. */
@@ -93,6 +95,7 @@ export async function readWorkerStats(
     keyRequests: keyring.requests(),
     connections: server.connections(),
     waiting: server.waiting(),
+    uploads: server.uploads(),
     commits: readCommits(store),
     expired,
     changes: changes.stats(),

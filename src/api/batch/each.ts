@@ -1,0 +1,32 @@
+/** Operations that are carried out each for itself: what is refused changes nothing, and the others become durable together. */
+import type { Access } from '../../auth/access.js'
+import { Planner } from '../../selectors/planner.js'
+import { isRefusal, isRefused } from '../../store/shared/batch.js'
+import type { TopicWriter, WriteOperation, WriteOutcome, WriteRefusal } from '../../store/topics.js'
+import { permissionProblem, refusalProblem } from '../operations.js'
+import { isProblem, type Problem } from '../problems.js'
+
+/**
+ * @param parsed the operations, and what is wrong with those that are none; their texts are copied before this returns
+ * @returns for each, what it did or why it was refused
+ * @throws StoreError when none was carried out, or that is unknown
+ */
+export async function writeEach(
+  store: TopicWriter,
+  parsed: readonly (WriteOperation | Problem)[],
+  access: Access,
+): Promise<readonly (WriteOutcome | Problem)[]> {
+  const planner = new Planner()
+  const checked = parsed.map((operation) =>
+    isProblem(operation) ? operation : (permissionProblem(access, operation, planner) ?? operation),
+  )
+  const operations = checked.filter((operation): operation is WriteOperation => !isProblem(operation))
+  const outcomes = operations.length === 0 ? [] : await store.write(operations, false)
+  if (isRefused(outcomes)) throw new Error('a batch was refused of which each operation stands for itself')
+  let next = 0
+  return checked.map((action) => {
+    if (isProblem(action)) return action
+    const outcome = outcomes[next++] as WriteOutcome | WriteRefusal
+    return isRefusal(outcome) ? refusalProblem({ action, refusal: outcome }) : outcome
+  })
+}

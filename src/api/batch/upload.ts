@@ -1,0 +1,231 @@
+/**
+ * POST /topics/batch with lines, application/x-ndjson: one operation a line, each for itself, carried out while further lines
+ * arrive.
+ *
+ *     pieces of the body → lines → a batch of operations → store.write → counts and refusals (upload-answer.ts)
+ *
+ * While one batch is being written, the next is read; when that is full, nothing more is taken from the connection. A batch
+ * that is not full is written as soon as none is, so a line of a slow source waits for nothing. The lines are carried out in
+ * their order, so the counts say from which line on a client goes on whose connection was lost.
+ */
+import type { Access } from '../../auth/access.js'
+import { afterPoll } from '../../base/after-poll.js'
+import type { Answer, Inlet, Ongoing, Upload as ReceivedUpload, UploadRefusal } from '../../http/answer.js'
+import type { TopicWriter, WriteOperation, WriteOutcome } from '../../store/topics.js'
+import { parseLine } from '../bodies/parse-batch.js'
+import { isProblem, type Problem, problem } from '../problems.js'
+import { writeEach } from './each.js'
+import { Lines, tooLong } from './lines.js'
+import { UploadAnswer } from './upload-answer.js'
+
+/**
+ * Lines that are read for one batch, at most. In a large tree and in no order, an operation costs half as much CPU as among
+ * thousand, since they share pages; others' writes wait for them, some 20 ms.
+ */
+const linesAtOnceMax = 4000
+
+/**
+ * What the uploads of a worker may keep that was not carried out, in bytes, besides a line each. They are paused long before;
+ * but a client on the same machine can be faster than that (http/uploads.ts).
+ */
+const keptBytesMax = 64 * 1024 * 1024
+
+/** What an upload works with. */
+interface UploadOptions {
+  readonly store: TopicWriter
+  /** Bytes of a line, and of the lines that are written together. */
+  readonly lineBytesMax: number
+  /** Bytes of the whole body. */
+  readonly uploadBytesMax: number
+  /** The request's `accept`, which asks for progress or not. */
+  readonly accept: string
+  /** What all uploads of this worker keep, in bytes. */
+  readonly kept: { bytes: number }
+  /** The caller as its key is now; undefined once it is unknown. */
+  readonly caller: () => Access | undefined
+  /** What to say of an error of the store, or of ours. */
+  readonly problemFor: (error: unknown) => Problem
+}
+
+/** What is written together. */
+interface Batch {
+  readonly operations: (WriteOperation | Problem)[]
+  /** The line of each. */
+  readonly numbers: number[]
+  /** How many lines were read, and their bytes: blank ones are no operations. */
+  lines: number
+  bytes: number
+}
+
+export class Upload implements ReceivedUpload {
+  readonly #lines: Lines
+  readonly #answer: UploadAnswer
+  /** Its share of `kept`. */
+  #keptBytes = 0
+  #batch: Batch = newBatch()
+  #isWriting = false
+  #isEnded = false
+  /** Why the rest is not carried out. */
+  #problem: Problem | undefined
+  /** Whether what has arrived is read soon. */
+  #isDue = false
+  #isOver = false
+
+  constructor(
+    private readonly options: UploadOptions,
+    private readonly inlet: Inlet,
+    ongoing: Ongoing,
+  ) {
+    this.#lines = new Lines(options.lineBytesMax)
+    this.#answer = new UploadAnswer(options.accept, () => this.#leave())
+    ongoing.onAborted = () => {
+      this.#leave()
+      this.#answer.abandon()
+    }
+  }
+
+  get answer(): Promise<Answer> {
+    return this.#answer.answer
+  }
+
+  take(piece: Uint8Array): void {
+    this.#lines.add(piece)
+    this.#countKept()
+    if (this.options.kept.bytes > keptBytesMax + this.options.lineBytesMax) this.#stop(problem('overloaded'))
+    this.#goOnSoon()
+  }
+
+  end(refusal?: UploadRefusal): void {
+    if (refusal === undefined) {
+      this.#isEnded = true
+      this.#lines.end()
+    } else {
+      const bytes = String(this.options.uploadBytesMax)
+      this.#stop(refusal === 'body_too_large' ? problem(refusal, { bytes }) : problem(refusal))
+    }
+    // A last piece is read soon.
+    if (!this.#isDue) this.#goOn()
+  }
+
+  get #isFull(): boolean {
+    const { lines, bytes } = this.#batch
+    return lines >= linesAtOnceMax || bytes >= this.options.lineBytesMax
+  }
+
+  #goOnSoon(): void {
+    if (this.#isDue) return
+    this.#isDue = true
+    afterPoll(() => {
+      this.#isDue = false
+      this.#goOn()
+    })
+  }
+
+  /** Reads what has arrived, writes it if nothing is being written, and then reads what is written next. */
+  #goOn(): void {
+    if (this.#isOver) return
+    this.#read()
+    if (this.#isWriting) return
+    if (this.#batch.operations.length > 0) {
+      this.#write()
+      this.#read()
+    } else if (this.#isFull) {
+      // Blank lines alone, of which there may be millions.
+      this.#batch = newBatch()
+      this.#goOnSoon()
+    } else if (this.#isEnded) this.#finish()
+  }
+
+  #read(): void {
+    if (this.#problem !== undefined || this.#isOver) return
+    const batch = this.#batch
+    while (!this.#isFull) {
+      const line = this.#lines.next()
+      if (line === undefined) {
+        this.inlet.resume()
+        break
+      }
+      const operation = line === tooLong ? this.#tooLong() : parseLine(line)
+      batch.lines++
+      if (line !== tooLong) batch.bytes += line.length
+      if (operation === undefined) continue
+      batch.operations.push(operation)
+      batch.numbers.push(this.#lines.number)
+    }
+    this.#countKept()
+  }
+
+  #tooLong(): Problem {
+    return problem('line_too_long', { bytes: String(this.options.lineBytesMax) })
+  }
+
+  #write(): void {
+    const { store, caller, problemFor } = this.options
+    const access = caller()
+    if (access === undefined) {
+      this.#stop(problem('unauthorized', { found: 'its token is not known any more' }))
+      return this.#finish()
+    }
+    const { operations, numbers } = this.#batch
+    this.#batch = newBatch()
+    this.#isWriting = true
+    writeEach(store, operations, access).then(
+      (outcomes) => this.#written(outcomes, numbers),
+      (error: unknown) => {
+        this.#isWriting = false
+        this.#stop(problemFor(error))
+        this.#goOn()
+      },
+    )
+  }
+
+  #written(outcomes: readonly (WriteOutcome | Problem)[], numbers: readonly number[]): void {
+    this.#isWriting = false
+    for (const [index, outcome] of outcomes.entries()) {
+      if (isProblem(outcome)) this.#answer.addRefused(outcome, numbers[index] ?? 0)
+      else this.#answer.addDurable()
+    }
+    this.#goOn()
+    if (this.#isOver) return
+    if (!this.#isWriting) this.#answer.report()
+    this.#answer.flush()
+  }
+
+  /** Takes no more. What is being written is still counted. */
+  #stop(reason: Problem): void {
+    this.#problem ??= reason
+    this.#isEnded = true
+    this.#forget()
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    this.#forget()
+    this.#answer.finish(this.#problem)
+    if (!this.#answer.isStreaming) this.inlet.close()
+  }
+
+  /** The client has gone, or has the whole answer. */
+  #leave(): void {
+    this.#isOver = true
+    this.#forget()
+    this.inlet.close()
+  }
+
+  #forget(): void {
+    this.#batch = newBatch()
+    this.#lines.clear()
+    this.#countKept()
+    this.inlet.drop()
+  }
+
+  #countKept(): void {
+    const { bytes } = this.#lines
+    this.options.kept.bytes += bytes - this.#keptBytes
+    this.#keptBytes = bytes
+  }
+}
+
+function newBatch(): Batch {
+  return { operations: [], numbers: [], lines: 0, bytes: 0 }
+}

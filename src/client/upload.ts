@@ -1,0 +1,138 @@
+/**
+ * Uploads of any number of operations, each for itself: as lines, in requests that are small enough for any browser, which
+ * cannot send a body while it is made. How a request is sent is in connection.ts.
+ */
+import type { Connection, RequestOptions } from './connection.js'
+import { TopicdError } from './error.js'
+import { bodyText } from './json-text.js'
+import { wait } from './wait.js'
+import type { Operation } from './wire.js'
+
+/** How much is sent in one request, exceeded by at most one operation: the service lists whatever is refused of so many. */
+const requestUnitsMax = 256 * 1024
+const requestOperationsMax = 4000
+
+/** Before the rest is sent to another worker, in ms. */
+const drainedMs = 50
+
+/** How many operations were carried out, and how many were refused. */
+export interface Uploaded {
+  readonly durable: number
+  readonly refused: number
+}
+
+/** An operation that was refused. */
+export interface Refusal {
+  /** Which of all operations it is, from 0. */
+  readonly index: number
+  readonly code: string
+  readonly message: string
+}
+
+export interface UploadOptions extends RequestOptions {
+  /** Called as operations become durable, with the counts so far: the first `durable` + `refused` are done. */
+  readonly onProgress?: (uploaded: Uploaded) => void
+  /** Called for each operation that was refused, before its progress. */
+  readonly onRefused?: (refusal: Refusal) => void
+}
+
+/** A line of an answer. */
+interface AnswerLine extends Partial<Uploaded> {
+  readonly done?: boolean
+  readonly line?: number
+  readonly code?: string
+  readonly message?: string
+}
+
+/** As `Client.upload`. */
+export async function upload(
+  { sendLines }: Connection,
+  operations: Iterable<Operation> | AsyncIterable<Operation>,
+  { signal, onProgress, onRefused }: UploadOptions,
+): Promise<Uploaded> {
+  let uploaded: Uploaded = { durable: 0, refused: 0 }
+  for await (const lines of requestsOf(operations, signal)) {
+    for (let rest = lines; rest.length > 0; ) {
+      const text = await sendLines('batch', `${rest.join('\n')}\n`, signal).catch(drainedText)
+      const answer = answerLines(text)
+      const doneBefore = uploaded.durable + uploaded.refused
+      for (const { line, code = '', message = '' } of answer)
+        if (line !== undefined) onRefused?.({ index: doneBefore + line - 1, code, message })
+      const { durable = 0, refused = 0, code, message = '' } = answer.at(-1) ?? {}
+      uploaded = { durable: uploaded.durable + durable, refused: uploaded.refused + refused }
+      onProgress?.(uploaded)
+      rest = rest.slice(durable + refused)
+      if (code === undefined) continue
+      if (code !== 'draining') throw new TopicdError(200, code, message)
+      // Its worker is being replaced: another one takes the rest.
+      await wait(drainedMs, signal)
+    }
+  }
+  return uploaded
+}
+
+/** Of a request of which nothing was carried out since its worker is being replaced, the answer that says so. */
+function drainedText(error: unknown): string {
+  if (!(error instanceof TopicdError) || error.code !== 'draining') throw error
+  return JSON.stringify({ code: error.code, message: error.message, durable: 0, refused: 0 })
+}
+
+/** The lines of one request after the other. @throws the signal's reason once it is aborted */
+async function* requestsOf(
+  operations: Iterable<Operation> | AsyncIterable<Operation>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly string[]> {
+  let lines: string[] = []
+  let units = 0
+  for await (const operation of untilAborted(operations, signal)) {
+    // In a value that was given as a text, there may be line ends between the tokens.
+    const line = bodyText(operation).replace(/[\r\n]/g, ' ')
+    lines.push(line)
+    units += line.length
+    if (units < requestUnitsMax && lines.length < requestOperationsMax) continue
+    yield lines
+    lines = []
+    units = 0
+  }
+  if (lines.length > 0) yield lines
+}
+
+/** What a source makes, even if the signal is aborted while it makes nothing. */
+async function* untilAborted<Made>(
+  source: Iterable<Made> | AsyncIterable<Made>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Made> {
+  if (signal === undefined) return yield* source
+  signal.throwIfAborted()
+  const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+  let onAbort = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason)
+  })
+  aborted.catch(() => {})
+  signal.addEventListener('abort', onAbort)
+  try {
+    for (;;) {
+      const { value, done } = await Promise.race([iterator.next(), aborted])
+      if (done === true) return
+      yield value
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    // Nobody waits for a source that is still making something.
+    Promise.resolve(iterator.return?.()).catch(() => {})
+  }
+}
+
+/** @throws TopicdError when the answer is not the service's, or not complete */
+function answerLines(text: string): readonly AnswerLine[] {
+  try {
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as AnswerLine)
+    const { done, code, durable } = lines.at(-1) ?? {}
+    if (durable !== undefined && (done === true || code !== undefined)) return lines
+  } catch {}
+  throw new TopicdError(200, 'unexpected_answer', 'The response to an upload does not say how it ended.')
+}

@@ -1,0 +1,111 @@
+/** The client's `upload`: any number of operations, over reloads, and what it says of those that are refused. */
+import t from 'tap'
+import { connect, jsonText, type Operation, type Refusal, TopicdError, type Uploaded } from '../../dist/client/index.js'
+import { startServer } from '../support/service/server.js'
+
+const server = await startServer(t, { workers: 2 })
+const topics = connect(server.url, { key: server.token })
+
+/** Increments of one topic, so that one that is carried out twice, or not at all, shows; every hundredth is refused. */
+function* increments(count: number): Generator<Operation> {
+  for (let i = 0; i < count; i++)
+    yield { op: 'increment', path: i % 100 === 99 ? 'missing' : 'sum', increment: i % 100 === 99 ? 1 : 2 }
+}
+
+await t.test('each operation is carried out once, whatever is replaced meanwhile', async (t) => {
+  await topics.addAndSet('sum', 0)
+  const count = 60_000
+  const progress: Uploaded[] = []
+  const refusals: Refusal[] = []
+  let reload: ReturnType<typeof server.command> | undefined
+  const uploaded = await topics.upload(increments(count), {
+    onProgress(soFar) {
+      progress.push(soFar)
+      reload ??= server.command('reload')
+    },
+    onRefused: (refusal) => refusals.push(refusal),
+  })
+  t.equal((await reload)?.code, 0)
+  t.strictSame(uploaded, { durable: 0.99 * count, refused: 0.01 * count })
+  t.equal((await topics.get('sum'))?.value, 2 * 0.99 * count)
+  t.ok(progress.length > 5, `${progress.length} steps`)
+  t.strictSame(progress.at(-1), uploaded)
+  t.strictSame(
+    refusals.map(({ index }) => index),
+    Array.from({ length: count / 100 }, (_, i) => 100 * i + 99),
+  )
+  t.match(refusals[0], { code: 'no_such_topic', message: 'There is no topic at the path "missing".' })
+})
+
+await t.test('an asynchronous source is taken as it comes, and what it throws ends the upload', async (t) => {
+  async function* source(): AsyncGenerator<Operation> {
+    for (let i = 0; i < 10; i++) yield { op: 'addAndSet', path: `async/${i}`, value: 'x'.repeat(100_000) }
+    throw new Error('the source has ended early')
+  }
+  let uploaded: Uploaded | undefined
+  const upload = topics.upload(source(), { onProgress: (soFar) => (uploaded = soFar) })
+  await t.rejects(upload, { message: 'the source has ended early' })
+  t.equal(await topics.count('?async/.*'), uploaded?.durable)
+  t.ok((uploaded?.durable ?? 0) > 0)
+})
+
+await t.test('nothing is nothing, and a refusal of the whole is thrown', async (t) => {
+  t.strictSame(await topics.upload([]), { durable: 0, refused: 0 })
+  const stranger = connect(server.url, { key: 'unknown' })
+  await t.rejects(stranger.upload(increments(1)), { status: 401, code: 'unauthorized' })
+  const controller = new AbortController()
+  controller.abort(new Error('not now'))
+  await t.rejects(topics.upload(increments(1), { signal: controller.signal }), { message: 'not now' })
+})
+
+await t.test('a value that is given as a text stays one line', async (t) => {
+  const text = '[\n{"op":"remove","path":"sum"},\r\n"a\\nb"]'
+  const operations: Operation[] = [
+    { op: 'addAndSet', path: 'texts/1', value: jsonText(text) },
+    { op: 'set', path: 'missing', value: 1 },
+  ]
+  const refusals: Refusal[] = []
+  const uploaded = await topics.upload(operations, { onRefused: (refusal) => refusals.push(refusal) })
+  t.strictSame(uploaded, { durable: 1, refused: 1 })
+  t.strictSame(
+    refusals.map(({ index }) => index),
+    [1],
+  )
+  t.strictSame((await topics.get('texts/1'))?.value, JSON.parse(text))
+  t.ok(await topics.get('sum'), 'nothing in it was taken for an operation')
+})
+
+await t.test('all refusals of many operations are told', async (t) => {
+  const operations = Array.from({ length: 30_000 }, () => ({ op: 'set', path: 'missing', value: 1 }) as const)
+  let told = 0
+  const uploaded = await topics.upload(operations, { onRefused: () => told++ })
+  t.strictSame(uploaded, { durable: 0, refused: 30_000 })
+  t.equal(told, 30_000)
+})
+
+await t.test('a signal ends it while its source makes nothing', async (t) => {
+  let isReturned = false
+  const source = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => new Promise<never>(() => {}),
+      return: async () => {
+        isReturned = true
+        return { value: undefined, done: true as const }
+      },
+    }),
+  }
+  const controller = new AbortController()
+  const upload = topics.upload(source, { signal: controller.signal })
+  controller.abort(new Error('enough'))
+  await t.rejects(upload, { message: 'enough' })
+  t.ok(isReturned, 'the source is told')
+})
+
+await t.test('an answer of something else is no success', async (t) => {
+  for (const text of ['', '<html>', '{"durable":1,"refused":0}\n', '[]']) {
+    const fetch = async (): Promise<Response> => new Response(text)
+    const other = connect(server.url, { key: server.token, fetch })
+    const error: unknown = await other.upload(increments(1)).catch((reason) => reason)
+    t.ok(error instanceof TopicdError && error.code === 'unexpected_answer', JSON.stringify(text))
+  }
+})

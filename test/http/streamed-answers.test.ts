@@ -1,0 +1,110 @@
+/**
+ * The framing of answers without a known length, byte by byte: whole chunks, one last chunk, and nothing behind it, however
+ * the request was framed and whoever ends the answer.
+ */
+import { strict as assert } from 'node:assert'
+import t from 'tap'
+import { beginDrain } from '../support/service/drain.js'
+import type { RawConnection } from '../support/service/raw.js'
+import { type Server, startServer, until } from '../support/service/server.js'
+
+interface Streamed {
+  readonly head: string
+  readonly body: string
+  /** Lines between the last chunk and the empty line. */
+  readonly trailers: readonly string[]
+  /** What follows the end. */
+  readonly rest: string
+}
+
+/** Reads an answer in chunks as RFC 9112, 7.1 has it, and nothing more tolerantly. */
+function readStreamed(received: string): Streamed {
+  const headEnd = received.indexOf('\r\n\r\n')
+  const head = received.slice(0, headEnd)
+  assert.match(head, /^HTTP\/1\.1 200 /)
+  assert.match(head, /\r\ntransfer-encoding: chunked/i)
+  let body = ''
+  for (let at = headEnd + 4; ; ) {
+    const [line, digits = ''] = /^([0-9a-f]+)\r\n/i.exec(received.slice(at, at + 20)) ?? []
+    assert(line !== undefined, `no chunk begins at ${JSON.stringify(received.slice(at - 20, at + 20))}`)
+    at += line.length
+    const bytes = Number.parseInt(digits, 16)
+    if (bytes === 0) return { head, body, ...readTrailers(received.slice(at)) }
+    body += received.slice(at, at + bytes)
+    at += bytes
+    assert.equal(received.slice(at, at + 2), '\r\n', 'a chunk is as long as it says')
+    at += 2
+  }
+}
+
+function readTrailers(text: string): Pick<Streamed, 'trailers' | 'rest'> {
+  const end = text.startsWith('\r\n') ? 0 : text.indexOf('\r\n\r\n') + 2
+  assert(end !== 1, `nothing ends ${JSON.stringify(text)}`)
+  const trailers = text.slice(0, end).split('\r\n').slice(0, -1)
+  for (const trailer of trailers) assert.match(trailer, /^[\w-]+: ?[\x20-\x7e]*$/)
+  return { trailers, rest: text.slice(end + 2) }
+}
+
+/** A request with its body in one chunk, or with its length. */
+function request(token: string, route: string, headers: readonly string[], body: string, isChunked: boolean): string {
+  const framing = isChunked ? 'transfer-encoding: chunked' : `content-length: ${body.length}`
+  const lines = [
+    `POST /topics/${route} HTTP/1.1`,
+    'host: topicd',
+    `authorization: Apikey ${token}`,
+    ...headers,
+    framing,
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${isChunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body}`
+}
+
+const asksForStream = ['content-type: application/json', 'accept: text/event-stream']
+const hasLines = ['content-type: application/x-ndjson', 'accept: application/x-ndjson']
+const followAll = '{"selector":"*.*"}'
+
+async function openStream(server: Server, headers: readonly string[], isChunked: boolean): Promise<RawConnection> {
+  const connection = await server.raw()
+  await connection.write(request(server.token, 'changes', [...asksForStream, ...headers], followAll, isChunked))
+  await until('the state has been sent', async () => connection.received.includes('"has_more":false') || undefined)
+  return connection
+}
+
+for (const isChunked of [false, true]) {
+  const how = isChunked ? 'chunked' : 'with a length'
+
+  t.test(`a stream of changes that a drain ends, requested ${how}`, async (t) => {
+    const server = await startServer(t, { workers: 1 })
+    const connections = [
+      await openStream(server, [], isChunked),
+      await openStream(server, ['connection: close'], isChunked),
+    ]
+    await beginDrain(server)
+    for (const connection of connections) {
+      await connection.closed
+      const { body, rest } = readStreamed(connection.received)
+      t.match(body, /event: end\ndata: \{"code":"draining".*\}\n\n/)
+      t.equal(rest, '', 'nothing follows')
+    }
+  })
+
+  t.test(`an upload ${how}`, async (t) => {
+    const server = await startServer(t, { workers: 1 })
+    const [line, count] = ['{"op":"addAndSet","path":"a","value":1}\n', 20_000]
+    for (const headers of [[], ['connection: close']]) {
+      const connection = await server.raw()
+      const next = 'GET /healthz HTTP/1.1\r\nhost: topicd\r\n\r\n'
+      const text = request(server.token, 'batch', [...hasLines, ...headers], line.repeat(count), isChunked)
+      for (let at = 0; at < text.length; at += 100_000) await connection.write(text.slice(at, at + 100_000))
+      await until('it is answered', async () => connection.received.includes('"done":true') || undefined)
+      const isKept = !isChunked && headers.length === 0
+      if (isKept) {
+        await connection.write(next)
+        await until('so is the next', async () => connection.received.includes('{"status":"serving"}') || undefined)
+        connection.close()
+      } else await connection.closed
+      const { body, rest } = readStreamed(connection.received)
+      t.strictSame(JSON.parse(body.trim().split('\n').at(-1) ?? ''), { done: true, durable: count, refused: 0 })
+      t.match(rest, isKept ? /^HTTP\/1\.1 200 OK\r\n/ : /^$/, 'what follows')
+    }
+  })
+}

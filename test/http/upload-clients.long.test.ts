@@ -1,0 +1,172 @@
+/**
+ * Uploads as the default HTTP clients of several languages send them, in chunks and with a length: each reads the whole
+ * answer, though it begins while the client is still sending, and each sees why an upload is refused. A client that is not
+ * installed is skipped with the reason.
+ */
+import { strict as assert } from 'node:assert'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { text as textOf } from 'node:stream/consumers'
+import t from 'tap'
+import { root } from '../support/documents.js'
+import { startServer } from '../support/service/server.js'
+import type { UploadLine } from '../support/service/upload.js'
+import { tied } from '../support/tied.js'
+
+/** Some clients are compiled first, which takes seconds, and many on a busy machine. */
+const clientMsMax = 90_000
+
+t.setTimeout(300_000)
+
+const lineCount = 20_000
+const refusedCount = lineCount / 500
+
+const server = await startServer(t, { workers: 2 })
+const url = `${server.url}/topics/batch`
+
+interface Reply {
+  readonly status: number
+  readonly text: string
+}
+
+/** How one client sends its lines. */
+interface Client {
+  /** What it is called in paths. */
+  readonly name: string
+  /** Why it cannot be run here; false when it can. */
+  readonly skip: string | false
+  readonly upload: (name: string, token: string) => Promise<Reply>
+}
+
+/** The lines that each client sends: it makes its own. */
+function* linesOf(name: string): Iterable<string> {
+  for (let i = 0; i < lineCount; i++) {
+    const operation = i % 500 === 250 ? '"set","path":"none' : '"addAndSet","path":"up'
+    yield `{"op":${operation}/${name}/${i}","value":${i}}\n`
+  }
+}
+
+function headersFor(token: string): Readonly<Record<string, string>> {
+  return { authorization: `Apikey ${token}`, 'content-type': 'application/x-ndjson' }
+}
+
+/** Why a command cannot be run here; false when it can. */
+function missing(command: string, ...args: readonly string[]): string | false {
+  const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 30_000 })
+  return error === undefined && status === 0 ? false : `${[command, ...args].join(' ')} does not run here`
+}
+
+const fileOf = (name: string): string => join(root, 'test/support/clients', name)
+
+/** A client that is a process. It prints the text of the answer and then its status, and may read the lines. */
+function command(name: string, skip: string | false, line: (token: string) => readonly string[]): Client {
+  const upload = async (name: string, token: string): Promise<Reply> => {
+    const env = { ...process.env, URL: url, TOKEN: token, NAME: name, LINES: String(lineCount) }
+    const [program = '', ...args] = line(token)
+    const child = spawn(...tied(program, args), { env, stdio: 'pipe', timeout: clientMsMax })
+    child.stdin.on('error', () => {})
+    Readable.from(linesOf(name)).pipe(child.stdin)
+    const [printed, problems] = await Promise.all([textOf(child.stdout), textOf(child.stderr)])
+    const [, text = '', status] = /^(.*)\n(\d{3})\n$/s.exec(printed) ?? []
+    assert(status !== undefined, `${name} printed\n${printed}${problems}`)
+    return { status: Number(status), text }
+  }
+  return { name, skip, upload }
+}
+
+/** Debian's packages belong to Debian's Python, which may not be the first one. */
+function python(library: string, framing: 'chunked' | 'length'): Client {
+  const found = ['python3', '/usr/bin/python3'].find((python) => missing(python, '-c', `import ${library}`) === false)
+  const skip = found === undefined && `Python has no ${library} here`
+  return command(`${library}-${framing}`, skip, () => [found ?? '', fileOf('upload.py'), library, framing])
+}
+
+function curl(name: string, ...body: readonly string[]): Client {
+  return command(name, missing('curl', '--version'), (token) => {
+    const headers = Object.entries(headersFor(token)).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+    return ['curl', '-sS', '-X', 'POST', '-w', '\n%{http_code}\n', ...body, ...headers, url]
+  })
+}
+
+async function uploadByRequest(name: string, token: string): Promise<Reply> {
+  const outgoing = request(url, { method: 'POST', headers: headersFor(token) })
+  Readable.from(linesOf(name)).pipe(outgoing)
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage]
+  return { status: incoming.statusCode ?? 0, text: await textOf(incoming) }
+}
+
+async function uploadByFetch(body: string | ReadableStream, token: string): Promise<Reply> {
+  const response = await fetch(url, { method: 'POST', headers: headersFor(token), body, duplex: 'half' } as RequestInit)
+  return { status: response.status, text: await response.text() }
+}
+
+const pieces = (name: string): ReadableStream => Readable.toWeb(Readable.from(linesOf(name)).map(Buffer.from))
+
+/** Compiles into the test's directory, which exists: the server was started. */
+function compiled(compiler: string, ...args: readonly string[]): void {
+  const { status, stderr } = spawnSync(compiler, args, { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+}
+
+const goProgram = join(t.testdirName, 'upload')
+const whyNoGo = missing('go', 'version')
+if (whyNoGo === false) compiled('go', 'build', '-o', goProgram, fileOf('upload.go'))
+
+const whyNoJava = missing('javac', '-version')
+if (whyNoJava === false) compiled('javac', '-d', t.testdirName, fileOf('Upload.java'))
+
+function java(kind: 'chunked' | 'length' | 'expect'): Client {
+  return command(`java-${kind}`, whyNoJava, () => ['java', '-cp', t.testdirName, 'Upload', kind])
+}
+
+const clients: readonly Client[] = [
+  { name: 'request', skip: false, upload: uploadByRequest },
+  { name: 'fetch-chunked', skip: false, upload: (name, token) => uploadByFetch(pieces(name), token) },
+  { name: 'fetch-length', skip: false, upload: (name, token) => uploadByFetch([...linesOf(name)].join(''), token) },
+  curl('curl-chunked', '-T', '-'),
+  curl('curl-length', '--data-binary', '@-'),
+  python('http.client', 'chunked'),
+  python('http.client', 'length'),
+  python('requests', 'chunked'),
+  python('requests', 'length'),
+  python('httpx', 'chunked'),
+  python('httpx', 'length'),
+  command('go-chunked', whyNoGo, () => [goProgram, 'chunked']),
+  command('go-length', whyNoGo, () => [goProgram, 'length']),
+  java('chunked'),
+  java('length'),
+  java('expect'),
+]
+
+for (const { name, skip, upload } of clients) {
+  t.test(`${name} uploads, and reads the whole answer`, { skip }, async (t) => {
+    const { status, text } = await upload(name, server.token)
+    t.equal(status, 200, text.slice(0, 1000))
+    const lines = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as UploadLine)
+    t.strictSame(lines.at(-1), { done: true, durable: lineCount - refusedCount, refused: refusedCount })
+    const refused = lines.filter(({ code }) => code === 'no_such_topic').map(({ line }) => line)
+    t.strictSame(
+      refused,
+      Array.from({ length: refusedCount }, (_, i) => 500 * i + 251),
+    )
+    const found = await server.post('fetch', { selector: `*up/${name}//`, count: true })
+    t.equal(found.text, `{"count":${lineCount - refusedCount}}`)
+  })
+
+  t.test(`${name} sees that it is refused`, { skip }, async (t) => {
+    const { status, text } = await upload(name, 'unknown')
+    t.equal(status, 401, text.slice(0, 1000))
+    t.match(text, '"code":"unauthorized"')
+  })
+}
+
+t.test('afterwards no worker has died', (t) => {
+  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0)
+  t.end()
+})
