@@ -17,6 +17,7 @@ import { createConsole } from './console.js'
 import { type ApiContext, refuse } from './context.js'
 import { handleFetch } from './fetch.js'
 import { createFrontPages } from './front.js'
+import { compressingRoutes } from './gzip.js'
 import { createPages } from './pages.js'
 import { type Problem, problem } from './problems.js'
 import { handleRemove } from './remove.js'
@@ -42,6 +43,8 @@ interface ServiceOptions {
   readonly uploadBytesMax: number
   /** Whether the console is served. */
   readonly hasConsole: boolean
+  /** Whether large pages are compressed for the clients that take gzip. */
+  readonly compresses: boolean
   /** Where this process listens, as `host:port`. */
   readonly address: string
   /** Called for each failure that is ours or the machine's. */
@@ -67,7 +70,7 @@ export function createService(options: ServiceOptions): Service<Access> {
     const caller = (): Access | undefined => findCaller(authorization)
     return new Upload({ store, lineBytesMax, uploadBytesMax, accept, kept, caller, problemFor }, inlet, ongoing)
   }
-  const routes = Object.entries(handlers).map(
+  const plainRoutes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({
       path: basePath + path,
       isRead: handler === handleFetch || handler === handleChanges,
@@ -76,6 +79,8 @@ export function createService(options: ServiceOptions): Service<Access> {
       ...(handler === handleBatch ? { upload } : {}),
     }),
   )
+  const compressing = compressingRoutes<Access>()
+  const routes = plainRoutes.map((route) => (options.compresses && route.isRead ? compressing(route) : route))
   const { pageSizeMax, batchOperationsMax } = context
   const routePaths = routes.map(({ path }) => path)
   const { hasConsole } = options

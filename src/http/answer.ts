@@ -75,6 +75,7 @@ export interface Inlet {
 /** Headers that a route may ask for, unchecked; empty where the request has none. */
 export interface RouteHeaders {
   readonly accept: string
+  readonly acceptEncoding: string
   readonly authorization: string
   readonly lastEventId: string
 }

@@ -8,6 +8,7 @@ import type { HttpRequest } from 'uWebSockets.js'
 /** What one pass finds. Reused for every request: headers are read and used before anything else runs. */
 export const seen = {
   accept: '',
+  acceptEncoding: '',
   authorization: '',
   lastEventId: '',
   contentType: '',
@@ -46,6 +47,10 @@ function see(name: string, value: string): void {
     case 'accept':
       seen.accept = value
       break
+    case 'accept-encoding':
+      // Of several lines, each adds to the list.
+      seen.acceptEncoding = seen.acceptEncoding === '' ? value : `${seen.acceptEncoding},${value}`
+      break
     case 'last-event-id':
       seen.lastEventId = value
       break
@@ -78,6 +83,7 @@ function see(name: string, value: string): void {
 /** Reads the request's headers into `seen`. */
 export function readHeaders(req: HttpRequest): void {
   seen.accept =
+    seen.acceptEncoding =
     seen.lastEventId =
     seen.authorization =
     seen.contentType =

@@ -166,6 +166,11 @@ export const settingTable = {
     default: 'false',
     help: 'with PostgreSQL: fetches wait for proof that the server is still the primary; needs a synchronous standby',
   },
+  gzip: {
+    kind: 'switch',
+    default: 'false',
+    help: 'compress pages of more than 4 KiB for clients that accept gzip; pays over links of up to some 100 Mbit/s',
+  },
   'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
   'no-console': { kind: 'switch', default: 'false', help: 'do not serve the console, a web page, at /console' },
   'first-key': { kind: 'switch', default: 'false', help: 'if no API key exists, create one and print it' },

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { takesGzip } from './accept-encoding.js'
 
 export interface StaticFile {
   readonly contentType: string
@@ -68,20 +69,6 @@ export function answerWith(
   }
   if (!isGzipped) return { status: 200, contentType, headers: all, body: plain }
   return { status: 200, contentType, headers: [...all, ['content-encoding', 'gzip']], body: gzipped }
-}
-
-/** As RFC 9110, 12.5.3: by its name in any case, or by `*` where it is not named, and not with a weight of 0. */
-function takesGzip(acceptEncoding: string): boolean {
-  const accepted = new Map(
-    acceptEncoding
-      .toLowerCase()
-      .split(',')
-      .map((coding) => {
-        const [name = '', ...parameters] = coding.split(';').map((part) => part.trim())
-        return [name, !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))] as const
-      }),
-  )
-  return accepted.get('gzip') ?? accepted.get('*') ?? false
 }
 
 function endOf(name: string): string {

@@ -136,6 +136,8 @@ export class WorkerLife {
       bodyBytesMax,
       uploadBytesMax,
       hasConsole: !config.noConsole,
+      // As above.
+      compresses: config.gzip ?? false,
       address: `${bracketed(host)}:${port}`,
       onFailure: (error) => this.log.error({ err: error }, 'request failed'),
       onRefusedKey: () => this.#refusedKeys.add(),

@@ -1,0 +1,261 @@
+/**
+ * Pages compressed for clients that take gzip (`--gzip`): which answers are, that each is the plain one once it is unpacked,
+ * and that connections stay as they are while their pages are compressed.
+ */
+import { randomBytes } from 'node:crypto'
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { compressingRoutes } from '../../dist/api/gzip.js'
+import type { Answer, Ongoing, Route } from '../../dist/http/answer.js'
+import { ChangesStream } from '../support/service/changes.js'
+import { scrape } from '../support/service/metrics.js'
+import { RawConnection } from '../support/service/raw.js'
+import { type Server, startServer, until } from '../support/service/server.js'
+
+const kibibyte = 1024
+
+/** The largest bodies that are sent plain, and that are compressed at once. */
+const plainBytes = 4 * kibibyte
+const atOnceBytes = 16 * kibibyte
+
+interface Reply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
+  /** The body, unpacked if it is compressed. */
+  readonly text: string
+}
+
+/** Sends one request; an undefined `acceptEncoding` leaves the header out. */
+function send(
+  { url, token }: Pick<Server, 'url' | 'token'>,
+  route: string,
+  body: object,
+  acceptEncoding: string | string[] | undefined,
+  agent?: Agent,
+): Promise<Reply> {
+  const headers = {
+    authorization: `Apikey ${token}`,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(JSON.stringify(body)),
+    ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
+  }
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}/topics/${route}`, { method: 'POST', headers, agent }, (answer) => {
+      const pieces: Buffer[] = []
+      answer.on('data', (piece: Buffer) => pieces.push(piece)).on('error', reject)
+      answer.on('end', () => {
+        const bytes = Buffer.concat(pieces)
+        const isGzipped = answer.headers['content-encoding'] === 'gzip'
+        const text = (isGzipped ? gunzipSync(bytes) : bytes).toString()
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, bytes, text })
+      })
+    })
+    sent.on('error', reject).end(JSON.stringify(body))
+  })
+}
+
+/** Many small topics, in one request. */
+async function addMany({ post }: Server, parent: string, count: number, value: (i: number) => unknown): Promise<void> {
+  const operations = Array.from({ length: count }, (_, i) => ({
+    op: 'addAndSet',
+    path: `${parent}/${i}`,
+    value: value(i),
+  }))
+  await post('batch', { operations })
+}
+
+/** A topic whose answer has exactly so many bytes. */
+async function addOfBytes({ post }: Server, path: string, bytes: number): Promise<void> {
+  const around = `{"path":"${path}","type":"json","value":""}`.length
+  await post('addAndSet', { path, value: 'x'.repeat(bytes - around) })
+}
+
+t.test('which answers are compressed', async (t) => {
+  const server = await startServer(t, { flags: ['--gzip', '--cors-origins', 'https://app.example'] })
+  await addMany(server, 'page', 300, (i) => ({ of: i, more: 'é'.repeat(40) }))
+  const page = { selector: '*page//', size: 300 }
+
+  await t.test('those above the limit', async (t) => {
+    for (const [bytes, isGzipped] of [
+      [plainBytes, false],
+      [plainBytes + 1, true],
+      [atOnceBytes, true],
+      [atOnceBytes + 1, true],
+    ] as const) {
+      await addOfBytes(server, 'sized', bytes)
+      const plain = await send(server, 'fetch', { path: 'sized' }, undefined)
+      const reply = await send(server, 'fetch', { path: 'sized' }, 'gzip')
+      t.equal(plain.bytes.length, bytes)
+      t.equal(plain.headers['content-encoding'], undefined)
+      t.equal(reply.headers['content-encoding'], isGzipped ? 'gzip' : undefined, `${bytes} bytes`)
+      t.equal(reply.text, plain.text)
+      t.equal(Number(reply.headers['content-length']), reply.bytes.length)
+      t.equal(reply.headers['content-type'], 'application/json')
+      const vary = isGzipped ? 'origin, accept-encoding' : 'origin'
+      t.match([plain.headers.vary, reply.headers.vary], [vary, vary], 'what they depend on')
+      if (isGzipped) t.ok(reply.bytes.length < 500, `${reply.bytes.length} bytes`)
+    }
+  })
+
+  await t.test('pages by a selector, by paths, and of changes', async (t) => {
+    const paths = { paths: Array.from({ length: 300 }, (_, i) => `page/${i}`) }
+    for (const [route, body] of [
+      ['fetch', page],
+      ['fetch', paths],
+      ['fetch', { selector: '*.*/1.*', size: 300 }],
+      ['changes', page],
+      ['changes', { ...page, wait: 1 }],
+    ] as const) {
+      const plain = await send(server, route, body, undefined)
+      const reply = await send(server, route, body, 'gzip, deflate, br')
+      t.equal(plain.status, 200, plain.text.slice(0, 200))
+      t.equal(reply.headers['content-encoding'], 'gzip')
+      // A token differs each time.
+      const withoutToken = ({ text }: Reply): string => text.replace(/,"next":"[^"]*"/, '')
+      t.equal(withoutToken(reply), withoutToken(plain))
+      t.ok(reply.bytes.length < plain.bytes.length / 3, `${plain.bytes.length} to ${reply.bytes.length} bytes`)
+    }
+  })
+
+  await t.test('only for a client that takes gzip', async (t) => {
+    const encodingFor = async (header: string | string[] | undefined) =>
+      (await send(server, 'fetch', page, header)).headers['content-encoding']
+    for (const taking of ['gzip', 'GZIP', '*', 'br, gzip;q=0.5', 'gzip ; q=0.001', 'gzip,deflate', ['br', 'gzip']])
+      t.equal(await encodingFor(taking), 'gzip', String(taking))
+    for (const refusing of [
+      undefined,
+      '',
+      'identity',
+      'br',
+      'x-gzip',
+      'gzip;q=0',
+      '*;q=0',
+      '*, gzip;q=0.0',
+      ['gzip;q=0', '*'],
+    ])
+      t.equal(await encodingFor(refusing), undefined, String(refusing))
+  })
+
+  await t.test('no refusal, no write and no event', async (t) => {
+    const refused = await send(server, 'fetch', { path: 'x'.repeat(1900) }, 'gzip')
+    t.match(refused, { status: 400, headers: { 'content-encoding': undefined } })
+    const operations = Array.from({ length: 300 }, (_, i) => ({ op: 'set', path: `page/${i}`, value: i }))
+    const written = await send(server, 'batch', { operations }, 'gzip')
+    t.match(written, { status: 200, headers: { 'content-encoding': undefined } })
+    t.ok(written.bytes.length > plainBytes)
+    const stream = await ChangesStream.open(server, { selector: '*page//' })
+    t.equal(stream.response.headers['content-encoding'], undefined)
+    await stream.complete('the state')
+    stream.close()
+  })
+
+  await t.test('the bytes that were sent are counted', async (t) => {
+    const bytes = async () =>
+      (await scrape(server.adminUrl)).value('topicd_response_bytes_total', { route: '/topics/fetch' })
+    const before = await bytes()
+    const reply = await send(server, 'fetch', page, 'gzip')
+    await until('they are counted', async () => ((await bytes()) > before ? true : undefined))
+    t.equal((await bytes()) - before, reply.bytes.length)
+  })
+})
+
+t.test('off by default', async (t) => {
+  const server = await startServer(t)
+  await addOfBytes(server, 'sized', 50_000)
+  const reply = await send(server, 'fetch', { path: 'sized' }, 'gzip')
+  t.match(reply.headers, { 'content-encoding': undefined, vary: undefined, 'content-length': '50000' })
+})
+
+t.test('many pages at once, clients that leave, and one that does not read', { timeout: 120_000 }, async (t) => {
+  const server = await startServer(t, { flags: ['--gzip', '--page-bytes-max', String(9 * 1024 * kibibyte)] })
+  // Base64 of random bytes gets a quarter smaller, so that much is left to send.
+  for (let i = 0; i < 16; i++)
+    await server.post('addAndSet', { path: `large/${i}`, value: randomBytes(380_000).toString('base64') })
+  await addMany(server, 'small', 1000, (i) => ({ of: i, unit: 'metre' }))
+  const large = { selector: '*large//', size: 16 }
+  const plain = await send(server, 'fetch', large, undefined)
+
+  await t.test('a page of 8 MB', async (t) => {
+    t.ok(plain.bytes.length > 8_000_000, `${plain.bytes.length} bytes`)
+    const reply = await send(server, 'fetch', large, 'gzip')
+    t.equal(reply.headers['content-encoding'], 'gzip')
+    t.ok(reply.text === plain.text, 'it is the same')
+  })
+
+  const head = `POST /topics/fetch HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\naccept-encoding: gzip\r\n`
+  const text = JSON.stringify(large)
+  const { hostname, port } = new URL(server.url)
+  const open = () => RawConnection.open(hostname, Number(port))
+
+  await t.test('clients that leave while their pages are compressed', async (t) => {
+    for (let i = 0; i < 20; i++) {
+      const connection = await open()
+      await connection.write(`${head}content-length: ${text.length}\r\n\r\n${text}`)
+      if (i % 2 === 0) await server.post('fetch', { path: 'small/1' })
+      connection.abort()
+      await connection.closed
+    }
+    t.ok((await send(server, 'fetch', large, 'gzip')).text === plain.text, 'others get theirs')
+    await until('nothing of theirs is compressed any more', async () => {
+      const { headers } = await send(server, 'fetch', large, 'gzip')
+      return headers['content-encoding'] === 'gzip' ? true : undefined
+    })
+  })
+
+  await t.test('a client that does not read at first', async (t) => {
+    const socket = connect({ host: hostname, port: Number(port) })
+    t.teardown(() => socket.destroy())
+    socket.pause()
+    socket.write(`${head}content-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`)
+    for (let i = 0; i < 20; i++) await send(server, 'fetch', { selector: '*small//', size: 1000 }, 'gzip')
+    const pieces: Buffer[] = []
+    for await (const piece of socket) pieces.push(piece as Buffer)
+    const received = Buffer.concat(pieces)
+    const bodyAt = received.indexOf('\r\n\r\n') + 4
+    t.match(received.subarray(0, bodyAt).toString().toLowerCase(), 'content-encoding: gzip\r\n')
+    t.ok(gunzipSync(received.subarray(bodyAt)).toString() === plain.text, 'then it gets all of the page')
+  })
+
+  await t.test('many connections that are kept, each with many pages', async (t) => {
+    const body = { selector: '*small//', size: 1000 }
+    const right = (await send(server, 'fetch', body, undefined)).text
+    const encodings = new Set<string | undefined>()
+    let wrong = 0
+    const clients = Array.from({ length: 64 }, async (_, client) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      for (let i = 0; i < 20; i++) {
+        const size = (client + i) % 2 === 0 ? 1000 : 200
+        const reply = await send(server, 'fetch', { ...body, size }, 'gzip', agent)
+        encodings.add(reply.headers['content-encoding'])
+        const { results } = JSON.parse(reply.text) as { results: unknown[] }
+        if (results.length !== size || (size === 1000 && reply.text !== right)) wrong++
+      }
+      agent.destroy()
+    })
+    await Promise.all(clients)
+    t.equal(wrong, 0)
+    t.ok(encodings.has('gzip'))
+  })
+})
+
+t.test('no more is compressed at a time than the bound allows', async (t) => {
+  const body = Buffer.alloc(1024 * kibibyte, 'text')
+  const plainRoute: Route<object> = { path: '/x', isRead: true, handle: () => ({ status: 200, body }) }
+  const route = compressingRoutes<object>()(plainRoute)
+  const ongoing = { aborted: false, onAborted: undefined, headers: { acceptEncoding: 'gzip' } } as Ongoing
+  const answer = (): Answer | Promise<Answer> => route.handle(Buffer.alloc(0), {}, ongoing)
+  const isGzipped = ({ headers = [] }: Answer): boolean => headers.some(([, value]) => value === 'gzip')
+  const round = async (): Promise<boolean[]> => (await Promise.all(Array.from({ length: 30 }, answer))).map(isGzipped)
+  const first = await round()
+  const bound = first.indexOf(false)
+  t.ok(bound >= 12 && bound <= 16, `${bound} MiB and what zlib keeps for them`)
+  t.notOk(first.slice(bound).includes(true), 'the others are sent plain')
+  t.strictSame(await round(), first, 'everything that was compressed is free again')
+  body.fill('other')
+  const later = answer()
+  body.fill(0)
+  t.ok(gunzipSync((await later).body).equals(Buffer.alloc(body.length, 'other')), 'the bytes at the time of the answer')
+})
