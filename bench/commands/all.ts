@@ -77,6 +77,24 @@ ${json}`,
     },
   ],
   [
+    'gzip',
+    {
+      synopsis: '',
+      summary: 'what does compressing a page cost, and over which links does it pay?',
+      details: '  nginx in front takes part if it is installed.',
+      load: () => import('./gzip.js'),
+    },
+  ],
+  [
+    'upload',
+    {
+      synopsis: '[--topics N]',
+      summary: 'what does an operation cost when one request brings a million of them?',
+      details: '  --topics here is the number of lines of an upload (default 1,000,000)',
+      load: () => import('./upload.js'),
+    },
+  ],
+  [
     'profile',
     {
       synopsis: 'WORKLOAD [--output DIR]',

@@ -4,13 +4,15 @@
  * The whole body of every answer is compared with the correct ones for its request: a connection is answered in the
  * order of its requests. Wrong statuses, time-outs and connections that end early are counted. At the end each
  * connection waits for its last answer, so that it is known exactly which writes were acknowledged. autocannon reports
- * latencies in whole milliseconds, so they are recorded here.
+ * latencies in whole milliseconds, so they are recorded here. An increment that must be tried again counts once, with the
+ * time of all its attempts.
  */
 import { strict as assert } from 'node:assert'
 import type { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createHistogram } from 'node:perf_hooks'
 import autocannon from 'autocannon'
+import { Counter } from '../servers/counting.js'
 import { blanked } from '../servers/server.js'
 import { answerSecondsMax, type Burst, type Job, shownMax } from './driver.js'
 
@@ -80,16 +82,54 @@ class Load {
   #prepare(client: ScriptedClient): void {
     const index = this.#clients.push(client) - 1
     const script = this.#job.scripts[index] ?? []
+    const [first] = script.flatMap((exchange) => this.#job.exchanges[exchange] ?? [])
+    if (first?.counting !== undefined) return this.#prepareCounter(client, index, new Counter(first.counting))
     client.setRequests(script.flatMap((exchange) => this.#requests[exchange] ?? []))
     client.opts.verifyBody = (body) => {
       const count = this.#answered[index] ?? 0
       this.#answered[index] = count + 1
       return this.#isRight(script[count % script.length], body)
     }
-    client.on('done', () => {
-      if (++this.#ended === this.#job.scripts.length) this.#endMs = performance.now()
+    client.on('done', () => this.#onDone())
+    client.on('response', (_status, _bytes, ms) => this.#record(ms))
+  }
+
+  /** Gives a client increments only, as its script has nothing else. */
+  #prepareCounter(client: ScriptedClient, index: number, counter: Counter): void {
+    const { isAttempting } = counter
+    let verdict: ReturnType<Counter['read']>
+    let spentMs = 0
+    const attempts: Partial<autocannon.Request> = {
+      setupRequest: (request) => ({ ...request, body: counter.attempt }),
+      // Before the next request is made, unlike `verifyBody`.
+      onResponse: (_status, body) => {
+        verdict = counter.read(body)
+      },
+    }
+    const exchange = this.#job.scripts[index]?.[0] ?? 0
+    client.setRequests([{ ...this.#requests[exchange], ...(isAttempting ? attempts : {}) }])
+    client.opts.verifyBody = (body) => {
+      if (!isAttempting) verdict = counter.read(body)
+      if (verdict === 'added') this.#answered[index] = (this.#answered[index] ?? 0) + 1
+      if (verdict === undefined)
+        this.#firstWrong ??= `an increment was answered ${JSON.stringify(body.slice(0, shownMax))}`
+      return verdict !== undefined
+    }
+    client.on('done', () => this.#onDone())
+    client.on('response', (_status, _bytes, ms) => {
+      spentMs += ms
+      if (isAttempting && verdict === 'retry') return
+      this.#record(spentMs)
+      spentMs = 0
     })
-    client.on('response', (_status, _bytes, ms) => this.#latenciesUs.record(Math.max(1, Math.round(ms * 1000))))
+  }
+
+  #onDone(): void {
+    if (++this.#ended === this.#job.scripts.length) this.#endMs = performance.now()
+  }
+
+  #record(ms: number): void {
+    this.#latenciesUs.record(Math.max(1, Math.round(ms * 1000)))
   }
 
   #isRight(index: number | undefined, body: string): boolean {

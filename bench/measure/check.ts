@@ -4,6 +4,7 @@
  */
 
 import { shownMax } from '../drivers/driver.js'
+import { Counter } from '../servers/counting.js'
 import { blanked, type Exchange, type Running } from '../servers/server.js'
 import { type Operation, type Script, writesOf } from '../workloads/operation.js'
 import { forEachConcurrently, send } from './http.js'
@@ -36,13 +37,15 @@ export async function problemWith(running: Running, operation: Operation): Promi
   if (exchange === undefined) return `${operation.kind} is not supported`
   const { status, body } = await send(running.port, running.headers, exchange)
   if (status < 200 || status > 299) return `${operation.kind} was answered with ${status}: ${body.slice(0, shownMax)}`
-  const actual = running.blankDigits ? blanked(body) : body
-  if (exchange.expected.includes(actual)) return undefined
+  const { counting, expected } = exchange
+  const actual = running.blankDigits && counting === undefined ? blanked(body) : body
+  if (counting === undefined ? expected.includes(actual) : new Counter(counting).read(body) !== undefined) return
   return `${operation.kind} was answered with ${actual.slice(0, shownMax)}, not ${expectedExcerpt(exchange)}`
 }
 
 /**
- * Reads written topics back: each must hold the value that was acknowledged last.
+ * Reads written topics back: each must hold the value that was acknowledged last, to one of its connections if several write
+ * it, and a counter as many as the increments that were acknowledged.
  *
  * @param answered answers that each connection received in the burst
  * @returns what was lost, or undefined
@@ -52,35 +55,54 @@ export async function lostWrite(
   scripts: readonly Script[],
   answered: readonly number[],
 ): Promise<string | undefined> {
-  const values = lastValues(scripts, answered)
-  const valueBytes = [...values.values()][0]?.length ?? 1
-  const some = [...values].slice(0, Math.min(readBackMax, Math.ceil(readBackBytesMax / valueBytes)))
+  const values = [...lastValues(scripts, answered)]
+  const valueBytes = values[0]?.[1][0]?.length ?? 1
+  const some = values.slice(0, Math.min(readBackMax, Math.ceil(readBackBytesMax / valueBytes)))
+  const fetches = [
+    ...some.map(([path, values]): Operation => ({ kind: 'fetch', path, values })),
+    ...[...counts(scripts, answered)].map(([path, count]): Operation => ({ kind: 'count', path, value: `${count}` })),
+  ]
   let lost: string | undefined
-  await forEachConcurrently(some, inFlightMax, async ([path, value], agent) => {
-    const exchange = running.exchange({ kind: 'fetch', path, values: [value] })
-    if (exchange === undefined) return
+  await forEachConcurrently(fetches, inFlightMax, async (fetch, agent) => {
+    const exchange = running.exchange(fetch)
+    if (exchange === undefined || !('path' in fetch)) return
     const { body } = await send(running.port, running.headers, exchange, agent)
     const actual = running.blankDigits ? blanked(body) : body
     if (!exchange.expected.includes(actual)) {
       const excerpt = actual.slice(0, shownMax)
-      lost ??= `${path} was read back as ${excerpt}, though ${expectedExcerpt(exchange)} was acknowledged last`
+      lost ??= `${fetch.path} was read back as ${excerpt}, though ${expectedExcerpt(exchange)} was acknowledged last`
     }
   })
   return lost
 }
 
-/** For each path that was written: the value acknowledged last. */
-function lastValues(scripts: readonly Script[], answered: readonly number[]): Map<string, string> {
-  const values = new Map<string, string>()
+/** For each path that was written: the values acknowledged last, one for each connection that writes it. */
+function lastValues(scripts: readonly Script[], answered: readonly number[]): Map<string, string[]> {
+  const values = new Map<string, string[]>()
   for (const [connection, script] of scripts.entries()) {
+    const own = new Map<string, string>()
     const count = answered[connection] ?? 0
     for (let i = Math.max(0, count - script.length); i < count; i++) {
       const operation = script[i % script.length]
       if (operation === undefined) continue
-      for (const { path, value } of writesOf(operation)) values.set(path, value)
+      for (const { path, value } of writesOf(operation)) own.set(path, value)
     }
+    for (const [path, value] of own) values.set(path, [...(values.get(path) ?? []), value])
   }
   return values
+}
+
+/** For each counter: the increments that all connections had an answer to. */
+function counts(scripts: readonly Script[], answered: readonly number[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const [connection, script] of scripts.entries()) {
+    for (const [i, operation] of script.entries()) {
+      if (operation.kind !== 'increment') continue
+      const passes = Math.ceil(Math.max(0, (answered[connection] ?? 0) - i) / script.length)
+      counts.set(operation.path, (counts.get(operation.path) ?? 0) + passes)
+    }
+  }
+  return counts
 }
 
 function expectedExcerpt({ expected }: Exchange): string {

@@ -1,13 +1,15 @@
 /**
  * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values are in base64.
  * Its answers contain revisions, whose digits are blanked before answers are compared. It cannot list children: a range
- * of keys, though without values, names every descendant.
+ * of keys, though without values, names every descendant. Nor can it add: an increment compares and sets until nobody else
+ * was quicker, and only the attempt that succeeds is counted.
  */
 import { join } from 'node:path'
 import { send } from '../measure/http.js'
 import { programVersion } from '../measure/machine.js'
 import type { Item, Operation } from '../workloads/operation.js'
 import { freePort, startChild } from './child.js'
+import { firstAttempt } from './counting.js'
 import type { Exchange, Running, Server, Setting } from './server.js'
 
 const version = programVersion('etcd', ['--version'], /(?<=etcd Version: )[\d.]+/)
@@ -70,6 +72,23 @@ function exchange(operation: Operation): Exchange | undefined {
           (value) => `{${header},"kvs":[${pair({ path: operation.path, value })}],"count":""}`,
         ),
       }
+    case 'count':
+      return exchange({ kind: 'fetch', path: operation.path, values: [operation.value] })
+    case 'increment':
+      return {
+        method: 'POST',
+        path: '/v3/kv/txn',
+        body: firstAttempt(operation.path),
+        expected: [],
+        counting: { of: 'etcd', path: operation.path },
+      }
+    case 'many': {
+      const success = operation.items.map(({ path }) => ({ request_range: { key: base64(path) } }))
+      const responses = operation.items.map(
+        (item) => `{"response_range":{"header":{"revision":""},"kvs":[${pair(item)}],"count":""}}`,
+      )
+      return { ...post('txn', { success }), expected: [`{${header},"succeeded":true,"responses":[${responses}]}`] }
+    }
     case 'page': {
       if (!('subtree' in operation.selector)) return undefined
       const { subtree } = operation.selector
@@ -81,6 +100,8 @@ function exchange(operation: Operation): Exchange | undefined {
       }
     }
     case 'overwrite':
+    case 'set':
+    case 'counter':
     case 'create':
       return {
         ...post('put', { key: base64(operation.path), value: base64(operation.value) }),

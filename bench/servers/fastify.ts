@@ -40,9 +40,11 @@ async function start(setting: Setting): Promise<Running> {
   }
 }
 
-/** It has no batches, conditions or listings. */
+/** It has no fetches of many paths, batches, conditions, listings, plain sets or increments. */
+const supported = ['fetch', 'page', 'overwrite', 'create', 'add', 'remove']
+
 function exchange(operation: Operation): Exchange | undefined {
-  if (operation.kind === 'batch' || operation.kind === 'cas' || operation.kind === 'list') return undefined
+  if (!supported.includes(operation.kind)) return undefined
   if (operation.kind === 'page' && !('subtree' in operation.selector)) return undefined
   return { ...topicdRequest(operation), expected: expectedBodies(operation) }
 }

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { send } from '../measure/http.js'
 import { programVersion } from '../measure/machine.js'
 import { expectedBodies, itemText, type Operation } from '../workloads/operation.js'
-import { freePort, startChild } from './child.js'
+import { type Child, freePort, startChild } from './child.js'
 import type { Exchange, Running, Server, Setting } from './server.js'
 
 const add = `if redis.call('SETNX', ARGV[1], ARGV[2]) == 0 then return 0 end
@@ -43,7 +43,7 @@ while true do
 end
 return '{"has_more":' .. tostring(more) .. ',"results":[' .. table.concat(items, ',') .. ']}'`
 
-const redisVersion = programVersion('redis-server', ['--version'], /v=[\d.]+/)
+export const redisVersion = programVersion('redis-server', ['--version'], /v=[\d.]+/)
 const webdisVersion = programVersion('dpkg-query', ['--show', 'webdis'], /[\d.]+/)
 
 export const redis: Server = {
@@ -55,15 +55,21 @@ export const redis: Server = {
   start,
 }
 
-async function start(setting: Setting): Promise<Running> {
-  const redisPort = await freePort()
+/** Starts Redis alone, without the gateway. */
+export async function startRedis(directory: string): Promise<{ readonly child: Child; readonly port: number }> {
   const port = await freePort()
-  const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--dir', setting.directory]
-  const store = await startChild({
+  const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--dir', directory]
+  const child = await startChild({
     command: 'redis-server',
-    args: ['--bind', '127.0.0.1', '--port', String(redisPort), ...settings],
+    args: ['--bind', '127.0.0.1', '--port', String(port), ...settings],
     ready: { line: (line) => line.includes('Ready to accept connections') },
   })
+  return { child, port }
+}
+
+async function start(setting: Setting): Promise<Running> {
+  const { child: store, port: redisPort } = await startRedis(setting.directory)
+  const port = await freePort()
   const config = join(setting.directory, 'webdis.json')
   const listen = { http_host: '127.0.0.1', http_port: port, redis_host: '127.0.0.1', redis_port: redisPort }
   const log = { verbosity: 0, logfile: join(setting.directory, 'webdis.log') }
@@ -116,6 +122,19 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
         body: '',
         expected: expectedBodies(operation),
       }
+    case 'count':
+      return { method: 'GET', path: `/GET/${argument(operation.path)}.txt`, body: '', expected: [operation.value] }
+    case 'counter':
+      return put(`/SET/${argument(operation.path)}`, operation.value, '{"SET":[true,"OK"]}')
+    case 'increment': {
+      const path = `/INCRBY/${argument(operation.path)}/1`
+      return { method: 'GET', path, body: '', expected: [], counting: { of: 'redis', path: operation.path } }
+    }
+    case 'many':
+      return {
+        ...command('MGET', ...operation.items.map(({ path }) => path)),
+        expected: [JSON.stringify({ MGET: operation.items.map(itemText) })],
+      }
     case 'page': {
       if (!('subtree' in operation.selector)) return undefined
       const { subtree } = operation.selector
@@ -129,6 +148,7 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
       }
     }
     case 'overwrite':
+    case 'set':
       return put(`/SET/${argument(operation.path)}`, itemText(operation), '{"SET":[true,"OK"]}')
     case 'create':
       return put(`/EVALSHA/${scripts.add}/0/${argument(operation.path)}`, itemText(operation), '{"EVALSHA":1}')

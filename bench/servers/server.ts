@@ -4,6 +4,7 @@
  */
 import type { Operation } from '../workloads/operation.js'
 import type { Tree } from '../workloads/tree.js'
+import type { Counting } from './counting.js'
 
 /** One request and the bodies of correct answers. */
 export interface Exchange {
@@ -13,6 +14,8 @@ export interface Exchange {
   readonly body: string
   /** The correct bodies; an answer must be equal to one of them. */
   readonly expected: readonly string[]
+  /** How the answer to an increment is read, which is checked in place of `expected`. */
+  readonly counting?: Counting
 }
 
 /** How a server is started. */

@@ -10,10 +10,16 @@ export function topicdRequest(operation: Operation): Omit<Exchange, 'expected'> 
 function route(operation: Operation): string {
   switch (operation.kind) {
     case 'fetch':
+    case 'many':
     case 'page':
     case 'list':
+    case 'count':
       return 'fetch'
+    case 'set':
+    case 'increment':
+      return 'set'
     case 'overwrite':
+    case 'counter':
     case 'create':
     case 'cas':
       return 'addAndSet'
@@ -29,9 +35,12 @@ function route(operation: Operation): string {
 function body(operation: Operation): string {
   switch (operation.kind) {
     case 'fetch':
+    case 'count':
     case 'add':
     case 'remove':
       return JSON.stringify({ path: operation.path })
+    case 'many':
+      return JSON.stringify({ paths: operation.items.map(({ path }) => path) })
     case 'page':
       return JSON.stringify({
         selector: selectorText(operation.selector),
@@ -47,7 +56,11 @@ function body(operation: Operation): string {
         deep_branch_limit: 1,
         with_values: false,
       })
+    case 'increment':
+      return JSON.stringify({ path: operation.path, increment: 1 })
     case 'overwrite':
+    case 'set':
+    case 'counter':
     case 'create':
       return `{${pathAndValue(operation)}}`
     case 'cas':

@@ -67,7 +67,11 @@ async function start(build: Build, setting: Setting): Promise<Running> {
     moreKeys,
     blankDigits: false,
     pids: () => processTree(child.pid),
-    exchange: (operation) => ({ ...topicdRequest(operation), expected: expectedBodies(operation) }),
+    exchange: (operation) => ({
+      ...topicdRequest(operation),
+      expected: expectedBodies(operation),
+      ...(operation.kind === 'increment' ? { counting: { of: 'topicd', path: operation.path } as const } : {}),
+    }),
     stop: child.stop,
   }
 }

@@ -6,6 +6,7 @@ import { fetchBesideScan, scanNothing } from './reads/full-scan.js'
 import { listChildren } from './reads/list-children.js'
 import { literalPrefix } from './reads/literal-prefix.js'
 import { page10, page100 } from './reads/page.js'
+import { paths100 } from './reads/paths.js'
 import { splitPathSkip } from './reads/split-path-skip.js'
 import { subtreeDeep, subtreeShallow } from './reads/subtree-page.js'
 import type { Workload } from './workload.js'
@@ -14,6 +15,7 @@ import { batch100, batch1000 } from './writes/batch.js'
 import { bigFetch, bigOverwrite } from './writes/big-values.js'
 import { cas } from './writes/compare-and-set.js'
 import { mixed } from './writes/mixed.js'
+import { increment, setOne } from './writes/one-topic.js'
 import { overwrite1, overwrite64, overwrite256 } from './writes/overwrite.js'
 import { manyPublishers } from './writes/publishers.js'
 
@@ -21,6 +23,7 @@ export const workloads: readonly Workload[] = [
   fetchPath,
   page10,
   page100,
+  paths100,
   deepCursor,
   overwrite1,
   overwrite64,
@@ -31,6 +34,8 @@ export const workloads: readonly Workload[] = [
   batch100,
   batch1000,
   cas,
+  increment,
+  setOne,
   listChildren,
   bigFetch,
   bigOverwrite,

@@ -17,6 +17,8 @@ type Selector = { readonly subtree: string } | { readonly text: string }
 export type Operation =
   /** Fetch by path; the topic holds one of `values`. */
   | { readonly kind: 'fetch'; readonly path: string; readonly values: readonly string[] }
+  /** Fetch by many paths; each topic is there. */
+  | { readonly kind: 'many'; readonly items: readonly Item[] }
   /** Fetch by selector; the page holds exactly `items`. */
   | {
       readonly kind: 'page'
@@ -28,6 +30,14 @@ export type Operation =
     }
   /** addAndSet of a topic that exists. */
   | { readonly kind: 'overwrite'; readonly path: string; readonly value: string }
+  /** set of a topic that exists. */
+  | { readonly kind: 'set'; readonly path: string; readonly value: string }
+  /** addAndSet of a number, so that what follows counts from it. */
+  | { readonly kind: 'counter'; readonly path: string; readonly value: string }
+  /** Adds 1 to a number; the answer tells the sum. */
+  | { readonly kind: 'increment'; readonly path: string }
+  /** Fetch of a number by path. */
+  | { readonly kind: 'count'; readonly path: string; readonly value: string }
   /** addAndSet of a topic that does not exist. */
   | { readonly kind: 'create'; readonly path: string; readonly value: string }
   /** add of a topic that does not exist. */
@@ -56,15 +66,27 @@ export function itemText(item: Item): string {
   return `{"path":${JSON.stringify(item.path)},"type":"json","value":${item.value}}`
 }
 
-/** The bodies of correct answers to an operation: one, or one for each value that a topic may hold. */
+/**
+ * The bodies of correct answers to an operation: one, or one for each value that a topic may hold. An increment's is only of
+ * about the right size, since others add to the same number: servers/counting.ts reads the real one.
+ */
 export function expectedBodies(operation: Operation): readonly string[] {
   switch (operation.kind) {
     case 'fetch':
       return operation.values.map((value) => itemText({ path: operation.path, value }))
+    case 'count':
+      return [itemText(operation)]
+    case 'set':
+      return [`{"path":${JSON.stringify(operation.path)}}`]
+    case 'increment':
+      return [`{"path":${JSON.stringify(operation.path)},"value":10000}`]
+    case 'many':
+      return [`{"results":[${operation.items.map(itemText).join()}]}`]
     case 'page':
       return [`{"has_more":${operation.hasMore},"results":[${operation.items.map(itemText).join()}]}`]
     case 'overwrite':
     case 'cas':
+    case 'counter':
       return [overwritten(operation.path)]
     case 'batch':
       return [`{"results":[${operation.writes.map(({ path }) => overwritten(path)).join()}]}`]
@@ -82,6 +104,7 @@ export function expectedBodies(operation: Operation): readonly string[] {
 export function writesOf(operation: Operation): readonly Item[] {
   switch (operation.kind) {
     case 'overwrite':
+    case 'set':
     case 'cas':
       return [operation]
     case 'batch':

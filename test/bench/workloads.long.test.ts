@@ -63,9 +63,10 @@ const runs = [
     names: 'topicd',
     servers: ['topicd'],
     workloads: [
-      ...['fetch-path', 'page-10', 'page-100', 'overwrite-1', 'overwrite-64', 'overwrite-256', 'add-remove'],
-      ...['many-publishers', 'big-fetch', 'batch-100', 'batch-1000', 'cas', 'list-children', 'subtree-shallow'],
-      ...['subtree-deep', 'split-path-skip', 'literal-prefix', 'scan-nothing', 'fetch-beside-scan'],
+      ...['fetch-path', 'page-10', 'page-100', 'paths-100', 'overwrite-1', 'overwrite-64', 'overwrite-256'],
+      ...['add-remove', 'many-publishers', 'big-fetch', 'batch-100', 'batch-1000', 'cas', 'increment', 'set-one'],
+      ...['list-children', 'subtree-shallow', 'subtree-deep', 'split-path-skip', 'literal-prefix', 'scan-nothing'],
+      'fetch-beside-scan',
     ],
   },
   {
@@ -98,7 +99,7 @@ test('help lists exactly the workloads that are run here', async (t) => {
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
 })
 
-const commands = ['growth', 'compare', 'idle', 'changes', 'profile', 'postgres', 'fenced']
+const commands = ['growth', 'compare', 'idle', 'changes', 'gzip', 'upload', 'profile', 'postgres', 'fenced']
 
 test('help lists every command, and each command has help of its own', async (t) => {
   const overview = await help()
@@ -115,6 +116,7 @@ test('a wrong command line exits with 2 and says what is wrong', async (t) => {
     [['growth', 'nothing'], 'unknown series "nothing"'],
     [['idle', 'fetch-path'], 'unexpected argument "fetch-path"'],
     [['compare', 'main'], 'compare needs two revisions'],
+    [['upload', '--topics', '999999'], '--topics must be a multiple of 10000, not 999999'],
     [['profile'], 'profile needs the name of one workload'],
     [['--servers', 'bare,file,topicd', 'fetch-path'], 'file takes part in none of these workloads'],
   ] as const) {
@@ -145,6 +147,21 @@ test('growth measures every series, and profile and idle print their figures', a
     t.match(stdout, /^the longest fetch beside an event for 20 streams: [\d.]+ ms$/m)
   })
 
+  await t.test('gzip prints the cost and the times of each page', async (t) => {
+    const stdout = await run('gzip')
+    t.match(stdout, /^100 records +plain +\d+ +\d+ µs( +[\d.]+ ms){3}$/m)
+    t.match(stdout, /^100 records +--gzip +\d+ +\d+ µs( +[\d.]+ ms){3} /m)
+  })
+
+  await t.test('upload prints what an operation costs in each case', async (t) => {
+    const stdout = await run('upload')
+    for (const order of ['created in tree order', 'overwritten in tree order', 'overwritten in no order'])
+      t.match(
+        stdout,
+        new RegExp(`^${order} +topicd +10,000 operations in [\\d.]+ s, [\\d,]+ a second, [\\d.]+ µs CPU each`, 'm'),
+        order,
+      )
+  })
   await t.test('idle prints the memory of a connection and the latencies beside them', async (t) => {
     const stdout = await run('idle')
     t.match(stdout, /^100 idle connections: [\d.-]+ KiB of anonymous memory each\nmixed-90-10 .* beside them/m)
@@ -156,12 +173,21 @@ const peerPrograms = ['redis-server', 'webdis', 'etcd']
 const missing = peerPrograms.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0)
 const skip = missing.length > 0 && `NOT INSTALLED: ${missing.join(', ')}`
 
-test('all answers of the peers to batches, conditions and listings are right', { skip }, async (t) => {
+test('all answers of the peers to lists of paths, batches, conditions, increments and listings are right', {
+  skip,
+}, async (t) => {
   const storing = ['bare', 'topicd', 'redis + webdis', 'etcd']
   const words = ['--servers', 'bare,topicd,redis,etcd']
-  checkResults(t, await smoke(...words, 'batch-100', 'batch-1000', 'cas'), storing)
+  const shared = ['paths-100', 'batch-100', 'batch-1000', 'cas', 'increment', 'set-one']
+  checkResults(t, await smoke(...words, ...shared), storing)
   const listing = ['--servers', 'bare,topicd,redis', 'list-children']
   checkResults(t, await smoke(...listing), storing.slice(0, 3))
+})
+
+test('all answers of the peers to uploads are right', { skip }, async (t) => {
+  const stdout = await run('upload')
+  t.match(stdout, /^overwritten in no order +redis +10,000 operations in /m)
+  t.match(stdout, /^overwritten in no order +etcd +1,000 operations in .*, in transactions of 128$/m)
 })
 
 test('all answers of a peer beside two revisions are right', async (t) => {

@@ -1,0 +1,32 @@
+/**
+ * What does a fetch of 100 topics by their paths cost? Random topics of the whole tree, in random order, the same in every
+ * round: when wrk closes its connections, webdis gives the answers that are still due to clients of the next burst. wrk looks
+ * an answer up among those of its own burst, and there are too many sets of 100 topics for it to be found there by chance.
+ */
+import { distinctRequests, usualScale, type Workload } from '../workload.js'
+
+const pathsCount = 100
+
+/** Fewer in a smoke run, whose tree is small. */
+const countOf = (topics: number): number => Math.min(pathsCount, topics)
+
+export const paths100: Workload = {
+  name: `paths-${pathsCount}`,
+  question: `What does a fetch of ${pathsCount} topics by their paths cost?`,
+  scale: usualScale,
+  servers: ['redis + webdis', 'etcd'],
+  ordered: false,
+  ratioMax: 6,
+  topicsPerRequest: ({ topics }) => countOf(topics),
+  scripts(tree, { connections }) {
+    const count = countOf(tree.topics)
+    const own = distinctRequests(count * (tree.valueBytes + 128), connections) / connections
+    return Array.from({ length: connections }, (_, connection) =>
+      Array.from({ length: own }, (_, i) => {
+        const seed = 500 + connection * own + i
+        const items = tree.sample(count, seed).map((index) => ({ path: tree.path(index), value: tree.value(index) }))
+        return { kind: 'many' as const, items }
+      }),
+    )
+  },
+}
