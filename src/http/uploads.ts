@@ -3,7 +3,7 @@
  * route takes no more, nothing is read from the connection. Other bodies are in body.ts.
  *
  * - The library reads on, even from a socket that is paused, as long as it gets whole buffers of 512 KiB. So every piece is
- *   only copied, which is faster than a client sends, and soon there is no whole one.
+ *   only copied: mostly that is faster than a client sends, and soon there is no whole one. What a route keeps, it bounds.
  * - It ends a connection whose body arrives with less than 16 KiB a second, for 10 s. `resume` begins those anew, even after
  *   the end of the body. A source of live values is slower, so here only silence ends an upload.
  */
@@ -12,7 +12,7 @@ import { turnMs } from '../base/turn-clock.js'
 import type { Inlet, Upload } from './answer.js'
 import type { Exchange, Exchanges } from './exchange.js'
 
-/** Uploads in one worker. Each holds what the kernel has for it at a time, some MiB, and what is being written. */
+/** Uploads in one worker. Each holds what the kernel has for it at a time, mostly some MiB, and what is being written. */
 export const uploadsMax = 16
 
 /** How long the source of an upload may be silent: as long as proxies let it. */

@@ -106,7 +106,7 @@ export const settingTable = {
     default: String(1024 * mebibyte),
     min: 1024,
     max: uploadBytesMaxMax,
-    help: 'largest upload of lines; nothing of it is kept in memory',
+    help: 'largest upload of lines; it is never in memory as a whole',
   },
   'page-size-max': { kind: 'number', default: '1000', min: 1, max: 100_000, help: 'largest size of a fetch page' },
   'page-bytes-max': {

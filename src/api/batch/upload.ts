@@ -25,10 +25,11 @@ import { UploadAnswer } from './upload-answer.js'
 const linesAtOnceMax = 4000
 
 /**
- * What the uploads of a worker may keep that was not carried out, in bytes, besides a line each. They are paused long before;
- * but a client on the same machine can be faster than that (http/uploads.ts).
+ * What the uploads of a worker may keep that was not carried out, in bytes, besides a line. Over a network, it is what arrives
+ * until a connection is paused, some MiB. A client on the same machine that has its whole body in memory can send more than a
+ * hundred before that takes effect (http/uploads.ts).
  */
-const keptBytesMax = 64 * 1024 * 1024
+const keptBytesMax = 256 * 1024 * 1024
 
 /** What an upload works with. */
 interface UploadOptions {
