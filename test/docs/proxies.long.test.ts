@@ -238,10 +238,9 @@ for (const name of proxyNames) {
       })
     }
 
-    await t.test(
-      'a drain ends an upload with its reason and its counts',
-      { skip: !passesProgress[name] && `${name} loses lines then, as documented` },
-      async (t) => {
+    // Caddy loses lines of an upload whose client asks for progress, as documented.
+    if (passesProgress[name]) {
+      await t.test('a drain ends an upload with its reason and its counts', async (t) => {
         const { code, durable = 0, refused = 0 } = (await reloadDuringUpload(server, proxy)) ?? {}
         t.equal(code, 'draining')
         const done = durable + refused
@@ -252,8 +251,8 @@ for (const name of proxyNames) {
         t.strictSame(rest.at(-1), { done: true, durable: 475, refused: 25 }, 'it goes on from there')
         const { text } = await server.post('fetch', { selector: '*uploads/drained//', count: true })
         t.equal(text, `{"count":${durable + 475}}`, 'nothing is missing')
-      },
-    )
+      })
+    }
 
     await t.test('a stream passes, event by event, and a poll waits', async (t) => {
       const { url } = proxy
