@@ -1,0 +1,60 @@
+/**
+ * Uploads over kills: the death of the writer costs no line and repeats none, and what a worker that dies has said is
+ * durable.
+ */
+import t from 'tap'
+import { startServer, until } from '../support/service/server.js'
+import { UploadRequest } from '../support/service/upload.js'
+
+/** Of lines in one write. */
+const linesPerWrite = 2000
+
+/** An operation that shows in the sum if it is carried out twice, or not at all. */
+const lines = '{"op":"increment","path":"sum","increment":1}\n'.repeat(linesPerWrite)
+
+async function sumOf(server: Awaited<ReturnType<typeof startServer>>): Promise<number> {
+  const { text } = await server.post('fetch', { path: 'sum' })
+  return (JSON.parse(text) as { value: number }).value
+}
+
+t.test('writers that are killed cost an upload no line, and repeat none', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  await server.post('addAndSet', { path: 'sum', value: 0 })
+  const request = new UploadRequest(server)
+  const kills = 8
+  for (let i = 0; i < kills; i++) {
+    const before = request.last?.durable ?? 0
+    await request.write(lines)
+    kill(await until('a writer', async () => server.writerPid()))
+    await until('it goes on', async () => ((request.last?.durable ?? 0) > before ? true : request.error))
+  }
+  t.strictSame((await request.end()).at(-1), { done: true, durable: kills * linesPerWrite, refused: 0 })
+  t.equal(await sumOf(server), kills * linesPerWrite)
+})
+
+t.test('what was said before a worker dies is durable', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  await server.post('addAndSet', { path: 'sum', value: 0 })
+  let sumBefore = 0
+  for (let i = 0; i < 4; i++) {
+    const request = new UploadRequest(server)
+    let sent = 0
+    while (request.error === undefined && !request.isComplete) {
+      await Promise.race([request.write(lines), until('it breaks', async () => request.error)])
+      sent += linesPerWrite
+      if (request.last?.durable !== undefined) for (const pid of server.workerPids()) kill(pid)
+    }
+    const { durable = 0, refused } = request.last ?? {}
+    t.equal(refused, 0)
+    const sum = await until('it is served again', async () => sumOf(server).catch(() => undefined))
+    t.ok(sum >= sumBefore + durable && sum <= sumBefore + sent, `${durable} of ${sent}: ${sum - sumBefore}`)
+    sumBefore = sum
+  }
+})
+
+/** Kills a process, unless it has ended. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {}
+}
