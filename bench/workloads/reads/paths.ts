@@ -16,7 +16,6 @@ export const paths100: Workload = {
   scale: usualScale,
   servers: ['redis + webdis', 'etcd'],
   ordered: false,
-  ratioMax: 6,
   topicsPerRequest: ({ topics }) => countOf(topics),
   scripts(tree, { connections }) {
     const count = countOf(tree.topics)
