@@ -140,7 +140,7 @@ export class Requests<Caller extends object> {
     let body: Buffer | undefined
     let ended = false
     exchange.closing = true
-    if (refused !== undefined) this.#refuseSlow(exchange, refused)
+    const answering = refused === undefined ? undefined : this.#refuseIfSlow(exchange, refused)
     this.#onPiece(exchange, (piece, isLast) => {
       if (ended) return
       exchange.bytesIn += piece.byteLength
@@ -152,6 +152,8 @@ export class Requests<Caller extends object> {
       }
       ended = isLast || this.#isEndless(exchange)
       if (!ended) return
+      // Else a flood of refused requests would be kept until then.
+      clearTimeout(answering)
       if (refused !== undefined) return this.exchanges.finishLater(exchange, refused)
       afterPoll(() => {
         this.bodies.releaseBody(exchange)
@@ -163,8 +165,8 @@ export class Requests<Caller extends object> {
     })
   }
 
-  #refuseSlow(exchange: Exchange<Caller>, refused: Answer): void {
-    setTimeout(() => this.exchanges.finishLater(exchange, refused), refusedMsMax).unref()
+  #refuseIfSlow(exchange: Exchange<Caller>, refused: Answer): NodeJS.Timeout {
+    return setTimeout(() => this.exchanges.finishLater(exchange, refused), refusedMsMax).unref()
   }
 
   #handleChunks(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer, authorization: string): void {
