@@ -3,8 +3,9 @@
  * such pages. What the pages are is decided in changes/.
  */
 import type { Access } from '../auth/access.js'
+import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Scope } from '../changes/scope.js'
-import type { Answer, Ongoing } from '../http/answer.js'
+import type { Answer, Ongoing, Stream } from '../http/answer.js'
 import { restrict } from '../keys/rights.js'
 import { otherWalkProblem, parseChanges } from './bodies/parse-changes.js'
 import { type ApiContext, operationProblem, pathProblem, refuse } from './context.js'
@@ -23,12 +24,7 @@ const gone = refuse(problem('since_gone'))
 const overloaded = refuse(problem('overloaded'))
 const draining = refuse(problem('draining'))
 
-export function handleChanges(
-  context: ApiContext,
-  bytes: Buffer,
-  access: Access,
-  ongoing: Ongoing,
-): Answer | Promise<Answer> {
+export function handleChanges(context: ApiContext, bytes: Buffer, access: Access, ongoing: Ongoing): Awaitable<Answer> {
   const { changes, pageSizeMax } = context
   const { accept = '', authorization = '', lastEventId = '' } = ongoing.headers ?? {}
   const request = operationProblem(access, 'fetch') ?? parseChanges(bytes, pageSizeMax, lastEventId)
@@ -40,11 +36,8 @@ export function handleChanges(
   if (typeof since === 'object' && since.walk !== undefined && !since.walk.id.equals(scope.walkId))
     return refuse(otherWalkProblem)
   if (eventStream.test(accept)) {
-    if (changes.isDraining) return draining
     const refusal = (): 'unauthorized' | 'access_changed' | undefined => refusalOf(access, context, authorization)
-    const stream = changes.openStream({ scope, since, refusal }, access.name)
-    if (stream === undefined) return overloaded
-    return { status: 200, body: '', contentType: 'text/event-stream; charset=utf-8', headers: streamHeaders, stream }
+    return whenKnown(changes.openStream({ scope, since, refusal }, access.name), answerOf)
   }
   const beganMs = performance.now()
   const options = { waitMs, bytesMax: pageBytes(context), keyName: access.name }
@@ -57,6 +50,12 @@ export function handleChanges(
     const answer = late === undefined ? { status: 200, body } : refuse(lateProblem(late))
     return { ...answer, waitedMs: performance.now() - beganMs }
   })
+}
+
+function answerOf(stream: Stream | 'full' | 'draining'): Answer {
+  if (stream === 'full') return overloaded
+  if (stream === 'draining') return draining
+  return { status: 200, body: '', contentType: 'text/event-stream; charset=utf-8', headers: streamHeaders, stream }
 }
 
 /** Why what was opened with these rights may not go on; undefined if it may. */

@@ -2,8 +2,9 @@
  * What changed, for the clients of one worker: pages, long polls and streams, within bounds on how many may listen. The
  * rest of this folder serves it. Nothing here knows HTTP.
  */
+import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Feed } from './feed.js'
-import type { ChangesStore } from './pages.js'
+import { type ChangesStore, readNow } from './pages.js'
 import { type Ongoing, Polls } from './polls.js'
 import type { Scope } from './scope.js'
 import { Seats } from './seats.js'
@@ -36,7 +37,7 @@ export class LiveChanges {
    * @param onDefect called for an error of a stream that is none of the store's
    */
   constructor(
-    store: ChangesStore,
+    private readonly store: ChangesStore,
     private readonly listenersMax: number,
     onDefect: (error: unknown) => void,
   ) {
@@ -44,11 +45,6 @@ export class LiveChanges {
     this.#seats = new Seats(listenersMax)
     this.#polls = new Polls(store, feed)
     this.#streams = new Streams(store, feed, onDefect)
-  }
-
-  /** Whether it takes no more streams. */
-  get isDraining(): boolean {
-    return this.#isDraining
   }
 
   /**
@@ -75,10 +71,22 @@ export class LiveChanges {
     }
   }
 
-  /** A stream, to be given its outlet; undefined if there is no room for another. */
-  openStream(options: Omit<StreamOptions, 'onEnd'>, keyName: string): Stream | undefined {
-    const onEnd = this.#seats.take('stream', keyName)
-    return onEnd && this.#streams.create({ ...options, onEnd })
+  /**
+   * A stream, to be given its outlet, or told that its client has gone. What changes after this resolves is shown, also
+   * since now: a client that has seen its answer begin writes after that.
+   *
+   * @returns `full` if there is no room for another; `draining` if there are no more streams
+   * @throws StoreError
+   */
+  openStream(
+    { since, ...options }: Omit<StreamOptions, 'onEnd' | 'since'> & { readonly since: Since },
+    keyName: string,
+  ): Awaitable<Stream | 'full' | 'draining'> {
+    return whenKnown(since === 'now' ? readNow(this.store) : since, (position) => {
+      if (this.#isDraining) return 'draining'
+      const onEnd = this.#seats.take('stream', keyName)
+      return onEnd === undefined ? 'full' : this.#streams.create({ ...options, since: position, onEnd })
+    })
   }
 
   /** The API keys have changed: ends the streams of those that may not go on. */

@@ -17,7 +17,7 @@ import { pathOfKeyText } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 import { type ChangesPage, resultOf } from './page.js'
 import type { Scope } from './scope.js'
-import type { Since } from './token.js'
+import type { Position, Since } from './token.js'
 
 /** Changes that are read of the log at once: they take about a slice. */
 const keysInSliceMax = 2000
@@ -45,9 +45,7 @@ export function readPageAfter(
   since: Since,
   bounds: Bounds,
 ): Awaitable<ChangesPage | 'gone'> {
-  if (since === 'now') {
-    return whenKnown(readEnd(store), (place) => ({ results: [], hasMore: false, next: { place, walk: undefined } }))
-  }
+  if (since === 'now') return whenKnown(readNow(store), (next) => ({ results: [], hasMore: false, next }))
   if (since !== undefined) {
     const { place, walk } = since
     return walk === undefined
@@ -60,6 +58,11 @@ export function readPageAfter(
       return first.next.walk === undefined ? completed(store, scope, first, bounds) : first
     }),
   )
+}
+
+/** The present end of the log. @throws StoreError */
+export function readNow(store: ChangeReader): Awaitable<Position> {
+  return whenKnown(readEnd(store), (place) => ({ place, walk: undefined }))
 }
 
 function readEnd(store: ChangeReader): Awaitable<LogPlace> {

@@ -14,7 +14,7 @@ import { type Feed, type Listener, type Reading, sharedPageBytesMax } from './fe
 import { bytesOf, type PageBytes } from './page.js'
 import { type ChangesStore, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
-import type { Since } from './token.js'
+import type { Position } from './token.js'
 
 /** Where a stream's events go. */
 interface Outlet {
@@ -55,7 +55,8 @@ type EndCode = keyof typeof ends
 /** What a stream is opened with. */
 export interface StreamOptions {
   readonly scope: Scope
-  readonly since: Since
+  /** Undefined for the present state. */
+  readonly since: Position | undefined
   /** Why its caller may not go on; undefined if it may. */
   readonly refusal: () => Extract<EndCode, 'unauthorized' | 'access_changed'> | undefined
   /** Called once it has ended, for whatever reason. */
@@ -83,7 +84,7 @@ export class Stream implements Listener {
   #isEnded = false
   /** Whether the last page that the client was sent said that there is nothing more. */
   #knowsAll = false
-  #position: Since
+  #position: Position | undefined
   #nextEventMs = performance.now() + heartbeatMs * (0.5 + Math.random() / 2)
   readonly #untilMs = performance.now() + lifeMs * (1 + lifeSpread * (2 * Math.random() - 1))
 
@@ -105,6 +106,8 @@ export class Stream implements Listener {
     const retryMs = Math.floor(retryMsMin + Math.random() * (retryMsMax - retryMsMin))
     // Without an empty line: it belongs to the first event, since some clients would take it for an empty one.
     outlet.send(Buffer.from(`retry: ${retryMs}\n`))
+    // Its key may have been revoked since the request was let in.
+    this.checkCaller()
     void this.#join()
   }
 
@@ -123,7 +126,7 @@ export class Stream implements Listener {
 
   onPages(pages: readonly PageBytes[], reading: Reading): void {
     const position = this.#position
-    const isLive = this.#state === 'live' && typeof position === 'object'
+    const isLive = this.#state === 'live' && position !== undefined
     const verdict = isLive ? this.shared.feed.verdict(position.place, reading) : 'miss'
     if (verdict === 'ignore') return
     if (verdict === 'miss') return this.onMissed(reading.to)

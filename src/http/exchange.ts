@@ -96,11 +96,13 @@ export class Exchanges<Caller extends object> {
   }
 
   /**
-   * Queues the answer, to be sent after the parser has returned from the bytes that have arrived; undefined sends none.
+   * Queues the answer, to be sent after the parser has returned from the bytes that have arrived; undefined sends none. A
+   * stream whose answer is not sent learns that its client has gone.
    */
   finishLater(exchange: Exchange<Caller>, answer: Answer | undefined): void {
     this.#waiting.delete(exchange)
-    if (exchange.done || answer === undefined) return
+    if (exchange.done) return answer?.stream?.onGone()
+    if (answer === undefined) return
     if (this.#ready.push({ exchange, answer }) === 1) afterPoll(this.#sendReady)
   }
 
@@ -147,7 +149,10 @@ export class Exchanges<Caller extends object> {
     this.#ready = []
     const endMs = performance.now()
     for (const next of ready) {
-      if (next.exchange.done) continue
+      if (next.exchange.done) {
+        next.answer.stream?.onGone()
+        continue
+      }
       next.exchange.endMs = endMs
       this.#next = next
       next.exchange.res.cork(this.#sendNext)

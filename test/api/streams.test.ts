@@ -65,7 +65,6 @@ await overStores(t, async (t, server) => {
   await t.test('large values pass, and many of them', async (t) => {
     const value = 'x'.repeat(300_000)
     const stream = await open({ selector: '*l//', since: 'now' })
-    await stream.complete('its first event, which says what "now" is')
     for (let i = 0; i < 10; i++) await set(`l/${i}`, value)
     await stream.complete('all', ({ topics }) => topics.size === 10)
     for (const item of stream.fold.topics.values()) t.equal(item.value, value)

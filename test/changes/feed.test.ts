@@ -5,12 +5,14 @@
 import { strict as assert } from 'node:assert'
 import t, { type Test } from 'tap'
 import { Feed } from '../../dist/changes/feed.js'
+import { LiveChanges } from '../../dist/changes/live-changes.js'
 import { bodyOf, bytesOf } from '../../dist/changes/page.js'
 import { type ChangesStore, readPageAfter } from '../../dist/changes/pages.js'
 import { Polls } from '../../dist/changes/polls.js'
 import { Scope } from '../../dist/changes/scope.js'
 import { Streams } from '../../dist/changes/streams.js'
 import { decodeToken, encodeToken } from '../../dist/changes/token.js'
+import type { Outlet } from '../../dist/http/answer.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import type { LogSnapshot } from '../../dist/store/changes.js'
 import { StoreError } from '../../dist/store/errors.js'
@@ -56,18 +58,12 @@ class Client extends Fold {
   }
 }
 
-/** Opens a stream; its client takes no more while `isBlocked` is set. */
-function openStream(streams: Streams, scope: Scope, since?: string) {
+/** A client of one stream, which takes no more while `isBlocked` is set. */
+function recordingClient() {
   const client = new Client()
   const ends: string[] = []
   const state = { isBlocked: false, sent: 0 }
-  const stream = streams.create({
-    scope,
-    since: since === undefined ? undefined : decodeToken(since),
-    refusal: () => undefined,
-    onEnd: () => ends.push('ended'),
-  })
-  stream.begin({
+  const outlet: Outlet = {
     send(bytes) {
       state.sent++
       const [, data] = /^data: (.*)$/m.exec(Buffer.from(bytes).toString()) ?? []
@@ -76,8 +72,21 @@ function openStream(streams: Streams, scope: Scope, since?: string) {
     },
     end: (bytes) => ends.push(Buffer.from(bytes).toString()),
     close: () => ends.push('closed'),
+  }
+  return { client, ends, state, outlet }
+}
+
+/** Opens a stream. */
+function openStream(streams: Streams, scope: Scope, since?: string) {
+  const { outlet, ...recorded } = recordingClient()
+  const stream = streams.create({
+    scope,
+    since: since === undefined ? undefined : decodeToken(since),
+    refusal: () => undefined,
+    onEnd: () => recorded.ends.push('ended'),
   })
-  return { stream, client, ends, state }
+  stream.begin(outlet)
+  return { stream, ...recorded }
 }
 
 const noDefect = (t: Test) => (error: unknown) => t.fail(String(error))
@@ -129,6 +138,40 @@ t.test('what changes while a stream joins is sent to it', async (t) => {
   t.strictSame(client.state(), { a: 2 }, 'nothing between the reading and the feed is lost')
   stream.end('rotated')
   t.equal(store.followers, 0, 'nobody follows the log for nobody')
+})
+
+t.test('a stream since now shows what changes once it is opened, before it is sent anything', async (t) => {
+  const store = new SlowStore()
+  store.commit({ a: 1 })
+  const changes = new LiveChanges(store, 1, noDefect(t))
+  const options = { scope: scopeOf('*.*'), since: 'now', refusal: () => undefined } as const
+  const opened = await changes.openStream(options, 'key')
+  if (typeof opened === 'string') throw new Error(opened)
+  store.commit({ a: 2 })
+  const { client, outlet } = recordingClient()
+  opened.begin(outlet)
+  await until(() => client.isComplete)
+  t.strictSame(client.state(), { a: 2 })
+  t.equal(await changes.openStream(options, 'key'), 'full')
+  opened.onGone()
+  const unsent = await changes.openStream(options, 'key')
+  if (typeof unsent === 'string') throw new Error(unsent)
+  unsent.onGone()
+  t.equal(changes.stats().streams, 0, 'one that never began gives its seat back')
+  const late = changes.openStream(options, 'key')
+  changes.drain()
+  t.equal(await late, 'draining', 'a drain while it is opened')
+})
+
+t.test('a stream whose key was revoked while it was opened ends at once', async (t) => {
+  const store = new SlowStore()
+  const streams = new Streams(store, new Feed(store), noDefect(t))
+  const { client, outlet, ends } = recordingClient()
+  const onEnd = (): void => void ends.push('ended')
+  streams.create({ scope: scopeOf('*.*'), since: undefined, refusal: () => 'unauthorized', onEnd }).begin(outlet)
+  await until(() => store.followers === 0 && ends.length === 2)
+  t.match(ends[0], /"code":"unauthorized"/)
+  t.strictSame(client.state(), {})
 })
 
 t.test('who joins while the only other leaves, and the feed has just begun, is told all the same', async (t) => {

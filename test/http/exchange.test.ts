@@ -37,3 +37,24 @@ t.test('the time that a body takes to arrive does not count as waiting', async (
   t.equal(slow.aborted, false, 'the one whose body arrived later is not')
   t.strictSame(sent, [refusal])
 })
+
+t.test('a stream whose client goes before its answer is sent learns of it', async (t) => {
+  const { exchanges, sent, open } = makeExchanges()
+  const gone: string[] = []
+  const answerOf = (name: string): Answer => {
+    const stream = { filler: Buffer.alloc(0), begin() {}, onWritable() {}, onGone: () => void gone.push(name) }
+    return { status: 200, body: '', stream }
+  }
+  let resolve: (answer: Answer) => void = () => {}
+  const early = open()
+  exchanges.finishWhenKnown(early, new Promise((settle) => (resolve = settle)))
+  exchanges.abort(early)
+  resolve(answerOf('while it was made'))
+  const late = open()
+  exchanges.finishLater(late, answerOf('while it was queued'))
+  exchanges.abort(late)
+  exchanges.finishLater(open(), answerOf('never'))
+  await sleep(20)
+  t.strictSame(gone.sort(), ['while it was made', 'while it was queued'])
+  t.equal(sent.length, 1)
+})
