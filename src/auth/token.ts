@@ -1,7 +1,9 @@
 /**
- * Tokens: made once, shown once, and stored only as a hash. Nothing here stores or logs one.
+ * Tokens: made once and shown once, or made by an operator and read from a file; and stored only as a hash. Nothing here
+ * stores or logs one.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import { closeSync, openSync, readSync } from 'node:fs'
 
 /** 256 random bits, so that a plain SHA-256 of the token is as good as any slower hash. */
 const tokenBytes = 32
@@ -17,4 +19,58 @@ export function makeToken(): string {
 /** SHA-256 of a token, lower-case hexadecimal: the only form in which it is stored. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token, 'utf8').digest('hex')
+}
+
+/** A file with more than this is not that of a token. */
+const tokenFileBytesMax = 1024
+
+/** What an operator's token may consist of: the characters of token68 in RFC 9110, 11.2. */
+const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
+
+/** So many bits no one guesses. */
+const guessBitsMin = 128
+
+/** A random token of 128 bits has more, in any notation; a word that is repeated has fewer. */
+const distinctMin = 8
+
+/**
+ * The token in a file that an operator made, such as a secret of a container.
+ *
+ * @throws Error when the file cannot be read or has no token that could be used; the message has nothing of its contents
+ */
+export function readTokenFile(file: string): string {
+  const text = readStart(file)
+  const token = text.replace(/\r?\n$/, '')
+  const problem = tokenProblem(token)
+  if (problem !== undefined) throw new Error(`the token in ${file} ${problem}`)
+  return token
+}
+
+function readStart(file: string): string {
+  const buffer = Buffer.alloc(tokenFileBytesMax + 1)
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(file, 'r')
+    let end = 0
+    // A pipe gives what it has.
+    for (let read = 1; read > 0 && end < buffer.length; end += read)
+      read = readSync(descriptor, buffer, end, buffer.length - end, null)
+    return buffer.toString('latin1', 0, end)
+  } catch (error) {
+    throw new Error(`the token file ${file} cannot be read: ${(error as Error).message}`)
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** Why a text cannot be a token, as a clause that follows its name; undefined if it can. */
+function tokenProblem(token: string): string | undefined {
+  if (token === '') return 'is missing: the file is empty'
+  if (token.length > tokenFileBytesMax) return `is longer than ${tokenFileBytesMax} characters`
+  if (!tokenForm.test(token)) return 'has characters that are no letters, digits, or any of . _ ~ + / - ='
+  const bitsEach = /^[0-9a-f]+$/i.test(token) ? 4 : 6
+  const isShort = token.length * bitsEach < guessBitsMin || new Set(token).size < distinctMin
+  return isShort
+    ? `can be guessed: it needs ${guessBitsMin} random bits, such as those of "openssl rand -hex 32"`
+    : undefined
 }

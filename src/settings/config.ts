@@ -61,6 +61,9 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   if ((settings['tls-cert'].text === '') !== (settings['tls-key'].text === '')) {
     problems.push('--tls-cert and --tls-key must be given together')
   }
+  if (settings['first-key'].text === 'true' && settings['first-key-file'].text !== '') {
+    problems.push('--first-key and --first-key-file cannot be given together')
+  }
   return { settings, problems }
 }
 

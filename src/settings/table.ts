@@ -174,6 +174,12 @@ export const settingTable = {
   'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
   'no-console': { kind: 'switch', default: 'false', help: 'do not serve the console, a web page, at /console' },
   'first-key': { kind: 'switch', default: 'false', help: 'if no API key exists, create one and print it' },
+  'first-key-file': {
+    kind: 'text',
+    value: 'FILE',
+    default: '',
+    help: 'if no API key exists, create one with the token in this file, of at least 128 random bits',
+  },
   settings: {
     kind: 'text',
     value: 'FILE',

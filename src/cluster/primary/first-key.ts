@@ -1,11 +1,12 @@
 /**
- * The first API key of a new service, for a user who has just typed `npm start`: made once, printed once, with a
- * command to paste. A service that systemd starts does not do this: a token must not appear in the journal.
+ * The first API key of a new service: for a user who has just typed `npm start`, made once and printed once, with a command
+ * to paste; or with a token that an operator made, such as a secret of a container, which is shown nowhere. A service that
+ * systemd starts does not print one: a token must not appear in the journal.
  */
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../../auth/token.js'
-import { operations } from '../../keys/record.js'
+import { type KeyRecord, operations } from '../../keys/record.js'
 import { settingTable } from '../../settings/table.js'
 import type { SendKeyRequest } from '../control/messages.js'
 import { addNewKey, persistently, readKeys } from '../control/new-key.js'
@@ -48,13 +49,7 @@ export async function makeFirstKey(
   const send = persistently(sendOnce, responseMsMax)
   if ((await readKeys(send)).length > 0) return
   const token = makeToken()
-  const record = {
-    name: 'first',
-    tokenHash: hashToken(token),
-    allow: operations,
-    under: [],
-    madeMs: Date.now(),
-  }
+  const record = firstRecord(hashToken(token))
   // Another host that shares the store may have been faster.
   if (!(await addNewKey(send, record))) return
   const shown = show(`The first API key, "first", shown only this once:
@@ -68,6 +63,27 @@ Try it:
 
 `)
   if (!shown) await send({ command: 'revokeKey', name: record.name })
+}
+
+/**
+ * If no key exists, makes one that may do everything, with a token that was given by its hash.
+ *
+ * @returns what came of the token: a key was made with it, a key had it before, or other keys exist
+ * @throws Error when no worker responded; the key may exist then
+ */
+export async function addFirstKey(
+  sendOnce: SendKeyRequest,
+  isStoreUnavailable: () => boolean,
+  tokenHash: string,
+): Promise<'made' | 'known' | 'unused'> {
+  while (isStoreUnavailable()) await sleep(storeCheckMs)
+  const send = persistently(sendOnce, responseMsMax)
+  if ((await readKeys(send)).length === 0 && (await addNewKey(send, firstRecord(tokenHash)))) return 'made'
+  return (await readKeys(send)).some((key) => key.tokenHash === tokenHash) ? 'known' : 'unused'
+}
+
+function firstRecord(tokenHash: string): KeyRecord {
+  return { name: 'first', tokenHash, allow: operations, under: [], madeMs: Date.now() }
 }
 
 function banner({ url, place, data, hasConsole }: Started): string {

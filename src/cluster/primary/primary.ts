@@ -3,6 +3,7 @@
  * fails, one line and the exit code say why. The primary never opens the store, and imports nothing that could.
  */
 
+import { hashToken, readTokenFile } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
 import { watchCertificate } from '../../ops/certificate-watch.js'
@@ -27,7 +28,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   logCrashes(log)
   const settings = readSettings(flags)
-  const { config } = settings
+  const { config, firstTokenHash } = settings
   const watch = watchCertificate(log)
   watch.use(settings.certificate)
   const refuse = (code: number, reason: string): never => {
@@ -45,6 +46,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   )
   const supervisor = new Supervisor({
     config,
+    firstTokenHash,
     readSettings: () => readSettings(flags),
     useCertificate: watch.use,
     certificateExpiresMs: watch.expiresMs,
@@ -64,16 +66,20 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
 }
 
 /**
- * Reads the settings as they are now, with the certificate and key that they name, if any. The files are read here and
+ * Reads the settings as they are now, with the certificate, its key and the token that they name, if any. The files are read here and
  * nowhere else in the primary, so what comes of a reload does not depend on what happens to them later.
  *
  * @throws UsageError when something is wrong
  */
 function readSettings(flags: GivenSettings): ReadSettings {
   const config = readConfig(flags)
-  const { tlsCert, tlsKey } = config
+  const { tlsCert, tlsKey, firstKeyFile } = config
   try {
-    return { config, certificate: tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey) }
+    return {
+      config,
+      certificate: tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey),
+      firstTokenHash: firstKeyFile === '' ? undefined : hashToken(readTokenFile(firstKeyFile)),
+    }
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

@@ -20,14 +20,14 @@ import { notify, watchdogMs } from '../../ops/systemd.js'
 import type { Certificate } from '../../ops/tls.js'
 import { isExclusive, redactAddress } from '../../settings/address.js'
 import type { Config } from '../../settings/config.js'
-import type { Reloaded } from '../control/messages.js'
+import type { Reloaded, SendKeyRequest } from '../control/messages.js'
 import { checkedResponse } from '../control/protocol.js'
 import { listenForControl } from '../control/socket.js'
 import { bracketed, listenExitCode, listenProblem } from '../listen-problem.js'
 import { takeAllSteps } from '../steps.js'
 import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
-import { makeFirstKey } from './first-key.js'
+import { addFirstKey, makeFirstKey } from './first-key.js'
 import { KeyDesk } from './key-desk.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
@@ -45,10 +45,11 @@ const statusMs = 1000
 export interface ReadSettings {
   readonly config: Config
   readonly certificate: Certificate | undefined
+  /** Of the token that the first key gets; undefined if none was given. */
+  readonly firstTokenHash: string | undefined
 }
 
-interface SupervisorOptions {
-  readonly config: Config
+interface SupervisorOptions extends Pick<ReadSettings, 'config' | 'firstTokenHash'> {
   /** Reads the settings again; throws a UsageError when one is wrong. */
   readonly readSettings: () => ReadSettings
   /** When the certificate in use expires, in ms since the epoch; undefined without one. */
@@ -156,9 +157,7 @@ export class Supervisor {
     process.on('SIGHUP', () => void this.reload().catch(() => {}))
     const url = await this.#startAll()
     this.#onStarted()
-    const { firstKey } = this.#config
-    // Reloads need not wait for it: it may take as long as the store is unavailable.
-    if (firstKey && url !== undefined) await this.#makeFirstKey(url)
+    if (url !== undefined) await this.#makeFirstKey(url)
   }
 
   /** Returns the URL of the routes; undefined when a signal ended the start. */
@@ -198,15 +197,22 @@ export class Supervisor {
 
   /** A failure does not end the service: `topicd keys add` can make a key later. */
   async #makeFirstKey(url: string): Promise<void> {
-    const { store, data, noConsole } = this.#config
+    const { store, data, noConsole, firstKey, firstKeyFile } = this.#config
+    const { firstTokenHash } = this.options
+    const send: SendKeyRequest = async (request) =>
+      checkedResponse(request.command, await this.#keys.request(request)).response
+    const isStoreUnavailable = (): boolean => this.#readiness.storeProblem() !== undefined
     const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
     try {
-      await makeFirstKey(
-        async (request) => checkedResponse(request.command, await this.#keys.request(request)).response,
-        () => this.#readiness.storeProblem() !== undefined,
-        { url, place, data, hasConsole: !noConsole },
-        print,
-      )
+      if (firstKey) await makeFirstKey(send, isStoreUnavailable, { url, place, data, hasConsole: !noConsole }, print)
+      if (firstTokenHash === undefined) return
+      const outcome = await addFirstKey(send, isStoreUnavailable, firstTokenHash)
+      if (outcome === 'made') this.#log.info({ name: 'first', file: firstKeyFile }, 'first key created')
+      if (outcome === 'unused')
+        this.#log.warn(
+          { file: firstKeyFile },
+          'API keys exist already, so no key was created with the token in this file',
+        )
     } catch (error) {
       this.#log.error({ err: error }, 'the first key could not be created; create one with: topicd keys add')
     }

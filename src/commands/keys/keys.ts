@@ -2,9 +2,10 @@
  * `topicd keys add|revoke`: makes and revokes API keys, whether the service runs or not. Lists and rotations are in
  * list-keys.ts and rotate-key.ts.
  */
-import { hashToken, makeToken } from '../../auth/token.js'
+import { hashToken, makeToken, readTokenFile } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
+import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
 import { type KeyRecord, keyNameForm, operations } from '../../keys/record.js'
 import { type Config, readConfig, UsageError } from '../../settings/config.js'
@@ -14,11 +15,11 @@ import { type Command, storeSettings } from '../command.js'
 import { MissingStore, persistentRequestsTo, requestsTo } from '../store/store-client.js'
 import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
-import { issueToken } from './new-token.js'
+import { issueToken, storeToken } from './new-token.js'
 
 export const addKey: Command = {
   summary: 'creates an API key and prints its token, only this once',
-  details: `NAME is ${keyNameForm}. Without other flags the key may do everything.`,
+  details: `NAME is ${keyNameForm}. Without other flags the key may do everything. With --token-file, nothing is printed.`,
   operands: ['NAME'],
   settings: storeSettings,
   flags: {
@@ -51,12 +52,19 @@ export const addKey: Command = {
       max: keyRateMax,
       help: `requests per second that the key may make, 1 to ${keyRateMax}, unlimited by default; each of W workers allows its connections N / W`,
     },
+    'token-file': {
+      kind: 'text',
+      value: 'FILE',
+      default: '',
+      help: 'file with the token to use, of at least 128 random bits, instead of making one',
+    },
     create: { kind: 'switch', default: 'false', help: 'create a store if the data directory has none' },
   },
   async run({ settings, flags, list, operand }) {
     const name = checkedName(operand('NAME'))
     const nowMs = Date.now()
-    const token = makeToken()
+    const file = flags['token-file']
+    const token = file === undefined ? makeToken() : checkedToken(file)
     const allowed = flags.allow?.split(',') ?? []
     const record: KeyRecord = {
       name,
@@ -67,12 +75,17 @@ export const addKey: Command = {
       expiresMs: flags.expires === undefined ? undefined : checkedEnd(flags.expires, nowMs),
       rate: flags.rate === undefined ? undefined : Number(flags.rate),
     }
-    await addKeyOrEnd(readConfig(settings), record, token, flags.create === 'true')
+    await addKeyOrEnd(readConfig(settings), record, flags.create === 'true', file === undefined ? token : undefined)
   },
 }
 
-/** Adds the key; ends the process, with a message, when that fails. */
-async function addKeyOrEnd(config: Config, record: KeyRecord, token: string, creates: boolean): Promise<void> {
+/** Adds the key; ends the process, with a message, when that fails. @param shown the token, if it is to be printed */
+async function addKeyOrEnd(
+  config: Config,
+  record: KeyRecord,
+  creates: boolean,
+  shown: string | undefined,
+): Promise<void> {
   const { name } = record
   const taken = `there is already a key named "${name}"`
   // Here a new store is made, if at all, so that this cannot fail once the token is printed.
@@ -80,12 +93,16 @@ async function addKeyOrEnd(config: Config, record: KeyRecord, token: string, cre
     throw error instanceof MissingStore ? new Error(`${error.message}; --create creates a store there`) : error
   })
   if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
-  await issueToken(config, token, {
-    store: (send) => addNewKey(send, record),
+  const owner = known.find(({ tokenHash, former }) => [tokenHash, former?.tokenHash].includes(record.tokenHash))
+  if (owner !== undefined)
+    fatal(exitCodes.failed, `the token is that of the key "${owner.name}"; each key needs its own`)
+  const issue = {
+    store: (send: SendKeyRequest) => addNewKey(send, record),
     unprinted: 'no key was created',
     unknown: `the key may have been created, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
     impossible: taken,
-  })
+  }
+  await (shown === undefined ? storeToken(config, issue) : issueToken(config, shown, issue))
 }
 
 export const revokeKey: Command = {
@@ -116,6 +133,14 @@ function operationsProblem(text: string): string | undefined {
   return areKnown && new Set(words).size === words.length
     ? undefined
     : `must be some of ${operations.join(',')}, each once`
+}
+
+function checkedToken(file: string): string {
+  try {
+    return readTokenFile(file)
+  } catch (error) {
+    throw new UsageError(`--token-file: ${(error as Error).message}`)
+  }
 }
 
 function checkedPath(text: string): Path {

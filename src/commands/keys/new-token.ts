@@ -25,25 +25,33 @@ interface Issue {
 }
 
 /** Prints the token and gives it to its key; ends the process, with a message, when that fails. */
-export async function issueToken(
-  location: StoreLocation,
-  token: string,
-  { store, unprinted, unknown, impossible }: Issue,
-): Promise<void> {
-  const isVoid = 'the token that was just printed is void'
+export async function issueToken(location: StoreLocation, token: string, issue: Issue): Promise<void> {
   await print(`${token}\n`).catch((error: Error) =>
     fatal(
       exitCodes.failed,
-      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${unprinted}`,
+      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${issue.unprinted}`,
     ),
   )
+  await storeToken(location, issue, '; the token that was just printed is void')
+}
+
+/**
+ * Gives a key its token; ends the process, with a message, when that fails.
+ *
+ * @param isVoid what is said of the token when no key has it
+ */
+export async function storeToken(
+  location: StoreLocation,
+  { store, unknown, impossible }: Omit<Issue, 'unprinted'>,
+  isVoid = '',
+): Promise<void> {
   const isStored = await store(persistentRequestsTo(location)).catch((error: Error) =>
     fatal(
       exitCodes.failed,
       error instanceof MalformedRequest
-        ? `${error.message}; the service may be of an earlier version, until it is restarted; ${isVoid}`
+        ? `${error.message}; the service may be of an earlier version, until it is restarted${isVoid}`
         : `${error.message}; ${unknown}`,
     ),
   )
-  if (!isStored) fatal(exitCodes.failed, `${impossible}; ${isVoid}`)
+  if (!isStored) fatal(exitCodes.failed, `${impossible}${isVoid}`)
 }
