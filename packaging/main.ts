@@ -1,12 +1,14 @@
 /**
- * `npm run package -- [flags]`: builds the Debian package and the tarball of this checkout, which must be built, and
- * their checksums. What goes into them is in tree.ts; what each makes of it in deb.ts and tarball.ts.
+ * `npm run package -- [flags]`: builds the Debian package and the tarball of this checkout, which must be built, the
+ * client's own package, and their checksums. What goes into the first two is in tree.ts; what each makes of it in deb.ts and
+ * tarball.ts; the client's is in client.ts.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { buildClient } from './client.js'
 import { buildDeb } from './deb.js'
 import { isOlder, repositoryVersion, restartBefore } from './release.js'
 import { buildTarball } from './tarball.js'
@@ -37,6 +39,7 @@ try {
     return [
       buildDeb(directory, release, work, out, flags.fast),
       buildTarball(directory, release, work, out, flags.fast),
+      buildClient(version, work, out),
     ]
   })
   const sums = files.map(

@@ -16,8 +16,10 @@ export const sharedPackages = 'SHARED_PACKAGES'
 /** To the last of these versions an upgrade restarts the service. */
 export type PackageVersion = '1.0.0' | '1.1.0' | '2.0.0'
 
+type PackageKind = 'deb' | 'tarball' | 'client'
+
 /** @returns finds the package of a version, until the test ends */
-export function builtPackages(t: Test): (kind: 'deb' | 'tarball', version: PackageVersion) => string {
+export function builtPackages(t: Test): (kind: PackageKind, version: PackageVersion) => string {
   const directory = process.env[sharedPackages] ?? ownDirectory(t)
   const out = join(directory, 'built')
   const versions = ['1.0.0', '1.1.0', '2.0.0'].flatMap((version) => ['--version', version])
@@ -29,7 +31,9 @@ export function builtPackages(t: Test): (kind: 'deb' | 'tarball', version: Packa
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   return (kind, version) => {
-    const prefix = kind === 'deb' ? `topicd_${version}_` : `topicd-${version}-`
+    const prefix = { deb: `topicd_${version}_`, tarball: `topicd-${version}-`, client: `topicd-client-${version}.` }[
+      kind
+    ]
     const name = readdirSync(out).find((name) => name.startsWith(prefix))
     if (name === undefined) throw new Error(`no ${kind} of ${version} was built`)
     return join(out, name)
