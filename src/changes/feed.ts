@@ -8,6 +8,7 @@
  * meanwhile. So it joins first, and reads then. A page of the feed may be older than what a listener has read by itself, and
  * must not take it back.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
 import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
@@ -23,6 +24,13 @@ const keysAtOnceMax = 30_000
 
 /** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
+
+/**
+ * After a reading of the log that concerned no listener, in ms: so what changes elsewhere is read a few hundred times a
+ * second at most, however many commits there are, and costs those who write next to nothing. An event comes so much later at
+ * most, and only where the changes before it concerned nobody.
+ */
+const idleMs = 5
 
 /**
  * A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. With
@@ -153,7 +161,8 @@ export class Feed {
     try {
       while (this.#isDue && this.#place !== undefined) {
         this.#isDue = false
-        await this.#advanceOnce(this.#place)
+        const concerned = await this.#advanceOnce(this.#place)
+        if (!concerned) await sleep(idleMs)
       }
     } catch (error) {
       this.#fail(error)
@@ -162,20 +171,23 @@ export class Feed {
     }
   }
 
-  async #advanceOnce(from: LogPlace): Promise<void> {
+  /** @returns whether anything concerned a listener */
+  async #advanceOnce(from: LogPlace): Promise<boolean> {
     const found = await this.store.inSnapshot((log) => this.#read(log, from))
-    if (this.#place !== from) return
+    if (this.#place !== from) return true
     if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
       // Nobody may listen any more.
-      if (this.#place !== from) return
+      if (this.#place !== from) return true
       this.#place = end
       for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
-      return
+      return true
     }
-    if (found.touched.size > 0) await give(found, from)
+    const concerned = found.touched.size > 0
+    if (concerned) await give(found, from)
     if (this.#place === from) this.#place = found.place
     if (!found.isAll) this.#isDue = true
+    return concerned || !found.isAll
   }
 
   #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {

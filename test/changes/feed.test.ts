@@ -174,6 +174,26 @@ t.test('a stream whose key was revoked while it was opened ends at once', async 
   t.strictSame(client.state(), {})
 })
 
+t.test('changes that concern nobody are not read one by one', async (t) => {
+  const store = new SlowStore()
+  store.commit({ a: 1 })
+  const streams = new Streams(store, new Feed(store), noDefect(t))
+  const { stream, client } = openStream(streams, scopeOf('*a//'))
+  await until(() => client.isComplete)
+  let reads = 0
+  store.delay = async () => void reads++
+  const beganMs = performance.now()
+  for (let i = 0; i < 200; i++) {
+    store.commit({ b: i })
+    await sleep(1)
+  }
+  // A timer may come 1 ms early.
+  t.ok(reads <= 2 + (performance.now() - beganMs) / 4, `${reads} readings`)
+  store.commit({ a: 2 })
+  await until(() => client.state().a === 2)
+  stream.end('rotated')
+})
+
 t.test('who joins while the only other leaves, and the feed has just begun, is told all the same', async (t) => {
   const store = new SlowStore()
   const feed = new Feed(store)
