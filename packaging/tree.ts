@@ -31,7 +31,8 @@ export function buildTree(directory: string): void {
 /** Gives the folder the version of a release, in place of any it has. */
 export function labelTree(directory: string, { version, restartBefore }: Release): void {
   const file = join(directory, 'package.json')
-  const description = JSON.parse(readFileSync(file, 'utf8')) as object
+  // npm would look for what development needs, to list what is there.
+  const { devDependencies: _, ...description } = JSON.parse(readFileSync(file, 'utf8')) as { devDependencies?: object }
   // New files: those that are there may be linked into packages that are already built.
   rmSync(file)
   writeFileSync(file, `${JSON.stringify({ ...description, version }, undefined, 2)}\n`)

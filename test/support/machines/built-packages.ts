@@ -16,7 +16,7 @@ export const sharedPackages = 'SHARED_PACKAGES'
 /** To the last of these versions an upgrade restarts the service. */
 export type PackageVersion = '1.0.0' | '1.1.0' | '2.0.0'
 
-type PackageKind = 'deb' | 'tarball' | 'client'
+type PackageKind = 'deb' | 'tarball' | 'client' | 'sbom'
 
 /** @returns finds the package of a version, until the test ends */
 export function builtPackages(t: Test): (kind: PackageKind, version: PackageVersion) => string {
@@ -31,9 +31,12 @@ export function builtPackages(t: Test): (kind: PackageKind, version: PackageVers
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   return (kind, version) => {
-    const prefix = { deb: `topicd_${version}_`, tarball: `topicd-${version}-`, client: `topicd-client-${version}.` }[
-      kind
-    ]
+    const prefix = {
+      deb: `topicd_${version}_`,
+      tarball: `topicd-${version}-`,
+      client: `topicd-client-${version}.`,
+      sbom: `topicd-${version}.sbom.`,
+    }[kind]
     const name = readdirSync(out).find((name) => name.startsWith(prefix))
     if (name === undefined) throw new Error(`no ${kind} of ${version} was built`)
     return join(out, name)
