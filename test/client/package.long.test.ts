@@ -28,6 +28,7 @@ t.test('the package has what an installation needs, and nothing of the repositor
     'CHANGELOG.md',
     'LICENSE',
     'README.md',
+    'SECURITY.md',
     'dist',
     'docs',
     'package.json',

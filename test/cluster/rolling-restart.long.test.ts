@@ -1,6 +1,6 @@
 /**
  * SIGHUP under steady load: workers are replaced, new settings take effect, and no request fails. The clients do what
- * README.md asks of them: they send a request once more if its kept-alive connection was closed.
+ * docs/clients.md asks of them: they send a request once more if its kept-alive connection was closed.
  */
 
 import { writeFileSync } from 'node:fs'

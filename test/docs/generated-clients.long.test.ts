@@ -1,6 +1,6 @@
 /**
  * "Generate a client" of docs/api.md: its commands run against a service, what they generate compiles with strict types,
- * and its programs print what is shown. The generated types also accept every request of README.md as it is.
+ * and its programs print what is shown. The generated types also accept a request to each route as the page shows it.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -16,15 +16,20 @@ t.setTimeout(540_000)
 
 const run = promisify(execFile)
 
-const section = sectionOf(readDocument('docs/api.md'), 'Generate a client')
+const page = readDocument('docs/api.md')
+const section = sectionOf(page, 'Generate a client')
 const commands = blocksOf(section, 'console').map(({ text }) => text)
 const programs = examplesOf(section, 'ts')
 
-/** The requests that README.md shows, in order, each with the answer shown below it. */
-const requests = examplesOf(readDocument('README.md')).flatMap(({ script, answer }) => {
-  const [, route, body] = /\/topics\/(\w+) [\s\S]* -d '(.+)'$/.exec(script) ?? []
-  return route === undefined ? [] : [{ route, body: present(body), answer: JSON.parse(present(answer)) as unknown }]
-})
+/** The requests of the first example of "Routes", one a line, each with the line of its answer. */
+const [routes] = examplesOf(sectionOf(page, 'Routes'))
+const answers = present(routes?.answer).split('\n')
+const requests = present(routes)
+  .script.split('\n')
+  .map((line, index) => {
+    const [, route, body] = /^post (\w+) '(.+)'$/.exec(line) ?? []
+    return { route: present(route), body: present(body), answer: JSON.parse(present(answers[index])) as unknown }
+  })
 
 /** The function of the generated client for each route. */
 const functions: Readonly<Record<string, string>> = {
@@ -37,7 +42,7 @@ const functions: Readonly<Record<string, string>> = {
 
 const print = 'const print = (result: { data?: unknown }) => console.log(JSON.stringify(result.data))'
 
-/** The requests of README.md with the types alone, and a line that the types must refuse. */
+/** The requests with the types alone, and a line that the types must refuse. */
 const typed = `${present(programs[0]).script.split('await ')[0]}${print}
 ${requests.map(({ route, body }) => `print(await topics.POST('/topics/${route}', { body: ${body} }))`).join('\n')}
 // @ts-expect-error there is no such route
@@ -73,7 +78,11 @@ function compile(folder: string, names: readonly string[]): readonly string[] {
 
 t.test('the commands of the page generate clients, whose programs print what is shown', async (t) => {
   t.equal(programs.length, 2)
-  t.ok(requests.length > 6, `${requests.length} requests of README.md`)
+  for (const route of Object.keys(functions))
+    t.ok(
+      requests.some((request) => request.route === route),
+      `${route} is shown`,
+    )
   const server = await startServer(t)
   const here = (text: string): string => text.replaceAll('http://127.0.0.1:8080', server.url)
   // Below the repository, so that the generators are found; what is missing must fail, not be downloaded.
@@ -97,7 +106,7 @@ t.test('the commands of the page generate clients, whose programs print what is 
     t.strictSame(
       (await output(name)).split('\n').map((line) => JSON.parse(line) as unknown),
       requests.map(({ answer }) => answer),
-      `${name}: README's requests and answers`,
+      `${name}: the page's requests and answers`,
     )
   }
 })

@@ -10,10 +10,10 @@ import { readDocument } from '../support/documents.js'
 import { reportResults, resultsIn } from '../support/proof-results.js'
 import { digestOf } from '../support/prove/build.js'
 import { figuresOf, Journal, type Round } from '../support/prove/journal.js'
+import { durationText, resultsPage, withMutants, withResults } from '../support/prove/page.js'
 import { type Proof, proofs } from '../support/prove/proofs.js'
 import { commandOf, runRound } from '../support/prove/rounds.js'
 import { type Ended, forgive, runSeries, type SeriesOptions } from '../support/prove/series.js'
-import { durationText, tablePage, withMutants, withRow } from '../support/prove/table.js'
 import { verdictOf } from '../support/test-process.js'
 
 const proof: Proof = {
@@ -24,7 +24,7 @@ const proof: Proof = {
   goal: 10,
   roundSeconds: 60,
   roundSecondsMax: 1,
-  summary: ({ kills, slowestMax }) => `${kills} kills, at most ${slowestMax} ms`,
+  summary: ({ kills, slowestMax }) => [`${kills} kills`, `at most ${slowestMax} ms`],
 }
 
 const endedAfter = (results: Ended['results'], passed = true): Ended => ({
@@ -227,21 +227,37 @@ t.test('the command that repeats a round is one for a shell', (t) => {
   t.end()
 })
 
-t.test('a row replaces the earlier one of its proof', (t) => {
-  const page = readDocument(tablePage)
+t.test('results replace the earlier ones of their proof', (t) => {
+  const page = readDocument(resultsPage)
   const round = (seed: number, more: Partial<Round> = {}): Round => ({
     ...{ proof: 'kills', build: 'one', seed, environment: {}, ...here, ...endedAfter({ kills: 6, slowestMax: seed }) },
     ...{ seconds: 3750, ...more },
   })
-  const row = '| `kills` | nothing is lost | 2 h 5 min | 12 kills, at most 7 ms | abc, 2030-01-01 | a machine |'
-  const once = withRow(page, 'kills', proof, [round(6), round(7)])
-  t.equal(once.split('\n').filter((line) => line === row).length, 1)
-  t.equal(withRow(once, 'kills', proof, [round(6), round(7)]), once, 'and only that')
-  const failing = withRow(once, 'kills', proof, [
+  const results = `
+### kills
+
+Nothing is lost:
+
+- 12 kills
+- at most 7 ms
+- 2 h 5 min; abc, 2030-01-01; a machine
+
+### writer-kills
+`
+  const once = withResults(page, 'kills', proof, [round(6), round(7)])
+  t.equal(once.split(results).length, 2)
+  t.equal(withResults(once, 'kills', proof, [round(6), round(7)]), once, 'and only that')
+  const first = once.replace(/\n### kills\n[\s\S]*?(?=\n### )/, '')
+  t.equal(withResults(first, 'kills', proof, [round(6), round(7)]), once, 'in its place')
+  const failing = withResults(once, 'kills', proof, [
     round(6),
     round(8, { passed: false, forgiven: 'why not', revision: 'def' }),
   ])
-  t.match(failing, ' ms; **SEED=8 failed** (why not) | abc, 2030-01-01; def, 2030-01-01 |', 'nothing is hidden')
+  t.match(
+    failing,
+    ' ms\n- **SEED=8 failed** (why not)\n- 1 h 3 min; abc, 2030-01-01; def, 2030-01-01; a machine\n',
+    'nothing is hidden',
+  )
   t.strictSame([0, 29, 3600, 3661].map(durationText), ['0 s', '29 s', '1 h 0 min', '1 h 1 min'])
   t.end()
 })
@@ -254,7 +270,7 @@ t.test('a proof with cases needs each of them', (t) => {
 })
 
 t.test('the table of planted faults is current', (t) => {
-  t.equal(withMutants(readDocument(tablePage)), readDocument(tablePage))
+  t.equal(withMutants(readDocument(resultsPage)), readDocument(resultsPage))
   t.end()
 })
 

@@ -1,10 +1,10 @@
 /**
  * Runs the long proofs: `npm run prove -- [NAME…] [--hours H] [--seed S]`, all of them by default. Each is a series of
  * rounds of one test; finished rounds are kept in .prove/, so a run that was interrupted continues. When a proof has been
- * run in full, its row in docs/guarantees.md is written anew.
+ * run in full, its results in docs/verification.md are replaced.
  *
  * A round that fails ends its proof; its output is shown, and kept in .prove/ too. `--forgive REASON` goes on after it,
- * and the row tells of it. The exit status is 0 if every proof is complete, 1 if a round failed, 3 if time was up before,
+ * and its results tell of it. The exit status is 0 if every proof is complete, 1 if a round failed, 3 if time was up before,
  * 2 for a wrong command line, and 130 after an interruption.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,16 +14,16 @@ import { readDocument, root } from '../documents.js'
 import { buildOf } from './build.js'
 import { circumstancesNow } from './circumstances.js'
 import { Journal } from './journal.js'
+import { resultsPage, withMutants, withResults } from './page.js'
 import { type Proof, proofs } from './proofs.js'
 import { commandOf, fileOf, runRound } from './rounds.js'
 import { forgive, type Outcome, runSeries } from './series.js'
-import { tablePage, withMutants, withRow } from './table.js'
 
 const usage = `npm run prove -- [NAME…] [--hours H] [--seed S] [--forgive REASON]
 
   --hours H         no round begins that would take longer (default: no limit)
   --seed S          of the first round; each further one adds 1 (default: random)
-  --forgive REASON  goes on after rounds that failed; the table will give the reason
+  --forgive REASON  goes on after rounds that failed; the page will give the reason
 
 ${Object.entries(proofs)
   .map(([name, { claim }]) => `  ${name.padEnd(12)} ${claim}`)
@@ -69,7 +69,7 @@ function readCommandLine(): Request {
 
 /** The page as it will be, so that a page which cannot be written is known before hours have passed. */
 function pageWith(name: string, proof: Proof, build: string): string {
-  return withRow(withMutants(readDocument(tablePage)), name, proof, journal.rounds(name, build))
+  return withResults(withMutants(readDocument(resultsPage)), name, proof, journal.rounds(name, build))
 }
 
 async function prove(name: string, { hours, seed, ...request }: Request, stop: AbortSignal): Promise<Outcome> {
@@ -95,7 +95,7 @@ async function prove(name: string, { hours, seed, ...request }: Request, stop: A
     command: (roundSeed, environment) => commandOf(proof, roundSeed, environment),
     print: (text) => process.stdout.write(text),
   })
-  if (outcome === 'complete') writeFileSync(join(root, tablePage), pageWith(name, proof, build))
+  if (outcome === 'complete') writeFileSync(join(root, resultsPage), pageWith(name, proof, build))
   process.stdout.write(`${name}: ${outcome}\n`)
   return outcome
 }

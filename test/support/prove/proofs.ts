@@ -8,7 +8,7 @@ import { routes } from '../models/valid-bodies.js'
 import type { Results } from '../proof-results.js'
 
 export interface Proof {
-  /** What it shows, in the words of the table. */
+  /** What it shows, in the words of the page. */
   readonly claim: string
   /** A long test that prints figures. */
   readonly test: string
@@ -25,8 +25,8 @@ export interface Proof {
   readonly roundSeconds: number
   /** A round that takes longer than this has hung. */
   readonly roundSecondsMax: number
-  /** What the table says of the figures of all rounds. */
-  readonly summary: (results: Results) => string
+  /** What the page says of the figures of all rounds, an item of a list each. */
+  readonly summary: (results: Results) => readonly string[]
 }
 
 const number = (figure: number | undefined): string => Math.round(figure ?? 0).toLocaleString('en')
@@ -40,12 +40,12 @@ function leastOf(results: Results, form: string): string {
 const mixedSeconds = 9000
 
 /** Sizes and times of an early and a late part of a run. */
-function beforeAndAfter(results: Results, early: string, late: string): string {
+function beforeAndAfter(results: Results, early: string, late: string): readonly string[] {
   const names = {
     workersMiB: 'in use in a worker',
-    workersResidentMiB: 'resident',
+    workersResidentMiB: 'resident in a worker',
     primaryMiB: 'in use in the primary',
-    primaryResidentMiB: 'resident',
+    primaryResidentMiB: 'resident in the primary',
     fileMiB: 'the file',
     fetchP99Ms: "fetches' p99",
     writeP99Ms: "writes' p99",
@@ -56,7 +56,15 @@ function beforeAndAfter(results: Results, early: string, late: string): string {
       const unit = name.endsWith('MiB') ? 'MiB' : 'ms'
       return `${words} ${results[`${early}.${name}.Max`]}, then ${results[`${late}.${name}.Max`]} ${unit}`
     })
-    .join('; ')
+}
+
+/** The requests to a large store, as their figures are named, and in words. */
+const largeStoreRequests = {
+  fetch: 'fetch',
+  page: 'first page of 10',
+  deepPage: 'page from anywhere',
+  overwrite: 'overwrite',
+  batch: 'batch of 100',
 }
 
 export const proofs: Readonly<Record<string, Proof>> = {
@@ -69,15 +77,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
     goal: 1000,
     roundSeconds: 130,
     roundSecondsMax: 600,
-    summary: (f) =>
-      `${number(f.kills)} kills, ${number(f.writers)} of them of writers and ${number(f.primaries)} of primaries; ${number(f.restartsDone)} rolling restarts completed ` +
-      `and ${number(f.restartsBrokenOff)} broken off; ${number(f.acknowledged)} acknowledged writes, ${number(f.batches)} batches, ` +
-      `${number(f.groups)} removals by selector, ${number(f.reads)} reads and ${number(f.pages)} pages: ${number(f.violations)} writes ` +
-      `lost or reads stale, ${number(f.parts)} parts of batches, ${number(f.refused)} refusals. ${number(f.latePages)} pages showed a batch ` +
-      `that was not answered after a later one; lmdb failed ${number(f.commitsFailed)} commits. Beside: keys ${number(f.keys)}, check ` +
-      `${number(f.check)}, export ${number(f.export)}, backup ${number(f.backup)} times, ${number(f.wrongCommands)} with a wrong result, ` +
-      `and ${number(f.excusedCommands)} ended by a kill. While a worker served, the longest time without an answer was ` +
-      `${number(f.silenceMsMax)} ms; the longest answer took ${number(f.slowestMsMax)} ms`,
+    summary: (f) => [
+      `${number(f.kills)} kills, ${number(f.writers)} of them of writers and ${number(f.primaries)} of primaries; ` +
+        `${number(f.restartsDone)} rolling restarts completed and ${number(f.restartsBrokenOff)} interrupted`,
+      `${number(f.acknowledged)} acknowledged writes, ${number(f.batches)} batches, ${number(f.groups)} removals by selector, ` +
+        `${number(f.reads)} reads and ${number(f.pages)} pages: ${number(f.violations)} writes lost or reads stale, ` +
+        `${number(f.parts)} parts of batches, ${number(f.refused)} refusals`,
+      `${number(f.latePages)} pages showed a batch that got no response after a later one; lmdb failed ${number(f.commitsFailed)} commits`,
+      `alongside: keys ${number(f.keys)}, check ${number(f.check)}, export ${number(f.export)}, backup ${number(f.backup)} times, ` +
+        `${number(f.wrongCommands)} with a wrong result, and ${number(f.excusedCommands)} ended by a kill`,
+      `while a worker served, the longest time without a response was ${number(f.silenceMsMax)} ms; the longest response took ` +
+        `${number(f.slowestMsMax)} ms`,
+    ],
   },
   'writer-kills': {
     claim: 'when the process that writes is killed under load, no request fails, is carried out twice, or is lost',
@@ -87,10 +98,11 @@ export const proofs: Readonly<Record<string, Proof>> = {
     goal: 300,
     roundSeconds: 180,
     roundSecondsMax: 1200,
-    summary: (f) =>
+    summary: (f) => [
       `${number(f.kills)} kills; ${number(f.requests)} creations, settings and removals, ${number(f.transfers)} transfers in batches ` +
-      `and ${number(f.added)} additions to one number: ${number(f.wrong)} failed or carried out twice. The longest answer took ` +
-      `${number(f.slowestMsMax)} ms, and ${number(f.slowestEarlyMsMax)} ms where the spare was still loading`,
+        `and ${number(f.added)} additions to one number: ${number(f.wrong)} failed or carried out twice`,
+      `the longest response took ${number(f.slowestMsMax)} ms, and ${number(f.slowestEarlyMsMax)} ms where the spare was still loading`,
+    ],
   },
   'power-cuts': {
     claim:
@@ -101,12 +113,15 @@ export const proofs: Readonly<Record<string, Proof>> = {
     goal: 100,
     roundSeconds: 120,
     roundSecondsMax: 900,
-    summary: (f) =>
+    summary: (f) => [
       `${number(f.cuts)} cuts, ${number(f['batches and removals'])} of them in the middle of batches and removals, ${number(f.backup)} ` +
-      `during a backup and ${number(f['after a backup'])} after one, ${number(f['rolling restart'])} during a rolling restart; of ` +
-      `${number(f.acknowledged)} acknowledged writes ${number(f.lost)} lost, ${number(f.faults)} parts or returns, all stores sound, ` +
-      `${number(f.restored)} backups restored. Found on the disks: ${number(f.whole)} batches without an answer whole and ` +
-      `${number(f.absent)} absent, ${number(f.halfRemoved)} removals cut in half. ${number(f.controls)} controls lost ${number(f.lostByControls)}`,
+        `during a backup and ${number(f['after a backup'])} after one, ${number(f['rolling restart'])} during a rolling restart`,
+      `of ${number(f.acknowledged)} acknowledged writes ${number(f.lost)} lost, ${number(f.faults)} parts or returns, all stores sound, ` +
+        `${number(f.restored)} backups restored`,
+      `found on the disks: ${number(f.whole)} batches without a response whole and ${number(f.absent)} absent, ` +
+        `${number(f.halfRemoved)} removals cut in half`,
+      `${number(f.controls)} controls lost ${number(f.lostByControls)}`,
+    ],
   },
   'changes-model': {
     claim:
@@ -117,15 +132,17 @@ export const proofs: Readonly<Record<string, Proof>> = {
     goal: 1_000_000,
     roundSeconds: 660,
     roundSecondsMax: 1800,
-    summary: (f) =>
-      `${number(f.changes)} changes over LMDB and PostgreSQL by ${number(f.writes)} acknowledged requests; ${number(f.results)} results ` +
-      `to polls and streams, which had the state of one moment ${number(f.completions)} times: ${number(f.missed)} missed, gone back or in ` +
-      `part, ${number(f.gone)} tokens refused. ${number(f.workersKilled)} kills of workers, ${number(f.writersKilled)} of writers and ` +
-      `${number(f.servicesKilled)} of whole services, ${number(f.restarts)} rolling restarts`,
+    summary: (f) => [
+      `${number(f.changes)} changes over LMDB and PostgreSQL by ${number(f.writes)} acknowledged requests`,
+      `${number(f.results)} results to polls and streams, which had the state of one moment ${number(f.completions)} times: ` +
+        `${number(f.missed)} missed, gone back or in part, ${number(f.gone)} tokens refused`,
+      `${number(f.workersKilled)} kills of workers, ${number(f.writersKilled)} of writers and ${number(f.servicesKilled)} of whole ` +
+        `services, ${number(f.restarts)} rolling restarts`,
+    ],
   },
   hostile: {
     claim:
-      'hostile requests end no worker, get only documented answers, leave memory flat, and cost another client little, as does a stream of batches',
+      'hostile requests end no worker, get only documented responses, leave memory flat, and cost another client little, as does a stream of batches',
     test: 'http/fuzz.long',
     // In one piece, and to one service: what grows would not show in several.
     environment: () => ({ FUZZ_REQUESTS: '1000000', SLOWER_MAX: '2' }),
@@ -133,16 +150,17 @@ export const proofs: Readonly<Record<string, Proof>> = {
     goal: 1_000_000,
     roundSeconds: 1800,
     roundSecondsMax: 4 * 3600,
-    summary: (f) =>
+    summary: (f) => [
       `${number(f.requests)} requests over 2 workers in ${number((f.seconds ?? 0) / 60)} min; to each route at least ` +
-      `${['whole', 'chunked', 'cut', 'lost', 'reset', 'mutated', 'valid'].map((form) => `${leastOf(f, form)} ${form}`).join(', ')}, and ` +
-      `${leastOf(f, '200')} answered 200; ${number(f.markers)} further requests behind sound ones understood; ` +
-      `${number(f.undocumented)} undocumented answers, ${number(f.deadWorkers)} dead workers; the larger worker had ` +
-      `${number(f.firstMiBMax)} MiB of its own after a tenth and ${number(f.lastMiBMax)} at the end; another client's median was ` +
-      `${number(f.aloneUsMax)} µs alone and ${number(f.besideUsMax)} µs beside, its p99 ${number(f.besideP99UsMax)} µs, its ` +
-      `longest answer ${number(f.besideMsMax)} ms. Beside one client's batches of 100 without pause, a fetch's median was ` +
-      `${number(f.readBesideUsMax)} µs instead of ${number(f.readAloneUsMax)}, and an overwrite's ` +
-      `${number(f.writtenBesideUsMax)} instead of ${number(f.writtenAloneUsMax)}`,
+        `${['whole', 'chunked', 'cut', 'lost', 'reset', 'mutated', 'valid'].map((form) => `${leastOf(f, form)} ${form}`).join(', ')}, ` +
+        `and ${leastOf(f, '200')} that got 200; ${number(f.markers)} further requests behind sound ones understood`,
+      `${number(f.undocumented)} undocumented responses, ${number(f.deadWorkers)} dead workers`,
+      `the larger worker had ${number(f.firstMiBMax)} MiB of its own after a tenth and ${number(f.lastMiBMax)} at the end`,
+      `another client's median was ${number(f.aloneUsMax)} µs alone and ${number(f.besideUsMax)} µs alongside, its p99 ` +
+        `${number(f.besideP99UsMax)} µs, its longest response ${number(f.besideMsMax)} ms`,
+      `alongside one client's batches of 100 without pause, a fetch's median was ${number(f.readBesideUsMax)} µs instead of ` +
+        `${number(f.readAloneUsMax)}, and an overwrite's ${number(f.writtenBesideUsMax)} instead of ${number(f.writtenAloneUsMax)}`,
+    ],
   },
   'unread-streams': {
     claim: 'streams whose clients read nothing leave memory flat, and others are served as before',
@@ -153,13 +171,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
     goal: 3600,
     roundSeconds: 4000,
     roundSecondsMax: 4 * 3600,
-    summary: (f) =>
-      `1,000 clients that read nothing (${number(f.streams)} streams, for they are disconnected), ${number(f.changes)} changes in an ` +
-      `hour: the larger of 2 workers had at most ${number(f.earlyMiBMax)} MiB of its own early and ${number(f.lateMiBMax)} late; a ` +
-      `client that reads had each batch of 1,000 within ${number(f.earlyMsMax)} ms early and ${number(f.lateMsMax)} late`,
+    summary: (f) => [
+      `1,000 clients that read nothing (${number(f.streams)} streams, since they are disconnected), ${number(f.changes)} changes in an hour`,
+      `the larger of 2 workers had at most ${number(f.earlyMiBMax)} MiB of its own early and ${number(f.lateMiBMax)} late`,
+      `a client that reads had each batch of 1,000 within ${number(f.earlyMsMax)} ms early and ${number(f.lateMsMax)} late`,
+    ],
   },
   'mixed-load': {
-    claim: 'under a mixed load with a reload every five minutes every answer is right, and nothing grows',
+    claim: 'under a mixed load with a reload every five minutes every response is right, and nothing grows',
     test: 'operate/mixed-load.long',
     // In one piece: what grows would not show in several.
     environment: () => ({ MIXED_SECONDS: String(mixedSeconds) }),
@@ -167,11 +186,13 @@ export const proofs: Readonly<Record<string, Proof>> = {
     goal: mixedSeconds,
     roundSeconds: mixedSeconds + 60,
     roundSecondsMax: mixedSeconds + 600,
-    summary: (f) =>
+    summary: (f) => [
       `${number(f.writes)} writes, ${number(f.fetches)} fetches, ${number(f.walks)} walks of 20,000 topics, ` +
-      `${number(f.batches)} batches, ${number(f.removals)} removals by selector, ${number(f.keys)} keys: ${number(f.faults)} wrong ` +
-      `answers. Two hours with ${number(f.reloads)} reloads: ${beforeAndAfter(f, 'early', 'late')}; longest fetch ${number(f.fetchMax)} ` +
-      `ms, longest write ${number(f.writeMax)} ms. Half an hour without: ${beforeAndAfter(f, 'begin', 'end')}`,
+        `${number(f.batches)} batches, ${number(f.removals)} removals by selector, ${number(f.keys)} keys: ${number(f.faults)} wrong ` +
+        `responses; longest fetch ${number(f.fetchMax)} ms, longest write ${number(f.writeMax)} ms`,
+      `two hours with ${number(f.reloads)} reloads: ${beforeAndAfter(f, 'early', 'late').join('; ')}`,
+      `half an hour without: ${beforeAndAfter(f, 'begin', 'end').join('; ')}`,
+    ],
   },
   'disk-faults': {
     claim:
@@ -183,40 +204,35 @@ export const proofs: Readonly<Record<string, Proof>> = {
     cases: diskFaultCases.map(({ name }) => name),
     roundSeconds: 300,
     roundSecondsMax: 1800,
-    summary: (f) =>
+    summary: (f) => [
       `EIO and ENOSPC at each such call of a first start, a start and a service that writes: ${number(f.cases)} cases, ` +
-      `${number(f.faults)} runs, ${number(f.injected)} failed calls, ${number(f.failedStarts)} refused starts, ${number(f.refusals)} ` +
-      `requests without a 200, ${number(f.harmless)} without any effect, ${number(f.wrong)} wrong answers or damages`,
+        `${number(f.faults)} runs, ${number(f.injected)} failed calls, ${number(f.failedStarts)} refused starts, ${number(f.refusals)} ` +
+        `requests without a 200, ${number(f.harmless)} without any effect, ${number(f.wrong)} wrong responses or damages`,
+    ],
   },
   'large-store': {
     claim:
-      'a request to ten million topics takes at most three times as long as one to ten thousand, a batch from anywhere nine times; they are served from a quarter of the memory that they take, too',
+      'a request to ten million topics takes at most three times as long as one to ten thousand, a batch from anywhere nine times; they are served from a quarter of the memory that they take',
     test: 'operate/large-store.long',
     environment: () => ({ LARGE_TOPICS: '10000000', SLOWER_MAX: '3', LIMITED_MS_MAX: '1000' }),
     counted: 'topics',
     goal: 10_000_000,
     roundSeconds: 3600,
     roundSecondsMax: 4 * 3600,
-    summary: (f) =>
+    summary: (f) => [
       `a file of ${number(f['large.fileMiB.Max'])} MiB; import, export, check, backup and restore in ` +
-      `${['import', 'export', 'check', 'backup', 'restore'].map((name) => f[`large.${name}S.Max`]).join(', ')} s; a worker's own memory ` +
-      `${f['large.workerMiB.Max']} MiB (${f['small.workerMiB.Max']} with 10,000 topics), with the pages of the file that it has touched ` +
-      `${number(f['large.residentMiB.Max'])}, the primary's ${f['large.primaryMiB.Max']} (${f['small.primaryMiB.Max']}); after all topics were read within ` +
-      `${number(f['limited.limitMiB.Max'])} MiB of memory for all processes and cached pages, ${number(f['limited.faults.Max'])} ` +
-      'pages came from the disk during the requests; median, p99 and longest in µs, of 10,000 topics / of all / of all within that memory: ' +
-      Object.entries({
-        fetch: 'fetch',
-        page: 'first page of 10',
-        deepPage: 'page from anywhere',
-        overwrite: 'overwrite',
-        batch: 'batch of 100',
-      })
-        .map(([name, words]) => {
-          const of = (when: string): string =>
-            ['Us', 'P99Us', 'LongestUs'].map((figure) => number(f[`${when}.${name}${figure}.Max`])).join(' ')
-          return `${words} ${of('small')} / ${of('large')} / ${of('limited')}`
-        })
-        .join(', '),
+        `${['import', 'export', 'check', 'backup', 'restore'].map((name) => f[`large.${name}S.Max`]).join(', ')} s`,
+      `a worker's own memory ${f['large.workerMiB.Max']} MiB (${f['small.workerMiB.Max']} with 10,000 topics), with the pages of the ` +
+        `file that it has touched ${number(f['large.residentMiB.Max'])}, the primary's ${f['large.primaryMiB.Max']} ` +
+        `(${f['small.primaryMiB.Max']})`,
+      `after all topics were read within ${number(f['limited.limitMiB.Max'])} MiB of memory for all processes and cached pages, ` +
+        `${number(f['limited.faults.Max'])} pages came from the disk during the requests`,
+      ...Object.entries(largeStoreRequests).map(([name, words]) => {
+        const of = (when: string): string =>
+          ['Us', 'P99Us', 'LongestUs'].map((figure) => number(f[`${when}.${name}${figure}.Max`])).join(' ')
+        return `${words}, µs: ${of('small')} / ${of('large')} / ${of('limited')}`
+      }),
+    ],
   },
   mutants: {
     claim: 'faults planted in the program are each found by a test',
@@ -228,7 +244,8 @@ export const proofs: Readonly<Record<string, Proof>> = {
     cases: mutants.map(({ fault }) => fault),
     roundSeconds: 300,
     roundSecondsMax: 1800,
-    summary: (f) =>
+    summary: (f) => [
       `${number(f.mutants)} faults, each found by an assertion about it in its test, which passes without the fault`,
+    ],
   },
 }

@@ -4,8 +4,8 @@
  */
 import type { Circumstances } from './circumstances.js'
 import { figuresOf, type Journal, type Round } from './journal.js'
+import { durationText } from './page.js'
 import type { Proof } from './proofs.js'
-import { durationText } from './table.js'
 
 export type Outcome = 'complete' | 'failed' | 'time was up'
 
