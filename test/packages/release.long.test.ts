@@ -52,7 +52,7 @@ const release = (version: string) =>
 
 execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${root}`, clone])
 // What is tested is this checkout, not what it has committed.
-for (const folder of ['packaging', 'dist-packaging', 'dist', 'src', 'systemd', 'package.json', 'CHANGELOG.md']) {
+for (const folder of ['packaging', 'dist-packaging', 'dist', 'src', 'systemd', 'package.json']) {
   cpSync(join(root, folder), join(clone, folder), { recursive: true })
 }
 const { version: former } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8')) as { version: string }
@@ -65,6 +65,7 @@ edit('package.json', (text) =>
     .replace(/("package": ".* node dist-packaging\/main\.js)"/, '$1 --fast"'),
 )
 edit('packaging/restart-before', () => `${next}\n`)
+edit('CHANGELOG.md', () => '# Changes\n\n## Unreleased\n\nUpgrading: use `systemctl restart`.\n\n- Something new.\n')
 git('config', 'user.name', 'test')
 git('config', 'user.email', 'test@localhost')
 git('add', '--all')
