@@ -30,7 +30,7 @@ const itemsBytesMax = 16 * 1024 * 1024
  * second at most, however many commits there are, and costs those who write next to nothing. An event comes so much later at
  * most, and only where the changes before it concerned nobody.
  */
-const idleMs = 5
+const idleMs = 2
 
 /**
  * A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. With

@@ -183,12 +183,12 @@ t.test('changes that concern nobody are not read one by one', async (t) => {
   let reads = 0
   store.delay = async () => void reads++
   const beganMs = performance.now()
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 2000; i++) {
     store.commit({ b: i })
-    await sleep(1)
+    await new Promise(setImmediate)
   }
   // A timer may come 1 ms early.
-  t.ok(reads <= 2 + (performance.now() - beganMs) / 4, `${reads} readings`)
+  t.ok(reads <= 2 + performance.now() - beganMs, `${reads} readings`)
   store.commit({ a: 2 })
   await until(() => client.state().a === 2)
   stream.end('rotated')
