@@ -13,7 +13,7 @@ const begin = '<!-- The table is made by `npm run docs:settings`. -->\n'
 const end = '<!-- End of the table. -->\n'
 
 /** The only default that depends on the machine. */
-const defaultInWords: Readonly<Record<string, string>> = { workers: 'the number of cores, at least 2' }
+const defaultInWords: Readonly<Record<string, string>> = { workers: 'the cores or the CPU quota, at least 2' }
 
 function boundsOf({ kind, min, max }: Setting): string {
   if (kind === 'switch') return 'true, false'

@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { addressProblem, redactAddress } from './address.js'
+import { cpuQuota } from './cpu-quota.js'
 import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
 import { originsOf, originsProblem } from './origins.js'
 import { quoted } from './quoted.js'
@@ -38,8 +39,11 @@ const uploadBytesMaxMax = 10_000_000_000_000
 /** Each worker costs 60 to 100 MB of memory. */
 const workersMax = 64
 
-/** One per core, but at least two, so that one serves while another is replaced. */
-const workersDefault = Math.min(workersMax, Math.max(2, availableParallelism()))
+/**
+ * One per core that the process may use, but at least two, so that one serves while another is replaced. A quota is rounded
+ * up; versions of Node.js that also heed it round it down.
+ */
+const workersDefault = Math.min(workersMax, Math.max(2, Math.min(availableParallelism(), Math.ceil(cpuQuota()))))
 
 function emptyProblem(text: string): string | undefined {
   return text === '' ? 'must not be empty' : undefined

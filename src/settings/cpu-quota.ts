@@ -1,0 +1,100 @@
+/**
+ * The CPU quota of the process's control group and of the groups around it: the CPU time that it may use, in cores. A
+ * container is limited so, and still sees every core of its host. Both versions of control groups are read.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * The smallest quota that applies, in cores, such as 1.5; Infinity where there is none.
+ *
+ * @param root where the system's files are
+ */
+export function cpuQuota(root = '/'): number {
+  const paths = groupPaths(linesOf(join(root, 'proc/self/cgroup')))
+  const mounts = linesOf(join(root, 'proc/self/mountinfo')).flatMap((line) => mountOf(line, paths))
+  const quotas = mounts.flatMap(({ point, below, quota }) =>
+    groupsAbove(below).map((group) => quota(join(root, point, group))),
+  )
+  return Math.min(Infinity, ...quotas)
+}
+
+/** Where control groups can be seen. */
+interface GroupMount {
+  readonly point: string
+  /** The process's group, relative to `point`. */
+  readonly below: string
+  /** The quota of one group, in cores. */
+  readonly quota: (directory: string) => number
+}
+
+interface GroupPaths {
+  /** In version 2. */
+  readonly unified: string
+  /** In version 1, where CPU time is limited. */
+  readonly cpu: string
+}
+
+/** Lines such as `0::/system.slice/topicd.service` and `4:cpu,cpuacct:/docker/1f00`. */
+function groupPaths(lines: readonly string[]): GroupPaths {
+  let unified = '/'
+  let cpu = '/'
+  for (const line of lines) {
+    const [id, controllers = '', ...path] = line.split(':')
+    if (id === '0' && controllers === '') unified = path.join(':')
+    if (controllers.split(',').includes('cpu')) cpu = path.join(':')
+  }
+  return { unified, cpu }
+}
+
+/** A line of mountinfo, if it is of control groups that limit CPU time. */
+function mountOf(line: string, { unified, cpu }: GroupPaths): GroupMount[] {
+  const [place = '', system = ''] = line.split(' - ')
+  const [, , , top = '/', point = '/'] = place.split(' ')
+  const [type, , options = ''] = system.split(' ')
+  if (type === 'cgroup2') return [{ point, below: pathBelow(top, unified), quota: quotaOfVersion2 }]
+  const limitsTime = type === 'cgroup' && options.split(',').includes('cpu')
+  return limitsTime ? [{ point, below: pathBelow(top, cpu), quota: quotaOfVersion1 }] : []
+}
+
+/**
+ * A group's path relative to the group that is mounted. A container may see only its own group mounted, but its path from
+ * the host's root, or the other way round: the path is then not below it, and the mounted group is the best that is known.
+ */
+function pathBelow(top: string, path: string): string {
+  if (path.split('/').includes('..')) return ''
+  if (top === '/') return path
+  return path === top || path.startsWith(`${top}/`) ? path.slice(top.length) : ''
+}
+
+/** `/a/b`, `/a` and the mounted group itself, for `/a/b`. */
+function groupsAbove(path: string): string[] {
+  const names = path.split('/').filter((name) => name !== '')
+  return [...names.map((_, i) => names.slice(0, names.length - i).join('/')), '']
+}
+
+/** `150000 100000`, the time in each period, or `max 100000`. */
+function quotaOfVersion2(directory: string): number {
+  const [limit = '', period = ''] = (linesOf(join(directory, 'cpu.max'))[0] ?? '').split(' ')
+  return coresOf(limit, period)
+}
+
+/** The time, or -1, and the period are each in a file. */
+function quotaOfVersion1(directory: string): number {
+  const [limit = ''] = linesOf(join(directory, 'cpu.cfs_quota_us'))
+  const [period = ''] = linesOf(join(directory, 'cpu.cfs_period_us'))
+  return coresOf(limit, period)
+}
+
+function coresOf(limit: string, period: string): number {
+  return Number(limit) > 0 && Number(period) > 0 ? Number(limit) / Number(period) : Infinity
+}
+
+/** None of a file that cannot be read: the root's group has no quota, and other systems no control groups. */
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').trimEnd().split('\n')
+  } catch {
+    return []
+  }
+}
