@@ -1,0 +1,110 @@
+/**
+ * The image that the Containerfile describes, built by buildah for tests. No registry is needed: what it is built on is made
+ * of Debian's packages and of Node.js from the npm registry, in the versions that the Containerfile names.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import type { Test } from 'tap'
+
+const containerfile = join(import.meta.dirname, '../../../Containerfile')
+
+const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
+
+/** What the image says about how it is run, as Docker writes it. */
+export interface ImageConfig {
+  readonly User: string
+  readonly Env: readonly string[]
+  readonly Entrypoint: readonly string[]
+  readonly Cmd: readonly string[]
+  readonly WorkingDir: string
+  readonly ExposedPorts: Readonly<Record<string, unknown>>
+  readonly Volumes: Readonly<Record<string, unknown>>
+  readonly StopSignal: string
+  readonly Healthcheck: { readonly Test: readonly string[] }
+}
+
+export interface Image {
+  readonly config: ImageConfig
+  /** Its files. */
+  readonly root: string
+  /** Of all its files. */
+  readonly bytes: number
+}
+
+/** Programs that build the image and are not installed; none of them is needed for anything else. */
+export function missingBuilders(): string[] {
+  return ['buildah', 'mmdebstrap'].filter((program) => spawnSync(program, ['--version']).error !== undefined)
+}
+
+/** Builds the image from a release's tarball; it is deleted when the test ends. */
+export function buildImage(t: Test, tarball: string): Image {
+  const work = mkdtempSync(join(tmpdir(), 'topicd-image-'))
+  t.teardown(() => rmSync(work, { recursive: true, force: true }))
+  const buildah = buildahIn(work)
+  const text = readFileSync(containerfile, 'utf8')
+  const base = buildBase(buildah, join(work, 'base'), defaultOf(text, 'BASE', /debian:(\w+)-slim$/))
+  const node = buildNode(buildah, join(work, 'node'), defaultOf(text, 'NODE', /node:(\d+)-\w+-slim$/))
+  const context = join(work, 'context')
+  mkdirSync(join(context, 'packages'), { recursive: true })
+  copyFileSync(tarball, join(context, 'packages', basename(tarball)))
+  const args = ['--build-arg', `BASE=${base}`, '--build-arg', `NODE=${node}`]
+  buildah('bud', '--format=docker', '--pull-never', ...args, `--file=${containerfile}`, '--tag=topicd', context)
+  const { Docker } = JSON.parse(buildah('inspect', '--type=image', 'topicd')) as { Docker: { config: ImageConfig } }
+  const container = buildah('from', '--pull-never', 'topicd')
+  const root = buildah('mount', container)
+  const bytes = Number(execFileSync('du', ['-sb', root], { encoding: 'utf8' }).split('\t')[0])
+  return { config: Docker.config, root, bytes }
+}
+
+/** @returns the version that the default of a build argument names */
+function defaultOf(text: string, argument: string, form: RegExp): string {
+  const value = new RegExp(`^ARG ${argument}=(.+)$`, 'm').exec(text)?.[1] ?? ''
+  const version = form.exec(value)?.[1]
+  if (version === undefined) throw new Error(`Containerfile: the default of ${argument}, ${value}, is not ${form}`)
+  return version
+}
+
+type Buildah = (...args: readonly string[]) => string
+
+/**
+ * With images of its own. It copies layers, since not every file system has overlays; its commands are run without a
+ * container, since not every machine can run one.
+ */
+function buildahIn(work: string): Buildah {
+  const options = ['--storage-driver=vfs', `--root=${join(work, 'images')}`, `--runroot=${join(work, 'run')}`]
+  const env = { ...process.env, BUILDAH_ISOLATION: 'chroot' }
+  return (...args) => {
+    const { status, stdout, stderr } = spawnSync('buildah', [...options, ...args], { encoding: 'utf8', env })
+    if (status !== 0) throw new Error(`buildah ${args.join(' ')}: exit status ${status}\n${stdout}${stderr}`)
+    return stdout.trim()
+  }
+}
+
+/** Debian's essential packages and libstdc++: what is in its slim images and matters here. @returns its name */
+function buildBase(buildah: Buildah, directory: string, release: string): string {
+  mkdirSync(directory)
+  const source = `deb [signed-by=${keyring}] http://deb.debian.org/debian ${release} main`
+  const parts = ['--variant=essential', '--include=libstdc++6', '--quiet']
+  execFileSync('mmdebstrap', [...parts, release, join(directory, 'root.tar'), source], { stdio: 'inherit' })
+  return buildFromScratch(buildah, directory, 'ADD root.tar /', 'base')
+}
+
+/** @returns its name */
+function buildNode(buildah: Buildah, directory: string, major: string): string {
+  mkdirSync(directory)
+  const name = `node-linux-${process.arch}@${major}`
+  execFileSync('npm', ['pack', name, '--loglevel=error'], { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [packed = ''] = readdirSync(directory)
+  execFileSync('tar', ['-xzf', packed, 'package/bin/node'], { cwd: directory })
+  return buildFromScratch(buildah, directory, 'COPY package/bin/node /usr/local/bin/node', 'node')
+}
+
+function buildFromScratch(buildah: Buildah, directory: string, instruction: string, name: string): string {
+  writeFileSync(join(directory, 'Containerfile'), `FROM scratch\n${instruction}\n`)
+  buildah('bud', '--quiet', `--tag=${name}`, directory)
+  // Its layer has them.
+  rmSync(directory, { recursive: true })
+  return `localhost/${name}`
+}
