@@ -14,12 +14,20 @@ interface KeyAnswer {
   readonly under: readonly string[]
   /** The largest page that a fetch may ask for. */
   readonly pageSizeMax: number
+  /** Where the service listens for monitoring, and so has the console's other page. */
+  readonly admin: AdminAddress
+}
+
+export interface AdminAddress {
+  readonly host: string
+  readonly port: number
 }
 
 interface ConsoleOptions {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
   readonly pageSizeMax: number
+  readonly admin: AdminAddress
   readonly authenticate: (authorization: string) => Access | undefined
   /** The refusal of a request beyond the caller's rate; undefined if it is within, and then it counts. */
   readonly refuseBeyondRate: (caller: Access) => Answer | undefined
@@ -28,7 +36,7 @@ interface ConsoleOptions {
 
 /** Reads the page's files, which are kept in memory. @throws Error when the build lacks one */
 export function createConsole(options: ConsoleOptions): readonly Page[] {
-  const { basePath, pageSizeMax, authenticate, refuseBeyondRate, refusal } = options
+  const { basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal } = options
   const site = loadSite('topics')
   const path = `${basePath}/console`
 
@@ -44,7 +52,7 @@ export function createConsole(options: ConsoleOptions): readonly Page[] {
     const beyondRate = refuseBeyondRate(access)
     if (beyondRate !== undefined) return beyondRate
     const { name, allow, under = [] } = access
-    const answer: KeyAnswer = { name, allow: [...allow], under, pageSizeMax }
+    const answer: KeyAnswer = { name, allow: [...allow], under, pageSizeMax, admin }
     return { status: 200, body: JSON.stringify(answer), headers: [['cache-control', 'no-store']] }
   }
 

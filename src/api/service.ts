@@ -13,7 +13,7 @@ import { handleBatch } from './batch/batch.js'
 import { Upload } from './batch/upload.js'
 import { handleChanges } from './changes.js'
 import { createClientFiles } from './client-files.js'
-import { createConsole } from './console.js'
+import { type AdminAddress, createConsole } from './console.js'
 import { type ApiContext, refuse } from './context.js'
 import { handleFetch } from './fetch.js'
 import { createFrontPages } from './front.js'
@@ -43,6 +43,7 @@ interface ServiceOptions {
   readonly uploadBytesMax: number
   /** Whether the console is served. */
   readonly hasConsole: boolean
+  readonly admin: AdminAddress
   /** Whether large pages are compressed for the clients that take gzip. */
   readonly compresses: boolean
   /** Where this process listens, as `host:port`. */
@@ -83,7 +84,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routes = plainRoutes.map((route) => (options.compresses && route.isRead ? compressing(route) : route))
   const { pageSizeMax, batchOperationsMax } = context
   const routePaths = routes.map(({ path }) => path)
-  const { hasConsole } = options
+  const { hasConsole, admin } = options
   const refusals = createRefusals(routePaths.join(', '), options.bodyBytesMax, (authorization) =>
     keyring.hasExpired(authorization) ? 'its token has expired' : describeAuthorization(authorization),
   )
@@ -105,7 +106,7 @@ export function createService(options: ServiceOptions): Service<Access> {
       ...createFrontPages(basePath, routePaths, hasConsole),
       ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
       ...createClientFiles(basePath, refusal),
-      ...(hasConsole ? createConsole({ basePath, pageSizeMax, authenticate, refuseBeyondRate, refusal }) : []),
+      ...(hasConsole ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal }) : []),
     ],
     refusal,
     answered,

@@ -42,7 +42,7 @@ export function segmentsOf(path: string): readonly string[] {
 }
 
 /** A regular expression that matches this text alone. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }
 

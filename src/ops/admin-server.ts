@@ -6,16 +6,35 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { loadSite } from '../web/site.js'
 import type { FileAnswer, FileRequest } from '../web/static-files.js'
+import type { MetricsRun } from './metrics/history.js'
 
 interface AdminOptions {
   readonly host: string
   readonly port: number
   /** Why the service is not ready, one reason each; none when it is. */
   readonly notReadyReasons: () => readonly string[]
-  /** Metrics, and the content type of their text. */
-  readonly metrics: { readonly contentType: string; read(): Promise<string> }
+  /** Metrics, and the content type of their text; and those of the last ten minutes that the page charts. */
+  readonly metrics: { readonly contentType: string; read(): Promise<string>; remembered(): readonly MetricsRun[] }
+  /** Where the console's page of the topics is; undefined where it is turned off. */
+  readonly topicsPage: () => PageAddress | undefined
   /** The API description, JSON. */
   readonly description: () => string
+}
+
+interface PageAddress {
+  readonly scheme: 'http' | 'https'
+  /** Where the service listens. */
+  readonly host: string
+  readonly port: number
+  readonly path: string
+}
+
+/** What `/console/state` answers: what the page at `/` needs besides the metrics of now. */
+interface ConsoleState {
+  /** By the clock of the samples, in seconds since the epoch. */
+  readonly nowS: number
+  readonly topicsPage: PageAddress | undefined
+  readonly runs: readonly MetricsRun[]
 }
 
 export interface Admin {
@@ -60,7 +79,8 @@ const filesPath = '/console/'
  *
  * @throws Error when the address cannot be listened on
  */
-export function startAdmin({ host, port, notReadyReasons, metrics, description }: AdminOptions): Promise<Admin> {
+export function startAdmin(options: AdminOptions): Promise<Admin> {
+  const { host, port, notReadyReasons, metrics, topicsPage, description } = options
   const site = loadSite('service')
 
   async function respond(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -76,6 +96,10 @@ export function startAdmin({ host, port, notReadyReasons, metrics, description }
       }
       case '/metrics':
         return answer(res, 200, metrics.contentType, await metrics.read())
+      case '/console/state': {
+        const state: ConsoleState = { nowS: Date.now() / 1000, topicsPage: topicsPage(), runs: metrics.remembered() }
+        return answer(res, 200, 'application/json', JSON.stringify(state))
+      }
       case '/openapi.json':
         return answer(res, 200, 'application/json', description())
     }

@@ -79,7 +79,7 @@ function page(document: string, folder: string): Omit<SiteParts, 'vendor'> {
       .replaceAll('@assets@', `${base}/console`)
       .replace('@modules@', preloads.join('\n'))
   }
-  const folders = ['console/static', folder]
+  const folders = ['console/static', 'console/shared', folder]
   return { prefix: 'console', document, documentHeaders: pageHeaders, write, folders }
 }
 

@@ -1,6 +1,9 @@
 /** Ten minutes of readings: rates and quantiles between them, gaps, restarts of the service, and what is forgotten. */
 import t from 'tap'
+import { chartsOf, pidsOf } from '../../dist/console/service/charts/charts.js'
+import { csvOf } from '../../dist/console/service/charts/csv.js'
 import { History } from '../../dist/console/service/history.js'
+import { pastOf } from '../../dist/console/service/past.js'
 import { type Reading, readingOf } from '../../dist/console/service/reading.js'
 
 interface Counts {
@@ -144,5 +147,89 @@ t.test('ten minutes are kept, and a clock that is set back begins anew', (t) => 
     'the limit itself is too old',
   )
   t.equal(history.lastReading, undefined)
+  t.end()
+})
+
+t.test('what the service has kept comes before, and where something was missed', (t) => {
+  const kept = Array.from({ length: 10 }, (_, i) => reading(100 + 5 * i, { answered: 10 * i }))
+  const history = new History()
+  t.ok(history.isBehind(146))
+  history.addPast(kept)
+  history.add(reading(146, { answered: 92 }))
+  t.notOk(history.isBehind(148))
+  t.strictSame(
+    rates(history).slice(1),
+    [...Array.from({ length: 9 }, () => [2, 0]), [2, 0]],
+    'rates from the beginning',
+  )
+  history.addPast(kept)
+  t.equal(history.moments.length, 11, 'nothing comes twice')
+
+  for (const atS of [148, 150, 152, 154]) history.addGap(atS)
+  t.ok(history.isBehind(156))
+  history.addPast([reading(145, {}), reading(150, { answered: 100 }), reading(155, { answered: 110 })])
+  history.add(reading(157, { answered: 114 }))
+  t.strictSame(
+    history.moments.slice(11).map(({ atS, point }) => [atS, point?.answers?.['2xx']]),
+    [
+      [148, undefined],
+      [150, 2],
+      [155, 2],
+      [157, 2],
+    ],
+    'moments that only this page has missed are filled',
+  )
+  t.end()
+})
+
+t.test('what the service has kept is read by the clock of the browser', (t) => {
+  const text = JSON.stringify({
+    nowS: 1000,
+    topicsPage: { scheme: 'https', host: '::', port: 1, path: '/console' },
+    runs: [
+      {
+        series: ['topicd_requests_total{status="200"}', 'topicd_connections'],
+        samples: [
+          [990, 5, 1],
+          [995, 7, 2],
+        ],
+      },
+      { series: ['topicd_requests_total{status="404"}'], samples: [[999, 3]] },
+    ],
+  })
+  const { topicsPage, readings } = pastOf(text, 1100)
+  t.match(topicsPage, { host: '::' })
+  t.match(readings, [
+    { atS: 1090, serviceS: 990, answers: { '2xx': 5, '4xx': 0 }, connections: 1 },
+    { atS: 1095, serviceS: 995, answers: { '2xx': 7 }, connections: 2 },
+    { atS: 1099, serviceS: 999, answers: { '2xx': 0, '4xx': 3 }, connections: undefined },
+  ])
+  t.end()
+})
+
+t.test('the points of all charts as a table', (t) => {
+  const history = historyOf(reading(100, { answered: 0, pids: [7] }), reading(102, { answered: 5, pids: [7] }))
+  history.addGap(104)
+  const { moments } = history
+  const charts = chartsOf(moments, new Map(pidsOf(moments).map((pid, place) => [pid, place])))
+  const [head = [], ...rows] = csvOf(charts, moments).map((line) => line.split(','))
+  t.equal(rows.length, 3)
+  const column = head.indexOf('Requests: 2xx')
+  t.strictSame(
+    rows.map((cells) => [cells[0], cells[column]]),
+    [
+      ['1970-01-01T00:01:40.000Z', ''],
+      ['1970-01-01T00:01:42.000Z', '2.5'],
+      ['1970-01-01T00:01:44.000Z', ''],
+    ],
+  )
+  t.equal(rows[1]?.[head.indexOf('Memory per worker: worker 7')], '7')
+  t.ok(
+    rows.every(({ length }) => length === head.length),
+    'each line has all columns',
+  )
+  const [line] = charts.flatMap(({ lines }) => lines)
+  const odd = [{ title: 'a "b", c', format: String, lines: line === undefined ? [] : [line] }]
+  t.equal(csvOf(odd, [])[0], 'Time,"a ""b"", c: 2xx"\r\n')
   t.end()
 })

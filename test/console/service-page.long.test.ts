@@ -1,4 +1,5 @@
 /** The console's page of the service in headless Chromium: what it shows of a service that works, stalls and stops. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
@@ -184,6 +185,42 @@ await t.test('the charts move under load, and only news is announced', { skip },
   await end()
   await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
   t.equal(await page.evaluate('window.announced'), 0, 'no refresh was announced')
+  isClean(t, server, watched)
+})
+
+await t.test('the charts begin with what the service has kept, and can be saved', { skip }, async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const { end } = load(server)
+  await until('three samples', async () => {
+    const { runs } = (await (await fetch(`${server.adminUrl}/console/state`)).json()) as { runs: { samples: [] }[] }
+    return runs.flatMap(({ samples }) => samples).length >= 3 || undefined
+  })
+  await end()
+  const watched = await openPage(t, server)
+  const { page } = watched
+  const slider = page.getByRole('slider', { name: 'Time' })
+  t.ok(Number(await slider.getAttribute('max')) >= 3, 'at once')
+  await slider.focus()
+  await page.keyboard.press('Home')
+  await page.keyboard.press('ArrowRight')
+  await page.keyboard.press('ArrowRight')
+  t.ok((await figure(page, 'Requests', '2xx')) > 0, 'a rate from before the page was opened')
+  t.match(await shown(page, 'Latency', 'p99 of responses'), /s$/)
+  t.match(await shown(page, 'Memory per worker', `worker ${first(server.workerPids())}`), /MiB$/)
+  t.equal(await shown(page, 'At a glance', 'Version'), version, 'what is not kept is of now')
+  await page.keyboard.press('End')
+
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download CSV' }).click()
+  const download = await downloading
+  t.match(download.suggestedFilename(), /^service-\d{8}-\d{6}\.csv$/)
+  const file = join(t.testdirName, 'points.csv')
+  await download.saveAs(file)
+  const lines = readFileSync(file, 'utf8').split('\r\n')
+  t.match(lines[0], /^Time,Requests: 2xx,Requests: 4xx,/)
+  t.match(lines[1], /^\d{4}-\d\d-\d\dT/)
+  t.ok(lines.length > 4, `${lines.length} lines`)
+  t.equal(await page.getByRole('link', { name: 'Topics' }).getAttribute('href'), `${server.url}/console`)
   isClean(t, server, watched)
 })
 

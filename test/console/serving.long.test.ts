@@ -123,9 +123,28 @@ await t.test('what a key may do is told to who has it', async (t) => {
   const { status, headers, body } = await key(limited)
   t.equal(status, 200)
   t.match(headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-  t.equal(body.toString(), '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"],"pageSizeMax":1000}')
+  const { port: adminPort } = new URL(server.adminUrl)
+  t.equal(
+    body.toString(),
+    '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"],"pageSizeMax":1000,' +
+      `"admin":{"host":"127.0.0.1","port":${adminPort}}}`,
+  )
   t.match(JSON.parse((await key(server.token)).body.toString()), { under: [] })
   for (const token of ['none', '']) t.match(await key(token), { status: 401, body: /"code":"unauthorized"/ })
+})
+
+await t.test('the service tells its page what it has kept, and where the topics are', async (t) => {
+  const server = await startServer(t, { workers: 2, flags: ['--base-path', '/x'] })
+  const { port } = new URL(server.url)
+  const { status, headers, body } = await get(`${server.adminUrl}/console/state`)
+  t.match({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
+  t.match(JSON.parse(body.toString()), {
+    nowS: Number,
+    topicsPage: { scheme: 'http', host: '127.0.0.1', port: Number(port), path: '/x/console' },
+    runs: Array,
+  })
+  const without = await startServer(t, { flags: ['--no-console'] })
+  t.equal(JSON.parse((await get(`${without.adminUrl}/console/state`)).body.toString()).topicsPage, undefined)
 })
 
 await t.test('asking what a key may do counts toward its rate', async (t) => {

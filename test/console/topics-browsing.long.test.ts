@@ -31,6 +31,101 @@ await t.test('what is absent, and what the key may not see, are not the same', {
   t.pass('a branch can be chosen')
 })
 
+await t.test('a branch lists its children, by their numbers if someone likes', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (let i = 1; i <= 12; i++) await addTopic(server, `plant/sensor-${i}/t`, '1')
+  for (let i = 0; i < 120; i++) await addTopic(server, `many/n-${i}`, '1')
+  const watched = await openConsole(await startBrowser(t), server)
+  const { page } = watched
+  const tree = page.getByRole('navigation')
+  const children = page.locator('.children a')
+  await tree.getByRole('link', { name: 'plant, no topic' }).click()
+  await page.getByRole('heading', { name: 'Children (12)' }).waitFor()
+  await tree.getByRole('link', { name: 'sensor-12, no topic' }).waitFor()
+  t.strictSame((await children.allTextContents()).slice(0, 3), ['sensor-1/', 'sensor-10/', 'sensor-11/'], 'as stored')
+  await page.getByLabel('Sort', { exact: true }).selectOption({ label: '2 before 10' })
+  t.strictSame((await children.allTextContents()).slice(0, 3), ['sensor-1/', 'sensor-2/', 'sensor-3/'])
+  t.match(
+    await tree.locator('.tree .tree a').allTextContents(),
+    ['sensor-1', 'sensor-2', 'sensor-3'],
+    'in the tree too',
+  )
+  await checkAccessibility(t, page, 'a branch')
+
+  await tree.getByRole('button', { name: 'Below plant' }).click()
+  await tree.getByRole('link', { name: 'sensor-12, no topic' }).waitFor({ state: 'detached' })
+  await tree.getByRole('link', { name: 'plant, no topic' }).click()
+  await tree.getByRole('link', { name: 'sensor-12, no topic' }).waitFor()
+  t.pass('one that was closed is opened again, though it is shown already')
+  await children.getByText('sensor-7/').click()
+  await page.getByRole('heading', { name: 'Children (1)' }).waitFor()
+  t.equal(await tree.locator('[aria-current="true"]').textContent(), 'sensor-7', 'its child is opened in the tree')
+  await page.getByRole('link', { name: 'Everything below, with values' }).click()
+  await page.getByText('Page 1, 1 topic, the last').waitFor()
+
+  await page.reload()
+  await tree.getByRole('link', { name: 'many, no topic' }).click()
+  await tree.getByRole('button', { name: 'More… 100 listed; more may belong between them' }).waitFor()
+  t.pass('only what is listed can be sorted, and the choice is kept')
+  await page
+    .locator('.shown')
+    .getByRole('button', { name: /^More… 100 listed; more may/ })
+    .click()
+  await page.getByRole('heading', { name: 'Children (120)' }).waitFor()
+  t.strictSame((await children.allTextContents()).slice(9, 12), ['n-9', 'n-10', 'n-11'])
+  isClean(t, server, watched)
+})
+
+await t.test('a new topic is proposed in the branch that is shown or was opened last', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (const path of ['plant/7/door', 'plant/8/door', 'top']) await addTopic(server, path, '1')
+  const { page } = await openConsole(await startBrowser(t), server)
+  const proposed = async (): Promise<string> => {
+    await page.getByRole('button', { name: 'Create…' }).click()
+    const path = await page.getByLabel('Path').inputValue()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    return path
+  }
+  t.equal(await proposed(), '', 'at the top at first')
+  await page.getByRole('button', { name: 'Below plant' }).click()
+  await page.getByRole('button', { name: 'Below 7' }).click()
+  await page.getByRole('link', { name: 'door', exact: true }).waitFor()
+  t.equal(await proposed(), 'plant/7/', 'the branch that was opened')
+  await page.getByRole('link', { name: '8, no topic' }).click()
+  await page.getByRole('heading', { name: 'Children (1)' }).waitFor()
+  t.equal(await proposed(), 'plant/8/', 'the branch that is shown')
+  await choose(page, 'plant/7/door')
+  t.equal(await proposed(), 'plant/7/', 'the branch of the topic that is shown')
+  await choose(page, 'top')
+  t.equal(await proposed(), '')
+  await choose(page, 'plant/7/new')
+  t.equal(await proposed(), 'plant/7/new', 'a path that is shown, but has no topic')
+})
+
+await t.test('a restricted key starts at what it may see', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (const path of ['a/b/c/1', 'a/b/c/2', 'a/x', 'z/y/1']) await addTopic(server, path, '1')
+  const one = await server.addKey('one', { under: ['a/b/c'] })
+  const two = await server.addKey('two', { under: ['a/b/c', 'z/y'] })
+  const none = await server.addKey('none', { under: ['not/yet'] })
+  const browser = await startBrowser(t)
+  const { page } = await openConsole(browser, server, one)
+  await page.getByRole('heading', { name: 'Children (2)' }).waitFor()
+  t.equal(await page.locator('#topic-path').textContent(), 'a/b/c')
+  t.strictSame(await page.locator('nav .tree a').allTextContents(), ['a', 'b', 'c', '1', '2'])
+  await page.getByRole('link', { name: 'b, no topic' }).click()
+  await page.getByText('This API key may not fetch this path; it may fetch below a/b/c.').waitFor()
+  await page.goBack()
+  await page.getByRole('heading', { name: 'Children (2)' }).waitFor()
+
+  const several = await openConsole(browser, server, two)
+  await several.page.getByRole('link', { name: '1', exact: true }).nth(1).waitFor()
+  t.strictSame(await several.page.locator('nav .tree a').allTextContents(), ['a', 'b', 'c', '1', '2', 'z', 'y', '1'])
+  const empty = await openConsole(browser, server, none)
+  await empty.page.getByText('There are no topics below not/yet yet.').waitFor()
+  t.equal(await empty.page.locator('#topic-path').textContent(), 'not/yet')
+})
+
 await t.test('a message about the service ends when the service is back', { skip }, async (t) => {
   const server = await startServer(t)
   await addTopic(server, 'a/b', '1')
@@ -60,7 +155,7 @@ await t.test('a page of results is the one that its number says', { skip }, asyn
   await page.getByRole('alert').first().waitFor()
   await page.unroute('**/topics/fetch')
   await page.getByText('Page 1, 20 topics').waitFor()
-  t.equal(await page.locator('.results li > a').first().textContent(), 's/00', 'a page that did not come is not shown')
+  t.equal(await page.locator('.matches a').first().textContent(), 's/00', 'a page that did not come is not shown')
 
   await page.getByRole('button', { name: 'Next page' }).click()
   await page.getByText('Page 2, 10 topics, the last').waitFor()

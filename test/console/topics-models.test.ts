@@ -1,10 +1,15 @@
 /** The pure parts of the page of the topics: the tree against a model, texts of values and names, commands. */
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
+import { urlOf } from '../../dist/console/shared/listener.js'
 import { curlCommand } from '../../dist/console/topics/curl.js'
+import { readMatches } from '../../dist/console/topics/search/matches-file.js'
+import { selectorOfWords } from '../../dist/console/topics/search/words.js'
 import { describeChild, listChildren } from '../../dist/console/topics/tree/children.js'
+import { inOrder as inNameOrder } from '../../dist/console/topics/tree/name-order.js'
 import { Tree } from '../../dist/console/topics/tree/tree.js'
-import { formattedOf, topicsText, visible } from '../../dist/console/topics/value-text.js'
+import { formattedOf, timeText, topicsText, visible } from '../../dist/console/topics/value-text.js'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { seededRandom } from '../support/random.js'
 
 /** Paths in tree order: segment by segment, by bytes. */
@@ -146,6 +151,106 @@ t.test('a level that cannot be listed is tried again, and one that was closed is
   t.strictSame(tree.openParents(), [''])
 })
 
+t.test('names in natural order: numbers as numbers, and every name still there', (t) => {
+  const children = ['Sensor-3', 'a', 'sensor-1', 'sensor-02', 'sensor-10', 'sensor-2', 'é', 'z'].map((name) => ({
+    ...{ path: `p/${name}`, name, isTopic: true, hasChildren: false },
+  }))
+  const names = inNameOrder(children, 'natural').map(({ name }) => name)
+  t.strictSame(names, ['a', 'é', 'sensor-1', 'sensor-02', 'sensor-2', 'Sensor-3', 'sensor-10', 'z'])
+  t.equal(inNameOrder(children, 'tree'), children)
+  t.end()
+})
+
+t.test('plain words become a selector for the paths that contain all of them', (t) => {
+  const isFound = (words: string, path: string): boolean => {
+    const plan = planSelector(selectorOfWords(words) ?? '')
+    if ('problem' in plan) throw new Error(plan.problem)
+    return plan.matcher?.(path) !== false
+  }
+  for (const [words, path, is] of [
+    ['temp', 'plant/7/Temperature', true],
+    ['TEMP', 'plant/7/temperature', true],
+    ['temp', 'plant/7/tem/p', false],
+    ['temp plant', 'plant/7/temp', true],
+    ['temp plant 7', 'plant/7/temp', true],
+    ['temp plant 8', 'plant/7/temp', false],
+    ['temp plant', 'temp', false],
+    ['a b c d', 'a/b/c/d', true],
+    ['d c b a', 'a/b/c/d', false],
+    ['temp temperature', 'x/temperature', true],
+    ['temp Temp', 'x/temp', true],
+    ['plant/7', 'a/plant/7/b', true],
+    ['.*', 'a/b', false],
+    ['a+(b)?[c]{2}|^$\\', 'x/A+(B)?[C]{2}|^$\\/y', true],
+    ['\\Q x', 'a/\\q/x', true],
+    ['\\E //', 'a\\E', false],
+    ['é', 'caf\u00c9', true],
+    ['line', 'a\nline', true],
+  ] as const) {
+    t.equal(isFound(words, path), is, `${words} in ${path}: ${selectorOfWords(words)}`)
+  }
+  t.equal(selectorOfWords('  '), undefined)
+  t.equal(selectorOfWords(' a.b '), '*(?i).*a\\.b.*')
+  for (const count of [1, 2, 3, 20])
+    t.ok(isFound('abcdefghijklmnopqrst '.repeat(count), 'abcdefghijklmnopqrst'), `${count} words are not too many`)
+  for (const count of [2, 3, 4, 20]) {
+    const words = Array.from({ length: count }, (_, i) => `word-${i}-sensor`)
+    t.ok(isFound(words.join(' '), words.join('/')), `${count} words`)
+  }
+  t.end()
+})
+
+t.test('matches as a file are the lines of an export, to the last digit', async (t) => {
+  const items = [
+    { path: 'a/"b"', type: 'json', properties: { REMOVAL: 'never' }, text: '{"n":1.50}' },
+    { path: 'empty', type: 'string', properties: {}, text: undefined },
+  ]
+  const client = {
+    walk: async function* () {
+      yield* items
+    },
+  } as unknown as Client
+  const options = { size: 1, signal: new AbortController().signal, onProgress: () => {} }
+  t.strictSame(await readMatches(client, '?.*//', options), {
+    lines: [
+      '{"path":"a/\\"b\\"","type":"json","properties":{"REMOVAL":"never"},"value":{"n":1.50}}\n',
+      '{"path":"empty","type":"string","properties":{}}\n',
+      '{"end":{"topics":2,"keys":0}}\n',
+    ],
+    topics: 2,
+    isWhole: true,
+  })
+  const endless = {
+    walk: async function* () {
+      while (true) yield* items
+    },
+  } as unknown as Client
+  const cut = await readMatches(endless, '?.*//', { ...options, size: 1000 })
+  t.match(
+    { ...cut, lines: cut.lines.length },
+    { lines: 100_000, topics: 100_000, isWhole: false },
+    'without the last line',
+  )
+  t.notMatch(cut.lines.at(-1), /"end"/)
+})
+
+t.test('the other page is linked where this browser can reach it', (t) => {
+  const at = (host: string) => ({ scheme: 'http' as const, host, port: 1, path: '/x' })
+  for (const [host, own, url] of [
+    ['127.0.0.1', 'localhost', 'http://127.0.0.1:1/x'],
+    ['::1', '127.0.0.1', 'http://[::1]:1/x'],
+    ['localhost', '[::1]', 'http://localhost:1/x'],
+    ['127.0.0.1', 'topics.example', undefined],
+    ['0.0.0.0', 'topics.example', 'http://topics.example:1/x'],
+    ['::', '[2001:db8::1]', 'http://[2001:db8::1]:1/x'],
+    ['10.0.0.7', 'topics.example', 'http://10.0.0.7:1/x'],
+    ['2001:db8::1', 'localhost', 'http://[2001:db8::1]:1/x'],
+  ] as const) {
+    t.equal(urlOf(at(host), own), url, `${host} from ${own}`)
+  }
+  t.end()
+})
+
 t.test('a formatted value has every character of the value', (t) => {
   const texts = [
     '{"a":1.50,"a":[],"b":{},"c":[1,[2,{"d":"x, {y}: [z]"}]],"e":"\\"\\\\"}',
@@ -176,6 +281,13 @@ t.test('names show what cannot be seen', (t) => {
   t.equal(visible('  a b '), '␣␣a b␣')
   for (const plain of ['é', '👩‍🚀', 'می‌خواهم', 'a b']) t.equal(visible(plain), plain)
   t.strictSame([0, 1, 2, 1234].map(topicsText), ['0 topics', '1 topic', '2 topics', '1,234 topics'])
+  t.end()
+})
+
+t.test('a time has its date unless it is of today', (t) => {
+  const now = new Date(2030, 0, 2, 3, 4, 5)
+  t.equal(timeText(now.toISOString(), now), '03:04:05')
+  t.equal(timeText(now.toISOString(), new Date(2030, 0, 3)), '2030-01-02 03:04:05')
   t.end()
 })
 

@@ -26,11 +26,11 @@ await t.test('wildcards of MQTT, globs and LIKE are explained where they match n
     ['%temp', '*.*temp', 'plant/7/temp'],
   ] as const) {
     await page.getByLabel('Selector').fill(selector)
-    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByRole('button', { name: 'Find', exact: true }).click()
     await proposal.waitFor()
     await proposal.getByRole('link', { name: meant, exact: true }).click()
-    await page.locator('.results li > a').first().waitFor()
-    t.equal(await page.locator('.results li > a').first().textContent(), first, selector)
+    await page.locator('.matches a').first().waitFor()
+    t.equal(await page.locator('.matches a').first().textContent(), first, selector)
     t.equal(await page.getByLabel('Selector').inputValue(), meant, 'the box shows what is found')
     t.equal(await proposal.count(), 0)
   }

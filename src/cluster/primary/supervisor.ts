@@ -14,6 +14,7 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { version } from '../../base/version.js'
 import { type Admin, startAdmin } from '../../ops/admin-server.js'
 import type { Logger } from '../../ops/log.js'
+import { sampleMs } from '../../ops/metrics/history.js'
 import { Metrics } from '../../ops/metrics/metrics.js'
 import { print } from '../../ops/output.js'
 import { notify, watchdogMs } from '../../ops/systemd.js'
@@ -170,6 +171,7 @@ export class Supervisor {
       port: adminPort,
       notReadyReasons: () => this.#readiness.notReadyReasons(),
       metrics: this.#metrics,
+      topicsPage: () => this.#topicsPage(),
       description: () => JSON.stringify(describeApi({ ...this.#config, version })),
     }).catch((error: Error) =>
       refuse(listenExitCode(error), listenProblem(error, adminHost, adminPort, ' (the admin listener)')),
@@ -190,6 +192,8 @@ export class Supervisor {
     log.info({ url, adminUrl, workers }, 'listening')
     await this.#sendStatus('READY=1')
     setInterval(() => this.#watch(), statusMs).unref()
+    setInterval(() => void this.#metrics.remember(), sampleMs).unref()
+    void this.#metrics.remember()
     const period = watchdogMs()
     if (period !== undefined) setInterval(() => this.#readiness.alive() && void notify('WATCHDOG=1'), period / 3)
     return url
@@ -265,7 +269,16 @@ export class Supervisor {
     }
   }
 
-  #wanted(config: Config): Wanted {
+  /** Where the console's page of the topics is; undefined where it is turned off. */
+  #topicsPage() {
+    const { host, basePath, tlsCert, noConsole } = this.#config
+    const scheme = tlsCert === '' ? ('http' as const) : ('https' as const)
+    return noConsole ? undefined : { scheme, host, port: this.options.port, path: `${basePath}/console` }
+  }
+
+  #wanted(wanted: Config): Wanted {
+    // Of port 0, the workers are told which one it is.
+    const config = { ...wanted, adminPort: this.#admin?.port ?? wanted.adminPort }
     const start = { kind: 'start', config, port: this.options.port, announcesKeys: true } as const
     return { count: config.workers, start: this.#writers === undefined ? start : { ...start, hasWriter: true } }
   }

@@ -121,7 +121,7 @@ export class WorkerLife {
   }
 
   async #serve({ config, port }: Start, { store, keyring, sweeper, changes }: Opened): Promise<void> {
-    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey } = config
+    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey, adminHost, adminPort } = config
     // A primary of an earlier version knows not all settings.
     const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
     const uploadBytesMax = config.uploadBytesMax ?? Number(settingTable['upload-bytes-max'].default)
@@ -136,6 +136,7 @@ export class WorkerLife {
       bodyBytesMax,
       uploadBytesMax,
       hasConsole: !config.noConsole,
+      admin: { host: adminHost, port: adminPort },
       // As above.
       compresses: config.gzip ?? false,
       address: `${bracketed(host)}:${port}`,

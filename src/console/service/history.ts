@@ -1,4 +1,7 @@
-/** The last ten minutes, in memory: a moment for each reading, and one without a point wherever nothing is known. */
+/**
+ * The last ten minutes, in memory: a moment for each reading, of this page or kept by the service, and one without a point
+ * wherever nothing is known.
+ */
 import { gapS, type Point, pointOf } from './points.js'
 import type { Reading } from './reading.js'
 
@@ -11,6 +14,9 @@ export interface Moment {
 
 /** How long a moment is kept, and shown. */
 export const historyS = 600
+
+/** A kept reading that is closer to one of this page says nothing new. */
+const apartSMin = 1
 
 export class History {
   #readings: Reading[] = []
@@ -38,6 +44,23 @@ export class History {
     if (lastS !== undefined && atS - lastS > gapS) this.#moments.push({ atS: (lastS + atS) / 2, point: undefined })
     this.#moments.push({ atS, point: pointOf(reading, this.#readings) })
     this.#readings.push(reading)
+  }
+
+  /** Whether the service may know of moments up to this one that are not known here. */
+  isBehind(atS: number): boolean {
+    const { lastReading } = this
+    return lastReading === undefined || atS - lastReading.atS > gapS
+  }
+
+  /** Adds what the service has kept since the last reading here. @param readings in the order of time */
+  addPast(readings: readonly Reading[]): void {
+    const lastS = this.lastReading?.atS ?? Number.NEGATIVE_INFINITY
+    const missed = readings.filter(({ atS }) => atS > lastS + apartSMin)
+    const [first] = missed
+    if (first === undefined) return
+    // Nothing could be read here, but the service knows.
+    this.#moments = this.#moments.filter(({ atS, point }) => point !== undefined || atS < first.atS)
+    for (const reading of missed) this.add(reading)
   }
 
   /** Nothing could be read. */

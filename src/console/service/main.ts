@@ -1,6 +1,10 @@
 /** The page of the service: reads, keeps, and shows. Everything is drawn after a reading, or when another moment is chosen. */
+
+import { download, fileName } from '../shared/download.js'
+import { urlOf } from '../shared/listener.js'
 import { render } from '../vendor/lit-html.js'
 import { type Chart, chartsOf, pidsAround, pidsOf } from './charts/charts.js'
+import { csvOf } from './charts/csv.js'
 import { Drawing } from './charts/drawing.js'
 import { pageOf } from './page.js'
 import { keepReading } from './requests.js'
@@ -46,7 +50,7 @@ function choose(atS: number | undefined): void {
 }
 
 function showText(): void {
-  const { summary, history, pageVersion } = state
+  const { summary, history, pageVersion, topicsPage } = state
   const { moments, lastReading, firstReadingOfRun } = history
   const momentAt = (atS: number | undefined) => moments.find((moment) => moment.atS === atS)
   const chosen = momentAt(chosenS)
@@ -55,6 +59,7 @@ function showText(): void {
   document.title = `${summary.title} – ${location.host} – topicd`
   const shown = {
     host: location.host,
+    topicsUrl: topicsPage && urlOf(topicsPage, location.hostname),
     summary,
     facts: lastReading && {
       reading: lastReading,
@@ -67,11 +72,17 @@ function showText(): void {
     moments,
     chosen,
     choose,
+    save,
     moment,
     isOtherMoment: other !== undefined,
     pids: moment ? pidsAround(moment, moments) : new Set<string>(),
   }
   render(pageOf(shown), document.body)
+}
+
+/** Saves what the charts show as a file. */
+function save(): void {
+  download(fileName('service', 'csv'), 'text/csv', csvOf(charts, state.history.moments))
 }
 
 /** Without its charts the page still says everything in words. */
@@ -100,7 +111,10 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 })
 
 show()
-keepReading((round) => {
-  state.add(round)
-  show()
-})
+keepReading(
+  (atS) => state.history.isBehind(atS),
+  (round) => {
+    state.add(round)
+    show()
+  },
+)

@@ -14,6 +14,8 @@ interface ShownChart {
 
 interface Shown {
   readonly host: string
+  /** Of the page of the topics; undefined where it is not known. */
+  readonly topicsUrl: string | undefined
   readonly summary: Summary
   /** Undefined before the first reading. `isOld`: nothing could be read since. */
   readonly facts: (FactsBasis & { readonly isOld: boolean }) | undefined
@@ -24,6 +26,8 @@ interface Shown {
   readonly chosen: Moment | undefined
   /** @param atS undefined for now */
   readonly choose: (atS: number | undefined) => void
+  /** Saves the charts' points as a file. */
+  readonly save: () => void
   /** The moment whose values are shown as text; undefined for none. */
   readonly moment: Moment | undefined
   /** Whether that is another than the last. */
@@ -33,11 +37,15 @@ interface Shown {
 }
 
 export function pageOf(shown: Shown): TemplateResult {
-  const { host, summary, facts, charts, drawingProblem } = shown
+  const { host, topicsUrl, summary, facts, charts, drawingProblem } = shown
   return html`
     <header class="top">
       <h1>topicd service</h1>
       <span class="quiet">${host}</span>
+      <span class="row links">
+        ${topicsUrl && html`<a href=${topicsUrl}>Topics</a>`}
+        <a href="openapi.json">API description</a>
+      </span>
     </header>
     <main>
       ${summaryOf(summary)}
@@ -46,8 +54,9 @@ export function pageOf(shown: Shown): TemplateResult {
       ${drawingProblem && html`<p class="panel bad" role="alert">${drawingProblem}</p>`}
       <div class="charts">${charts.map((of) => chartPanel(of, shown))}</div>
       <p class="quiet">
-        Up to ten minutes, from when this page was opened; read every two seconds from <a href="metrics">metrics</a> and
-        <a href="readyz">readyz</a>. Nothing is stored. Times are in ${timeZone}.
+        The last ten minutes, which the service keeps in memory; read every two seconds from
+        <a href="metrics">metrics</a> and <a href="readyz">readyz</a>. Times are in ${timeZone}. Documentation is in the
+        installation's folder docs; <code>man topicd</code> says where.
       </p>
     </main>
   `
@@ -78,8 +87,8 @@ function factsPanel(basis: NonNullable<Shown['facts']>): TemplateResult {
   `
 }
 
-/** For who has no pointer: its end is now, which it follows. */
-function momentChoice({ moments, chosen, choose }: Shown): TemplateResult {
+/** Keyboard alternative to the chart cursor: its end is now, which it follows. */
+function momentChoice({ moments, chosen, choose, save }: Shown): TemplateResult {
   const last = Math.max(0, moments.length - 1)
   const index = chosen ? moments.indexOf(chosen) : last
   const text = chosen ? formatClock(chosen.atS) : 'now'
@@ -88,11 +97,12 @@ function momentChoice({ moments, chosen, choose }: Shown): TemplateResult {
     choose(Number(value) === last ? undefined : moments[Number(value)]?.atS)
   }
   return html`
-    <label class="moment">
-      Time
-      <input type="range" min="0" max=${last} .value=${String(index)} aria-valuetext=${text} @input=${chooseAt}>
+    <div class="moment">
+      <label for="time">Time</label>
+      <input id="time" type="range" min="0" max=${last} .value=${String(index)} aria-valuetext=${text} @input=${chooseAt}>
       <span>${text}</span>
-    </label>
+      <button ?disabled=${moments.length === 0} @click=${save}>Download CSV</button>
+    </div>
   `
 }
 

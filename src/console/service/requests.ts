@@ -1,4 +1,8 @@
-/** Reads the service every two seconds, beside each other its metrics and whether it is ready, until the page ends. */
+/**
+ * Reads the service every two seconds, its metrics and at the same time whether it is ready, until the page ends; and what
+ * it has kept, where something was missed.
+ */
+import { type Past, pastOf } from './past.js'
 import type { Failure, Round } from './service-state.js'
 
 const intervalMs = 2000
@@ -40,17 +44,30 @@ async function askMetrics(): Promise<Round['metrics']> {
   return { text, serviceS, tookS: (performance.now() - startedMs) / 1000 }
 }
 
-async function readOnce(): Promise<Round> {
+/** Undefined if the service does not say it, as one of an earlier version. */
+async function askPast(): Promise<Past | undefined> {
+  const answer = await ask('console/state')
+  if ('problem' in answer || answer.status !== 200) return undefined
+  return pastOf(answer.text, Date.now() / 1000)
+}
+
+async function readOnce(isBehind: (atS: number) => boolean): Promise<Round> {
   const askedS = Date.now() / 1000
-  const [readiness, metrics] = await Promise.all([ask('readyz'), askMetrics()])
-  return { askedS, readiness, metrics }
+  const [readiness, metrics, past] = await Promise.all([
+    ask('readyz'),
+    askMetrics(),
+    isBehind(askedS) ? askPast() : undefined,
+  ])
+  return { askedS, readiness, metrics, past }
 }
 
 /**
  * Reads now, every two seconds, and whenever the page is shown again after it was hidden, until the page ends. In a
  * hidden tab the browser decides how often.
+ *
+ * @param isBehind whether something that the service has kept may be missing
  */
-export function keepReading(take: (round: Round) => void): void {
+export function keepReading(isBehind: (atS: number) => boolean, take: (round: Round) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let reading = false
 
@@ -60,7 +77,7 @@ export function keepReading(take: (round: Round) => void): void {
     clearTimeout(timer)
     const startedMs = performance.now()
     try {
-      take(await readOnce())
+      take(await readOnce(isBehind))
     } finally {
       reading = false
       timer = setTimeout(read, Math.max(0, startedMs + intervalMs - performance.now()))

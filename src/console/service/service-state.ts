@@ -1,6 +1,9 @@
 /** What is known of the service: whether it answers, whether it is ready and why not, and its last ten minutes. */
+
+import type { Listener } from '../shared/listener.js'
 import { formatClock } from './formats.js'
 import { History } from './history.js'
+import type { Past } from './past.js'
 import { readingOf } from './reading.js'
 
 /** Why there is no answer, as a sentence. */
@@ -20,12 +23,14 @@ interface Metrics {
   readonly tookS: number
 }
 
-/** Both questions, asked at the same time; each is answered or not. */
+/** The questions, asked at the same time; each is answered or not. */
 export interface Round {
   /** By the browser's clock, in seconds since the epoch. */
   readonly askedS: number
   readonly readiness: Readiness | Failure
   readonly metrics: Metrics | Failure
+  /** Undefined if it was not asked for, or not answered. */
+  readonly past?: Past | undefined
 }
 
 /** What a person is told first. It changes only when there is news, since a screen reader reads it aloud. */
@@ -40,6 +45,7 @@ export class ServiceState {
   #summary: Summary = { kind: 'waiting', title: 'Reading…', reasons: [] }
   #answeredS: number | undefined
   #firstVersion: string | undefined
+  #topicsPage: Listener | undefined
 
   get summary(): Summary {
     return this.#summary
@@ -50,11 +56,20 @@ export class ServiceState {
     return this.#firstVersion
   }
 
-  add({ askedS, readiness, metrics }: Round): void {
+  /** Where the page of the topics is, as far as the service has said it. */
+  get topicsPage(): Listener | undefined {
+    return this.#topicsPage
+  }
+
+  add({ askedS, readiness, metrics, past }: Round): void {
     const isSilent = 'problem' in readiness && 'problem' in metrics
     if (!isSilent) this.#answeredS = askedS
     if ('problem' in metrics) this.history.addGap(askedS)
     else {
+      if (past !== undefined) {
+        this.history.addPast(past.readings.filter(({ atS }) => atS < askedS))
+        this.#topicsPage = past.topicsPage
+      }
       const { text, tookS, serviceS = askedS + tookS } = metrics
       this.history.add(readingOf(text, { atS: askedS, tookS, serviceS }))
       this.#firstVersion ??= this.history.lastReading?.version

@@ -2,7 +2,7 @@
 import { TopicdError } from '../../client/index.js'
 import { html, nothing, render, type TemplateResult } from '../vendor/lit-html.js'
 import { describeFailure } from './context.js'
-import { beginSession, endSession, keyIn, type Session, storedKey } from './session.js'
+import { beginSession, endSession, keyIn, type Session, servicePageOf, storedKey } from './session.js'
 import type { Edit } from './topic-panel.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
@@ -50,6 +50,7 @@ class Page {
 
   #view(): TemplateResult {
     const session = this.#session
+    const servicePage = session && servicePageOf(session.key)
     // One dialog may be above another, which the browser does not know.
     const onCancel = (event: Event) => {
       event.preventDefault()
@@ -65,6 +66,10 @@ class Page {
           <span class="quiet">${describeKey(session)}</span>
           <button @click=${() => this.#leave()}>Sign out</button>`
         }
+        <span class="row links">
+          ${servicePage === undefined ? nothing : html`<a href=${servicePage}>Service</a>`}
+          <a href="openapi.json">API description</a>
+        </span>
       </header>
       ${this.#workspace?.view() ?? this.#signInView()}
       <dialog aria-labelledby="dialog-title" @cancel=${onCancel}>${this.#workspace?.dialogs.view ?? nothing}</dialog>
@@ -136,7 +141,7 @@ class Page {
     this.#workspace = new Workspace(session, this.draw, onUnknown, this.#interrupted)
     this.#interrupted = new Map()
     this.#workspace.start()
-    focusSoon('#selector, .workspace button, .workspace a')
+    focusSoon('#words, .workspace button, .workspace a')
   }
 
   /** Ends the session because someone wants to. */

@@ -3,6 +3,7 @@
  * which ends with the tab, and is sent nowhere but to the service.
  */
 import { type Client, connect, TopicdError } from '../../client/index.js'
+import { urlOf } from '../shared/listener.js'
 
 type Operation = 'fetch' | 'set' | 'add' | 'remove'
 
@@ -14,6 +15,8 @@ interface KeyDescription {
   readonly under: readonly string[]
   /** The largest page that a fetch may ask for. */
   readonly pageSizeMax: number
+  /** Where the service listens for monitoring; a worker of an earlier version does not say it. */
+  readonly admin?: { readonly host: string; readonly port: number }
 }
 
 export interface Session {
@@ -31,8 +34,8 @@ const timeoutMs = 60_000
 /** Of the first request, for which someone waits. */
 const firstAnswerMsMax = 10_000
 
-/** Where the browser refuses to keep anything, the key is forgotten at the next load. */
-function storage(): Storage | undefined {
+/** The tab's own; undefined where the browser refuses to keep anything: then all is forgotten at the next load. */
+export function storage(): Storage | undefined {
   try {
     return sessionStorage
   } catch {
@@ -84,6 +87,11 @@ export async function beginSession(key: string): Promise<Session> {
 function isDescription(answer: Partial<KeyDescription>): answer is KeyDescription {
   const { name, allow, under } = answer
   return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
+}
+
+/** The URL of the page of the service; undefined where this browser cannot reach it. */
+export function servicePageOf({ admin }: KeyDescription): string | undefined {
+  return admin && urlOf({ scheme: 'http', ...admin, path: '/' }, location.hostname)
 }
 
 /** Whether a key may do something to the topic at a path, or, without a path, to some topic. */

@@ -1,6 +1,6 @@
 /**
- * What is shown beside the tree: a topic, what a selector matches, or what of it changes. An edit that someone leaves is kept until they come
- * back to it, and so is the page of results that they were on.
+ * What is shown beside the tree: a topic, what a selector matches, or what of it changes. An edit that someone leaves is
+ * kept until they come back to it, and so is the page of results that they were on.
  */
 import { html, type TemplateResult } from '../vendor/lit-html.js'
 import { ChangesPanel } from './changes-panel.js'
@@ -9,8 +9,8 @@ import type { Context } from './context.js'
 import type { Dialogs } from './dialogs/dialogs.js'
 import { RemoveDialog } from './dialogs/remove-dialog.js'
 import { focusLater } from './focus.js'
-import { SearchPanel } from './search-panel.js'
-import { searchView } from './search-view.js'
+import { SearchPanel } from './search/search-panel.js'
+import { searchView } from './search/search-view.js'
 import { may } from './session.js'
 import { type Edit, TopicPanel } from './topic-panel.js'
 import { topicView } from './topic-view.js'
@@ -39,6 +39,11 @@ export class ShownPanel {
   /** The path of the topic; undefined where something else is shown. */
   get path(): string | undefined {
     return this.#panel instanceof TopicPanel ? this.#panel.path : undefined
+  }
+
+  /** Whether a path is shown at which there is no topic. */
+  get isAbsent(): boolean {
+    return this.#panel instanceof TopicPanel && this.#panel.item === null
   }
 
   /** In words, for the title of the tab. */
@@ -103,6 +108,7 @@ export class ShownPanel {
     const before = this.#panel
     if (before instanceof TopicPanel && before.edit !== undefined) this.#edited.set(before.path, before)
     if (before instanceof ChangesPanel) before.pause()
+    if (before instanceof SearchPanel) before.leave()
   }
 
   /** Fetches it again, for nobody in particular; undefined where that is of no use. */
@@ -113,13 +119,13 @@ export class ShownPanel {
     return () => panel.refresh(true)
   }
 
-  /** @param hasBelow whether topics are known below the one that is shown */
-  view(hasBelow: boolean): TemplateResult {
+  /** @param children of the topic that is shown; undefined for none */
+  view(children: TemplateResult | undefined): TemplateResult {
     const [panel, context] = [this.#panel, this.context]
     if (panel instanceof TopicPanel) {
       const remove = () =>
         this.dialogs.open((close) => RemoveDialog.ofPath(panel.path, panel.item !== null, context, close))
-      return topicView(panel, context, hasBelow, remove)
+      return topicView(panel, context, children, remove)
     }
     if (panel instanceof ChangesPanel) return changesView(panel)
     if (panel instanceof SearchPanel) {
@@ -127,6 +133,6 @@ export class ShownPanel {
       return searchView(panel, context, remove)
     }
     if (!may(context.session.key, 'fetch')) return html``
-    return html`<p class="panel quiet">Choose a topic or enter a selector.</p>`
+    return html`<p class="panel quiet">Choose a topic, or search.</p>`
   }
 }

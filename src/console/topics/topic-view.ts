@@ -8,10 +8,15 @@ import { type Edit, fetchedMembers, type TopicPanel } from './topic-panel.js'
 import { formattedOf, sizeText, visible } from './value-text.js'
 
 /**
- * @param hasBelow whether topics are known below it
+ * @param children what is directly below it; undefined for nothing
  * @param remove asks whether to remove the topic, or what is below it
  */
-export function topicView(panel: TopicPanel, context: Context, hasBelow: boolean, remove: () => void): TemplateResult {
+export function topicView(
+  panel: TopicPanel,
+  context: Context,
+  children: TemplateResult | undefined,
+  remove: () => void,
+): TemplateResult {
   const { item, path, problem, done } = panel
   return html`
     <section class="panel" aria-labelledby="topic-path">
@@ -19,10 +24,11 @@ export function topicView(panel: TopicPanel, context: Context, hasBelow: boolean
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
       <p role="status" class="good">${done}</p>
       ${item === undefined && problem === '' ? html`<p class="quiet">Fetching…</p>` : nothing}
-      ${item === null ? html`<p>${absentText(path, context, hasBelow)}</p>` : nothing}
+      ${item === null ? html`<p>${absentText(path, context, children !== undefined)}</p>` : nothing}
       ${item ? valueView(panel, context) : nothing}
       ${panel.edit === undefined ? nothing : editView(panel, context)}
       ${item ? propertiesView(item.properties ?? {}) : nothing}
+      ${children ?? nothing}
       ${actionsView(panel, context, remove)}
     </section>
   `

@@ -93,3 +93,12 @@ export function sizeText(text: string): string {
   if (bytes === 1) return '1 byte'
   return bytes < 10_000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
 }
+
+/** A time as the person's clock shows it: the time of day, with the date unless that is today's. @param iso ISO 8601 */
+export function timeText(iso: string, now = new Date()): string {
+  const time = new Date(iso)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')
+  const isToday = time.toDateString() === now.toDateString()
+  return isToday ? clock : `${[time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')} ${clock}`
+}

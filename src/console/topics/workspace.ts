@@ -7,10 +7,12 @@ import { CommandDialog } from './dialogs/command-dialog.js'
 import { CreateDialog } from './dialogs/create-dialog.js'
 import { Dialogs } from './dialogs/dialogs.js'
 import { Refresher } from './refresher.js'
-import { selectorBox } from './search-view.js'
+import { searchBox } from './search/search-box.js'
+import { selectorOfWords } from './search/words.js'
 import { may, type Session } from './session.js'
 import { ShownPanel } from './shown-panel.js'
 import type { Edit } from './topic-panel.js'
+import { parentOf } from './tree/tree.js'
 import { TreePanel } from './tree/tree-panel.js'
 import { visible } from './value-text.js'
 
@@ -24,8 +26,8 @@ export class Workspace {
   readonly #refresher: Refresher
   #note = ''
   #isNoteNew = false
-  /** What the box for a selector was last given. */
-  #selector = ''
+  /** What the box for a search was last given. */
+  #searched = { words: '', selector: '' }
   #isAddressWrong = false
 
   /**
@@ -72,9 +74,17 @@ export class Workspace {
     addEventListener('hashchange', this.#followAddress)
     addEventListener('beforeunload', this.#keepEdits)
     if (!may(this.#context.session.key, 'fetch')) return
+    this.#goToSubtree()
     this.#followAddress()
     this.#tree.start()
     this.#refresher.start()
+  }
+
+  /** A key of one subtree starts there, unless the address says otherwise. */
+  #goToSubtree(): void {
+    const [only, ...others] = this.#context.session.key.under
+    if (only !== undefined && others.length === 0 && placeAt(location.hash) === 'nothing')
+      history.replaceState(null, '', addressOfPath(only))
   }
 
   stop(): void {
@@ -102,11 +112,12 @@ export class Workspace {
     return html`
       <main class="workspace">
         <div class="side">
-          ${mayFetch ? selectorBox(this.#selector, (selector) => this.#find(selector)) : nothing}
+          ${mayFetch ? searchBox(this.#searched, this.#search) : nothing}
           <nav class="panel" aria-label="Topics">
             <p class="row">
               <span class="title">Topics</span>
               ${may(key, 'add') ? html`<button @click=${() => this.#create()}>Create…</button>` : nothing}
+              ${mayFetch ? this.#tree.orderChoice() : nothing}
             </p>
             <p role="status" class="good">${this.#note}</p>
             ${this.#shown.leftEdits().map((left) => html`<p class="quiet">Not saved: <a class="exact" href=${addressOfPath(left)}>${visible(left)}</a></p>`)}
@@ -116,16 +127,24 @@ export class Workspace {
         <div class="shown">${
           this.#isAddressWrong
             ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>`
-            : this.#shown.view(path !== undefined && this.#tree.hasBelow(path))
+            : this.#shown.view(path === undefined ? undefined : this.#tree.childrenView(path))
         }</div>
       </main>
     `
   }
 
-  /** Shows the first page of what a selector matches. */
-  #find(selector: string): void {
-    this.#shown.forgetSearch()
-    this.#goTo(addressOfSelector(selector))
+  /** Shows the first page of what words or a selector match. */
+  readonly #search = {
+    findWords: (words: string): void => {
+      const selector = selectorOfWords(words)
+      if (selector === undefined) return
+      this.#searched = { words, selector }
+      this.#search.find(selector)
+    },
+    find: (selector: string): void => {
+      this.#shown.forgetSearch()
+      this.#goTo(addressOfSelector(selector))
+    },
   }
 
   #goTo(address: string): void {
@@ -140,9 +159,10 @@ export class Workspace {
     this.#isAddressWrong = place === 'wrong'
     if (typeof place === 'string') this.#shown.showNothing()
     else if ('selector' in place) {
-      this.#selector = place.selector
-      if (place.isOfChanges) this.#shown.showChanges(place.selector)
-      else this.#shown.showMatches(place.selector)
+      const { selector } = place
+      if (selector !== this.#searched.selector) this.#searched = { words: '', selector }
+      if (place.isOfChanges) this.#shown.showChanges(selector)
+      else this.#shown.showMatches(selector)
     } else {
       this.#shown.showTopic(place.path)
       void this.#tree.reveal(place.path)
@@ -162,13 +182,15 @@ export class Workspace {
     this.dialogs.open((close) => new CreateDialog(path, value, this.#context, close))
   }
 
-  /** What the path of a new topic may begin with: near what is shown. */
+  /** What the path of a new topic may begin with: the branch that is shown, or that of the topic that is shown. */
   #newPath(): string {
     const { key } = this.#context.session
-    const [first] = key.under
-    const { path } = this.#shown
-    const near = path !== undefined && may(key, 'add', path) ? path : first
-    return near === undefined ? '' : `${near}/`
+    const { path, isAbsent } = this.#shown
+    const hasBelow = path !== undefined && this.#tree.hasBelow(path)
+    if (path !== undefined && isAbsent && !hasBelow && may(key, 'add', path)) return path
+    const near = path === undefined ? this.#tree.lastOpened : hasBelow ? path : parentOf(path)
+    const branch = may(key, 'add', near) ? near : (key.under[0] ?? '')
+    return branch === '' ? '' : `${branch}/`
   }
 
   /** What is refreshed now and then. A dialog's own requests come first, since a key may have a rate. */

@@ -7,6 +7,7 @@
 import { AggregatorRegistry } from 'prom-client'
 import { version } from '../../base/version.js'
 import type { Logger } from '../log.js'
+import { MetricsHistory, type MetricsRun } from './history.js'
 import { KeyLabels } from './key-labels.js'
 import { counter, gauge, type Metric, one, type Samples } from './metric.js'
 import { countsOf, processCounts, processMemory, stateOf } from './worker-metrics.js'
@@ -112,9 +113,12 @@ export class Metrics {
   readonly contentType = AggregatorRegistry.PROMETHEUS_CONTENT_TYPE
   readonly #watched = new Set<StatsSource>()
   readonly #keyLabels = new KeyLabels()
+  readonly #history = new MetricsHistory()
   #endedCounts: readonly Metric[] = []
   #adding: Promise<void> = Promise.resolve()
   #reading: Promise<string> | undefined
+  /** The last collection: one at a time, since each worker has one place for its last statistics. */
+  #collected: Promise<unknown> = Promise.resolve()
   /** As `process_start_time_seconds`, so that a reader can tell the start from a reload. */
   #reload: Reload = { successful: true, successMs: performance.timeOrigin }
 
@@ -135,8 +139,25 @@ export class Metrics {
 
   /** Requests the statistics of every worker and returns the text. Concurrent calls share one reading. */
   read(): Promise<string> {
-    this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined))
+    this.#reading ??= this.#inTurn(() => this.#collect(true))
+      .then((all) => AggregatorRegistry.aggregate(all as object[]).metrics())
+      .finally(() => (this.#reading = undefined))
     return this.#reading
+  }
+
+  /** Adds what the metrics are now to the history. The store's, which may cost most, are not asked for. Never rejects. */
+  async remember(): Promise<void> {
+    try {
+      const all = await this.#inTurn(() => this.#collect(false))
+      this.#history.add(Date.now() / 1000, all.flat())
+    } catch (error) {
+      this.options.log.error({ err: error }, 'the metrics cannot be read')
+    }
+  }
+
+  /** What was remembered in the last ten minutes. */
+  remembered(): readonly MetricsRun[] {
+    return this.#history.runs()
   }
 
   #retire(worker: StatsSource): void {
@@ -152,24 +173,28 @@ export class Metrics {
     })
   }
 
-  async #readAll(): Promise<string> {
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#collected.then(work)
+    this.#collected = result.catch(() => {})
+    return result
+  }
+
+  /** @param withStore whether one worker is asked for the statistics of the store */
+  async #collect(withStore: boolean): Promise<readonly (readonly Metric[])[]> {
     const { options } = this
     const current = options.serving()
     const ofWriter = options.writer()?.requestStats(false, statsMsMax)
-    const answered = await Promise.all(current.map((worker, index) => worker.requestStats(index === 0, statsMsMax)))
+    const answered = await Promise.all(
+      current.map((worker, index) => worker.requestStats(withStore && index === 0, statsMsMax)),
+    )
     await ofWriter
     await this.#adding
     const counts = [...this.#watched].map((worker) => this.#countsOf(worker)).filter(({ length }) => length > 0)
     const states = current.flatMap(({ stats }, index) =>
       stats === undefined ? [] : [stateOf(stats, answered[index] === true)],
     )
-    const all = [
-      ...counts,
-      this.#endedCounts,
-      ...states,
-      [...serviceState(options), ...writerState(options), ...reloadState(this.#reload), ...primaryState()],
-    ]
-    return AggregatorRegistry.aggregate(all as object[]).metrics()
+    const own = [...serviceState(options), ...writerState(options), ...reloadState(this.#reload), ...primaryState()]
+    return [...counts, this.#endedCounts, ...states, own]
   }
 
   #countsOf({ stats, writerStats }: StatsSource): readonly Metric[] {

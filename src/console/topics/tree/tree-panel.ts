@@ -1,15 +1,22 @@
 /** The tree beside what is shown: its levels as someone opens them, kept fresh, and why that failed. */
 import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { type Context, describeFailure, isBeyondRate } from '../context.js'
+import { visible } from '../value-text.js'
 import { describeChild, listChildren } from './children.js'
+import { childrenView } from './children-view.js'
+import { type NameOrder, storedOrder, storeOrder } from './name-order.js'
 import { Tree } from './tree.js'
-import { treeView } from './tree-view.js'
+import { type TreeLook, treeView } from './tree-view.js'
+
+/** The subtrees of a restricted key that are opened at once; each costs a few requests. */
+const subtreesOpenedMax = 5
 
 export class TreePanel {
   readonly #tree: Tree
   /** Why someone's last step in the tree failed; and the last refresh. */
   #stepProblem = ''
   #liveProblem = ''
+  #order: NameOrder = storedOrder()
 
   constructor(private readonly context: Context) {
     const { client, key } = context.session
@@ -20,7 +27,13 @@ export class TreePanel {
   }
 
   start(): void {
-    void this.#change(this.#tree.open(''))
+    void this.#change(this.#begin())
+  }
+
+  /** What a restricted key may see begins below the top. */
+  async #begin(): Promise<void> {
+    await this.#tree.open('')
+    for (const subtree of this.context.session.key.under.slice(0, subtreesOpenedMax)) await this.#openAt(subtree)
   }
 
   /** Whether anything is known below a path. */
@@ -28,26 +41,66 @@ export class TreePanel {
     return this.#tree.hasBelow(path)
   }
 
-  /** Opens everything above a path, and scrolls to it. */
+  /** The branch that was opened last, and still is; the empty path for none. */
+  get lastOpened(): string {
+    return this.#tree.openParents().at(-1) ?? ''
+  }
+
+  /** Opens everything above a path and what is directly below it, and scrolls to it. */
   async reveal(path: string): Promise<void> {
-    await this.#change(this.#tree.reveal(path))
+    await this.#change(this.#openAt(path))
     setTimeout(scrollToShown)
+  }
+
+  async #openAt(path: string): Promise<void> {
+    await this.#tree.reveal(path)
+    this.context.changed()
+    if (this.#tree.hasBelow(path) && this.#tree.level(path) === undefined) await this.#tree.open(path)
   }
 
   /** @param shown the path of the topic that is shown beside it */
   view(shown: string | undefined): TemplateResult {
     const problem = this.#stepProblem || this.#liveProblem
+    const { under } = this.context.session.key
+    const empty =
+      under.length === 0
+        ? 'There are no topics here yet.'
+        : `There are no topics below ${under.map(visible).join(', ')} yet.`
     return html`
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
-      ${treeView(this.#tree, shown, {
-        open: (parent) => void this.#change(this.#tree.open(parent)),
-        close: (parent) => {
-          this.#tree.close(parent)
-          this.context.changed()
-        },
-        more: (parent) => void this.#change(this.#tree.more(parent)),
-      })}
+      ${treeView(this.#look(shown), empty)}
     `
+  }
+
+  /** What is directly below a path, for what is shown beside the tree; undefined where nothing is known. */
+  childrenView(path: string): TemplateResult | undefined {
+    return this.hasBelow(path) ? childrenView(path, this.#look(path)) : undefined
+  }
+
+  /** The choice of the order of names. */
+  orderChoice(): TemplateResult {
+    const choose = (event: Event) => {
+      this.#order = (event.target as HTMLSelectElement).value === 'natural' ? 'natural' : 'tree'
+      storeOrder(this.#order)
+      this.context.changed()
+    }
+    const option = (order: NameOrder, name: string) =>
+      html`<option value=${order} ?selected=${this.#order === order}>${name}</option>`
+    return html`
+      <label for="order">Sort</label>
+      <select id="order" @change=${choose}>${option('tree', 'as stored')}${option('natural', '2 before 10')}</select>`
+  }
+
+  #look(shown: string | undefined): TreeLook {
+    const actions = {
+      open: (parent: string) => void this.#change(this.#tree.open(parent)),
+      close: (parent: string) => {
+        this.#tree.close(parent)
+        this.context.changed()
+      },
+      more: (parent: string) => void this.#change(this.#tree.more(parent)),
+    }
+    return { tree: this.#tree, order: this.#order, actions, shown }
   }
 
   /** What keeps it fresh, each by one request. They throw a TopicdError for a refresh beyond the key's rate. */

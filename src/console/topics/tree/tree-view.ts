@@ -8,6 +8,7 @@ import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { addressOfPath } from '../address.js'
 import { visible } from '../value-text.js'
 import type { Child } from './children.js'
+import { inOrder, type NameOrder } from './name-order.js'
 import type { Level, Tree } from './tree.js'
 
 interface TreeActions {
@@ -16,38 +17,54 @@ interface TreeActions {
   readonly more: (parent: string) => void
 }
 
-/** @param shown the path of the topic that is shown beside the tree */
-export function treeView(tree: Tree, shown: string | undefined, actions: TreeActions): TemplateResult {
-  const top = tree.level('')
-  if (top === undefined) return html`<p class="quiet">Listing…</p>`
-  if (top.children.length === 0) return html`<p class="quiet">There are no topics here yet.</p>`
-  return levelView(tree, top, shown, actions)
+/** The tree, and how it is shown. */
+export interface TreeLook {
+  readonly tree: Tree
+  readonly order: NameOrder
+  readonly actions: TreeActions
+  /** The path of the topic that is shown beside the tree. */
+  readonly shown: string | undefined
 }
 
-function levelView(tree: Tree, level: Level, shown: string | undefined, actions: TreeActions): TemplateResult {
+/** @param empty what to say if there is nothing in it */
+export function treeView(look: TreeLook, empty: string): TemplateResult {
+  const top = look.tree.level('')
+  if (top === undefined) return html`<p class="quiet">Listing…</p>`
+  if (top.children.length === 0) return html`<p class="quiet">${empty}</p>`
+  return levelView(look, top)
+}
+
+function levelView(look: TreeLook, level: Level): TemplateResult {
   return html`
     <ul class="tree">
       ${repeat(
-        level.children,
+        inOrder(level.children, look.order),
         ({ path }) => path,
-        (child) => childView(tree, child, shown, actions),
+        (child) => childView(look, child),
       )}
-      ${
-        level.after === undefined
-          ? nothing
-          : html`<li><button class="plain" @click=${() => actions.more(level.parent)}>
-        More… <span class="quiet">${level.children.length} listed</span></button></li>`
-      }
-      ${level.apart === undefined ? nothing : childView(tree, level.apart, shown, actions)}
+      ${level.after === undefined ? nothing : html`<li>${moreButton(level, look)}</li>`}
+      ${level.apart === undefined ? nothing : childView(look, level.apart)}
     </ul>
   `
 }
 
-function childView(tree: Tree, child: Child, shown: string | undefined, actions: TreeActions): TemplateResult {
+/** Lists further children of a level that is not complete. */
+export function moreButton(level: Level, { order, actions }: TreeLook): TemplateResult | typeof nothing {
+  const { parent, children, after } = level
+  if (after === undefined) return nothing
+  const caveat = order === 'natural' ? '; more may belong between them' : ''
+  return html`<button class="plain" @click=${() => actions.more(parent)}>
+    More… <span class="quiet">${children.length} listed${caveat}</span></button>`
+}
+
+function childView(look: TreeLook, child: Child): TemplateResult {
+  const { tree, shown, actions } = look
   const { path, name, hasChildren, isTopic } = child
   const level = hasChildren ? tree.level(path) : undefined
   const isOpen = level !== undefined
   const toggle = () => (isOpen ? actions.close(path) : actions.open(path))
+  // Its address may be the current one, and then nothing else would open it.
+  const onClick = () => hasChildren && !isOpen && actions.open(path)
   return html`
     <li>
       ${
@@ -55,13 +72,13 @@ function childView(tree: Tree, child: Child, shown: string | undefined, actions:
           ? html`<button class="toggle" aria-expanded=${isOpen} aria-label="Below ${visible(name)}" @click=${toggle}>${isOpen ? '−' : '+'}</button>`
           : html`<span class="toggle"></span>`
       }
-      <a class="exact ${isTopic ? '' : 'branch'}" href=${addressOfPath(path)} aria-current=${path === shown} aria-label=${isTopic ? nothing : `${visible(name)}, no topic`}>${visible(name)}</a>
-      ${isOpen ? html`<span class="quiet">(${countText(level)})</span>${levelView(tree, level, shown, actions)}` : nothing}
+      <a class="exact ${isTopic ? '' : 'branch'}" href=${addressOfPath(path)} aria-current=${path === shown} aria-label=${isTopic ? nothing : `${visible(name)}, no topic`} @click=${onClick}>${visible(name)}</a>
+      ${isOpen ? html`<span class="quiet">(${countText(level)})</span>${levelView(look, level)}` : nothing}
     </li>
   `
 }
 
 /** How many children, as far as that is known without a request. */
-function countText({ children, after }: Level): string {
+export function countText({ children, after }: Level): string {
   return after === undefined ? String(children.length) : `${children.length}+`
 }

@@ -46,8 +46,7 @@ export class Tree {
 
   /** Whether anything is known below a path. */
   hasBelow(path: string): boolean {
-    const parent = path.slice(0, Math.max(path.lastIndexOf('/'), 0))
-    const level = this.#levels.get(parent)
+    const level = this.#levels.get(parentOf(path))
     const child = level && childrenOf(level).find((child) => child.path === path)
     return child?.hasChildren === true || (this.#levels.get(path)?.children.length ?? 0) > 0
   }
@@ -177,6 +176,11 @@ export class Tree {
     const child = prefix + (path.slice(prefix.length).split('/')[0] ?? '')
     if (!childrenOf(level).some(({ path: known }) => known === child)) this.close(child)
   }
+}
+
+/** The path above a path; the empty one for the top. */
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
 }
 
 function childrenOf({ children, apart }: Level): readonly Child[] {

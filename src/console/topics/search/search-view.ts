@@ -1,56 +1,22 @@
-/** How the selector's box looks, and what the selector matches. */
+/** How what a selector matches looks: a table of topics, a page at a time. */
 
-import type { Page } from '../../client/index.js'
-import { repeat } from '../vendor/directives/repeat.js'
-import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
-import { addressOfChanges, addressOfPath, addressOfSelector } from './address.js'
-import type { Context } from './context.js'
+import type { Page } from '../../../client/index.js'
+import { repeat } from '../../vendor/directives/repeat.js'
+import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
+import { addressOfChanges, addressOfPath, addressOfSelector } from '../address.js'
+import type { Context } from '../context.js'
+import { may } from '../session.js'
+import { shortened, timeText, topicsText, visible } from '../value-text.js'
 import type { SearchPanel } from './search-panel.js'
-import { may } from './session.js'
-import { shortened, topicsText, visible } from './value-text.js'
 
 /** Of a value in a list. */
 const valueCharactersMax = 300
-
-/**
- * The box in which a selector is written.
- *
- * @param selector what it shows until someone writes in it
- * @param search begins a search for a selector
- */
-export function selectorBox(selector: string, search: (selector: string) => void): TemplateResult {
-  const onSubmit = (event: SubmitEvent) => {
-    event.preventDefault()
-    search(String(new FormData(event.target as HTMLFormElement).get('selector')))
-  }
-  return html`
-    <form class="row selector" role="search" @submit=${onSubmit}>
-      <label for="selector">Selector</label>
-      <input id="selector" name="selector" class="exact" autocomplete="off" spellcheck="false" required .value=${selector}>
-      <button>Find</button>
-    </form>
-    <details class="quiet">
-      <summary>Selector syntax</summary>
-      <dl class="examples">
-        ${examples.map(([example, meaning]) => html`<dt><button class="plain exact" @click=${() => search(example)}>${example}</button></dt><dd>${meaning}</dd>`)}
-      </dl>
-    </details>
-  `
-}
-
-const examples = [
-  ['?.*//', 'every topic'],
-  ['?.*/', 'every topic except those at the top'],
-  ['a/b', 'only the topic a/b'],
-  ['?a/b//', 'a/b and everything below it'],
-  ['?a/.*/c', 'a/…/c with any one segment in between'],
-  ['*.*temperature.*', 'every path that contains temperature'],
-] as const
 
 /** @param remove asks whether to remove all that the selector matches */
 export function searchView(panel: SearchPanel, context: Context, remove: () => void): TemplateResult {
   const { selector, page, problem, number, meant } = panel
   const body = JSON.stringify({ selector, ...panel.members })
+  const isEmpty = page?.results.length === 0 && number === 1
   return html`
     <section class="panel" aria-labelledby="search-title">
       <h2 id="search-title" tabindex="-1">Matches for <bdi class="exact">${visible(selector)}</bdi></h2>
@@ -61,26 +27,40 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
           ? html`<p class="quiet" role="status">${problem === '' ? 'Searching…' : ''}</p>`
           : html`
         <p class="quiet" role="status">${countText(page, number)}</p>
-        <ol class="results">${repeat(
-          page.results,
-          ({ path }) => path,
-          (item) => html`
-          <li class=${panel.changed.has(item.path) ? 'changed' : ''}>
-            <a class="exact" href=${addressOfPath(item.path)}>${visible(item.path)}</a>
-            <span class="quiet">${item.type}</span>
-            <span class="exact">${item.text === undefined ? 'no value' : shortened(item.text, valueCharactersMax)}</span>
-          </li>`,
-        )}
-        </ol>
+        ${page.results.length === 0 ? nothing : matchesTable(page, panel.changed)}
         <p class="row">
           <button aria-disabled=${number === 1 || panel.isTurning} @click=${() => panel.previous()}>Previous page</button>
           <button aria-disabled=${!page.has_more || panel.isTurning} @click=${() => panel.next()}>Next page</button>
-          ${may(context.session.key, 'remove') && (page.results.length > 0 || number > 1) ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
           <a href=${addressOfChanges(selector)}>Changes</a>
           <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
-        </p>`
+          ${isEmpty ? nothing : html`<button aria-disabled=${panel.isDownloading} @click=${() => panel.download()}>Download all</button>`}
+          ${!isEmpty && may(context.session.key, 'remove') ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
+        </p>
+        <p role="status" class="quiet">${panel.downloaded}</p>`
       }
     </section>
+  `
+}
+
+function matchesTable({ results }: Page, changed: ReadonlySet<string>): TemplateResult {
+  return html`
+    <table class="matches">
+      <thead>
+        <tr><th scope="col">Path</th><th scope="col">Value</th><th scope="col">Type</th><th scope="col">Updated</th></tr>
+      </thead>
+      <tbody>${repeat(
+        results,
+        ({ path }) => path,
+        (item) => html`
+        <tr class=${changed.has(item.path) ? 'changed' : ''}>
+          <td><a class="exact" href=${addressOfPath(item.path)}>${visible(item.path)}</a></td>
+          <td>${item.text === undefined ? html`<span class="quiet">no value</span>` : html`<span class="exact">${shortened(item.text, valueCharactersMax)}</span>`}</td>
+          <td class="quiet">${item.type}</td>
+          <td class="quiet">${item.updated === undefined ? '–' : html`<time datetime=${item.updated}>${timeText(item.updated)}</time>`}</td>
+        </tr>`,
+      )}
+      </tbody>
+    </table>
   `
 }
 

@@ -1,6 +1,9 @@
 /** What a selector matches, a page at a time. */
-import { type Page, selectorFor, TopicdError } from '../../client/index.js'
-import { type Context, describeFailure, isBeyondRate, markedMs } from './context.js'
+import { type Page, selectorFor, TopicdError } from '../../../client/index.js'
+import { download, fileName } from '../../shared/download.js'
+import { type Context, describeFailure, isBeyondRate, markedMs } from '../context.js'
+import { topicsText } from '../value-text.js'
+import { readMatches } from './matches-file.js'
 
 /** Topics on a page. */
 const pageSize = 20
@@ -16,6 +19,9 @@ export class SearchPanel {
   isRefused = false
   /** The paths of topics on the page that have changed a moment ago. */
   changed: ReadonlySet<string> = new Set()
+  /** How far the download of all matches is, or how it has ended; empty before one. */
+  downloaded = ''
+  #downloading: AbortController | undefined
   /** Where the pages up to the current one begin. */
   #begins: readonly (string | undefined)[] = [undefined]
 
@@ -44,7 +50,7 @@ export class SearchPanel {
     const after = begins.at(-1)
     return {
       type: 'any',
-      with_properties: true,
+      with_version: true,
       size: Math.min(pageSize, this.context.session.key.pageSizeMax),
       ...(after === undefined ? {} : { after }),
     } as const
@@ -106,5 +112,37 @@ export class SearchPanel {
     await this.#fetch(begins, false)
     this.isTurning = false
     this.context.changed()
+  }
+
+  get isDownloading(): boolean {
+    return this.#downloading !== undefined
+  }
+
+  /** Saves all matches, not just those of this page, as a file. */
+  async download(): Promise<void> {
+    if (this.isDownloading) return
+    const { session } = this.context
+    const { signal } = (this.#downloading = new AbortController())
+    const say = (text: string): void => {
+      this.downloaded = text
+      this.context.changed()
+    }
+    say('Reading the matches…')
+    try {
+      const size = session.key.pageSizeMax
+      const onProgress = (topics: number) => say(`Reading the matches… ${topicsText(topics)}`)
+      const { lines, topics, isWhole } = await readMatches(session.client, this.selector, { size, signal, onProgress })
+      download(fileName('topics', 'ndjson'), 'application/x-ndjson', lines)
+      say(isWhole ? `${topicsText(topics)} downloaded.` : `Only the first ${topicsText(topics)} downloaded.`)
+    } catch (error) {
+      say(signal.aborted ? '' : `Not downloaded. ${describeFailure(error, this.context)}`)
+    }
+    this.#downloading = undefined
+    this.context.changed()
+  }
+
+  /** Ends a download that is not complete. */
+  leave(): void {
+    this.#downloading?.abort()
   }
 }

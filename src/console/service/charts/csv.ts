@@ -1,0 +1,21 @@
+/** The points of all charts as a table of comma-separated values, as RFC 4180 has them. Pure. */
+import type { Moment } from '../history.js'
+import { valuesOf } from './chart-values.js'
+import type { Chart } from './charts.js'
+
+/** A line for each moment, after one with the names. What is not known is empty. Durations are in seconds. */
+export function csvOf(charts: readonly Chart[], moments: readonly Moment[]): string[] {
+  const columns = charts.flatMap((chart) =>
+    chart.lines.map((line) => ({ name: `${chart.title}: ${line.name}`, values: valuesOf(line, moments) })),
+  )
+  const names = ['Time', ...columns.map(({ name }) => name)]
+  const rows = moments.map(({ atS }, index) => [
+    new Date(atS * 1000).toISOString(),
+    ...columns.map(({ values }) => String(values[index] ?? '')),
+  ])
+  return [names, ...rows].map((cells) => `${cells.map(quoted).join(',')}\r\n`)
+}
+
+function quoted(cell: string): string {
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}

@@ -1,0 +1,32 @@
+/** A search by plain words, as a selector: what finds every path that contains them. Pure. */
+import { quoted } from '../../../client/selectors.js'
+
+/** The orders of more words would be larger than a selector's patterns may be. */
+const inAnyOrderMax = 3
+
+/**
+ * The selector for paths that contain all of these words, in any order up to three, else in their own. Upper and lower
+ * case are the same.
+ *
+ * @returns undefined for a text without a word
+ */
+export function selectorOfWords(text: string): string | undefined {
+  const words = distinct(text.split(/\s+/).filter((word) => word !== '')).map(quoted)
+  if (words.length === 0) return undefined
+  const orders = words.length <= inAnyOrderMax ? ordersOf(words) : [words]
+  const patterns = orders.map((order) => order.join('.*'))
+  return `*(?i).*${patterns.length === 1 ? patterns[0] : `(${patterns.join('|')})`}.*`
+}
+
+/** Without those that another one contains: a path need not contain them twice. */
+function distinct(words: readonly string[]): readonly string[] {
+  const folded = words.map((word) => word.toLowerCase())
+  const isWithin = (word: string, index: number) => (other: string, at: number) =>
+    at !== index && other.includes(word) && (other !== word || at < index)
+  return words.filter((_, index) => !folded.some(isWithin(folded[index] ?? '', index)))
+}
+
+function ordersOf(words: readonly string[]): readonly (readonly string[])[] {
+  if (words.length < 2) return [words]
+  return words.flatMap((first, index) => ordersOf(words.toSpliced(index, 1)).map((rest) => [first, ...rest]))
+}

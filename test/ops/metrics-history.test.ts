@@ -1,0 +1,57 @@
+/** What the primary keeps of its metrics for the console: which series, summed how, and how many samples. */
+import t from 'tap'
+import { MetricsHistory } from '../../dist/ops/metrics/history.js'
+import { counter, gauge, histogram, one } from '../../dist/ops/metrics/metric.js'
+
+/** The metrics of a moment, of two workers. */
+function metricsOf(pids: readonly number[], requests = 1) {
+  return pids.flatMap((pid) => [
+    counter('topicd_requests_total', '', [
+      [{ route: '/a', status: '200' }, requests],
+      [{ route: '/b', status: '200' }, 2],
+      [{ route: '/b', status: '404' }, 3],
+    ]),
+    histogram('topicd_request_duration_seconds', '', [
+      [{ route: '/a' }, { bounds: [1], counts: [1, 2], sum: 9 }],
+      [{ route: '/b' }, { bounds: [1], counts: [4, 0], sum: 1 }],
+    ]),
+    gauge('topicd_worker_resident_memory_bytes', '', [[{ pid: String(pid) }, pid]]),
+    gauge('topicd_topics', '', one(7)),
+  ])
+}
+
+t.test('what is charted is kept, summed over all other labels', (t) => {
+  const history = new MetricsHistory()
+  t.strictSame(history.runs(), [])
+  history.add(10, metricsOf([1, 2]))
+  t.strictSame(history.runs(), [
+    {
+      series: [
+        'topicd_requests_total{status="200"}',
+        'topicd_requests_total{status="404"}',
+        'topicd_request_duration_seconds_bucket{le="1"}',
+        'topicd_request_duration_seconds_bucket{le="+Inf"}',
+        'topicd_worker_resident_memory_bytes{pid="1"}',
+        'topicd_worker_resident_memory_bytes{pid="2"}',
+      ],
+      samples: [[10, 6, 6, 10, 14, 1, 2]],
+    },
+  ])
+  t.end()
+})
+
+t.test('ten minutes are kept, and names once for as long as they are the same', (t) => {
+  const history = new MetricsHistory()
+  for (let i = 0; i < 130; i++) history.add(5 * i, metricsOf(i < 100 ? [1, 2] : [1, 3], i))
+  const runs = history.runs()
+  t.strictSame(
+    runs.map(({ samples }) => [samples.length, samples[0]?.[0]]),
+    [
+      [90, 50],
+      [30, 500],
+    ],
+  )
+  t.ok(runs[1]?.series.includes('topicd_worker_resident_memory_bytes{pid="3"}'))
+  t.equal(runs[1]?.samples.at(-1)?.[1], 2 * 129 + 4)
+  t.end()
+})
