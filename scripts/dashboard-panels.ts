@@ -13,10 +13,14 @@ export interface Panel {
   /** A unit of Grafana, where the metric's name does not give it. */
   readonly unit?: string
   readonly queries: readonly Query[]
+  /** Of a single number: which values are shown in red. */
+  readonly bad?: { readonly below: number } | { readonly from: number }
 }
 
 export interface Row {
   readonly title: string
+  /** Whether its panels are single numbers, seen at once; any other row is closed until someone opens it. */
+  readonly isSummary?: true
   readonly panels: readonly Panel[]
 }
 
@@ -57,7 +61,39 @@ const as = (query: Query, words: string): Query => ({ ...query, legend: `${query
 /** How long ago the moment was that a gauge holds. */
 const ago = (name: string): Query => ({ expr: `time() - ${name}${chosen}`, legend: shown([]) })
 
+/** Server errors per second; 0 rather than nothing where there was none yet. */
+const serverErrors: Query = {
+  expr:
+    `sum by (instance) (rate(topicd_requests_total{instance=~"$instance",status=~"5.."}[$__rate_interval])) ` +
+    `or sum by (instance) (0 * topicd_ready${chosen})`,
+  legend: shown([]),
+}
+
+/** The 99th percentile of a histogram, over all its labels. */
+const p99 = (name: string): Query => ({
+  expr: `histogram_quantile(0.99, sum by (instance, le) (rate(${name}_bucket${chosen}[$__rate_interval])))`,
+  legend: shown([]),
+})
+
 export const rows: readonly Row[] = [
+  {
+    title: 'Summary',
+    isSummary: true,
+    panels: [
+      { title: 'Ready', queries: [gauge('topicd_ready')], bad: { below: 1 } },
+      { title: 'Requests', unit: 'reqps', queries: [rate('topicd_requests_total')] },
+      { title: 'Server errors', unit: 'reqps', queries: [serverErrors], bad: { from: 0.001 } },
+      { title: 'Response time, p99', queries: [p99('topicd_request_duration_seconds')] },
+      { title: 'Commit time, p99', queries: [p99('topicd_commit_duration_seconds')] },
+      { title: 'Topics in the store', queries: [gauge('topicd_topics')] },
+      { title: 'Free space', queries: [gauge('topicd_disk_free_bytes')] },
+      {
+        title: 'Worker restarts in the last hour',
+        queries: [{ expr: `increase(topicd_worker_restarts_total${chosen}[1h])`, legend: shown([]) }],
+        bad: { from: 1 },
+      },
+    ],
+  },
   {
     title: 'Requests',
     panels: [

@@ -24,8 +24,8 @@ export function metricsIn(text: string, known: ReadonlyMap<string, string>): str
 
 /** Grafana divides a row's width into 24. */
 const gridWidth = 24
-const panelsInRow = 3
-const panelHeight = 8
+const chartGrid = { inLine: 3, height: 8 }
+const summaryGrid = { inLine: 4, height: 4 }
 
 const datasource = { type: 'prometheus', uid: '$' + '{datasource}' }
 
@@ -35,19 +35,15 @@ function unitOf(name = ''): string {
   return { seconds: 's', bytes: 'bytes' }[unit] ?? 'short'
 }
 
-function panelJson(panel: Panel, helps: ReadonlyMap<string, string>): object {
+function panelJson(panel: Panel, helps: ReadonlyMap<string, string>, isSummary: boolean): object {
   const metrics = panel.queries.flatMap(({ expr }) => metricsIn(expr, helps))
   const explanations = new Set(metrics.map((name) => helps.get(name)))
+  const unit = panel.unit ?? unitOf(metrics[0])
   return {
-    type: 'timeseries',
+    ...(isSummary ? statLook(panel, unit) : chartLook(unit)),
     title: panel.title,
     description: [...explanations].join(' '),
     datasource,
-    fieldConfig: {
-      defaults: { unit: panel.unit ?? unitOf(metrics[0]), custom: { axisSoftMin: 0 } },
-      overrides: [],
-    },
-    options: { legend: { displayMode: 'list', placement: 'bottom', showLegend: true }, tooltip: { mode: 'multi' } },
     targets: panel.queries.map(({ expr, legend }, index) => ({
       refId: String.fromCharCode('A'.charCodeAt(0) + index),
       datasource,
@@ -57,23 +53,55 @@ function panelJson(panel: Panel, helps: ReadonlyMap<string, string>): object {
   }
 }
 
-/** The panels of all rows, each row below the one before it. */
-function layOut(allRows: readonly Row[], helps: ReadonlyMap<string, string>): object[] {
-  const panels: object[] = []
-  let y = 0
-  const place = (panel: object, x: number, w: number, h: number): unknown =>
-    panels.push({ id: panels.length + 1, ...panel, gridPos: { x, y, w, h } })
-  for (const { title, panels: inRow } of allRows) {
-    place({ type: 'row', title, collapsed: false, panels: [] }, 0, gridWidth, 1)
-    y += 1
-    const width = gridWidth / panelsInRow
-    for (const [index, panel] of inRow.entries()) {
-      if (index > 0 && index % panelsInRow === 0) y += panelHeight
-      place(panelJson(panel, helps), (index % panelsInRow) * width, width, panelHeight)
-    }
-    y += panelHeight
+function chartLook(unit: string): object {
+  return {
+    type: 'timeseries',
+    fieldConfig: { defaults: { unit, custom: { axisSoftMin: 0 } }, overrides: [] },
+    options: { legend: { displayMode: 'list', placement: 'bottom', showLegend: true }, tooltip: { mode: 'multi' } },
   }
-  return panels
+}
+
+/** The last value as a number, with its course behind it. */
+function statLook({ bad }: Panel, unit: string): object {
+  return {
+    type: 'stat',
+    fieldConfig: { defaults: { unit, thresholds: { mode: 'absolute', steps: stepsOf(bad) } }, overrides: [] },
+    options: {
+      reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+      colorMode: 'value',
+      graphMode: 'area',
+      textMode: 'auto',
+    },
+  }
+}
+
+/** The first step is without a limit. */
+function stepsOf(bad: Panel['bad']): object[] {
+  if (bad === undefined) return [{ color: 'text', value: null }]
+  const [below, from, limit] = 'below' in bad ? ['red', 'green', bad.below] : ['green', 'red', bad.from]
+  return [
+    { color: below, value: null },
+    { color: from, value: limit },
+  ]
+}
+
+/** The rows, each below the one before it. A closed row has its panels within it, which are placed when it is opened. */
+function layOut(allRows: readonly Row[], helps: ReadonlyMap<string, string>): object[] {
+  let id = 0
+  let y = 0
+  return allRows.flatMap(({ title, panels, isSummary = false }) => {
+    const row = { id: ++id, type: 'row', title, collapsed: !isSummary, gridPos: { x: 0, y, w: gridWidth, h: 1 } }
+    y += 1
+    const { inLine, height } = isSummary ? summaryGrid : chartGrid
+    const width = gridWidth / inLine
+    const placed = panels.map((panel, index) => {
+      const place = { x: (index % inLine) * width, y: y + Math.floor(index / inLine) * height, w: width, h: height }
+      return { id: ++id, ...panelJson(panel, helps, isSummary), gridPos: place }
+    })
+    if (!isSummary) return [{ ...row, panels: placed }]
+    y += Math.ceil(panels.length / inLine) * height
+    return [{ ...row, panels: [] }, ...placed]
+  })
 }
 
 const variables = [

@@ -21,11 +21,15 @@ interface PanelJson {
   readonly description?: string
   readonly datasource?: { readonly uid: string }
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+  readonly collapsed?: boolean
+  /** Those of a closed row. */
+  readonly panels?: readonly PanelJson[]
   readonly targets?: readonly { readonly refId: string; readonly expr: string }[]
 }
 
 const dashboard = JSON.parse(readDocument(dashboardFile)) as { schemaVersion: number; panels: readonly PanelJson[] }
-const { panels } = dashboard
+/** With those of closed rows. */
+const panels = dashboard.panels.flatMap((panel) => [panel, ...(panel.panels ?? [])])
 
 t.test('the file is up to date', async (t) => {
   t.equal(readDocument(dashboardFile), await dashboardText(), '"npm run docs:dashboard" updates it')
@@ -71,11 +75,17 @@ function misplaced(all: readonly PanelJson[]): string[] {
 t.test('panels have ids, places and data sources of their own', (t) => {
   t.equal(dashboard.schemaVersion, 39)
   t.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
-  t.strictSame(misplaced(panels), [])
+  for (const shown of [dashboard.panels, ...dashboard.panels.map((row) => [row, ...(row.panels ?? [])])])
+    t.strictSame(misplaced(shown), [])
   t.ok(misplaced([...panels, ...panels.slice(1, 2)]).length > 0, 'a planted overlap is found')
   t.strictSame(
     panels.filter(({ type }) => type === 'row').map(({ title }) => title),
     rows.map(({ title }) => title),
+  )
+  t.strictSame(
+    panels.filter(({ type }) => type !== 'row').map(({ title }) => title),
+    rows.flatMap(({ panels }) => panels.map(({ title }) => title)),
+    'with every panel',
   )
   for (const panel of panels.filter(({ type }) => type !== 'row')) {
     t.equal(panel.datasource?.uid, '$' + '{datasource}', panel.title)
@@ -84,6 +94,15 @@ t.test('panels have ids, places and data sources of their own', (t) => {
     t.ok(targets.length > 0 && new Set(targets.map(({ refId }) => refId)).size === targets.length, panel.title)
     for (const { expr } of targets) t.match(expr, 'instance=~"$instance"', panel.title)
   }
+  t.end()
+})
+
+t.test('a summary comes first, and all other rows are closed', (t) => {
+  const [summary, ...others] = dashboard.panels.filter(({ type }) => type === 'row')
+  t.match(summary, { title: 'Summary', collapsed: false, panels: [] })
+  for (const { title, collapsed, panels = [] } of others) t.ok(collapsed && panels.length > 0, title)
+  const numbers = dashboard.panels.filter(({ type }) => type !== 'row')
+  t.ok(numbers.length === 8 && numbers.every(({ type }) => type === 'stat'))
   t.end()
 })
 
