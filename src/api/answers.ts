@@ -119,18 +119,18 @@ export interface RefusedAnswer {
 
 /** The operations of a batch were carried out, all of them if it is atomic. */
 export interface BatchAnswer {
-  /** For each operation, in order, the answer of its route, or why it was refused. */
+  /** For each operation, in order, the response of its route, or why it was refused. */
   readonly results: readonly (SetAnswer | IncrementAnswer | AddAnswer | RemoveAnswer | RefusedAnswer)[]
 }
 
-/** Every answer that is not a 200. */
+/** Every response that is not a 200. */
 export interface ErrorAnswer {
   /** Stable; clients may match on it. */
   readonly code: ProblemCode
   /** One sentence: what is wrong, where, what is allowed. */
   readonly message: string
   /**
-   * In the answer to a batch, if one of its operations is refused: its index.
+   * In the response to a batch, if one of its operations is refused: its index.
    *
    * @type uint32
    */

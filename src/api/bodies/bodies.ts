@@ -79,7 +79,7 @@ export interface ChangesBody {
   /** Type of the topics; json by default. With any, topics of both types. */
   readonly type?: TopicType | 'any'
   /**
-   * What the last answer gave as next; or now, for what changes from now on. Without it, the present state comes first.
+   * What the last response gave as next; or now, for what changes from now on. Without it, the present state comes first.
    */
   readonly since?: string
   /**
@@ -90,7 +90,7 @@ export interface ChangesBody {
    */
   readonly size?: number
   /**
-   * How long the answer may wait for a change, in seconds; 0 by default. A stream ignores it.
+   * How long the response may wait for a change, in seconds; 0 by default. A stream ignores it.
    *
    * @type uint32
    * @maximum 50

@@ -59,12 +59,12 @@ function parseSince(name: string, text: string | undefined): { readonly since: S
   const since = decodeToken(text)
   if (since !== undefined) return { since }
   const found = text.length > tokenBytesMax ? `a text of ${text.length} characters` : describe(text)
-  return problem('invalid_parameter', { name, found, allowed: 'a text that an answer gave as "next", or "now",' })
+  return problem('invalid_parameter', { name, found, allowed: 'a text that a response gave as "next", or "now",' })
 }
 
 /** The problem of a token that belongs to the walk of another request. */
 export const otherWalkProblem = problem('invalid_parameter', {
   name: 'since',
   found: 'of the first pages for another selector, type or API key',
-  allowed: 'a text that an answer to this request gave as "next"',
+  allowed: 'a text that a response to this request gave as "next"',
 })
