@@ -52,6 +52,7 @@ await t.test('a branch lists its children, by their numbers if someone likes', {
   )
   await checkAccessibility(t, page, 'a branch')
 
+  t.equal(await page.getByRole('link', { name: 'Changes' }).getAttribute('href'), '#=%3Fplant%2F%2F', 'of all below it')
   await tree.getByRole('button', { name: 'Below plant' }).click()
   await tree.getByRole('link', { name: 'sensor-12, no topic' }).waitFor({ state: 'detached' })
   await tree.getByRole('link', { name: 'plant, no topic' }).click()

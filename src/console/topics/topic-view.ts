@@ -1,5 +1,5 @@
 /** How the topic that is shown looks. */
-import { topic } from '../../client/index.js'
+import { subtree, topic } from '../../client/index.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { addressOfChanges } from './address.js'
 import type { Context } from './context.js'
@@ -28,8 +28,8 @@ export function topicView(
       ${item ? valueView(panel, context) : nothing}
       ${panel.edit === undefined ? nothing : editView(panel, context)}
       ${item ? propertiesView(item.properties ?? {}) : nothing}
+      ${actionsView(panel, context, children !== undefined, remove)}
       ${children ?? nothing}
-      ${actionsView(panel, context, remove)}
     </section>
   `
 }
@@ -123,15 +123,17 @@ function propertiesView(properties: Readonly<Record<string, string>>): TemplateR
   `
 }
 
-function actionsView(panel: TopicPanel, context: Context, remove: () => void): TemplateResult {
+/** Of a branch without a topic, what changes and is copied is what is below it. */
+function actionsView(panel: TopicPanel, context: Context, isParent: boolean, remove: () => void): TemplateResult {
   const { key } = context.session
   const { item, path } = panel
   const mayEdit = item && panel.edit === undefined && may(key, 'set', path)
-  const body = JSON.stringify({ path, ...fetchedMembers })
+  const isBranch = item === null && isParent
+  const body = JSON.stringify({ ...(isBranch ? { selector: subtree(path) } : { path }), ...fetchedMembers })
   return html`<p class="row">
     ${mayEdit ? html`<button @click=${() => panel.startEdit()}>${item.text === undefined ? 'Set a value' : 'Edit'}</button>` : nothing}
     ${may(key, 'remove', path) ? html`<button class="danger" @click=${remove}>Remove…</button>` : nothing}
-    ${may(key, 'fetch', path) ? html`<a href=${addressOfChanges(topic(path))}>Changes</a>` : nothing}
+    ${may(key, 'fetch', path) ? html`<a href=${addressOfChanges(isBranch ? subtree(path) : topic(path))}>Changes</a>` : nothing}
     <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
   </p>`
 }

@@ -1,7 +1,7 @@
 /**
  * The last ten minutes of the metrics that the console charts, in the primary's memory, so that the charts of a page that
- * is opened do not begin empty. A sample is one number for each series, 8 bytes: with two workers 60 series, so 57 KB in
- * all, and 2 KB for each further worker.
+ * is opened do not begin empty. A sample is one number for each series, 8 bytes: with two workers about 50 series, so
+ * 50 KB in all, and 2 KB for each further worker. Taking one costs the primary 4 ms, 0.1 % of its time.
  */
 import type { Metric } from './metric.js'
 
