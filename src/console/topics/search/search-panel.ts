@@ -133,7 +133,8 @@ export class SearchPanel {
       const onProgress = (topics: number) => say(`Reading the matches… ${topicsText(topics)}`)
       const { lines, topics, isWhole } = await readMatches(session.client, this.selector, { size, signal, onProgress })
       download(fileName('topics', 'ndjson'), 'application/x-ndjson', lines)
-      say(isWhole ? `${topicsText(topics)} downloaded.` : `Only the first ${topicsText(topics)} downloaded.`)
+      const rest = isWhole ? '' : ' There are more: "topicd export" has no limit.'
+      say(`${topicsText(topics)} downloaded.${rest}`)
     } catch (error) {
       say(signal.aborted ? '' : `Not downloaded. ${describeFailure(error, this.context)}`)
     }
@@ -141,7 +142,7 @@ export class SearchPanel {
     this.context.changed()
   }
 
-  /** Ends a download that is not complete. */
+  /** Cancels a download that is not complete. */
   leave(): void {
     this.#downloading?.abort()
   }
