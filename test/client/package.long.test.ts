@@ -26,9 +26,11 @@ await run('tar', ['-xzf', join(project, archive), '-C', unpacked, '--strip-compo
 t.test('the package has what an installation needs, and nothing of the repository beside it', async (t) => {
   t.strictSame(readdirSync(unpacked).sort(), [
     'CHANGELOG.md',
+    'Containerfile',
     'LICENSE',
     'README.md',
     'SECURITY.md',
+    'compose.yaml',
     'dist',
     'docs',
     'package.json',
