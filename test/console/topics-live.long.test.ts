@@ -54,19 +54,19 @@ await t.test('changes are listed as they happen, the newest first, until they ar
   // It may not have begun to listen yet.
   await until('the first change is listed', async () => {
     await server.post('set', { path: 'a/b', value: 2 })
-    return (await page.locator('.results li').count()) > 0 ? true : undefined
+    return (await page.locator('.changes tbody tr').count()) > 0 ? true : undefined
   })
   await server.post('addAndSet', { path: 'a/c', value: '<b>text</b>' })
-  await page.locator('.results li').first().getByText('<b>text</b>').waitFor()
+  await page.locator('.changes tbody tr').first().getByText('<b>text</b>').waitFor()
   await server.post('remove', { path: 'a/c' })
-  await page.locator('.results li').first().getByText('removed').waitFor()
+  await page.locator('.changes tbody tr').first().getByText('removed').waitFor()
   await page.getByRole('button', { name: 'Pause' }).click()
-  const count = await page.locator('.results li').count()
+  const count = await page.locator('.changes tbody tr').count()
   await server.post('addAndSet', { path: 'a/d', value: 'in the pause' })
   await page.getByText('Paused').waitFor()
-  t.equal(await page.locator('.results li').count(), count, 'nothing is added in a pause')
+  t.equal(await page.locator('.changes tbody tr').count(), count, 'nothing is added in a pause')
   await page.getByRole('button', { name: 'Resume' }).click()
-  await page.locator('.results li').first().getByText('in the pause').waitFor()
+  await page.locator('.changes tbody tr').first().getByText('in the pause').waitFor()
   t.pass('what changed in the pause is listed after it')
   await checkAccessibility(t, page, 'the changes')
   await page.getByRole('link', { name: 'Show the topics' }).click()

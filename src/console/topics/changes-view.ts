@@ -3,7 +3,7 @@ import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { addressOfPath, addressOfSelector } from './address.js'
 import type { ChangesPanel, SeenChange } from './changes-panel.js'
-import { shortened, visible } from './value-text.js'
+import { shortened, timeText, visible } from './value-text.js'
 
 /** Of a value in a list. */
 const valueCharactersMax = 300
@@ -21,7 +21,7 @@ export function changesView(panel: ChangesPanel): TemplateResult {
         <a href=${addressOfSelector(selector)}>Show the topics</a>
         <span class="quiet" role="status">${statusText(panel)}</span>
       </p>
-      <ol class="results">${repeat(seen, ({ number }) => number, changeView)}</ol>
+      ${seen.length === 0 ? nothing : changesTable(seen)}
     </section>
   `
 }
@@ -31,11 +31,28 @@ function statusText({ seen, isPaused }: ChangesPanel): string {
   return seen.length === 0 ? 'Nothing has changed yet.' : ''
 }
 
-function changeView({ path, text, seenMs }: SeenChange): TemplateResult {
+function changesTable(seen: readonly SeenChange[]): TemplateResult {
   return html`
-    <li class="changed">
-      <time class="quiet">${new Date(seenMs).toLocaleTimeString()}</time>
-      <a class="exact" href=${addressOfPath(path)}>${visible(path)}</a>
-      ${text === undefined ? html`<span class="bad">removed</span>` : html`<span class="exact">${text === null ? 'no value' : shortened(text, valueCharactersMax)}</span>`}
-    </li>`
+    <table class="rows changes">
+      <thead>
+        <tr><th scope="col">Path</th><th scope="col">Value</th><th scope="col">Time</th></tr>
+      </thead>
+      <tbody>${repeat(seen, ({ number }) => number, changeView)}</tbody>
+    </table>
+  `
+}
+
+function changeView({ path, text, seenMs }: SeenChange): TemplateResult {
+  const iso = new Date(seenMs).toISOString()
+  return html`
+    <tr class="changed">
+      <td><a class="exact" href=${addressOfPath(path)}>${visible(path)}</a></td>
+      <td>${text === undefined ? html`<span class="bad">removed</span>` : valueView(text)}</td>
+      <td class="quiet"><time datetime=${iso}>${timeText(iso)}</time></td>
+    </tr>`
+}
+
+function valueView(text: string | null): TemplateResult {
+  if (text === null) return html`<span class="quiet">no value</span>`
+  return html`<span class="exact">${shortened(text, valueCharactersMax)}</span>`
 }

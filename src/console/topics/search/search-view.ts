@@ -44,7 +44,7 @@ export function searchView(panel: SearchPanel, context: Context, remove: () => v
 
 function matchesTable({ results }: Page, changed: ReadonlySet<string>): TemplateResult {
   return html`
-    <table class="matches">
+    <table class="rows matches">
       <thead>
         <tr><th scope="col">Path</th><th scope="col">Value</th><th scope="col">Type</th><th scope="col">Updated</th></tr>
       </thead>
