@@ -14,8 +14,11 @@ interface KeyAnswer {
   readonly under: readonly string[]
   /** The largest page that a fetch may ask for. */
   readonly pageSizeMax: number
-  /** Where the service listens for monitoring, and so has the console's other page. */
-  readonly admin: AdminAddress
+  /**
+   * Where the service listens for monitoring, and so has the console's other page. Not for a key that is restricted to
+   * subtrees: it may be in a web page, for everyone to read.
+   */
+  readonly admin: AdminAddress | undefined
 }
 
 export interface AdminAddress {
@@ -52,7 +55,13 @@ export function createConsole(options: ConsoleOptions): readonly Page[] {
     const beyondRate = refuseBeyondRate(access)
     if (beyondRate !== undefined) return beyondRate
     const { name, allow, under = [] } = access
-    const answer: KeyAnswer = { name, allow: [...allow], under, pageSizeMax, admin }
+    const answer: KeyAnswer = {
+      name,
+      allow: [...allow],
+      under,
+      pageSizeMax,
+      admin: under.length === 0 ? admin : undefined,
+    }
     return { status: 200, body: JSON.stringify(answer), headers: [['cache-control', 'no-store']] }
   }
 
