@@ -8,7 +8,6 @@
  * meanwhile. So it joins first, and reads then. A page of the feed may be older than what a listener has read by itself, and
  * must not take it back.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
 import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
@@ -65,6 +64,8 @@ interface Channel {
 interface Found {
   readonly place: LogPlace
   readonly isAll: boolean
+  /** Whether something has changed, and nothing of it is in anybody's scope. */
+  readonly isIdle: boolean
   /** The topics that changed in each channel's scope, by the texts of their keys. */
   readonly touched: ReadonlyMap<Channel, ReadonlySet<string>>
   /** The results for them, for each form. */
@@ -78,6 +79,8 @@ export class Feed {
   #place: LogPlace | undefined
   #starting: Promise<void> | undefined
   #unfollow = (): void => {}
+  /** Ends the rest after a reading that concerned nobody. */
+  #wake = (): void => {}
   #isDue = false
   #isAdvancing = false
 
@@ -108,6 +111,8 @@ export class Feed {
       this.#index.add(scope.ranges, channel)
     }
     channel.listeners.add(listener)
+    // What came before it is read first: it would be shown that as news.
+    this.#wake()
     return this.#place === undefined ? this.#start() : undefined
   }
 
@@ -161,8 +166,8 @@ export class Feed {
     try {
       while (this.#isDue && this.#place !== undefined) {
         this.#isDue = false
-        const concerned = await this.#advanceOnce(this.#place)
-        if (!concerned) await sleep(idleMs)
+        const isIdle = await this.#advanceOnce(this.#place)
+        if (isIdle) await this.#rest()
       }
     } catch (error) {
       this.#fail(error)
@@ -171,23 +176,33 @@ export class Feed {
     }
   }
 
-  /** @returns whether anything concerned a listener */
+  /** Waits, unless somebody joins. */
+  #rest(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, idleMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** @returns whether something has changed, and concerned no listener */
   async #advanceOnce(from: LogPlace): Promise<boolean> {
     const found = await this.store.inSnapshot((log) => this.#read(log, from))
-    if (this.#place !== from) return true
+    if (this.#place !== from) return false
     if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
       // Nobody may listen any more.
-      if (this.#place !== from) return true
+      if (this.#place !== from) return false
       this.#place = end
       for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
-      return true
+      return false
     }
-    const concerned = found.touched.size > 0
-    if (concerned) await give(found, from)
+    if (found.touched.size > 0) await give(found, from)
     if (this.#place === from) this.#place = found.place
     if (!found.isAll) this.#isDue = true
-    return concerned || !found.isAll
+    return found.isIdle
   }
 
   #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {
@@ -207,7 +222,8 @@ export class Feed {
       })
     }
     const results = new Map<string, Map<string, Uint8Array>>()
-    const found = { place: placeAt(keys.length), isAll, touched, results }
+    const isIdle = isAll && keys.length > 0 && touched.size === 0
+    const found = { place: placeAt(keys.length), isAll, isIdle, touched, results }
     if (!isAll) return found
     const wanted = new Map<string, { readonly form: ItemForm; readonly keys: Set<string> }>()
     for (const [{ scope }, keys] of touched) {

@@ -82,7 +82,9 @@ export class LiveChanges {
     { since, ...options }: Omit<StreamOptions, 'onEnd' | 'since'> & { readonly since: Since },
     keyName: string,
   ): Awaitable<Stream | 'full' | 'draining'> {
+    if (this.#isDraining) return 'draining'
     return whenKnown(since === 'now' ? readNow(this.store) : since, (position) => {
+      // It may have begun meanwhile.
       if (this.#isDraining) return 'draining'
       const onEnd = this.#seats.take('stream', keyName)
       return onEnd === undefined ? 'full' : this.#streams.create({ ...options, since: position, onEnd })

@@ -5,7 +5,7 @@ import type { Feed, Listener, Reading } from './feed.js'
 import { bodyOf, bytesOf, type ChangesPage, type PageBytes } from './page.js'
 import { type ChangesStore, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
-import type { Since } from './token.js'
+import type { Position, Since } from './token.js'
 
 /** A request that may wait: it can end before it is answered. */
 export interface Ongoing {
@@ -105,6 +105,12 @@ export class Polls {
     }
   }
 
+  /** The position, or the feed's if that is later: the feed has shown nothing, so nothing has changed up to there. */
+  #later(position: Position): Position {
+    const { position: reached } = this.feed
+    return reached !== undefined && this.store.isAfter(reached.place, position.place) ? reached : position
+  }
+
   async #wait(
     scope: Scope,
     before: ChangesPage,
@@ -126,9 +132,8 @@ export class Polls {
       const { ended } = waiting
       if (ended === 'gone') throw new Cancelled()
       if (typeof ended === 'object') throw ended.error
-      // The feed has shown nothing, so nothing has changed up to its position.
       if (ended === 'late' && waiting.missed === undefined)
-        return bodyOf(bytesOf({ ...page, next: this.feed.position ?? page.next }))
+        return bodyOf(bytesOf({ ...page, next: this.#later(page.next) }))
     }
   }
 }

@@ -78,6 +78,8 @@ const comment = Buffer.from(':\n')
 export class Stream implements Listener {
   readonly filler = comment
   #outlet: Outlet | undefined
+  /** Why it ended, for its client; undefined as long as it has not, and if its client has gone. */
+  #lastEvent: Buffer | undefined
   #state: 'reading' | 'live' | 'blocked' = 'reading'
   /** Something may have changed up to here that was not sent. */
   #missed: LogPlace | undefined
@@ -102,12 +104,13 @@ export class Stream implements Listener {
 
   /** Begins to send. */
   begin(outlet: Outlet): void {
-    this.#outlet = outlet
     const retryMs = Math.floor(retryMsMin + Math.random() * (retryMsMax - retryMsMin))
     // Without an empty line: it belongs to the first event, since some clients would take it for an empty one.
     outlet.send(Buffer.from(`retry: ${retryMs}\n`))
     // Its key may have been revoked since the request was let in.
     this.checkCaller()
+    if (this.#lastEvent !== undefined) return outlet.end(this.#lastEvent)
+    this.#outlet = outlet
     void this.#join()
   }
 
@@ -147,7 +150,8 @@ export class Stream implements Listener {
 
   end(code: EndCode): void {
     if (this.#isEnded) return
-    this.#outlet?.end(Buffer.from(`event: end\ndata: ${JSON.stringify({ code, message: ends[code] })}\n\n`))
+    this.#lastEvent = Buffer.from(`event: end\ndata: ${JSON.stringify({ code, message: ends[code] })}\n\n`)
+    this.#outlet?.end(this.#lastEvent)
     this.onGone()
   }
 
