@@ -57,7 +57,9 @@ function readStart(file: string): string {
       read = readSync(descriptor, buffer, end, buffer.length - end, null)
     return buffer.toString('latin1', 0, end)
   } catch (error) {
-    throw new Error(`the token file ${file} cannot be read: ${(error as Error).message}`)
+    // Given in place of a file, the token itself must not be shown.
+    const name = file.includes('/') || tokenProblem(file) !== undefined ? ` ${file}` : ''
+    throw new Error(`the token file${name} cannot be read: ${(error as NodeJS.ErrnoException).code}`)
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }

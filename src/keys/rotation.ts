@@ -1,5 +1,6 @@
 /**
- * What a rotation makes of the record of an API key, for every engine alike, and when the replaced token expires. Pure:
+ * What a rotation makes of the record of an API key, for every engine alike, when the replaced token expires, and whose a
+ * token is. Pure:
  * each engine reads the record, decides and writes in one step, so that a key that is being revoked is not resurrected.
  */
 import type { KeyRecord, KeyRotation } from './record.js'
@@ -25,4 +26,9 @@ export function rotated(record: KeyRecord | undefined, rotation: KeyRotation): K
 /** When the replaced token expires, in ms since the epoch: no later than its key. Undefined if there is none. */
 export function formerExpiresMs({ former, expiresMs = Infinity }: KeyRecord<string>): number | undefined {
   return former && Math.min(former.untilMs, expiresMs)
+}
+
+/** The key among these that has a token, or had it before its rotation; undefined if none has. */
+export function ownerOf<Key extends KeyRecord<string>>(tokenHash: string, keys: readonly Key[]): Key | undefined {
+  return keys.find((key) => key.tokenHash === tokenHash || key.former?.tokenHash === tokenHash)
 }

@@ -1,5 +1,5 @@
 /** Keys whose tokens come from files, as containers get their secrets: made at the start, or by a command. */
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommand, startServer } from '../support/service/server.js'
@@ -33,6 +33,8 @@ t.test('a service without keys makes its first with the token in a file, and sho
   writeFileSync(file, other)
   const changed = await startServer(t, { dataDir, token, flags })
   t.match(await changed.logged('API keys exist already, so no key was created with the token in this file'), { file })
+  rmSync(file)
+  t.match(await changed.command('reload'), { code: 0 }, 'a reload does not need it')
   t.equal((await changed.post('fetch', { path: 'a' }, { token: other })).status, 401)
 })
 
@@ -45,6 +47,10 @@ t.test('a file without a usable token keeps a service from starting, with the re
   t.match(weak.stderr, /weak can be guessed: it needs 128 random bits, such as those of "openssl rand -hex 32"/)
   t.notMatch(weak.stdout + weak.stderr, 'hunter2')
   t.match(await start('--first-key-file', join(directory, 'nowhere')), { code: 2, stderr: /nowhere cannot be read/ })
+  const token = 'a-token-that-was-given-in-place-of-0123456789'
+  const mistaken = await start('--first-key-file', token)
+  t.match(mistaken, { code: 2, stderr: /the token file cannot be read: ENOENT/ })
+  t.notMatch(mistaken.stderr, token)
   t.match(await start('--first-key', '--first-key-file', join(directory, 'weak')), { code: 2, stderr: /together/ })
 })
 

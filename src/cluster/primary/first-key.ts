@@ -7,6 +7,7 @@ import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../../auth/token.js'
 import { type KeyRecord, operations } from '../../keys/record.js'
+import { ownerOf } from '../../keys/rotation.js'
 import { settingTable } from '../../settings/table.js'
 import type { SendKeyRequest } from '../control/messages.js'
 import { addNewKey, persistently, readKeys } from '../control/new-key.js'
@@ -79,7 +80,7 @@ export async function addFirstKey(
   while (isStoreUnavailable()) await sleep(storeCheckMs)
   const send = persistently(sendOnce, responseMsMax)
   if ((await readKeys(send)).length === 0 && (await addNewKey(send, firstRecord(tokenHash)))) return 'made'
-  return (await readKeys(send)).some((key) => key.tokenHash === tokenHash) ? 'known' : 'unused'
+  return ownerOf(tokenHash, await readKeys(send)) === undefined ? 'unused' : 'known'
 }
 
 function firstRecord(tokenHash: string): KeyRecord {

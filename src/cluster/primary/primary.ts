@@ -9,7 +9,7 @@ import { fatal } from '../../base/stderr.js'
 import { watchCertificate } from '../../ops/certificate-watch.js'
 import { createLog, logCrashes } from '../../ops/log.js'
 import { readCertificate } from '../../ops/tls.js'
-import { type GivenSettings, readConfig, UsageError } from '../../settings/config.js'
+import { type Config, type GivenSettings, readConfig, UsageError } from '../../settings/config.js'
 import { connectToControl } from '../control/socket.js'
 import { type DirectoryLock, exposedMode, lockDirectory } from '../directory-lock.js'
 import { listenExitCode, listenProblem } from '../listen-problem.js'
@@ -28,7 +28,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   logCrashes(log)
   const settings = readSettings(flags)
-  const { config, firstTokenHash } = settings
+  const { config } = settings
   const watch = watchCertificate(log)
   watch.use(settings.certificate)
   const refuse = (code: number, reason: string): never => {
@@ -46,7 +46,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   )
   const supervisor = new Supervisor({
     config,
-    firstTokenHash,
+    firstTokenHash: readFirstToken(config),
     readSettings: () => readSettings(flags),
     useCertificate: watch.use,
     certificateExpiresMs: watch.expiresMs,
@@ -66,20 +66,28 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
 }
 
 /**
- * Reads the settings as they are now, with the certificate, its key and the token that they name, if any. The files are read here and
- * nowhere else in the primary, so what comes of a reload does not depend on what happens to them later.
+ * Reads the settings as they are now, with the certificate and its key that they name, if any. The files are read here and nowhere else
+ * in the primary, so what comes of a reload does not depend on what happens to them later.
  *
  * @throws UsageError when something is wrong
  */
 function readSettings(flags: GivenSettings): ReadSettings {
   const config = readConfig(flags)
-  const { tlsCert, tlsKey, firstKeyFile } = config
+  const { tlsCert, tlsKey } = config
   try {
     return {
       config,
       certificate: tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey),
-      firstTokenHash: firstKeyFile === '' ? undefined : hashToken(readTokenFile(firstKeyFile)),
     }
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+/** The hash of the first key's token, if a file has one. Read at the start alone, when that key may be created. */
+function readFirstToken({ firstKeyFile }: Config): string | undefined {
+  try {
+    return firstKeyFile === '' ? undefined : hashToken(readTokenFile(firstKeyFile))
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

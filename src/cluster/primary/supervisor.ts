@@ -46,11 +46,11 @@ const statusMs = 1000
 export interface ReadSettings {
   readonly config: Config
   readonly certificate: Certificate | undefined
-  /** Of the token that the first key gets; undefined if none was given. */
-  readonly firstTokenHash: string | undefined
 }
 
-interface SupervisorOptions extends Pick<ReadSettings, 'config' | 'firstTokenHash'> {
+interface SupervisorOptions extends Pick<ReadSettings, 'config'> {
+  /** Of the token that the first key gets; undefined if none was given. */
+  readonly firstTokenHash: string | undefined
   /** Reads the settings again; throws a UsageError when one is wrong. */
   readonly readSettings: () => ReadSettings
   /** When the certificate in use expires, in ms since the epoch; undefined without one. */

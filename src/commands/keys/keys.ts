@@ -8,6 +8,7 @@ import { fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
 import { type KeyRecord, keyNameForm, operations } from '../../keys/record.js'
+import { ownerOf } from '../../keys/rotation.js'
 import { type Config, readConfig, UsageError } from '../../settings/config.js'
 import { keyRateMax } from '../../settings/limits.js'
 import { type Path, parsePath } from '../../topics/path.js'
@@ -93,7 +94,7 @@ async function addKeyOrEnd(
     throw error instanceof MissingStore ? new Error(`${error.message}; --create creates a store there`) : error
   })
   if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
-  const owner = known.find(({ tokenHash, former }) => [tokenHash, former?.tokenHash].includes(record.tokenHash))
+  const owner = ownerOf(record.tokenHash, known)
   if (owner !== undefined)
     fatal(exitCodes.failed, `the token is that of the key "${owner.name}"; each key needs its own`)
   const issue = {
