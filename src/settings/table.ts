@@ -2,10 +2,9 @@
  * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it.
  * The service and every command use this one table; a new setting is added here only. config.ts reads the values.
  */
-import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { addressProblem, redactAddress } from './address.js'
-import { cpuQuota } from './cpu-quota.js'
+import { usableCores } from './cores.js'
 import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
 import { originsOf, originsProblem } from './origins.js'
 import { quoted } from './quoted.js'
@@ -39,11 +38,8 @@ const uploadBytesMaxMax = 10_000_000_000_000
 /** Each worker costs 60 to 100 MB of memory. */
 const workersMax = 64
 
-/**
- * One per core that the process may use, but at least two, so that one serves while another is replaced. A quota is rounded
- * up; versions of Node.js that also heed it round it down.
- */
-const workersDefault = Math.min(workersMax, Math.max(2, Math.min(availableParallelism(), Math.ceil(cpuQuota()))))
+/** One per core that the process may use, but at least two, so that one serves while another is replaced. */
+const workersDefault = Math.min(workersMax, Math.max(2, usableCores()))
 
 function emptyProblem(text: string): string | undefined {
   return text === '' ? 'must not be empty' : undefined

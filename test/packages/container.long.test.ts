@@ -3,7 +3,7 @@
  * set: read-only, without privileges, as process 1.
  */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -115,6 +115,8 @@ await t.test('the container', { skip }, async (whole) => {
     t.ok(Math.abs(measured - documented) < documented / 10, `${measured} MB, documented as ${documented}`)
   })
   const [uid = 0, gid = 0] = image.config.User.split(':').map(Number)
+  const { uid: owner, gid: group, mode } = statSync(join(image.root, 'data'))
+  whole.strictSame([owner, group, mode & 0o777], [uid, gid, 0o700], 'new volumes have the owner and mode of /data')
   const volume = makeVolume('volume', uid, gid, 0o700)
   const stored = '{"path":"a","type":"json","value":[1.10,"two"]}'
 

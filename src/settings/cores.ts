@@ -1,16 +1,44 @@
 /**
- * The CPU quota of the process's control group and of the groups around it: the CPU time that it may use, in cores. A
- * container is limited so, and still sees every core of its host. Both versions of control groups are read.
+ * How many cores the process may use: those of its affinity, but no more than the CPU quotas of its control group and of the
+ * groups around it allow. A container is limited so, and still sees every core of its host. Both versions of control groups
+ * are read.
  */
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * The smallest quota that applies, in cores, such as 1.5; Infinity where there is none.
+ * The number of cores, the quota rounded up: with 1.5 cores, two are busy at times.
  *
  * @param root where the system's files are
  */
-export function cpuQuota(root = '/'): number {
+export function usableCores(root = '/'): number {
+  return Math.min(coresOfAffinity(root), Math.ceil(quotaOf(root)))
+}
+
+/** Not availableParallelism where it can be helped: from Node.js 22 on it heeds some quotas, and rounds them down. */
+function coresOfAffinity(root: string): number {
+  const [allowed = ''] = linesOf(join(root, 'proc/self/status')).flatMap(
+    (line) => /^Cpus_allowed_list:\s+(\S+)$/.exec(line)?.[1] ?? [],
+  )
+  const [online = ''] = linesOf(join(root, 'sys/devices/system/cpu/online'))
+  // The affinity of a process that has never set it includes cores that the machine could have.
+  const cores = numbersOf(online)
+  return numbersOf(allowed).filter((core) => cores.includes(core)).length || availableParallelism()
+}
+
+/** The numbers of a list such as `0-3,8`. */
+function numbersOf(list: string): number[] {
+  return list.split(',').flatMap((part) => {
+    const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(part) ?? []
+    return first === undefined
+      ? []
+      : Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => Number(first) + i)
+  })
+}
+
+/** The smallest quota that applies, in cores, such as 1.5; Infinity where there is none. */
+function quotaOf(root: string): number {
   const paths = groupPaths(linesOf(join(root, 'proc/self/cgroup')))
   const mounts = linesOf(join(root, 'proc/self/mountinfo')).flatMap((line) => mountOf(line, paths))
   const quotas = mounts.flatMap(({ point, below, quota }) =>

@@ -1,0 +1,119 @@
+/** The cores that a process may use, by its affinity and its quota, read from files like those of real systems. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { usableCores } from '../../dist/settings/cores.js'
+
+/** On a system of so many cores, of which the process may use all. */
+const eightCores = {
+  'proc/self/status': 'Name:\tnode\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\nMems_allowed:\t1',
+  'sys/devices/system/cpu/online': '0-7',
+}
+
+/** The number on a system of eight cores that has these files. */
+function coresWith(t: Test, files: Readonly<Record<string, string>>): number {
+  const root = t.testdir({})
+  for (const [name, text] of Object.entries({ ...eightCores, ...files })) {
+    const file = join(root, name)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, `${text}\n`)
+  }
+  return usableCores(root)
+}
+
+const self = 'proc/self/cgroup'
+const mounts = 'proc/self/mountinfo'
+const groups = 'sys/fs/cgroup'
+
+/** Version 2 with all groups mounted, or only those from `top` on. */
+const version2 = (top = '/'): string =>
+  `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:26 ${top} /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate`
+
+/** Version 1, with the empty hierarchy of version 2 beside it. */
+const version1 = (top = '/'): string =>
+  `32 31 0:29 ${top} /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+33 31 0:30 ${top} /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw`
+
+t.test('version 2: its own group', async (t) => {
+  const unit = { [self]: '0::/system.slice/topicd.service', [mounts]: version2() }
+  const file = `${groups}/system.slice/topicd.service/cpu.max`
+  t.equal(coresWith(t, { ...unit, [file]: '150000 100000' }), 2)
+  t.equal(coresWith(t, { ...unit, [file]: '25000 50000' }), 1)
+  t.equal(coresWith(t, { ...unit, [file]: 'max 100000' }), 8)
+})
+
+t.test('version 2: the smallest of the groups around it', async (t) => {
+  const files = {
+    [self]: '0::/kubepods.slice/pod.slice/app',
+    [mounts]: version2(),
+    [`${groups}/kubepods.slice/cpu.max`]: '800000 100000',
+    [`${groups}/kubepods.slice/pod.slice/cpu.max`]: '300000 100000',
+    [`${groups}/kubepods.slice/pod.slice/app/cpu.max`]: 'max 100000',
+    [`${groups}/kubepods.slice/other/cpu.max`]: '100000 100000',
+  }
+  t.equal(coresWith(t, files), 3)
+})
+
+t.test('version 2 in a container, where its group looks like the root', async (t) => {
+  const quota = { [`${groups}/cpu.max`]: '200000 100000' }
+  t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2(), ...quota }), 2)
+  t.equal(coresWith(t, { [self]: '0::/../app', [mounts]: version2(), ...quota }), 2, 'entered from outside')
+  t.equal(coresWith(t, { [self]: '0::/docker/1f', [mounts]: version2('/docker/1f'), ...quota }), 2)
+  t.equal(coresWith(t, { [self]: '0::/docker/1f', [mounts]: version2('/../../docker/1f'), ...quota }), 2)
+  t.equal(
+    coresWith(t, {
+      [self]: '0::/docker/1f/own',
+      [mounts]: version2('/docker/1f'),
+      [`${groups}/own/cpu.max`]: '100000 100000',
+    }),
+    1,
+  )
+  t.equal(
+    coresWith(t, {
+      [self]: '0::/docker/1fa',
+      [mounts]: version2('/docker/1f'),
+      [`${groups}/a/cpu.max`]: '100000 100000',
+    }),
+    8,
+    'a group whose name begins alike is another',
+  )
+})
+
+t.test('version 1', async (t) => {
+  const at = (group: string, quota: string, period = '100000'): Record<string, string> => ({
+    [`${groups}/cpu,cpuacct${group}/cpu.cfs_quota_us`]: quota,
+    [`${groups}/cpu,cpuacct${group}/cpu.cfs_period_us`]: period,
+  })
+  const inGroup = { [self]: '5:cpuset:/elsewhere\n4:cpu,cpuacct:/docker/1f\n0::/' }
+  t.equal(coresWith(t, { ...inGroup, [mounts]: version1(), ...at('/docker/1f', '250000'), ...at('', '-1') }), 3)
+  t.equal(coresWith(t, { ...inGroup, [mounts]: version1(), ...at('/docker', '50000'), ...at('/docker/1f', '-1') }), 1)
+  t.equal(coresWith(t, { ...inGroup, [mounts]: version1(), ...at('/docker/1f', '-1') }), 8)
+  t.equal(coresWith(t, { ...inGroup, [mounts]: version1('/docker/1f'), ...at('', '100000', '50000') }), 2)
+  t.equal(coresWith(t, { ...inGroup, [mounts]: version1(), ...at('/elsewhere', '100000') }), 8)
+})
+
+t.test('the affinity', async (t) => {
+  const status = (list: string) => ({ 'proc/self/status': `Cpus_allowed_list:\t${list}` })
+  t.equal(coresWith(t, status('0')), 1)
+  t.equal(coresWith(t, status('1-2,5')), 3)
+  t.equal(
+    coresWith(t, { ...status('0-127'), 'sys/devices/system/cpu/online': '0-1,3' }),
+    3,
+    'cores that there could be',
+  )
+  const quota = { [self]: '0::/', [mounts]: version2(), [`${groups}/cpu.max`]: '250000 100000' }
+  t.equal(coresWith(t, { ...status('0-1'), ...quota }), 2)
+  t.equal(coresWith(t, { ...status('0-3'), ...quota }), 3)
+})
+
+t.test('without control groups, or with files that say nothing, there is no quota', async (t) => {
+  t.equal(coresWith(t, {}), 8)
+  t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2() }), 8)
+  t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2(), [`${groups}/cpu.max`]: '' }), 8)
+  t.equal(coresWith(t, { [self]: 'nonsense', [mounts]: 'nonsense' }), 8)
+  t.equal(usableCores(join(t.testdirName, 'none')), availableParallelism())
+  t.ok(usableCores() >= 1, 'this system')
+})
