@@ -17,6 +17,7 @@ import { childrenOf, commandLine, descendantsOf } from './processes.js'
 
 /** For hangs only. */
 const startMsMax = 60_000
+const stopMsMax = 60_000
 
 interface ContainerOptions {
   /** Directories of this machine by where the container has them. */
@@ -88,13 +89,19 @@ export class Container {
     return { status, output: `${stdout}${stderr}` }
   }
 
-  /** Sends a signal to its first process. @returns its exit status, once all have ended, and how long that took */
+  /**
+   * Sends a signal to its first process, and SIGKILL to one that stays.
+   *
+   * @returns its exit status, once all have ended, and how long that took
+   */
   async stop(signal: NodeJS.Signals): Promise<{ readonly status: number; readonly tookMs: number }> {
     const startedMs = performance.now()
     const closed = once(this.nspawn, 'close')
     const first = this.#first()
     if (first !== undefined) process.kill(first, signal)
+    const kill = setTimeout(() => first !== undefined && process.kill(first, 'SIGKILL'), stopMsMax)
     const [status] = await closed
+    clearTimeout(kill)
     return { status: status as number, tookMs: performance.now() - startedMs }
   }
 
