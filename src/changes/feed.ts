@@ -25,13 +25,6 @@ const keysAtOnceMax = 30_000
 const itemsBytesMax = 16 * 1024 * 1024
 
 /**
- * After a reading of the log that concerned no listener, in ms: so what changes elsewhere is read a few hundred times a
- * second at most, however many commits there are, and costs those who write next to nothing. An event comes so much later at
- * most, and only where the changes before it concerned nobody.
- */
-const idleMs = 2
-
-/**
  * A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. With
  * what is around the results, its line is shorter than the 64 KiB that Go's scanner takes by default.
  */
@@ -64,8 +57,6 @@ interface Channel {
 interface Found {
   readonly place: LogPlace
   readonly isAll: boolean
-  /** Whether something has changed, and nothing of it is in anybody's scope. */
-  readonly isIdle: boolean
   /** The topics that changed in each channel's scope, by the texts of their keys. */
   readonly touched: ReadonlyMap<Channel, ReadonlySet<string>>
   /** The results for them, for each form. */
@@ -79,8 +70,6 @@ export class Feed {
   #place: LogPlace | undefined
   #starting: Promise<void> | undefined
   #unfollow = (): void => {}
-  /** Ends the rest after a reading that concerned nobody. */
-  #wake = (): void => {}
   #isDue = false
   #isAdvancing = false
 
@@ -111,8 +100,6 @@ export class Feed {
       this.#index.add(scope.ranges, channel)
     }
     channel.listeners.add(listener)
-    // What came before it is read first: it would be shown that as news.
-    this.#wake()
     return this.#place === undefined ? this.#start() : undefined
   }
 
@@ -166,8 +153,7 @@ export class Feed {
     try {
       while (this.#isDue && this.#place !== undefined) {
         this.#isDue = false
-        const isIdle = await this.#advanceOnce(this.#place)
-        if (isIdle) await this.#rest()
+        await this.#advanceOnce(this.#place)
       }
     } catch (error) {
       this.#fail(error)
@@ -176,33 +162,20 @@ export class Feed {
     }
   }
 
-  /** Waits, unless somebody joins. */
-  #rest(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, idleMs)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
-  /** @returns whether something has changed, and concerned no listener */
-  async #advanceOnce(from: LogPlace): Promise<boolean> {
+  async #advanceOnce(from: LogPlace): Promise<void> {
     const found = await this.store.inSnapshot((log) => this.#read(log, from))
-    if (this.#place !== from) return false
+    if (this.#place !== from) return
     if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
       // Nobody may listen any more.
-      if (this.#place !== from) return false
+      if (this.#place !== from) return
       this.#place = end
       for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
-      return false
+      return
     }
     if (found.touched.size > 0) await give(found, from)
     if (this.#place === from) this.#place = found.place
     if (!found.isAll) this.#isDue = true
-    return found.isIdle
   }
 
   #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {
@@ -222,8 +195,7 @@ export class Feed {
       })
     }
     const results = new Map<string, Map<string, Uint8Array>>()
-    const isIdle = isAll && keys.length > 0 && touched.size === 0
-    const found = { place: placeAt(keys.length), isAll, isIdle, touched, results }
+    const found = { place: placeAt(keys.length), isAll, touched, results }
     if (!isAll) return found
     const wanted = new Map<string, { readonly form: ItemForm; readonly keys: Set<string> }>()
     for (const [{ scope }, keys] of touched) {
