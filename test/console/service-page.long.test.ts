@@ -243,7 +243,8 @@ await t.test('another moment is chosen by keyboard', { skip }, async (t) => {
   await until('two more moments', async () => Number(await slider.getAttribute('max')) >= 4 || undefined)
   t.equal(await slider.getAttribute('aria-valuetext'), time, 'it stays where it is')
   await checkAccessibility(t, page, 'another moment')
-  await page.keyboard.press('ArrowRight')
+  // The service's own sample and the page's first reading may be of the same second.
+  for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowRight')
   t.not(await slider.getAttribute('aria-valuetext'), time)
   await page.keyboard.press('End')
   t.equal(await slider.getAttribute('aria-valuetext'), 'now')
