@@ -11,7 +11,7 @@ import { composeService, kubernetesManifests } from '../support/deployment.js'
 import { readDocument, sectionOf } from '../support/documents.js'
 import { builtPackages } from '../support/machines/built-packages.js'
 import { Container } from '../support/machines/container.js'
-import { buildImage, type Image, missingBuilders } from '../support/machines/image.js'
+import { buildImage, type Image, whyNoImage } from '../support/machines/image.js'
 import { whyNoMachine } from '../support/machines/machine.js'
 import { step } from '../support/machines/machine-steps.js'
 import { commandLine } from '../support/machines/processes.js'
@@ -19,7 +19,7 @@ import { until } from '../support/service/server.js'
 
 t.setTimeout(1_200_000)
 
-const skip = whyNoMachine()
+const skip = whyNoMachine() || whyNoImage()
 if (skip !== false) process.stderr.write(`THE CONTAINER WAS NOT TESTED: ${skip}\n`)
 
 /** For a slow machine; whether it is ready is asked again and again. */
@@ -94,11 +94,6 @@ async function killWorker(container: Container): Promise<void> {
 }
 
 await t.test('the container', { skip }, async (whole) => {
-  const missing = missingBuilders()
-  if (missing.length > 0) {
-    whole.fail(`not installed: ${missing.join(', ')}; .ci/run installs them`)
-    return
-  }
   const tarball = builtPackages(whole)('tarball', '1.0.0')
   let image = {} as Image
 

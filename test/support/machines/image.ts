@@ -33,9 +33,11 @@ export interface Image {
   readonly bytes: number
 }
 
-/** Programs that build the image and are not installed; none of them is needed for anything else. */
-export function missingBuilders(): string[] {
-  return ['buildah', 'mmdebstrap'].filter((program) => spawnSync(program, ['--version']).error !== undefined)
+/** Why no image can be built here; false if one can. */
+export function whyNoImage(): string | false {
+  const programs = ['buildah', 'mmdebstrap']
+  const missing = programs.filter((program) => spawnSync(program, ['--version']).error !== undefined)
+  return missing.length > 0 && `${missing.join(' and ')} must be installed`
 }
 
 /** Builds the image from a release's tarball; it is deleted when the test ends. */
