@@ -138,8 +138,10 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
 
   #incremented(action: Action, { stored, creator, setter }: Change<Stored, Action>): WriteOutcome | WriteRefusal {
     const isKept = retainsValue((creator ?? stored)?.properties ?? {})
-    const earlier = creator === undefined ? stored?.valueText() : undefined
-    const value = setter !== undefined && isKept ? this.reader.valueText(setter) : earlier
+    // What is stored is read only where nothing in the batches has set the value: reading costs more than the sum.
+    let value: Uint8Array | undefined
+    if (setter !== undefined && isKept) value = this.reader.valueText(setter)
+    else if (creator === undefined) value = stored?.valueText()
     const added = this.reader.valueText(action)
     const valueText = value && added && sumOf(numberText(value), numberText(added))
     return valueText === undefined ? 'not_a_number' : { valueText }
@@ -148,7 +150,8 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
   /** The change after one more operation. */
   #after(action: Action, change: Change<Stored, Action>, outcome: WriteOutcome): Change<Stored, Action> {
     if (typeof outcome === 'string') return after(action, change, outcome)
-    return { ...change, setter: this.reader.setterOf(action, outcome.valueText) }
+    const { path, stored, isRemoved, creator } = change
+    return { path, stored, isRemoved, creator, setter: this.reader.setterOf(action, outcome.valueText) }
   }
 
   /** The topic that is there, for a constraint. */
