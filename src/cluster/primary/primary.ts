@@ -66,8 +66,8 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
 }
 
 /**
- * Reads the settings as they are now, with the certificate and its key that they name, if any. The files are read here and nowhere else
- * in the primary, so what comes of a reload does not depend on what happens to them later.
+ * Reads the settings as they are now, with the certificate and its key that they name, if any. The files are read here and
+ * nowhere else in the primary, so what comes of a reload does not depend on what happens to them later.
  *
  * @throws UsageError when something is wrong
  */

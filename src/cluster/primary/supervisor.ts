@@ -158,6 +158,7 @@ export class Supervisor {
     process.on('SIGHUP', () => void this.reload().catch(() => {}))
     const url = await this.#startAll()
     this.#onStarted()
+    // Reloads need not wait for it: it may take as long as the store is unavailable.
     if (url !== undefined) await this.#makeFirstKey(url)
   }
 
