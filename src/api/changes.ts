@@ -72,6 +72,6 @@ function refusalOf(
 
 function lateProblem(refusal: 'unauthorized' | 'access_changed'): ReturnType<typeof problem> {
   return refusal === 'unauthorized'
-    ? problem('unauthorized', { found: 'its token is not known any more' })
+    ? problem('unauthorized', { found: 'its token is no longer known' })
     : problem('forbidden_operation', { operation: 'go on: its rights have changed' })
 }

@@ -62,7 +62,7 @@ const table = {
   },
   since_gone: {
     status: 410,
-    wording: 'What changed since then is not known any more, or was lost; begin again without "since".',
+    wording: 'What changed since then is no longer known, or was lost; begin again without "since".',
   },
   unsupported_media_type: {
     status: 415,

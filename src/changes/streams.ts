@@ -44,9 +44,9 @@ const retryMsMax = 5000
 const ends = {
   rotated: 'The stream has lasted long enough; go on with the last id.',
   draining: 'This worker is stopping; go on with the last id.',
-  unauthorized: 'The API key of this stream is not valid any more.',
+  unauthorized: 'The API key of this stream is no longer valid.',
   access_changed: 'The rights of this API key have changed; begin again without an id.',
-  since_gone: 'What changed since then is not known any more; begin again without an id.',
+  since_gone: 'What changed since then is no longer known; begin again without an id.',
   store_unavailable: 'The store cannot be reached at the moment; go on with the last id, later.',
 } as const
 

@@ -18,7 +18,7 @@ export type Change =
   | { readonly kind: 'removed'; readonly path: string }
   /** All changes so far together are the state of one moment. */
   | { readonly kind: 'complete' }
-  /** What was missed is not known any more: the present state follows, and what it lacks is gone. */
+  /** What was missed is no longer known: the present state follows, and what it lacks is gone. */
   | { readonly kind: 'restarted' }
 
 export interface ChangesOptions extends Omit<ChangesBody, 'path' | 'selector' | 'wait'> {

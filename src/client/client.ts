@@ -158,7 +158,7 @@ export class Client {
   }
 
   /**
-   * Carries out each of the operations for itself, in their order and in one commit. It is never sent twice, as a batch.
+   * Carries out each of the operations on its own, in their order and in one commit. It is never sent twice, as a batch.
    *
    * @returns the answer to each operation, or why it was refused
    */
@@ -170,7 +170,7 @@ export class Client {
   }
 
   /**
-   * Carries out any number of operations, each for itself and in their order. They are sent in pieces while they are made, so
+   * Carries out any number of operations, each on its own and in their order. They are sent in pieces while they are made, so
    * they need not fit into memory, and each piece becomes durable before the next is sent. None is sent twice; where a lost
    * connection ends it, up to one piece more than the last progress said was carried out.
    *

@@ -1,5 +1,5 @@
 /**
- * Uploads of any number of operations, each for itself: as lines, in requests that are small enough for any browser, which
+ * Uploads of any number of operations, each on its own: as lines, in requests that are small enough for any browser, which
  * cannot send a body while it is made. How a request is sent is in connection.ts.
  */
 import type { Connection, RequestOptions } from './connection.js'

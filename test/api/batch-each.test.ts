@@ -1,4 +1,4 @@
-/** Batches that are not atomic: each operation is carried out or refused for itself, and all in one commit. */
+/** Batches that are not atomic: each operation is carried out or refused on its own, and all in one commit. */
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
@@ -59,7 +59,7 @@ await overStores(t, async (t, { post, addKey }) => {
     )
   })
 
-  await t.test('what the key may not do is refused for itself', async (t) => {
+  await t.test('what the key may not do is refused on its own', async (t) => {
     const limited = await addKey('each-below-k', { allow: ['set', 'add'], under: ['k'] })
     const { status, text } = await each(
       [

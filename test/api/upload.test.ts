@@ -1,4 +1,4 @@
-/** Uploads of lines: each is carried out for itself while others arrive, and the answer says how far it is. */
+/** Uploads of lines: each is carried out on its own while others arrive, and the answer says how far it is. */
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { scrape } from '../support/service/metrics.js'
@@ -108,7 +108,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('a line may be as long as a body, and one that is longer is refused for itself', async (t) => {
+  await t.test('a line may be as long as a body, and one that is longer is refused on its own', async (t) => {
     const bytesMax = 1024 * 1024
     const head = '{"op":"addAndSet","path":"long","value":"'
     const lineOf = (bytes: number): string => `${head}${'x'.repeat(bytes - head.length - 2)}"}`
@@ -147,7 +147,7 @@ await overStores(t, async (t, server) => {
     t.strictSame(await upload(server, '\n\n'), [{ done: true, durable: 0, refused: 0 }])
   })
 
-  await t.test('what the key may not do is refused for itself; without a key all is', async (t) => {
+  await t.test('what the key may not do is refused on its own; without a key all is', async (t) => {
     const token = await server.addKey('upload-below-k', { allow: ['set', 'add'], under: ['k'] })
     const text = `${numbered('k', 0, 2)}${numbered('other', 0, 1)}{"op":"remove","path":"k/0"}\n`
     const lines = await upload({ ...server, token }, text)

@@ -139,7 +139,7 @@ type Result =
   | readonly (WriteOutcome | WriteRefusal)[]
   | { readonly index: number; readonly refusal: WriteOutcome | WriteRefusal }
 
-/** The result of a batch on the model, which is changed only if no operation is refused, or each stands for itself. */
+/** The result of a batch on the model, which is changed only if no operation is refused, or each stands on its own. */
 function appliedAll(model: Model, operations: readonly WriteOperation[], isAtomic: boolean): Result {
   const trial = new Map(model)
   const outcomes: (WriteOutcome | WriteRefusal)[] = []

@@ -1,5 +1,5 @@
 /**
- * POST /topics/batch: operations on topics by their paths, in one commit: all of them or none, or each for itself. Those that
+ * POST /topics/batch: operations on topics by their paths, in one commit: all of them or none, or each on its own. Those that
  * arrive line by line are in upload.ts.
  */
 import type { Access } from '../../auth/access.js'

@@ -1,4 +1,4 @@
-/** Operations that are carried out each for itself: what is refused changes nothing, and the others become durable together. */
+/** Operations that are carried out each on its own: what is refused changes nothing, and the others become durable together. */
 import type { Access } from '../../auth/access.js'
 import { Planner } from '../../selectors/planner.js'
 import { isRefusal, isRefused } from '../../store/shared/batch.js'
@@ -22,7 +22,7 @@ export async function writeEach(
   )
   const operations = checked.filter((operation): operation is WriteOperation => !isProblem(operation))
   const outcomes = operations.length === 0 ? [] : await store.write(operations, false)
-  if (isRefused(outcomes)) throw new Error('a batch was refused of which each operation stands for itself')
+  if (isRefused(outcomes)) throw new Error('a batch was refused of which each operation stands on its own')
   let next = 0
   return checked.map((action) => {
     if (isProblem(action)) return action

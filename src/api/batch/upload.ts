@@ -1,5 +1,5 @@
 /**
- * POST /topics/batch with lines, application/x-ndjson: one operation a line, each for itself, carried out while further lines
+ * POST /topics/batch with lines, application/x-ndjson: one operation a line, each on its own, carried out while further lines
  * arrive.
  *
  *     pieces of the body → lines → a batch of operations → store.write → counts and refusals (upload-answer.ts)
@@ -164,7 +164,7 @@ export class Upload implements ReceivedUpload {
     const { store, caller, problemFor } = this.options
     const access = caller()
     if (access === undefined) {
-      this.#stop(problem('unauthorized', { found: 'its token is not known any more' }))
+      this.#stop(problem('unauthorized', { found: 'its token is no longer known' }))
       return this.#finish()
     }
     const { operations, numbers } = this.#batch

@@ -18,7 +18,7 @@ import { checkObject, describe, parseObject } from './parse-body.js'
  */
 const levelsMax = valueLevelsMax + 4
 
-/** A batch whose operations stand or fall together, or each for itself. */
+/** A batch whose operations stand or fall together, or each on its own. */
 type Batch =
   | { readonly isAtomic: true; readonly operations: readonly WriteOperation[] }
   | { readonly isAtomic: false; readonly operations: readonly (WriteOperation | Problem)[] }

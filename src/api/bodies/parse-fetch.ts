@@ -83,10 +83,10 @@ const membersBesidesPaths = [...membersOfPages, 'path', 'selector', 'count'] as 
 function parseMany(body: FetchBody, texts: readonly string[]): FetchManyRequest | Problem {
   const name = membersBesidesPaths.find((name) => body[name] !== undefined)
   if (name !== undefined) {
-    return problem('invalid_parameter', { name, found: 'given with "paths"', allowed: 'one of the two only' })
+    return problem('invalid_parameter', { name, found: 'given with "paths"', allowed: 'only one of the two' })
   }
   if (texts.length < 1 || texts.length > fetchPathsMax) {
-    const found = texts.length === 0 ? 'an empty array' : 'a longer array'
+    const found = texts.length === 0 ? 'an empty array' : 'an array of too many'
     return problem('invalid_parameter', { name: 'paths', found, allowed: `an array of 1 to ${fetchPathsMax} paths` })
   }
   const paths: Path[] = []
@@ -106,7 +106,7 @@ function parseCount(body: FetchBody, type: TopicType | 'any'): CountRequest | Pr
   if (body.selector === undefined) return neitherProblem
   const name = membersBesidesCount.find((name) => body[name] !== undefined)
   if (name !== undefined) {
-    return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'a count of all matches only' })
+    return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'only a count of all matches' })
   }
   const plan = parseSelectorParameter(body.selector)
   return isProblem(plan) ? plan : { isCount: true, plan, type }

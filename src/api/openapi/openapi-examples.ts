@@ -155,7 +155,7 @@ export const examples = {
     },
     {
       name: 'each',
-      summary: 'Each operation for itself',
+      summary: 'Each operation on its own',
       request: {
         operations: [
           { op: 'set', path: 'accounts/1', value: 71 },

@@ -126,7 +126,7 @@ const operations: readonly Operation[] = [
   {
     route: 'batch',
     operationId: 'batch',
-    summary: 'Runs many operations on topics by path in one commit: all of them or none, or each for itself.',
+    summary: 'Runs many operations on topics by path in one commit: all of them or none, or each on its own.',
     bodies: ['BatchBody'],
     answers: ['BatchAnswer'],
     answered: 'All operations are carried out, or each that is not refused. No other request sees only some of them.',

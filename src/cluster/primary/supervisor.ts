@@ -74,7 +74,7 @@ const heapArguments = ['--initial-old-space-size=64']
 
 export class Supervisor {
   readonly #log: Logger
-  /** Undefined where the engine writes for itself. */
+  /** Undefined where the engine writes itself. */
   readonly #writers: Writers | undefined
   readonly #workers: Workers
   readonly #keys: KeyDesk

@@ -18,7 +18,7 @@ export class ChangesPanel {
   /** The newest first. */
   seen: readonly SeenChange[] = []
   problem = ''
-  /** Whether something was missed that is not known any more. */
+  /** Whether something was missed that is no longer known. */
   hasGap = false
   #count = 0
   /** Where to go on; what changes first is what comes after it is shown. */

@@ -15,7 +15,7 @@ export function changesView(panel: ChangesPanel): TemplateResult {
     <section class="panel" aria-labelledby="changes-title">
       <h2 id="changes-title" tabindex="-1">Changes of <bdi class="exact">${visible(selector)}</bdi></h2>
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
-      ${hasGap ? html`<p class="notice">Some changes in between are not known any more.</p>` : nothing}
+      ${hasGap ? html`<p class="notice">Some changes in between are no longer known.</p>` : nothing}
       <p class="row">
         <button aria-pressed=${isPaused} @click=${toggle}>${isPaused ? 'Resume' : 'Pause'}</button>
         <a href=${addressOfSelector(selector)}>Show the topics</a>
