@@ -86,12 +86,12 @@ update_instances() {
       echo "topicd: systemctl $1 $unit" >&2
       systemctl "$1" "$unit" || failed="$failed $unit"
     else
-      systemctl restart "$unit" || echo "topicd: $unit was not running before, and does not start: journalctl -eu $unit" >&2
+      systemctl restart "$unit" || echo "topicd: $unit was not running before, and does not start; this says why: journalctl -eu $unit" >&2
     fi
   done
   [ -z "$failed" ] && return 0
   for unit in $failed; do
-    echo "topicd: the new version is installed, but $unit is not running it: journalctl -eu $unit" >&2
+    echo "topicd: the new version is installed, but $unit is not running it; this says why: journalctl -eu $unit" >&2
   done
   return 1
 }

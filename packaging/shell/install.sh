@@ -50,7 +50,7 @@ if [ "$former" = none ]; then
   systemctl enable topicd.service
   had_store=$(has_store && echo yes || true)
   for unit in topicd.service $(enabled_units); do
-    systemctl start "$unit" || echo "topicd: $unit does not start: journalctl -eu $unit" >&2
+    systemctl start "$unit" || echo "topicd: $unit does not start; this says why: journalctl -eu $unit" >&2
   done
 elif needs_restart "$former" "$(version_of "$release")" "$boundary" "$(cat "$release/restart-before")"; then
   update_instances restart

@@ -22,7 +22,7 @@ systemctl daemon-reload
 if [ "$(cat /run/topicd-upgrade/kind 2>/dev/null || echo install)" = install ]; then
   had_store=$(has_store && echo yes || true)
   for unit in topicd.service $(enabled_units); do
-    deb-systemd-invoke start "$unit" || echo "topicd: $unit does not start: journalctl -eu $unit" >&2
+    deb-systemd-invoke start "$unit" || echo "topicd: $unit does not start; this says why: journalctl -eu $unit" >&2
   done
   rm -rf /run/topicd-upgrade
   [ "$had_store" = yes ] || say_next_step topicd

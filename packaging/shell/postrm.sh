@@ -6,7 +6,7 @@ set -eu
 case $1 in
   remove)
     rm -rf /run/topicd-upgrade
-    echo 'topicd: kept: settings in /etc/topicd, topics in /var/lib/topicd, backups in /var/lib/topicd-backups' >&2
+    echo 'topicd: kept until a purge: settings in /etc/topicd, topics in /var/lib/topicd; a purge keeps backups in /var/lib/topicd-backups' >&2
     ;;
   purge)
     rm -rf /run/topicd-upgrade

@@ -1,15 +1,30 @@
 /** Lines on standard error: why a process ends, or what a person should know. Logs go through ops/log.ts. */
-import { writeSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
+
+/** Syslog priorities, which the journal takes from the beginning of a line. */
+const priorities = { error: 3, warning: 4 } as const
 
 /** Ends the process with one line on standard error that says why. */
 export function fatal(code: number, reason: string): never {
-  complain(reason)
+  writeLine(reason, 'error')
   process.exit(code)
 }
 
 /** Writes one line to standard error. */
 export function complain(reason: string): void {
-  writeError(`topicd: ${reason}\n`)
+  writeLine(reason, 'warning')
+}
+
+function writeLine(reason: string, priority: keyof typeof priorities): void {
+  writeError(`${isJournal() ? `<${priorities[priority]}>` : ''}topicd: ${reason}\n`)
+}
+
+/** Whether standard error goes to the journal, whose device and inode systemd names; a redirected one does not. */
+function isJournal(): boolean {
+  const { JOURNAL_STREAM: journal } = process.env
+  if (journal === undefined) return false
+  const { dev, ino } = fstatSync(2)
+  return journal === `${dev}:${ino}`
 }
 
 /** Writes to standard error. A failure is ignored: there is no other place to report it. */

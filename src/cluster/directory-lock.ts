@@ -26,11 +26,10 @@ const busyStatus = 1
  *
  * @param waitMs how long to wait
  * @returns undefined when another process held it all that time
- * @throws Error when the directory cannot be made, or there is no `flock` program
+ * @throws Error when the directory cannot be made or used, or there is no `flock` program
  */
 export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const descriptor = openSync(join(directory, 'lock'), 'a', 0o600)
+  const descriptor = openLock(directory)
   const deadline = Date.now() + waitMs
   while (!tryLock(descriptor)) {
     if (Date.now() >= deadline) {
@@ -40,6 +39,17 @@ export async function lockDirectory(directory: string, waitMs: number): Promise<
     await sleep(retryMs)
   }
   return { descriptor, release: () => closeSync(descriptor) }
+}
+
+function openLock(directory: string): number {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    return openSync(join(directory, 'lock'), 'a', 0o600)
+  } catch (error) {
+    const { message } = error as Error
+    const cure = 'it must belong to the account of the service, and a systemd unit must allow to write there'
+    throw new Error(`the data directory ${directory} cannot be used: ${message}; ${cure}`, { cause: error })
+  }
 }
 
 /** The mode of `directory`, as octal digits, if it gives other accounts access; undefined if it does not. */

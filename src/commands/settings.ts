@@ -26,7 +26,7 @@ export const settings: Command = {
     const last = problems.pop()
     for (const problem of problems) complain(problem)
     if (last !== undefined) throw new UsageError(last)
-    for (const note of notes) complain(note)
+    for (const note of [...resolution.overridden, ...notes]) complain(note)
     await print(flags.json === 'true' ? document(resolution) : table(resolution))
   },
 }

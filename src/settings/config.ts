@@ -36,6 +36,8 @@ export interface Resolution {
   readonly settings: Readonly<Record<SettingName, Resolved>>
   /** Everything that is wrong, one sentence each. */
   readonly problems: readonly string[]
+  /** Lines of the file that have no effect, one sentence each. */
+  readonly overridden: readonly string[]
 }
 
 const variables = settingNames.map(environmentName)
@@ -49,6 +51,7 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   const file = readSettingsFile(path)
   problems.push(...file.problems)
   const resolved: Partial<Record<SettingName, Resolved>> = {}
+  const ineffective: string[] = []
   for (const name of settingNames) {
     const [effective, ...overridden] = textsOf(name, flags, file, path)
     // A wrong line of the file is reported even if something overrides it; it would break the first start without the
@@ -56,15 +59,27 @@ export function resolveSettings(flags: GivenSettings): Resolution {
     const checked = [effective, ...overridden.filter(({ isInFile }) => isInFile)]
     problems.push(...checked.flatMap(({ text, source }) => settingProblem(settingTable[name], text, source) ?? []))
     resolved[name] = effective
+    const line = overridden.find(({ isInFile, text }) => isInFile && text !== effective.text)
+    if (line !== undefined) ineffective.push(`${line.source} has no effect: ${effective.source} overrides it`)
   }
   const settings = resolved as Record<SettingName, Resolved>
   if ((settings['tls-cert'].text === '') !== (settings['tls-key'].text === '')) {
     problems.push('--tls-cert and --tls-key must be given together')
   }
+  if (portsCollide(settings)) problems.push('--port and --admin-port must differ')
   if (settings['first-key'].text === 'true' && settings['first-key-file'].text !== '') {
     problems.push('--first-key and --first-key-file cannot be given together')
   }
-  return { settings, problems }
+  return { settings, problems, overridden: ineffective }
+}
+
+/** Whether both listeners would need the same port of the same address. */
+function portsCollide(settings: Resolution['settings']): boolean {
+  const [port, adminPort, host, adminHost] = (['port', 'admin-port', 'host', 'admin-host'] as const).map(
+    (name) => settings[name].text,
+  )
+  const shareAddress = host === adminHost || [host, adminHost].some((each) => each === '0.0.0.0' || each === '::')
+  return port === adminPort && Number(port) !== 0 && shareAddress
 }
 
 interface Source extends Resolved {
@@ -101,7 +116,9 @@ function readSettingsFile(path: string): SettingsFile {
   try {
     return parseSettingsFile(readFileSync(path, 'utf8'), path)
   } catch (error) {
-    return { texts: new Map(), problems: [`the settings file ${path} cannot be read: ${(error as Error).message}`] }
+    const { code, message } = error as NodeJS.ErrnoException
+    const cure = code === 'EACCES' ? '; run the command as root' : ''
+    return { texts: new Map(), problems: [`the settings file ${path} cannot be read: ${message}${cure}`] }
   }
 }
 

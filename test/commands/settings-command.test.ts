@@ -1,6 +1,16 @@
 /** `topicd settings`: what serve would use and where each value comes from, or what keeps it from starting. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { settingTable } from '../../dist/settings/table.js'
@@ -79,6 +89,35 @@ t.test('a data directory of another account is refused with its owner', { skip: 
   const { status, stderr } = spawnSync('setpriv', asMere, { env: cleanEnv(), encoding: 'utf8' })
   t.equal(status, 2)
   t.match(stderr, /db is owned by user 65534, group 65534, with mode 700; this is user 0/)
+})
+
+t.test('a line of the file that something overrides is named', async (t) => {
+  const file = join(t.testdir(), 'topicd.env')
+  writeFileSync(file, 'TOPICD_DATA=/elsewhere\nTOPICD_PORT=8080\n')
+  const { code, stderr } = await runCommand(['settings', '--settings', file, '--data', t.testdirName, '--port', '8080'])
+  t.equal(code, 0)
+  t.equal(stderr, `topicd: ${file} line 1: TOPICD_DATA has no effect: --data overrides it\n`, 'and not one that agrees')
+})
+
+t.test('both listeners cannot have the same port of one address', async (t) => {
+  const tried = (...args: readonly string[]) => runCommand(['settings', '--port', '8081', ...args])
+  const refused = { code: 2, stderr: /--port and --admin-port must differ/ }
+  t.match(await tried(), refused)
+  t.match(await tried('--host', '0.0.0.0'), refused)
+  t.match(await tried('--host', '192.0.2.1'), { code: 0 })
+  t.match(await runCommand(['settings', '--port', '0', '--admin-port', '0']), { code: 0 }, 'any two')
+})
+
+t.test('a message to the journal has a priority, and one to anything else has none', async (t) => {
+  const file = join(t.testdir(), 'stderr')
+  const descriptor = openSync(file, 'w')
+  const { dev, ino } = fstatSync(descriptor)
+  const env = { ...cleanEnv(), JOURNAL_STREAM: `${dev}:${ino}` }
+  spawnSync(process.execPath, [mainFile, 'settings', '--port', 'x'], { env, stdio: ['ignore', 'ignore', descriptor] })
+  closeSync(descriptor)
+  t.match(readFileSync(file, 'utf8'), /^<3>topicd: --port/)
+  const piped = await runCommand(['settings', '--port', 'x'], { JOURNAL_STREAM: `${dev}:${ino}` })
+  t.match(piped.stderr, /^topicd: --port/)
 })
 
 t.test('no password is printed, wherever it is in the address', async (t) => {

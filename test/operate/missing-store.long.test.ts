@@ -2,10 +2,11 @@
  * A command that reads creates nothing in a data directory that is mistyped or not restored yet. Otherwise a scheduled
  * backup would succeed and be empty for ever, and a restore in the wrong place would pass its check.
  */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runCommand } from '../support/service/server.js'
+import { cleanEnv, mainFile, runCommand } from '../support/service/server.js'
 
 const directory = t.testdir()
 
@@ -56,12 +57,34 @@ t.test('a data directory that is a file is refused and named', async (t) => {
   })
 })
 
+t.test('serve says why it cannot use a data directory, and what would help', async (t) => {
+  const serve = ['serve', '--port', '0', '--admin-port', '0', '--data']
+  const below = join(directory, 'file', 'db')
+  const reason =
+    /^topicd: .*the data directory \S+db cannot be used: ENOTDIR.*must belong to the account of the service/m
+  t.match(await runCommand([...serve, below]), { code: 1, stderr: reason })
+})
+
+const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another account needs root'
+
+t.test('serve says whose a store is that it cannot reach', { skip: needsRoot }, async (t) => {
+  const data = join(directory, 'foreign')
+  mkdirSync(join(data, 'topics'), { recursive: true, mode: 0o700 })
+  chownSync(join(data, 'topics'), 65534, 65534)
+  const serve = [mainFile, 'serve', '--port', '0', '--admin-port', '0', '--data', data]
+  // As root without its privileges: another account may not reach the checkout.
+  const asMere = ['--bounding-set=-all', '--inh-caps=-all', process.execPath, ...serve]
+  const { status, stderr } = spawnSync('setpriv', asMere, { env: cleanEnv(), encoding: 'utf8', timeout: 60_000 })
+  t.equal(status, 1)
+  t.match(stderr, /topics: this process \(uid 0\) cannot .*\(EACCES\); it is owned by uid 65534.*: change its owner/)
+})
+
 t.test('keys add makes a store only if told to, and says so; if there is one already it says nothing', async (t) => {
   const fresh = join(directory, 'fresh')
   t.strictSame(await runCommand(['keys', 'add', 'first', '--data', fresh]), {
     code: 1,
     stdout: '',
-    stderr: `topicd: there is no directory ${fresh}; --data or TOPICD_DATA names the data directory; --create creates a store there\n`,
+    stderr: `topicd: there is no directory ${fresh}; --data or TOPICD_DATA names the data directory; the service creates a store there when it starts, and so does --create\n`,
   })
   t.notOk(existsSync(fresh))
   const first = await runCommand(['keys', 'add', 'first', '--create', '--data', fresh])

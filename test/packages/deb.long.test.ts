@@ -350,7 +350,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
 
   await step(t, 'a removal keeps the data, and a purge says what it deletes', async (t) => {
     const removed = machine.run('dpkg -r topicd')
-    t.match(removed, 'kept: settings in /etc/topicd, topics in /var/lib/topicd')
+    t.match(removed, 'kept until a purge: settings in /etc/topicd, topics in /var/lib/topicd')
     t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
     machine.run('dpkg --unpack /root/1.0.0.deb; rm -rf /run/topicd-upgrade; dpkg --configure topicd')
     for (const port of [8081, 8091]) until(machine, `curl -sf http://127.0.0.1:${port}/readyz`, 10)

@@ -88,10 +88,12 @@ async function addKeyOrEnd(
   shown: string | undefined,
 ): Promise<void> {
   const { name } = record
-  const taken = `there is already a key named "${name}"`
+  const taken = `there is already a key named "${name}"; "keys rotate ${name}" gives it another token`
   // Here a new store is made, if at all, so that this cannot fail once the token is printed.
   const known = await readKeys(requestsTo(config, creates)).catch((error: Error) => {
-    throw error instanceof MissingStore ? new Error(`${error.message}; --create creates a store there`) : error
+    throw error instanceof MissingStore
+      ? new Error(`${error.message}; the service creates a store there when it starts, and so does --create`)
+      : error
   })
   if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
   const owner = ownerOf(record.tokenHash, known)

@@ -96,7 +96,7 @@ function isUsable(file: string): boolean {
 }
 
 function stat(file: string): Stats | undefined {
-  const there = lstatSync(file, { throwIfNoEntry: false })
+  const there = linkStat(file)
   const found = there && statSync(file, { throwIfNoEntry: false })
   if (there !== undefined && found === undefined) {
     throw new StoreUnusable(
@@ -104,6 +104,17 @@ function stat(file: string): Stats | undefined {
     )
   }
   return found
+}
+
+/** @throws StoreUnusable when the directory of the file cannot be searched */
+function linkStat(file: string): Stats | undefined {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    requireAccess(dirname(file), constants.X_OK, 'search it')
+    throw error
+  }
 }
 
 /** @throws StoreUnusable, which says who owns the path and what would help, if this process may not access it so */
