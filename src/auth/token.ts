@@ -59,7 +59,9 @@ function readStart(file: string): string {
   } catch (error) {
     // Given in place of a file, the token itself must not be shown.
     const name = file.includes('/') || tokenProblem(file) !== undefined ? ` ${file}` : ''
-    throw new Error(`the token file${name} cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+    const { code } = error as NodeJS.ErrnoException
+    const cure = code === 'EACCES' ? `; this account (uid ${process.getuid?.()}) must be able to read it` : ''
+    throw new Error(`the token file${name} cannot be read: ${code}${cure}`)
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }

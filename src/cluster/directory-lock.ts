@@ -52,10 +52,14 @@ function openLock(directory: string): number {
   }
 }
 
-/** The mode of `directory`, as octal digits, if it gives other accounts access; undefined if it does not. */
+/**
+ * The mode of `directory`, as octal digits, if it gives other accounts access; undefined if it does not. Of a directory
+ * that belongs to another account this one is in its group, as with the volumes of Kubernetes: then the group counts as this one.
+ */
 export function exposedMode(directory: string): string | undefined {
-  const mode = statSync(directory).mode & 0o777
-  return (mode & 0o077) === 0 ? undefined : mode.toString(8)
+  const { mode, uid } = statSync(directory)
+  const others = uid === process.getuid?.() ? 0o077 : 0o007
+  return (mode & others) === 0 ? undefined : (mode & 0o777).toString(8)
 }
 
 function tryLock(descriptor: number): boolean {

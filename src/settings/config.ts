@@ -68,7 +68,7 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   }
   if (portsCollide(settings)) problems.push('--port and --admin-port must differ')
   if (settings['first-key'].text === 'true' && settings['first-key-file'].text !== '') {
-    problems.push('--first-key and --first-key-file cannot be given together')
+    problems.push(`${settings['first-key'].from} and ${settings['first-key-file'].from} cannot be given together`)
   }
   return { settings, problems, overridden: ineffective }
 }

@@ -32,7 +32,12 @@ t.test('a service without keys makes its first with the token in a file, and sho
 
   writeFileSync(file, other)
   const changed = await startServer(t, { dataDir, token, flags })
-  t.match(await changed.logged('API keys exist already, so no key was created with the token in this file'), { file })
+  t.match(
+    await changed.logged(
+      'API keys exist already, so no key was created with the token in this file: topicd keys add NAME --token-file FILE adds one',
+    ),
+    { file },
+  )
   rmSync(file)
   t.match(await changed.command('reload'), { code: 0 }, 'a reload does not need it')
   t.equal((await changed.post('fetch', { path: 'a' }, { token: other })).status, 401)

@@ -85,7 +85,7 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
   for (const wait of waits) {
     await t.rejects(wait, {
       message:
-        "process 4711 was killed by SIGBUS; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)",
+        "process 4711 was killed by SIGBUS; the store may be damaged (see topicd check), or its disk is full or failed (see the kernel's log)",
     })
   }
   await t.rejects(child.waitFor('paused', 10_000), /SIGBUS/, 'a later wait is rejected too')

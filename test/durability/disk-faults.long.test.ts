@@ -36,7 +36,7 @@ const startMsMax = 60_000
 const triesMax = 5
 
 /** What EIO and ENOSPC are called in messages; lmdb's own code is killed by some. */
-const reason = /EIO|ENOSPC|Input\/output error|No space left|its disk failed/i
+const reason = /EIO|ENOSPC|Input\/output error|No space left|its disk is full or failed/i
 
 /** A line of the log that says that something does not work. */
 const severe = /"level":[56]0/

@@ -266,7 +266,7 @@ export function mayBeDamage({ signal, mayHaveRead }: End): boolean {
 function describeEnd(end: End): string {
   const { code, signal, mayHaveRead } = end
   if (mayBeDamage(end)) {
-    return `was killed by ${signal}; the store may be damaged (see topicd check), or its disk failed (see the kernel's log)`
+    return `was killed by ${signal}; the store may be damaged (see topicd check), or its disk is full or failed (see the kernel's log)`
   }
   const how = signal === null ? `exited with status ${code}` : `was killed by ${signal}`
   return mayHaveRead ? how : `${how} before it opened the store${shortage(end, ':')}`

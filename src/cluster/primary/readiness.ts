@@ -53,8 +53,13 @@ export class Readiness {
     }
     const reasons: string[] = []
     if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has been silent for seconds`)
-    if (!writer.writable) reasons.push('the disk is nearly full')
+    if (this.isDiskFull) reasons.push('the disk is nearly full')
     return reasons
+  }
+
+  /** Whether writes are refused that might fill the disk. */
+  get isDiskFull(): boolean {
+    return this.options.writer()?.writable === false
   }
 
   /** Why the store of some worker is unavailable; undefined while none is. */

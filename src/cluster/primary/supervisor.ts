@@ -90,6 +90,7 @@ export class Supervisor {
   #isReloading = false
   #lastStatus = ''
   #storeProblem: string | undefined
+  #isDiskFull = false
   #onStarted = (): void => {}
 
   /**
@@ -216,10 +217,10 @@ export class Supervisor {
       if (outcome === 'unused')
         this.#log.warn(
           { file: firstKeyFile },
-          'API keys exist already, so no key was created with the token in this file',
+          'API keys exist already, so no key was created with the token in this file: topicd keys add NAME --token-file FILE adds one',
         )
     } catch (error) {
-      this.#log.error({ err: error }, 'the first key could not be created; create one with: topicd keys add')
+      this.#log.error({ err: error }, 'the first key could not be created; create one with: topicd keys add NAME')
     }
   }
 
@@ -304,6 +305,11 @@ export class Supervisor {
       this.#log.error({ reason: problem }, 'the store is unavailable')
     if (problem === undefined && this.#storeProblem !== undefined) this.#log.info('the store is back')
     this.#storeProblem = problem
+    const { isDiskFull } = this.#readiness
+    if (isDiskFull && !this.#isDiskFull)
+      this.#log.warn('the disk is nearly full: writes that might fill it are refused')
+    if (!isDiskFull && this.#isDiskFull) this.#log.info('the disk has room again')
+    this.#isDiskFull = isDiskFull
     void this.#sendStatus()
   }
 
