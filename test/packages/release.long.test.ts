@@ -50,7 +50,7 @@ const release = (version: string) =>
     env: { ...process.env, PATH: `${programs}${delimiter}${process.env.PATH}` },
   })
 
-execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${root}`, clone])
+execFileSync('git', ['clone', '--quiet', '--no-tags', '--depth', '1', `file://${root}`, clone])
 // What is tested is this checkout, not what it has committed.
 for (const folder of ['packaging', 'dist-packaging', 'dist', 'src', 'systemd', 'package.json']) {
   cpSync(join(root, folder), join(clone, folder), { recursive: true })
