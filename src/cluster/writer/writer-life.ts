@@ -44,6 +44,8 @@ export class WriterLife {
     try {
       this.#opened = await this.#open()
       this.#opened.sweeper.enable(true)
+      // First, so that a service with a full disk is never called ready.
+      this.sendHeartbeat()
       sendToParent({ kind: 'opened' })
     } catch (error) {
       this.log.fatal({ err: error }, 'writer could not go on')
