@@ -41,25 +41,33 @@ export async function lockDirectory(directory: string, waitMs: number): Promise<
   return { descriptor, release: () => closeSync(descriptor) }
 }
 
+/** Codes of what may not be made or written. Within a unit that only shows a directory, making one ends with ENOENT. */
+const forbidden: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT'])
+
 function openLock(directory: string): number {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     return openSync(join(directory, 'lock'), 'a', 0o600)
   } catch (error) {
-    const { message } = error as Error
-    const cure = 'it must belong to the account of the service, and a systemd unit must allow to write there'
-    throw new Error(`the data directory ${directory} cannot be used: ${message}; ${cure}`, { cause: error })
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const cure = forbidden.has(code)
+      ? '; it must belong to the account of the service, and a systemd unit must allow writing there'
+      : ''
+    throw new Error(`the data directory ${directory} cannot be used: ${message}${cure}`, { cause: error })
   }
 }
 
 /**
- * The mode of `directory`, as octal digits, if it gives other accounts access; undefined if it does not. Of a directory
- * that belongs to another account this one is in its group, as with the volumes of Kubernetes: then the group counts as this one.
+ * What is too open about a directory: its mode, as octal digits, and a cure. Undefined if no other account has access, or
+ * only a group through which this one has it, as with a volume of Kubernetes.
  */
-export function exposedMode(directory: string): string | undefined {
-  const { mode, uid } = statSync(directory)
-  const others = uid === process.getuid?.() ? 0o077 : 0o007
-  return (mode & others) === 0 ? undefined : (mode & 0o777).toString(8)
+export function exposure(directory: string): { readonly mode: string; readonly cure: string } | undefined {
+  const { mode, uid, gid } = statSync(directory)
+  const isOwn = uid === process.getuid?.()
+  const isByGroup = !isOwn && (process.getgid?.() === gid || process.getgroups?.().includes(gid) === true)
+  if ((mode & (isByGroup ? 0o007 : 0o077)) === 0) return undefined
+  const cure = isOwn ? 'chmod 700 keeps them out' : 'it should belong to this account, with mode 700'
+  return { mode: (mode & 0o777).toString(8), cure }
 }
 
 function tryLock(descriptor: number): boolean {

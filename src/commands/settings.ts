@@ -6,7 +6,7 @@ import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs
 import { dirname, resolve } from 'node:path'
 import { complain } from '../base/stderr.js'
 import { readCertificate } from '../ops/tls.js'
-import { type Resolution, redactedText, resolveSettings, UsageError } from '../settings/config.js'
+import { portsProblem, type Resolution, redactedText, resolveSettings, UsageError } from '../settings/config.js'
 import { type SettingName, settingNames } from '../settings/table.js'
 import { aligned } from './columns.js'
 import type { Command } from './command.js'
@@ -37,9 +37,14 @@ function examineFiles({ settings: resolved }: Resolution): { found: readonly str
   const certificate = cert === '' || key === '' ? undefined : problemOf(() => readCertificate(cert, key))
   const { problem, note } = examineDirectory(resolve(resolved.data.text))
   return {
-    found: [certificate, problem].filter((each) => each !== undefined),
+    found: [certificate, problem, portsProblem(portsOf(resolved))].filter((each) => each !== undefined),
     notes: [note].filter((each) => each !== undefined),
   }
+}
+
+function portsOf(resolved: Resolution['settings']): Parameters<typeof portsProblem>[0] {
+  const [port, adminPort] = [Number(resolved.port.text), Number(resolved['admin-port'].text)]
+  return { host: resolved.host.text, port, adminHost: resolved['admin-host'].text, adminPort }
 }
 
 function problemOf(attempt: () => void): string | undefined {

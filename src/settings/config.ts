@@ -60,26 +60,17 @@ export function resolveSettings(flags: GivenSettings): Resolution {
     problems.push(...checked.flatMap(({ text, source }) => settingProblem(settingTable[name], text, source) ?? []))
     resolved[name] = effective
     const line = overridden.find(({ isInFile, text }) => isInFile && text !== effective.text)
-    if (line !== undefined) ineffective.push(`${line.source} has no effect: ${effective.source} overrides it`)
+    const overriding = effective.from === environmentName(name) ? 'the environment' : effective.source
+    if (line !== undefined) ineffective.push(`${line.source} has no effect: ${overriding} overrides it`)
   }
   const settings = resolved as Record<SettingName, Resolved>
   if ((settings['tls-cert'].text === '') !== (settings['tls-key'].text === '')) {
     problems.push('--tls-cert and --tls-key must be given together')
   }
-  if (portsCollide(settings)) problems.push('--port and --admin-port must differ')
   if (settings['first-key'].text === 'true' && settings['first-key-file'].text !== '') {
     problems.push(`${settings['first-key'].from} and ${settings['first-key-file'].from} cannot be given together`)
   }
   return { settings, problems, overridden: ineffective }
-}
-
-/** Whether both listeners would need the same port of the same address. */
-function portsCollide(settings: Resolution['settings']): boolean {
-  const [port, adminPort, host, adminHost] = (['port', 'admin-port', 'host', 'admin-host'] as const).map(
-    (name) => settings[name].text,
-  )
-  const shareAddress = host === adminHost || [host, adminHost].some((each) => each === '0.0.0.0' || each === '::')
-  return port === adminPort && Number(port) !== 0 && shareAddress
 }
 
 interface Source extends Resolved {
@@ -117,7 +108,7 @@ function readSettingsFile(path: string): SettingsFile {
     return parseSettingsFile(readFileSync(path, 'utf8'), path)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const cure = code === 'EACCES' ? '; run the command as root' : ''
+    const cure = code === 'EACCES' ? `; this account (uid ${process.getuid?.()}) must be able to read it` : ''
     return { texts: new Map(), problems: [`the settings file ${path} cannot be read: ${message}${cure}`] }
   }
 }
@@ -134,6 +125,23 @@ export function readConfig(flags: GivenSettings): Config {
   const members = settingNames.map((name) => [camelCase(name), settingValue(settingTable[name], settings[name].text)])
   // The type is derived from the same table.
   return Object.freeze(Object.fromEntries(members) as Config)
+}
+
+/** Why the two listeners cannot both have their ports; undefined if they can. */
+export function portsProblem({
+  host,
+  port,
+  adminHost,
+  adminPort,
+}: Pick<Config, 'host' | 'port' | 'adminHost' | 'adminPort'>): string | undefined {
+  if (port === 0 || port !== adminPort) return undefined
+  const shareAddress = host === adminHost || includesAddress(host, adminHost) || includesAddress(adminHost, host)
+  return shareAddress ? '--port and --admin-port must differ' : undefined
+}
+
+/** Whether a host stands for all addresses of the machine, the other among them: that of IPv6 also for those of IPv4. */
+function includesAddress(host: string, other: string): boolean {
+  return host === '::' || (host === '0.0.0.0' && !other.includes(':'))
 }
 
 function camelCase(name: string): string {

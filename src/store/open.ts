@@ -12,7 +12,7 @@ import type { TopicStore } from './store.js'
  * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The PostgreSQL
  * engine's code is loaded on demand; lmdb's is always loaded, since opening it must take milliseconds.
  *
- * @param connectToWriter begins a connection to the writer of an lmdb store; undefined in a process that writes itself
+ * @param connectToWriter begins a connection to the writer of an lmdb store; undefined in a process that does its own writing
  * @throws Error when it cannot be opened
  */
 export async function openStore(

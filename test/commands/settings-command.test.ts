@@ -76,6 +76,13 @@ t.test('settings examines the data directory and makes none', async (t) => {
   t.match(below.stderr, /file\/db/)
 })
 
+t.test('a command that does not listen ignores the ports', async (t) => {
+  const { stderr } = await runCommand(['keys', 'list', '--data', join(t.testdir(), 'none')], {
+    TOPICD_ADMIN_PORT: '8080',
+  })
+  t.match(stderr, /there is no directory/)
+})
+
 const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another account needs root'
 
 t.test('a data directory of another account is refused with its owner', { skip: needsRoot }, async (t) => {
@@ -97,6 +104,8 @@ t.test('a line of the file that something overrides is named', async (t) => {
   const { code, stderr } = await runCommand(['settings', '--settings', file, '--data', t.testdirName, '--port', '8080'])
   t.equal(code, 0)
   t.equal(stderr, `topicd: ${file} line 1: TOPICD_DATA has no effect: --data overrides it\n`, 'and not one that agrees')
+  const byEnvironment = await runCommand(['settings', '--settings', file], { TOPICD_DATA: t.testdirName })
+  t.match(byEnvironment.stderr, 'TOPICD_DATA has no effect: the environment overrides it')
 })
 
 t.test('both listeners cannot have the same port of one address', async (t) => {
@@ -104,7 +113,9 @@ t.test('both listeners cannot have the same port of one address', async (t) => {
   const refused = { code: 2, stderr: /--port and --admin-port must differ/ }
   t.match(await tried(), refused)
   t.match(await tried('--host', '0.0.0.0'), refused)
+  t.match(await tried('--host', '::'), refused)
   t.match(await tried('--host', '192.0.2.1'), { code: 0 })
+  t.match(await tried('--host', '::1', '--admin-host', '0.0.0.0'), { code: 0 })
   t.match(await runCommand(['settings', '--port', '0', '--admin-port', '0']), { code: 0 }, 'any two')
 })
 

@@ -57,11 +57,10 @@ t.test('a data directory that is a file is refused and named', async (t) => {
   })
 })
 
-t.test('serve says why it cannot use a data directory, and what would help', async (t) => {
+t.test('serve says why it cannot use a data directory', async (t) => {
   const serve = ['serve', '--port', '0', '--admin-port', '0', '--data']
   const below = join(directory, 'file', 'db')
-  const reason =
-    /^topicd: .*the data directory \S+db cannot be used: ENOTDIR.*must belong to the account of the service/m
+  const reason = /^topicd: .*the data directory \S+db cannot be used: ENOTDIR[^;\n]*$/m
   t.match(await runCommand([...serve, below]), { code: 1, stderr: reason })
 })
 

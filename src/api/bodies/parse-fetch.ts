@@ -86,7 +86,7 @@ function parseMany(body: FetchBody, texts: readonly string[]): FetchManyRequest 
     return problem('invalid_parameter', { name, found: 'given with "paths"', allowed: 'only one of the two' })
   }
   if (texts.length < 1 || texts.length > fetchPathsMax) {
-    const found = texts.length === 0 ? 'an empty array' : 'an array of too many'
+    const found = texts.length === 0 ? 'an empty array' : 'an array of too many paths'
     return problem('invalid_parameter', { name: 'paths', found, allowed: `an array of 1 to ${fetchPathsMax} paths` })
   }
   const paths: Path[] = []

@@ -9,9 +9,9 @@ import { fatal } from '../../base/stderr.js'
 import { watchCertificate } from '../../ops/certificate-watch.js'
 import { createLog, logCrashes } from '../../ops/log.js'
 import { readCertificate } from '../../ops/tls.js'
-import { type Config, type GivenSettings, readConfig, UsageError } from '../../settings/config.js'
+import { type Config, type GivenSettings, portsProblem, readConfig, UsageError } from '../../settings/config.js'
 import { connectToControl } from '../control/socket.js'
-import { type DirectoryLock, exposedMode, lockDirectory } from '../directory-lock.js'
+import { type DirectoryLock, exposure, lockDirectory } from '../directory-lock.js'
 import { listenExitCode, listenProblem } from '../listen-problem.js'
 import { holdPort } from '../port-hold.js'
 import { type ReadSettings, Supervisor } from './supervisor.js'
@@ -38,9 +38,9 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   const lock = await claimDirectory(config.data)
   if (lock === undefined)
     return refuse(exitCodes.directoryInUse, `the data directory ${config.data} is in use by another topicd`)
-  const mode = exposedMode(config.data)
-  if (mode !== undefined)
-    log.warn({ data: config.data, mode }, 'other accounts can reach the data directory; chmod 700 keeps them out')
+  const open = exposure(config.data)
+  if (open !== undefined)
+    log.warn({ data: config.data, mode: open.mode }, `other accounts can reach the data directory; ${open.cure}`)
   const held = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
     refuse(listenExitCode(error), listenProblem(error, config.host, config.port)),
   )
@@ -73,6 +73,8 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
  */
 function readSettings(flags: GivenSettings): ReadSettings {
   const config = readConfig(flags)
+  const problem = portsProblem(config)
+  if (problem !== undefined) throw new UsageError(problem)
   const { tlsCert, tlsKey } = config
   try {
     return {

@@ -53,13 +53,14 @@ export class Readiness {
     }
     const reasons: string[] = []
     if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has been silent for seconds`)
-    if (this.isDiskFull) reasons.push('the disk is nearly full')
+    if (this.isDiskFull === true) reasons.push('the disk is nearly full')
     return reasons
   }
 
-  /** Whether writes are refused that might fill the disk. */
-  get isDiskFull(): boolean {
-    return this.options.writer()?.writable === false
+  /** Whether writes are refused that might fill the disk; undefined while nothing writes. */
+  get isDiskFull(): boolean | undefined {
+    const writer = this.options.writer()
+    return writer && !writer.writable
   }
 
   /** Why the store of some worker is unavailable; undefined while none is. */

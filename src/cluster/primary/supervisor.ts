@@ -74,7 +74,7 @@ const heapArguments = ['--initial-old-space-size=64']
 
 export class Supervisor {
   readonly #log: Logger
-  /** Undefined where the engine writes itself. */
+  /** Undefined where the engine needs no writer. */
   readonly #writers: Writers | undefined
   readonly #workers: Workers
   readonly #keys: KeyDesk
@@ -305,7 +305,7 @@ export class Supervisor {
       this.#log.error({ reason: problem }, 'the store is unavailable')
     if (problem === undefined && this.#storeProblem !== undefined) this.#log.info('the store is back')
     this.#storeProblem = problem
-    const { isDiskFull } = this.#readiness
+    const { isDiskFull = this.#isDiskFull } = this.#readiness
     if (isDiskFull && !this.#isDiskFull)
       this.#log.warn('the disk is nearly full: writes that might fill it are refused')
     if (!isDiskFull && this.#isDiskFull) this.#log.info('the disk has room again')

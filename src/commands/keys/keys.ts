@@ -88,7 +88,7 @@ async function addKeyOrEnd(
   shown: string | undefined,
 ): Promise<void> {
   const { name } = record
-  const taken = `there is already a key named "${name}"; "keys rotate ${name}" gives it another token`
+  const taken = `there is already a key named "${name}", to which "keys rotate ${name}" gives another token`
   // Here a new store is made, if at all, so that this cannot fail once the token is printed.
   const known = await readKeys(requestsTo(config, creates)).catch((error: Error) => {
     throw error instanceof MissingStore

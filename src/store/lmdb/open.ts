@@ -72,7 +72,7 @@ export interface LmdbWriter {
   close(): Promise<void>
 }
 
-/** The store in a process that writes itself, and what only such a process has. */
+/** The store in a process that does its own writing, and what only such a process has. */
 interface OpenedHere {
   readonly store: TopicStore
   readonly writing: LocalWriting

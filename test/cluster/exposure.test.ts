@@ -1,0 +1,31 @@
+/** Which data directories other accounts can reach, and what would keep them out. */
+import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { exposure } from '../../dist/cluster/directory-lock.js'
+
+const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another account needs root'
+
+const other = 65534
+
+t.test('a directory of this account is for it alone', async (t) => {
+  const directory = t.testdir()
+  chmodSync(directory, 0o700)
+  t.equal(exposure(directory), undefined)
+  chmodSync(directory, 0o750)
+  t.strictSame(exposure(directory), { mode: '750', cure: 'chmod 700 keeps them out' })
+})
+
+t.test('the group through which this account has a directory is none of the others', { skip: needsRoot }, async (t) => {
+  const directory = join(t.testdir(), 'volume')
+  mkdirSync(directory)
+  const of = (group: number, mode: number): ReturnType<typeof exposure> => {
+    chownSync(directory, other, group)
+    chmodSync(directory, mode)
+    return exposure(directory)
+  }
+  const cure = 'it should belong to this account, with mode 700'
+  t.equal(of(process.getgid?.() ?? 0, 0o770), undefined)
+  t.strictSame(of(process.getgid?.() ?? 0, 0o777), { mode: '777', cure })
+  t.strictSame(of(other, 0o770), { mode: '770', cure })
+})
