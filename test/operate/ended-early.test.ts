@@ -12,7 +12,7 @@ import { startCommand } from '../support/service/tool-client.js'
 const directory = t.testdir()
 
 /** How Node.js ends when it cannot start a thread, without the stacks that it prints. */
-const dies = "process.kill(process.pid, 'SIGABRT')\n"
+const dies = "import { closeSync } from 'node:fs'\ncloseSync(2)\nprocess.abort()\n"
 
 const program = patchedProgram(directory, 'cluster/tool/tool-process.js', dies)
 

@@ -10,6 +10,8 @@ import { readConfig } from '../../dist/settings/config.js'
 import { environmentName, settingTable } from '../../dist/settings/table.js'
 import { startServer } from '../support/service/server.js'
 
+const directory = t.testdir()
+
 const shipped = (name: string): string => join(import.meta.dirname, '../../systemd', name)
 
 const drainMs = Number(settingTable['drain-ms'].default)
@@ -159,7 +161,10 @@ await t.test('the unit allows the threads of as many workers as there can be, wh
   const tasksMax = Number(directivesOf(unit).get('TasksMax'))
   t.ok(processes * threadsMax <= tasksMax, `${processes * threadsMax} of ${tasksMax}`)
 
-  const server = await startServer(t, { workers: 2 })
+  // What measures coverage, and gets itself loaded into every process that a test starts, has threads of its own.
+  const node = join(directory, 'node')
+  writeFileSync(node, `#!/bin/sh\nunset NODE_OPTIONS\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 })
+  const server = await startServer(t, { workers: 2, node })
   const writes = Array.from({ length: 200 }, (_, i) => server.post('addAndSet', { path: `a/${i}`, value: i }))
   for (const { status } of await Promise.all(writes)) if (status !== 200) t.fail(`a write was answered ${status}`)
   await fetch(`${server.adminUrl}/metrics`)
