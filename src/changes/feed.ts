@@ -9,7 +9,7 @@
  * must not take it back.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
-import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
+import type { ChangeReader, LoggedChanges, LoggedCommit, LogPlace, LogSnapshot } from '../store/changes.js'
 import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
 import type { ItemForm } from '../store/topics.js'
 import { pathOfKeyText } from '../topics/key.js'
@@ -143,9 +143,26 @@ export class Feed {
     this.#place = undefined
   }
 
-  readonly #onGrown = (): void => {
+  readonly #onGrown = (commit?: LoggedCommit): void => {
+    if (commit !== undefined && this.#passes(commit)) return
     this.#isDue = true
     if (!this.#isAdvancing) void this.#advance()
+  }
+
+  /**
+   * Passes a commit that was read already, or comes next and concerns nobody: to read it in the log would cost many times as
+   * much as this.
+   *
+   * @returns whether nothing is to be read
+   */
+  #passes({ from, to, keys }: LoggedCommit): boolean {
+    if (this.#isAdvancing || this.#place === undefined) return false
+    if (this.store.isAfter(this.#place, to)) return true
+    if (!this.#place.equals(from)) return false
+    let concernsAny = false
+    for (const key of keys) this.#index.visit(key, ({ scope }) => (concernsAny ||= scope.has(key)))
+    if (!concernsAny) this.#place = to
+    return !concernsAny
   }
 
   async #advance(): Promise<void> {

@@ -25,6 +25,16 @@ export interface LoggedChanges {
   placeAt(index: number): LogPlace
 }
 
+/** What one commit changed. */
+export interface LoggedCommit {
+  /** The place before it. */
+  readonly from: LogPlace
+  /** The place after it. */
+  readonly to: LogPlace
+  /** The topics that changed, by the texts of their keys. */
+  readonly keys: readonly string[]
+}
+
 /** The log and the topics at one moment. */
 export interface LogSnapshot {
   /** The place after all changes. */
@@ -66,6 +76,9 @@ export interface ChangeReader {
   inSnapshot<T>(work: (log: LogSnapshot) => Awaitable<T>): Awaitable<T>
   /** Whether everything before `earlier` is before `place` too: of two ends of one log, whether it is the later one, or both are. */
   isAfter(place: LogPlace, earlier: LogPlace): boolean
-  /** Calls `onGrown` soon after changes were logged, once for any number of them, until the returned function is called. */
-  followLog(onGrown: () => void): () => void
+  /**
+   * Calls `onGrown` soon after changes were logged, once for any number of them, until the returned function is called.
+   * With a commit, it has grown by that one; without, it has to be read what came.
+   */
+  followLog(onGrown: (commit?: LoggedCommit) => void): () => void
 }

@@ -232,6 +232,67 @@ t.test('a stream is sent what the feed has read, however long nothing of its sco
   stream.end('rotated')
 })
 
+t.test('a commit that concerns nobody is not read, if it is told of and comes next', async (t) => {
+  const store = new SlowStore()
+  const feed = new Feed(store)
+  const streams = new Streams(store, feed, noDefect(t))
+  t.teardown(() => streams.endAll('rotated'))
+  const { stream, client, ends } = openStream(streams, scopeOf('*a//'))
+  await until(() => client.isComplete && !stream.isBehind)
+  let reads = 0
+  store.delay = () => Promise.resolve(reads++)
+  const end = (): Promise<unknown> => Promise.resolve(store.inSnapshot((log) => log.end()))
+  store.tells = () => 'all'
+  for (let n = 1; n <= 5; n++) {
+    store.commit({ 'b/1': n })
+    t.strictSame(feed.position?.place, await end(), 'it is behind the feed at once')
+  }
+  t.equal(reads, 5, 'those of this test')
+  reads = 0
+  store.commit({ 'b/1': 6, 'a/1': 6 })
+  await until(() => client.topics.size === 1)
+  t.equal(reads, 1, 'one that concerns a stream is read')
+  store.tells = () => 'none'
+  store.commit({ 'a/1': 7 })
+  store.tells = () => 'all'
+  store.commit({ 'b/1': 8 })
+  await until(() => client.state()['a/1'] === 7)
+  t.equal(reads, 2, 'so is one before which another was not told of')
+  await until(() => feed.position?.place.readUInt32BE() === 8)
+
+  const others = openStream(streams, scopeOf('*b//'))
+  await until(() => others.client.isComplete && !others.stream.isBehind)
+  store.commit({ 'b/2': 9 })
+  await until(() => others.client.topics.size === 2)
+  for (const opened of [stream, others.stream]) opened.end('rotated')
+  t.equal(ends.length, 2)
+  t.equal(store.followers, 0)
+})
+
+t.test('what is told of late, and was read already, is not read again', async (t) => {
+  const store = new SlowStore()
+  const streams = new Streams(store, new Feed(store), noDefect(t))
+  t.teardown(() => streams.endAll('rotated'))
+  const { stream, client } = openStream(streams, scopeOf('*a//'))
+  await until(() => client.isComplete && !stream.isBehind)
+  const late: (() => void)[] = []
+  store.tells = () => 'all'
+  store.deliver = (tell) => late.push(tell)
+  let reads = 0
+  store.delay = () => Promise.resolve(reads++)
+  for (let n = 1; n <= 3; n++) store.commit({ 'a/1': n })
+  late.shift()?.()
+  await until(() => client.state()['a/1'] === 3)
+  for (const tell of late) tell()
+  await sleep(5)
+  t.equal(reads, 1)
+  store.deliver = (tell) => tell()
+  store.commit({ 'b/1': 4 })
+  store.commit({ 'a/1': 5 })
+  await until(() => client.state()['a/1'] === 5)
+  t.equal(reads, 2)
+})
+
 t.test('a stream says at once that there is nothing more, also after several pages and when it goes on', async (t) => {
   const store = new SlowStore()
   store.commit({ a: 1, b: 1, c: 1 })
@@ -249,6 +310,7 @@ t.test('with reads of any length, clients get the state, and nothing goes back',
   const random = seededRandom(t)
   const store = new SlowStore()
   store.delay = () => (random.oneIn(3) ? Promise.resolve() : sleep(random.below(4)))
+  store.tells = () => (random.oneIn(4) ? 'some' : 'all')
   const feed = new Feed(store)
   const streams = new Streams(store, feed, noDefect(t))
   const polls = new Polls(store, feed)

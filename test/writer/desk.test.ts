@@ -10,14 +10,16 @@ import { now } from '../../dist/base/clock.js'
 import { connectToWriter, listenForWorkers } from '../../dist/cluster/control/writer-socket.js'
 import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
+import { type LoggedRecord, loggedKeys } from '../../dist/store/lmdb/environment/change-record.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
 import { Desk } from '../../dist/store/lmdb/write/desk.js'
 import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
 import { Receipts } from '../../dist/store/lmdb/write/receipts.js'
-import { protocolVersion, readOutcome, writeOperations } from '../../dist/store/lmdb/write/wire.js'
+import { protocolVersion, readNotice, readOutcome, writeOperations } from '../../dist/store/lmdb/write/wire.js'
 import { createWriting } from '../../dist/store/lmdb/write/writes.js'
 import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
+import { decodeKey } from '../../dist/topics/key.js'
 import type { Path } from '../../dist/topics/path.js'
 import { only } from '../support/elements.js'
 import { skippableTime } from '../support/skipped-time.js'
@@ -46,6 +48,8 @@ class RawClient {
   readonly outcomes: (readonly [number, unknown])[] = []
   /** How often the writer said that the log has grown. */
   notices = 0
+  /** The topics of the commits that it named. */
+  readonly records: string[][] = []
   isClosed = false
 
   constructor(t: Test, connect: () => Socket) {
@@ -55,7 +59,10 @@ class RawClient {
     t.teardown(() => this.socket.destroy())
     readFrames(this.socket, (frame) => {
       const from = new ByteReader(frame)
-      if (frame.length === 0) this.notices++
+      const notice = readNotice(from)
+      if (notice !== 'outcomes') this.notices++
+      if (notice === undefined) return
+      if (notice !== 'outcomes') this.records.push([...loggedKeys(notice.value)].map((key) => decodeKey(key)))
       else if (this.lastTaken === undefined) {
         t.equal(from.uint32(), protocolVersion)
         if (from.hasMore) this.lastTaken = from.double()
@@ -68,9 +75,15 @@ class RawClient {
   }
 
   /** Connects, and waits for the greeting. */
-  static async greeted(t: Test, connect: () => Socket, name: string, answered = 0): Promise<RawClient> {
+  static async greeted(
+    t: Test,
+    connect: () => Socket,
+    name: string,
+    answered = 0,
+    takesRecords = true,
+  ): Promise<RawClient> {
     const client = new RawClient(t, connect)
-    client.socket.write(hello(name, answered))
+    client.socket.write(hello(name, answered, protocolVersion, takesRecords))
     await until(() => client.lastTaken !== undefined)
     return client
   }
@@ -90,11 +103,12 @@ function framed(write: (out: ByteWriter) => void): Buffer {
   return frame
 }
 
-const hello = (name: string, answered = 0, version = protocolVersion): Buffer =>
+const hello = (name: string, answered = 0, version = protocolVersion, takesRecords = true): Buffer =>
   framed((out) => {
     out.uint32(version)
     out.text(name)
     out.double(answered)
+    if (takesRecords) out.byte(1)
   })
 
 const requests = (first: number, ...operations: WriteOperation[]): Buffer => watching(false, first, ...operations)
@@ -379,7 +393,7 @@ await t.test(
         receipts.put()
         if (fails) throw new Error('EIO')
       },
-      committed: (isLogged: boolean) => desk.answerAll(isLogged),
+      committed: (record: LoggedRecord | undefined) => desk.answerAll(record),
     }
     const broken: Error[] = []
     // Some writes of the same frame are refused, which are answered apart from the transaction.
@@ -428,5 +442,26 @@ await t.test('who watches the log gets a notice at once, and after each commit t
   watcher.socket.write(watching(false, 2, set('m')))
   await watcher.answers(2)
   t.equal(watcher.notices, 3, 'what changes nothing, and what it does not watch, is not announced')
+  t.strictSame(watcher.records, [['n'], ['n']], 'that of a commit names its topics')
   t.equal(other.notices, 0)
+})
+
+await t.test('a notice has no record for a client of version 1.0.0, nor when it is long', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const former = await RawClient.greeted(t, host.connect, 'former', 0, false)
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  for (const each of [former, client]) each.socket.write(watching(true, 1))
+  await until(() => former.notices === 1 && client.notices === 1)
+  // With its length, each key has 8 bytes.
+  const keysMax = 1024
+  const named = Array.from({ length: keysMax + 1 }, (_, i) => `n/${1000 + i}`)
+  const write = (...names: string[]): Promise<unknown> =>
+    host.store.write(names.map((name): WriteOperation => ({ ...set(name) })))
+  await write(...named.slice(1))
+  await until(() => client.notices === 2)
+  t.strictSame(client.records, [named.slice(1)], '8 KiB')
+  await write(...named)
+  await until(() => former.notices === 3 && client.notices === 3)
+  t.equal(client.records.length, 1, 'more than 8 KiB')
+  t.strictSame(former.records, [])
 })

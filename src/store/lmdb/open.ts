@@ -12,6 +12,7 @@ import type { Socket } from 'node:net'
 import { type Clock, now } from '../../base/clock.js'
 import type { DueRemovals } from '../due-removals.js'
 import type { TopicStore } from '../store.js'
+import type { LoggedRecord } from './environment/change-record.js'
 import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
 import { numberRecord } from './environment/number-record.js'
@@ -102,7 +103,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
   const receipts = new Receipts(environment.receipts)
   let desk: Desk | undefined
-  const hooks = { end: () => receipts.put(), committed: (isLogged: boolean) => desk?.answerAll(isLogged) }
+  const hooks = { end: () => receipts.put(), committed: (record: LoggedRecord | undefined) => desk?.answerAll(record) }
   const { store, writing, expiry } = openHere(options, environment, hooks)
   const { commits, taskOf } = writing
   const served = new Desk({ commits, receipts, taskOf })
@@ -186,7 +187,7 @@ function assemble(
     ...createKeyRecords(environment, snapshots, writing),
     inSnapshot: (work) => snapshots.alone(() => work(log)),
     isAfter,
-    followLog: writing.followLog,
+    followLog: (onGrown) => writing.followRecords((record) => onGrown(record && log.commitOf(record))),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),
     check: (report, planOf, onProgress, cancellation) => check(environment, report, onProgress, planOf, cancellation),
     stats: () => ({

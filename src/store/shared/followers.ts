@@ -1,7 +1,8 @@
 /** Who follows the log of changes in this process. How it is learned that the log has grown is the caller's. */
 
-export class Followers {
-  readonly #all = new Set<{ readonly onGrown: () => void }>()
+/** @template T what is known of how it has grown */
+export class Followers<T = void> {
+  readonly #all = new Set<{ readonly onGrown: (news: T) => void }>()
 
   /** @param onWatching called when the first follower comes, and when the last one goes */
   constructor(private readonly onWatching: () => void = () => {}) {}
@@ -12,7 +13,7 @@ export class Followers {
   }
 
   /** Calls `onGrown` at each `notify`, until the returned function is called. */
-  add(onGrown: () => void): () => void {
+  add(onGrown: (news: T) => void): () => void {
     const follower = { onGrown }
     this.#all.add(follower)
     if (this.#all.size === 1) this.onWatching()
@@ -22,7 +23,7 @@ export class Followers {
   }
 
   /** The log has grown. */
-  notify(): void {
-    for (const { onGrown } of [...this.#all]) onGrown()
+  notify(news: T): void {
+    for (const { onGrown } of [...this.#all]) onGrown(news)
   }
 }

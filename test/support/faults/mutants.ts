@@ -117,8 +117,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'the log is written outside the transaction, after it',
     file: 'store/lmdb/write/writes.js',
-    from: 'isLogged = log.put();',
-    to: 'isLogged = true; setTimeout(() => log.put(), 20);',
+    from: 'record = log.put();',
+    to: 'record = { after: {}, position: {}, value: Buffer.alloc(0) }; setTimeout(() => log.put(), 20);',
     test: 'store/change-log',
     finds: /neither what was refused nor what changed nothing is named/,
   },
@@ -129,6 +129,14 @@ export const mutants: readonly Mutant[] = [
     to: 'logPositionOf(oldest).total < this.keptMin / 2',
     test: 'store/change-log',
     finds: /as few whole commits/,
+  },
+  {
+    fault: 'a commit that concerns nobody is passed, with what came before it and was not told of',
+    file: 'changes/feed.js',
+    from: 'if (!this.#place.equals(from))',
+    to: 'if (false)',
+    test: 'changes/feed',
+    finds: /it never happened that/,
   },
   {
     fault: 'the log is trimmed, and a token from before that is accepted',

@@ -3,7 +3,7 @@
  * snapshot, as those of a remote engine may.
  */
 import type { ChangesStore } from '../../../dist/changes/pages.js'
-import type { LoggedChanges, LogPlace, LogSnapshot } from '../../../dist/store/changes.js'
+import type { LoggedChanges, LoggedCommit, LogPlace, LogSnapshot } from '../../../dist/store/changes.js'
 import type { Page, PageQuery } from '../../../dist/store/topics.js'
 import { encodeKey, keyTextOf, pathOfKeyText } from '../../../dist/topics/key.js'
 
@@ -21,11 +21,15 @@ export class SlowStore implements ChangesStore {
   delay: () => Promise<unknown> = () => Promise.resolve()
   /** Called in each read of a page, once its snapshot is taken. */
   onPage: () => void = () => {}
+  /** What those who follow the log are told of a commit: `all` with it, `some` without what it was, `none` not at all. */
+  tells: () => 'all' | 'some' | 'none' = () => 'some'
+  /** Tells them. */
+  deliver: (tell: () => void) => void = (tell) => tell()
   /** Whether the log has lost its first commits. */
   isTrimmed = false
   readonly #topics = new Map<string, number>()
   readonly #log: (readonly string[])[] = []
-  readonly #followers = new Set<() => void>()
+  readonly #followers = new Set<(commit?: LoggedCommit) => void>()
 
   /** Sets topics in one commit; undefined removes one. */
   commit(values: Readonly<Record<string, number | undefined>>): void {
@@ -36,7 +40,12 @@ export class SlowStore implements ChangesStore {
       return key
     })
     this.#log.push(keys)
-    for (const onGrown of this.#followers) onGrown()
+    const told = this.tells()
+    if (told === 'none') return
+    const commit = { from: placeOf(this.#log.length - 1), to: placeOf(this.#log.length), keys }
+    this.deliver(() => {
+      for (const onGrown of this.#followers) onGrown(told === 'all' ? commit : undefined)
+    })
   }
 
   /** How many follow the log. */
@@ -66,7 +75,7 @@ export class SlowStore implements ChangesStore {
     return Buffer.compare(place, earlier) >= 0
   }
 
-  followLog(onGrown: () => void): () => void {
+  followLog(onGrown: (commit?: LoggedCommit) => void): () => void {
     this.#followers.add(onGrown)
     return () => this.#followers.delete(onGrown)
   }

@@ -29,6 +29,14 @@ export interface LogPosition {
   readonly total: number
 }
 
+/** What the record of a commit says. */
+export interface LoggedRecord {
+  /** Where the record before it is. */
+  readonly after: LogPosition
+  readonly position: LogPosition
+  readonly value: Buffer
+}
+
 /** The most bytes that a change of this topic adds to the log. */
 export function loggedBytesMax(path: Path): number {
   return keyLengthBytes + 3 * path.length

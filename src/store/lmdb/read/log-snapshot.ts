@@ -13,9 +13,16 @@
 import { keyTextOf } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { updatedMs } from '../../../topics/version.js'
-import type { LoggedChanges, LogPlace, LogRange, LogSnapshot } from '../../changes.js'
+import type { LoggedChanges, LoggedCommit, LogPlace, LogRange, LogSnapshot } from '../../changes.js'
 import { type ItemForm, isStoredForm } from '../../topics.js'
-import { keyLengthBytes, type LogPosition, logBound, loggedKeys, logPositionOf } from '../environment/change-record.js'
+import {
+  keyLengthBytes,
+  type LoggedRecord,
+  type LogPosition,
+  logBound,
+  loggedKeys,
+  logPositionOf,
+} from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { readInForm } from './item-forms.js'
 
@@ -124,6 +131,18 @@ export class LogReads implements LogSnapshot {
       const item = read(path)
       // lmdb may return a buffer whose length it overwrites later.
       if (!take(item && new Uint8Array(item.buffer, item.byteOffset, item.length))) return
+    }
+  }
+
+  /** What a record says that was just written, without reading anything. */
+  commitOf({ after, position, value }: LoggedRecord): LoggedCommit {
+    const { storeId } = this.environment
+    const keys: string[] = []
+    addKeys(keys, value, 0)
+    return {
+      from: encodePlace({ storeId, ...after, keys: 0 }),
+      to: encodePlace({ storeId, ...position, keys: 0 }),
+      keys,
     }
   }
 

@@ -121,6 +121,11 @@ export class ByteReader {
     return value
   }
 
+  /** The number that `double` would read. */
+  peekDouble(): number {
+    return this.buffer.readDoubleLE(this.#at)
+  }
+
   text(): string {
     const [start, end] = this.range()
     return this.buffer.toString('utf8', start, end)
@@ -130,6 +135,13 @@ export class ByteReader {
   bytes(): Buffer {
     const [start, end] = this.range()
     return this.buffer.subarray(start, end)
+  }
+
+  /** All that has not been read, as a view. */
+  rest(): Buffer {
+    const from = this.#at
+    this.#at = this.buffer.length
+    return this.buffer.subarray(from)
   }
 
   /** Where the next byte string begins and ends in the buffer. */

@@ -8,7 +8,13 @@ import { writeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { nextVersion } from '../../../topics/version.js'
 import { StoreUnusable } from '../../errors.js'
-import { changeRecordKey, keyLengthBytes, type LogTable, logPositionOf } from '../environment/change-record.js'
+import {
+  changeRecordKey,
+  keyLengthBytes,
+  type LoggedRecord,
+  type LogTable,
+  logPositionOf,
+} from '../environment/change-record.js'
 
 /** Room for the keys of a commit of many small writes; it grows for others. */
 const bufferBytesMin = 64 * 1024
@@ -68,18 +74,20 @@ export class ChangeLog {
   /**
    * To be called last in each transaction: writes the record of what was added, and trims the log.
    *
-   * @returns whether anything was added
+   * @returns the record, whose value is valid until the next `add`; undefined if nothing was added
    */
-  put(): boolean {
-    if (!this.#isChanged) return false
-    const key = changeRecordKey({ version: this.#last, total: this.#total })
+  put(): LoggedRecord | undefined {
+    if (!this.#isChanged) return undefined
+    const position = { version: this.#last, total: this.#total }
+    const record = { after: logPositionOf(this.#lastKey), position, value: this.#buffer.subarray(0, this.#end) }
+    const key = changeRecordKey(position)
     // At the end of the last page, which is filled before there is a new one.
-    assert(this.table.putSync(key, this.#buffer.subarray(0, this.#end), { append: true }), 'the log is in order')
+    assert(this.table.putSync(key, record.value, { append: true }), 'the log is in order')
     this.#lastKey = key
     this.#end = 0
     this.#isChanged = false
     this.#trim()
-    return true
+    return record
   }
 
   #append(path: Path): void {

@@ -9,12 +9,13 @@ import { within } from '../../../base/within.js'
 import { operationsInOneCommitMax, writerClientGoneMs } from '../../../settings/limits.js'
 import type { StoreError } from '../../errors.js'
 import type { BatchResult } from '../../topics.js'
+import type { LoggedRecord } from '../environment/change-record.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import type { Commits, Task } from './commits.js'
 import { smallWrite } from './disk-room.js'
 import { beginFrame, frameHeadBytes, readFrames, takeFrame } from './frames.js'
 import type { Receipt, Receipts } from './receipts.js'
-import { protocolVersion, type Request, readRequest } from './wire.js'
+import { protocolVersion, type Request, readRequest, writeNotice } from './wire.js'
 
 /** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
 export const bytesQueuedByClientMax = 64 * 1024 * 1024
@@ -25,11 +26,14 @@ const lastAnswersMs = 1000
 /** Names of clients are keys of lmdb, which would fail a whole transaction for the sake of one. */
 const clientName = /^[\w-]{1,64}$/
 
-/** Room for the numbers of a greeting. */
-const headBytes = 32
+/** Room for the numbers of a greeting, and for those of a notice. */
+const headBytes = 64
 
 /** An empty frame, which says that the log has grown. */
-const notice = Buffer.alloc(frameHeadBytes)
+const emptyNotice = Buffer.alloc(frameHeadBytes)
+
+/** Of a longer one, the keys are not sent: to read them in the log costs less, for each of them, than the reading itself. */
+const noticeValueBytesMax = 8 * 1024
 
 /** One client's connection, and what is queued from it. */
 interface Connection {
@@ -37,6 +41,8 @@ interface Connection {
   readonly receipt: Receipt
   operations: number
   bytes: number
+  /** Whether it can read a notice with a record. */
+  readonly takesRecords: boolean
   /** Whether it gets a notice whenever the log has grown. */
   isWatching: boolean
 }
@@ -92,11 +98,14 @@ export class Desk {
     for (const { socket } of this.#connections.values()) socket.destroy()
   }
 
-  /** To be called when a transaction is on disk: sends what came of its requests. @param isLogged whether the log has grown */
-  readonly answerAll = (isLogged: boolean): void => {
+  /** To be called when a transaction is on disk: sends what came of its requests. @param record its record in the log */
+  readonly answerAll = (record: LoggedRecord | undefined): void => {
     for (const receipt of this.options.receipts.takeChanged()) this.#answer(receipt)
-    if (!isLogged) return
-    for (const { socket, isWatching } of this.#connections.values()) if (isWatching) socket.write(notice)
+    if (record === undefined) return
+    let notice: Buffer | undefined
+    for (const { socket, isWatching, takesRecords } of this.#connections.values()) {
+      if (isWatching) socket.write(takesRecords ? (notice ??= noticeOf(record)) : emptyNotice)
+    }
   }
 
   #greet(socket: Socket, from: ByteReader): Connection | undefined {
@@ -112,8 +121,9 @@ export class Desk {
     if (!clientName.test(name)) throw new RangeError('a client has no such name')
     const receipt = this.options.receipts.of(name)
     receipt.acknowledge(from.double())
+    const takesRecords = from.hasMore && from.byte() === 1
     this.#connections.get(name)?.socket.destroy()
-    const connection = { socket, receipt, operations: 0, bytes: 0, isWatching: false }
+    const connection = { socket, receipt, operations: 0, bytes: 0, takesRecords, isWatching: false }
     this.#connections.set(name, connection)
     this.#gone.delete(name)
     receipt.takeUnsent()
@@ -131,7 +141,7 @@ export class Desk {
     let number = from.double()
     const isWatching = from.byte() === 1
     // What was committed before this frame came, the client may not have seen.
-    if (isWatching && !connection.isWatching) connection.socket.write(notice)
+    if (isWatching && !connection.isWatching) connection.socket.write(emptyNotice)
     connection.isWatching = isWatching
     if (number <= receipt.lastTaken) throw new RangeError('a request was sent twice')
     while (from.hasMore) {
@@ -220,6 +230,14 @@ export class Desk {
         for (const name of names) if (!this.#connections.has(name)) this.#gone.set(name, performance.now())
       })
   }
+}
+
+function noticeOf(record: LoggedRecord): Buffer {
+  if (record.value.length > noticeValueBytesMax) return emptyNotice
+  const out = new ByteWriter(headBytes + record.value.length)
+  beginFrame(out)
+  writeNotice(out, record)
+  return takeFrame(out)
 }
 
 function resultOf(work: () => BatchResult | boolean): BatchResult | boolean | Error {

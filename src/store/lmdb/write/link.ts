@@ -10,21 +10,23 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { turnMs } from '../../../base/turn-clock.js'
 import { commitDeadlineMs, writerClientGoneMs } from '../../../settings/limits.js'
-import type { ChangeReader } from '../../changes.js'
 import { StoreError } from '../../errors.js'
 import { Followers } from '../../shared/followers.js'
-import type { BatchResult, TopicWriter, WriteOperation } from '../../topics.js'
+import type { BatchResult, WriteOperation } from '../../topics.js'
+import type { LoggedRecord } from '../environment/change-record.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { beginFrame, readFrames, takeFrame } from './frames.js'
 import {
   type Outcome,
   protocolVersion,
+  readNotice,
   readOutcome,
   resultOf,
   type SmallChange,
   writeChange,
   writeOperations,
 } from './wire.js'
+import type { Writing } from './writes.js'
 
 /**
  * How long a worker waits for any answer of a writer before it gives its oldest requests up: longer than a writer may hang,
@@ -75,7 +77,7 @@ interface Pending {
   sends: number
 }
 
-export class WriterLink implements TopicWriter, Pick<ChangeReader, 'followLog'> {
+export class WriterLink implements Writing {
   readonly #client = randomBytes(clientBytes).toString('hex')
   readonly #out = new ByteWriter()
   /** In the order of their numbers. */
@@ -92,7 +94,7 @@ export class WriterLink implements TopicWriter, Pick<ChangeReader, 'followLog'> 
   #progressAtMs = 0
   #onDrained: (() => void)[] = []
   readonly #deadlines: NodeJS.Timeout
-  readonly #followers = new Followers(() => this.#sayWatching())
+  readonly #followers = new Followers<LoggedRecord | undefined>(() => this.#sayWatching())
 
   /**
    * Connects, now and whenever the connection ends.
@@ -126,7 +128,7 @@ export class WriterLink implements TopicWriter, Pick<ChangeReader, 'followLog'> 
     })
   }
 
-  readonly followLog = (onGrown: () => void): (() => void) => this.#followers.add(onGrown)
+  readonly followRecords: Writing['followRecords'] = (onGrown) => this.#followers.add(onGrown)
 
   /** Refuses further requests; resolves once all others are answered. */
   async close(): Promise<void> {
@@ -241,6 +243,7 @@ export class WriterLink implements TopicWriter, Pick<ChangeReader, 'followLog'> 
     out.uint32(protocolVersion)
     out.text(this.#client)
     out.double(this.#answeredBelow(this.#lastNumber + 1))
+    out.byte(1)
     socket.write(takeFrame(out))
   }
 
@@ -289,8 +292,10 @@ export class WriterLink implements TopicWriter, Pick<ChangeReader, 'followLog'> 
 
   /** What a later frame of the writer says. */
   #takeFrame(frame: Buffer): void {
-    if (frame.length === 0) this.#followers.notify()
-    else this.#takeOutcomes(new ByteReader(frame))
+    const from = new ByteReader(frame)
+    const notice = readNotice(from)
+    if (notice === 'outcomes') this.#takeOutcomes(from)
+    else this.#followers.notify(notice)
   }
 
   #takeOutcomes(from: ByteReader): void {

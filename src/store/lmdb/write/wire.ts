@@ -3,20 +3,23 @@
  * changes of API keys), never keys and records: what follows from it is decided by the writer. What it means that a
  * request is numbered, and answered once, is in link.ts and receipts.ts.
  *
- *     to the writer      hello:     protocol, client, last number answered
+ *     to the writer      hello:     protocol, client, last number answered, 1
  *                        requests:  last number below which all are answered, number of the first, whether it watches the
  *                                   log, requests
  *     from the writer    hello:     protocol, last number taken, outcomes
  *                        outcomes:  each its number, its kind, and the rest
- *                        notice:    nothing at all: the log has grown
+ *                        notice:    nothing at all, or 0 and the record of a commit: the log has grown
  *
- * A client that watches the log gets a notice at once, and after each commit that changed topics; it reads the log itself.
+ * A client that watches the log gets a notice at once, and after each commit that changed topics. If that has the record,
+ * the client need not read the log to learn that nothing concerns it; it has it if it is short, and if the client's hello
+ * ends with the 1, which that of version 1.0.0 does not.
  */
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { removalOf } from '../../../topics/properties.js'
 import { itemBytesMax, type Properties, writeItem } from '../../../topics/topic.js'
 import { StoreError } from '../../errors.js'
 import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
+import type { LoggedRecord } from '../environment/change-record.js'
 import type { ByteReader, ByteWriter } from './bytes.js'
 import { slabOf } from './slab.js'
 import type { Prepared } from './topic-changes.js'
@@ -147,6 +150,33 @@ const ofOne: readonly (Named | WriteRefusal)[] = [...outcomes, ...refusals]
 const incremented = 15
 
 /** The kinds of outcomes. Lower ones are that of a single operation. */
+/** In the place of an outcome's number, which is greater. */
+const noticeNumber = 0
+
+/** Appends the record of a commit. */
+export function writeNotice(out: ByteWriter, { after, position, value }: LoggedRecord): void {
+  out.double(noticeNumber)
+  for (const { version, total } of [after, position]) {
+    out.double(version)
+    out.double(total)
+  }
+  out.raw(value)
+}
+
+/**
+ * Reads a notice: the record of a commit, whose value is a view of the frame, or undefined where it has none.
+ *
+ * @returns `outcomes`, having read nothing, when the frame has outcomes
+ */
+export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefined {
+  if (!from.hasMore) return undefined
+  if (from.peekDouble() !== noticeNumber) return 'outcomes'
+  from.double()
+  const after = { version: from.double(), total: from.double() }
+  const position = { version: from.double(), total: from.double() }
+  return { after, position, value: from.rest() }
+}
+
 const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
 
 /** Appends what came of the request with this number. */

@@ -1,8 +1,8 @@
 /** The write half of the engine, in the process that writes: transactions of lmdb, and what is done in them. */
 import type { Clock } from '../../../base/clock.js'
-import type { ChangeReader } from '../../changes.js'
 import { Followers } from '../../shared/followers.js'
 import type { BatchResult, TopicWriter } from '../../topics.js'
+import type { LoggedRecord } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { ChangeLog } from './change-log.js'
 import { Commits, type Task } from './commits.js'
@@ -13,9 +13,14 @@ import { prepare, sizeOf, TopicChanges } from './topic-changes.js'
 import type { Request, SmallChange } from './wire.js'
 
 /** Whatever writes: this process, or the writer on its behalf. */
-export interface Writing extends TopicWriter, Pick<ChangeReader, 'followLog'> {
+export interface Writing extends TopicWriter {
   /** Makes a small change, such as one to an API key. @returns whether it changed anything */
   change(change: SmallChange): Promise<boolean>
+  /**
+   * Calls `onGrown` soon after commits have changed topics, until the returned function is called: with the record of the
+   * only one, valid during the call, or without any.
+   */
+  followRecords(onGrown: (record: LoggedRecord | undefined) => void): () => void
   /** Refuses further writes; resolves once all others are done. */
   close(): Promise<void>
 }
@@ -31,8 +36,8 @@ export interface LocalWriting extends Writing {
 export interface CommitHooks {
   /** Called last in it. */
   readonly end: () => void
-  /** Called once it is on disk. @param isLogged whether it changed any topic */
-  readonly committed: (isLogged: boolean) => void
+  /** Called once it is on disk. @param record its record in the log, valid during the call, if it changed any topic */
+  readonly committed: (record: LoggedRecord | undefined) => void
 }
 
 /**
@@ -49,18 +54,18 @@ export function createWriting(
 ): LocalWriting {
   const slabs = new Slabs()
   const log = new ChangeLog(environment.changes, changesKept)
-  const followers = new Followers()
-  let isLogged = false
+  const followers = new Followers<LoggedRecord>()
+  let record: LoggedRecord | undefined
   const transactions = {
     transact: environment.transact,
     begin: () => new TopicChanges(environment, clock, slabs, log),
     end() {
-      isLogged = log.put()
+      record = log.put()
       hooks?.end()
     },
     committed() {
-      hooks?.committed(isLogged)
-      if (isLogged) followers.notify()
+      hooks?.committed(record)
+      if (record !== undefined) followers.notify(record)
     },
   }
   const commits = new Commits(transactions, onBroken, room)
@@ -80,7 +85,7 @@ export function createWriting(
       const { work, size } = taskOfChange(environment, change)
       return commits.run(work, size)
     },
-    followLog: (onGrown) => followers.add(onGrown),
+    followRecords: (onGrown) => followers.add(onGrown),
     close: () => commits.close(),
   }
 }
