@@ -32,7 +32,7 @@ const headBytes = 64
 /** An empty frame, which says that the log has grown. */
 const emptyNotice = Buffer.alloc(frameHeadBytes)
 
-/** Of a longer one, the keys are not sent: to read them in the log costs less, for each of them, than the reading itself. */
+/** A longer value is not sent: with so many keys, to read the log costs little for each of them. */
 const noticeValueBytesMax = 8 * 1024
 
 /** One client's connection, and what is queued from it. */

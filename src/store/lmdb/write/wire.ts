@@ -10,9 +10,9 @@
  *                        outcomes:  each its number, its kind, and the rest
  *                        notice:    nothing at all, or 0 and the record of a commit: the log has grown
  *
- * A client that watches the log gets a notice at once, and after each commit that changed topics. If that has the record,
- * the client need not read the log to learn that nothing concerns it; it has it if it is short, and if the client's hello
- * ends with the 1, which that of version 1.0.0 does not.
+ * A client that watches the log gets a notice at once, and after each commit that changed topics. A notice with the record
+ * saves it from reading the log to learn that nothing concerns it. Long records are not sent, and none to a client whose
+ * hello does not end with the 1, such as one of version 1.0.0.
  */
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { removalOf } from '../../../topics/properties.js'
