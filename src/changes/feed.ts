@@ -1,7 +1,7 @@
 /**
- * What changes now, for all listeners of this process: while there are any, the log is followed. Each commit's changes are
- * read once, it is looked up whose scopes hold them, each topic is read once for each form, and all listeners with equal
- * scopes get the same pages.
+ * What changes now, for all listeners of this process: while there are any, the log is followed. A commit's changes are read
+ * once, unless they were told of and concern nobody. It is looked up whose scopes hold them, each topic is read once for each
+ * form, and all listeners with equal scopes get the same pages.
  *
  * A listener has no queue. It gets the pages that follow the feed's position, if it takes them at that moment; if it cannot,
  * or there is too much for that, it reads on by itself from where it is (pages.ts), until it has what it was told of

@@ -310,11 +310,12 @@ t.test('with reads of any length, clients get the state, and nothing goes back',
   const random = seededRandom(t)
   const store = new SlowStore()
   store.delay = () => (random.oneIn(3) ? Promise.resolve() : sleep(random.below(4)))
-  store.tells = () => (random.oneIn(4) ? 'some' : 'all')
+  let isWriting = true
+  store.tells = () => (isWriting ? random.pick(['all', 'all', 'all', 'some', 'none']) : 'some')
+  store.deliver = (tell) => void (random.oneIn(3) ? setTimeout(tell, random.below(6)) : tell())
   const feed = new Feed(store)
   const streams = new Streams(store, feed, noDefect(t))
   const polls = new Polls(store, feed)
-  let isWriting = true
   const scopes = ['*.*', '*a//', '*b//', '>a/1'].map((selector) => scopeOf(selector, 1 + random.below(4)))
   const polled = scopes.map((scope) => poll(polls, scope, random, () => isWriting))
   const opened = [...scopes, scopes[0] as Scope].map((scope) => openStream(streams, scope))
@@ -330,6 +331,7 @@ t.test('with reads of any length, clients get the state, and nothing goes back',
     await sleep(random.below(3))
   }
   isWriting = false
+  store.commit({ 'c/1': 1 })
   for (const { state, stream } of opened) {
     if (!state.isBlocked) continue
     state.isBlocked = false

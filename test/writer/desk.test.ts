@@ -465,3 +465,19 @@ await t.test('a notice has no record for a client of version 1.0.0, nor when it 
   t.equal(client.records.length, 1, 'more than 8 KiB')
   t.strictSame(former.records, [])
 })
+
+await t.test('a client that reads nothing is sent no more records', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  client.socket.write(watching(true, 1))
+  await until(() => client.notices === 1)
+  client.socket.pause()
+  const paths = Array.from({ length: 30 }, (_, i) => `${i}/${'x'.repeat(250)}`)
+  const commits = 300
+  for (let n = 0; n < commits; n++) await host.store.write(paths.map(set))
+  t.equal(host.sockets.size, 1)
+  for (const { writableLength } of host.sockets) t.ok(writableLength < 100_000, `${writableLength} bytes wait for it`)
+  client.socket.resume()
+  await until(() => client.notices === 1 + commits)
+  t.ok(client.records.length > 0 && client.records.length < commits, `${client.records.length} records`)
+})

@@ -2,16 +2,14 @@
  * Processes that have a writer write for them, over its socket: outcomes and contents are as in a store that is written
  * directly. Random operations (SEED=… replays them).
  */
-import { strict as assert } from 'node:assert'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { KeyRecord } from '../../dist/keys/record.js'
-import type { LoggedCommit } from '../../dist/store/changes.js'
+import { type LoggedRecord, loggedKeys, logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
-import { openLmdbReader } from '../../dist/store/lmdb/open.js'
 import { bytesQueuedByClientMax } from '../../dist/store/lmdb/write/desk.js'
 import { WriterLink } from '../../dist/store/lmdb/write/link.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -23,7 +21,7 @@ import {
   type WriteRefusal,
 } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
-import { pathOfKeyText } from '../../dist/topics/key.js'
+import { decodeKey } from '../../dist/topics/key.js'
 import type { Path } from '../../dist/topics/path.js'
 import { everyTopic } from '../../dist/topics/range.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
@@ -258,41 +256,56 @@ await t.test(
   },
 )
 
-await t.test('a reader of the log is told of each commit what the log says of it', async (t) => {
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const reader = openLmdbReader({ directory: host.directory }, host.connect)
-  t.teardown(() => reader.close())
-  const random = seededRandom(t)
-  const told: (LoggedCommit | undefined)[] = []
-  const began = await reader.inSnapshot((log) => log.end())
-  reader.followLog((commit) => told.push(commit))
-  while (told.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  t.strictSame(told.splice(0), [undefined], 'of what was before, nothing')
-  const written: string[][] = []
-  for (let round = 0; round < 20; round++) {
-    const names = [...new Set(Array.from({ length: 1 + random.below(4) }, () => random.pick(paths)))]
-    await reader.write(
-      names.map((path) => ({ kind: 'addAndSet', ...creation(path), valueText: Buffer.from(`${round}`) })),
+await t.test(
+  'who follows the log is told of each commit what the log says of it, also by the next writer',
+  async (t) => {
+    const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+    const link = host.link(t)
+    const random = seededRandom(t)
+    const told: (Omit<LoggedRecord, 'value'> & { readonly paths: readonly string[] })[] = []
+    let empty = 0
+    link.followRecords((record) => {
+      if (record === undefined) return void empty++
+      const { value, ...positions } = record
+      told.push({ ...positions, paths: [...loggedKeys(value)].map((key) => decodeKey(key)) })
+    })
+    const untilTold = async (count: number): Promise<void> => {
+      while (empty < count) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await untilTold(1)
+    const written: string[][] = []
+    for (let round = 0; round < 20; round++) {
+      if (round === 10) {
+        await host.drain()
+        await host.start()
+        await untilTold(2)
+      }
+      const names = [...new Set(Array.from({ length: 1 + random.below(4) }, () => random.pick(paths)))]
+      await link.write(
+        names.map((path) => ({ kind: 'addAndSet', ...creation(path), valueText: Buffer.from(`${round}`) })),
+      )
+      written.push(names)
+    }
+    while (told.length < written.length) await new Promise((resolve) => setImmediate(resolve))
+    t.equal(empty, 2, 'of what was before, nothing is said')
+    t.strictSame(
+      told.map(({ paths }) => paths),
+      written,
     )
-    written.push(names)
-  }
-  while (told.length < written.length) await new Promise((resolve) => setImmediate(resolve))
-  t.strictSame(
-    told.map((commit) => commit?.keys.map(pathOfKeyText)),
-    written,
-  )
-  let place = began
-  for (const commit of told) {
-    assert(commit !== undefined, 'it is told what it was')
-    t.strictSame(commit.from, place, 'it comes after the one before')
-    place = commit.to
-    const changes = await reader.inSnapshot((log) => log.changesAfter(commit.from, commit.keys.length))
-    assert(changes !== 'gone', 'the log has it')
-    t.strictSame(changes.placeAt(commit.keys.length), commit.to)
-    t.strictSame(changes.keys.slice(0, commit.keys.length), commit.keys)
-  }
-  t.strictSame(await reader.inSnapshot((log) => log.end()), place)
-})
+    await host.drain()
+    const environment = openEnvironment(host.directory)
+    const records = [...environment.changes.getRange({})].map(({ key, value }) => ({
+      position: logPositionOf(key),
+      paths: [...loggedKeys(value)].map((key) => decodeKey(key)),
+    }))
+    await environment.root.close()
+    await host.start()
+    t.strictSame(
+      told,
+      records.slice(1).map((record, i) => ({ ...record, after: records[i]?.position })),
+    )
+  },
+)
 
 await t.test('a link that is closed refuses requests, once those before are answered', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))

@@ -35,6 +35,9 @@ const emptyNotice = Buffer.alloc(frameHeadBytes)
 /** A longer value is not sent: with so many keys, to read the log costs little for each of them. */
 const noticeValueBytesMax = 8 * 1024
 
+/** A client that has so many bytes to read is sent empty notices, so that one that hangs costs little memory. */
+const unreadBytesMax = 64 * 1024
+
 /** One client's connection, and what is queued from it. */
 interface Connection {
   readonly socket: Socket
@@ -104,7 +107,9 @@ export class Desk {
     if (record === undefined) return
     let notice: Buffer | undefined
     for (const { socket, isWatching, takesRecords } of this.#connections.values()) {
-      if (isWatching) socket.write(takesRecords ? (notice ??= noticeOf(record)) : emptyNotice)
+      if (!isWatching) continue
+      const isSent = takesRecords && socket.writableLength <= unreadBytesMax
+      socket.write(isSent ? (notice ??= noticeOf(record)) : emptyNotice)
     }
   }
 

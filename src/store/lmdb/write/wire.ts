@@ -149,7 +149,6 @@ const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 const ofOne: readonly (Named | WriteRefusal)[] = [...outcomes, ...refusals]
 const incremented = 15
 
-/** The kinds of outcomes. Lower ones are that of a single operation. */
 /** In the place of an outcome's number, which is greater. */
 const noticeNumber = 0
 
@@ -177,6 +176,7 @@ export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefi
   return { after, position, value: from.rest() }
 }
 
+/** The kinds of outcomes. Lower ones are that of a single operation. */
 const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
 
 /** Appends what came of the request with this number. */
