@@ -32,6 +32,8 @@ await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 6
   await execute(
     address,
     `drop table topicd.changes;
+     drop index topicd.topics_of_type;
+     create index topics_by_type on topicd.topics (type, key);
      delete from topicd.meta where name = 'store_id';
      update topicd.meta set value = 2 where name in ('schema_version', 'oldest_program');
      update topicd.topics set version = version + 3600000 * 1024::bigint where item like '%"ahead"%'`,
@@ -47,7 +49,16 @@ await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 6
   )
   t.strictSame(
     versions.map(({ value }) => Number(value)),
-    [4, 4],
+    [5, 5],
+  )
+  const indexes = await execute(
+    address,
+    `select indexname from pg_indexes where tablename = 'topics' order by indexname`,
+  )
+  t.strictSame(
+    indexes.map(({ indexname }) => indexname),
+    ['topics_due', 'topics_of_type', 'topics_pkey'],
+    'the index by type is replaced',
   )
   const log = await readLog(address)
   t.equal(log.length, 64)

@@ -132,7 +132,7 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
     const made = await run(making, {}, `${password}\n${password}\n`)
     t.equal(made.code, 0, made.stderr)
     const { stdout, stderr } = await run(`${blockWith('./host-1')}\nwait`)
-    t.match(stdout, 'the schema was migrated from version 0 to 4\n', stderr)
+    t.match(stdout, 'the schema was migrated from version 0 to 5\n', stderr)
     t.match(stdout, '{"path":"hello","created":true}{"path":"hello","type":"json","value":1.10}')
   })
 

@@ -33,7 +33,7 @@ await t.test(
       const again = await migrate()
       t.strictSame(
         again,
-        { code: 0, stdout: 'the schema already has version 4\n', stderr: '' },
+        { code: 0, stdout: 'the schema already has version 5\n', stderr: '' },
         'nothing is left to do',
       )
       const check = await runCommand(['check', '--store', store, '--data', data])
@@ -41,21 +41,21 @@ await t.test(
     })
 
     await t.test('a schema of another version is refused, unless it allows this program', async (t) => {
-      await execute(store, `update topicd.meta set value = 5 where name in ('schema_version', 'oldest_program')`)
+      await execute(store, `update topicd.meta set value = 6 where name in ('schema_version', 'oldest_program')`)
       for (const { code, stderr } of [await serve(), await migrate()]) {
         t.not(code, 0, 'a later one')
         t.match(
           stderr,
-          /schema has version 5, but this topicd supports 4: install the newer topicd/,
+          /schema has version 6, but this topicd supports 5: install the newer topicd/,
           'saying what to do',
         )
       }
       await execute(store, `delete from topicd.meta where name = 'oldest_program'`)
       t.match((await serve()).stderr, /install the newer topicd/, 'a later one without its oldest program')
-      await execute(store, `insert into topicd.meta values ('oldest_program', 4)`)
+      await execute(store, `insert into topicd.meta values ('oldest_program', 5)`)
       const check = await runCommand(['check', '--store', store, '--data', data])
       t.equal(check.code, 0, 'a later one that allows this program is accepted')
-      t.match((await migrate()).stdout, /already has version 5/, 'and left unchanged')
+      t.match((await migrate()).stdout, /already has version 6/, 'and left unchanged')
       await execute(store, `update topicd.meta set value = 0 where name = 'schema_version'`)
       t.match((await serve()).stderr, /run "topicd migrate"/, 'an unfinished one')
       t.equal((await migrate()).code, 0, 'is completed by a migration')

@@ -10,7 +10,7 @@ import { branchOf } from '../../shared/branches.js'
 import type { BranchLimit, PageQuery } from '../../topics.js'
 import { bytesOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
-import type { Execute, Statement } from '../sql/statement.js'
+import { type Execute, hasType, type Statement } from '../sql/statement.js'
 import { keysOf } from './match-scan.js'
 
 interface BranchRow {
@@ -72,7 +72,7 @@ const readBranches = branchesStatement('read_branches', (from, to) => `key >= ${
 /** Both columns are on both sides of each comparison, so that only the index by type and key can serve it. */
 const readBranchesOfType = branchesStatement(
   'read_branches_of_type',
-  (from, to) => `(type, key) >= ($8::smallint, ${from}) and (type, key) < ($8::smallint, ${to})`,
+  (from, to) => `${hasType} and (type, key) >= ($8::smallint, ${from}) and (type, key) < ($8::smallint, ${to})`,
   'type, key',
 )
 

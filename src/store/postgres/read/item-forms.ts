@@ -11,7 +11,7 @@ import { versionMembers } from '../../../topics/version.js'
 import type { Absent, ItemForm, PageQuery } from '../../topics.js'
 import { bytesArray, bytesOf } from '../sql/arrays.js'
 import { typeNumbers, typeOfColumn } from '../sql/rows.js'
-import type { Execute, Parameter, Statement } from '../sql/statement.js'
+import { type Execute, hasType, type Parameter, type Statement } from '../sql/statement.js'
 
 /** A topic, as far as a form shows it. */
 export interface FormRow {
@@ -66,7 +66,8 @@ const readFormsOfType = formStatement(
   `select l.* from unnest($5::bytea[], $6::bytea[]) q (start, stop)
    cross join lateral (
      select key, type, item, properties, version from topicd.topics
-     where (type, key) >= ($8::smallint, q.start) and (type, key) < ($8::smallint, q.stop) order by type, key limit $7::int
+     where ${hasType} and (type, key) >= ($8::smallint, q.start) and (type, key) < ($8::smallint, q.stop)
+     order by type, key limit $7::int
    ) l`,
 )
 

@@ -7,7 +7,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { LoggedChanges, LogSnapshot } from '../../changes.js'
 import { bytesArray, bytesOf, columnsOf as columnsOfArray, plainArray } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
-import type { Execute, Statement } from '../sql/statement.js'
+import { type Execute, type Statement, sameKey } from '../sql/statement.js'
 import { columnsOf, type FormRow, itemOf } from './item-forms.js'
 import { decodePlace, encodePlace, type LaneRow, laneRow, type Place } from './log-place.js'
 
@@ -76,11 +76,11 @@ const readItems: Statement<FormRow & { readonly place: string; readonly fits: st
       from (
         select f.*, coalesce(octet_length(f.item), octet_length(f.key)) + coalesce(octet_length(f.properties), 0) as bytes
         from (
-          select a.place, s.key, s.type, case when $1::boolean then s.item end as item,
-            case when $2::boolean then coalesce(s.properties, '{}') end as properties,
-            case when $3::boolean then s.version end as version
-          from unnest($5::bytea[]) with ordinality as a (key, place) join topicd.topics s on s.key = a.key
-          where $6::smallint is null or s.type = $6::smallint
+          select v.place, t.key, t.type, case when $1::boolean then t.item end as item,
+            case when $2::boolean then coalesce(t.properties, '{}') end as properties,
+            case when $3::boolean then t.version end as version
+          from unnest($5::bytea[]) with ordinality as v (key, place) join topicd.topics t on ${sameKey}
+          where $6::smallint is null or t.type = $6::smallint
         ) f
       ) t
     ) w

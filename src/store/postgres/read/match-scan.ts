@@ -11,7 +11,7 @@ import { type Cancellation, Cancelled } from '../../cancellation.js'
 import { sliceMs, waitForSlice } from '../../shared/time-slices.js'
 import { bytesOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
-import type { Execute, Statement } from '../sql/statement.js'
+import { type Execute, hasType, type Statement } from '../sql/statement.js'
 
 interface MatchRow {
   readonly key: string
@@ -22,7 +22,7 @@ interface MatchRow {
 const readKeysOfType: Statement<MatchRow> = {
   name: 'read_keys_of_type',
   text: `select key from topicd.topics
-    where (type, key) >= ($1::smallint, $2::bytea) and (type, key) < ($1::smallint, $3::bytea) order by type, key limit $4::int`,
+    where ${hasType} and (type, key) >= ($1::smallint, $2::bytea) and (type, key) < ($1::smallint, $3::bytea) order by type, key limit $4::int`,
 }
 
 /**

@@ -10,7 +10,7 @@ import { Batcher, type Request, type RequestGroup } from '../connection/batcher.
 import { bytesArray, plainArray } from '../sql/arrays.js'
 import { limitConcurrency } from '../sql/concurrency.js'
 import { typeNumbers } from '../sql/rows.js'
-import { type Execute, readsInFlightMax, type Statement } from '../sql/statement.js'
+import { type Execute, hasType, readsInFlightMax, type Statement } from '../sql/statement.js'
 
 /**
  * The first items of several ranges: at most `$4` of each, up to the first that exceeds `$5` bytes, and two at least,
@@ -26,7 +26,7 @@ const readRanges: Statement<{ place: string; item: string }> = {
       select t.item, row_number() over w as number, sum(octet_length(t.item) + 1) over w - octet_length(t.item) - 2 as bytes
       from (
         select type, key, item from topicd.topics
-        where (type, key) >= (q.type, q.start) and (type, key) < (q.type, q.stop)
+        where ${hasType} and (type, key) >= (q.type, q.start) and (type, key) < (q.type, q.stop)
         order by type, key limit $4::int
       ) t
       window w as (order by t.type, t.key rows unbounded preceding)

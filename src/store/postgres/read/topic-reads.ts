@@ -10,7 +10,7 @@ import type { Absent } from '../../topics.js'
 import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
 import { bytesArray, columnOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
-import { type Execute, readsInFlightMax, type Statement } from '../sql/statement.js'
+import { type Execute, readsInFlightMax, type Statement, sameKey } from '../sql/statement.js'
 
 interface ItemRow {
   readonly key: string
@@ -38,8 +38,8 @@ const readLargeItems: Statement<ItemRow> = {
   text: `
     select key, type, case when bytes < $2::bigint then item end as item
     from (
-      select t.key, t.type, t.item, sum(octet_length(t.item)) over (order by a.place rows unbounded preceding) - octet_length(t.item) as bytes
-      from unnest($1::bytea[]) with ordinality as a (key, place) join topicd.topics t on t.key = a.key
+      select t.key, t.type, t.item, sum(octet_length(t.item)) over (order by v.place rows unbounded preceding) - octet_length(t.item) as bytes
+      from unnest($1::bytea[]) with ordinality as v (key, place) join topicd.topics t on ${sameKey}
     ) found`,
 }
 

@@ -9,7 +9,7 @@ import type { Connections } from '../connection/connections.js'
 import { bytesArray, bytesOf, plainArray } from '../sql/arrays.js'
 import { logged } from '../sql/logged-statement.js'
 import { propertiesOf } from '../sql/rows.js'
-import { type Execute, inTime, nextVersion, type Statement, startMs } from '../sql/statement.js'
+import { type Execute, inTime, nextVersion, type Statement, sameKey, startMs } from '../sql/statement.js'
 
 interface DueRow {
   readonly key: string
@@ -45,7 +45,7 @@ const removeDueTopics = logged<{ key: string }>('remove_due', {
   text: `
     delete from topicd.topics t
     using unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, generation, updated)
-    where t.key = v.key and t.generation = v.generation and (v.updated is null or t.updated = v.updated) and ${inTime(4)}
+    where ${sameKey} and t.generation = v.generation and (v.updated is null or t.updated = v.updated) and ${inTime(4)}
     returning t.key, ${nextVersion} as version`,
 })
 
@@ -54,7 +54,7 @@ const rescheduleTopics: Statement<never> = {
   text: `
     update topicd.topics t set due = v.due
     from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as v (key, generation, due)
-    where t.key = v.key and t.generation = v.generation and ${inTime(4)}`,
+    where ${sameKey} and t.generation = v.generation and ${inTime(4)}`,
 }
 
 /** Topics per statement. */

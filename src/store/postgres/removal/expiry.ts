@@ -20,7 +20,7 @@ import { isHeldBy, type Lease } from '../connection/lease.js'
 import { matchingTopics } from '../read/match-scan.js'
 import { bytesArray, plainArray } from '../sql/arrays.js'
 import { loggedParts } from '../sql/logged-statement.js'
-import { type Execute, inTime, nextVersion, type Statement } from '../sql/statement.js'
+import { type Execute, inTime, nextVersion, type Statement, sameKey } from '../sql/statement.js'
 import { dueTopics, type Evaluated, readDueAgain, removeDue, reschedule, waitingTopics } from './due-topics.js'
 
 const readNextDue: Statement<{ next: string | null }> = {
@@ -37,7 +37,7 @@ const removeForClause = loggedParts<{ held: string; removed: string }>('remove_f
     lease as materialized (select ${isHeldBy(3)} as held), changed as (
       delete from topicd.topics t
       using unnest($1::bytea[], $2::bigint[]) as v (key, generation)
-      where t.key = v.key and t.generation = v.generation and (select held from lease) and ${inTime(4)}
+      where ${sameKey} and t.generation = v.generation and (select held from lease) and ${inTime(4)}
       returning t.key, ${nextVersion} as version
     )`,
   parameters: 4,

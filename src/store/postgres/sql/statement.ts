@@ -44,6 +44,16 @@ export const nextVersion = `greatest(t.version + 1, ${clockVersion})`
 /** The engine's clock when the statement began, in whole ms since the epoch: an index can be searched with it. */
 export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
 
+/**
+ * Joins topics `t` and rows `v` that have the same key, so that each topic is looked up. Of an equality the planner may make
+ * a join that reads all topics and compares each with all rows: as long as its statistics say that there are hardly any
+ * topics, that looks cheaper, and an upload to a tree that was small a moment ago would take quadratic time.
+ */
+export const sameKey = 't.key = any(array[v.key])'
+
+/** A condition that every topic fulfills, and without which the index by type and key is not used (schema.ts). */
+export const hasType = 'type > 0'
+
 /** SQLSTATE of a statement that began too late: `inTime` divides by zero then. */
 export const lateState = '22012'
 

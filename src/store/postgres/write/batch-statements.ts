@@ -3,7 +3,7 @@
  * (write-statements.ts).
  */
 import type { ChangedRow } from '../sql/logged-statement.js'
-import { clockMs, clockVersion, inTime, type Statement } from '../sql/statement.js'
+import { clockMs, clockVersion, inTime, type Statement, sameKey } from '../sql/statement.js'
 import type { KeyRow, Specification } from './write-statements.js'
 
 /**
@@ -46,6 +46,6 @@ export const changeTopics: Statement<ChangedRow> = {
       version = greatest(t.version + 1, ${clockVersion})
     from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::text[], $5::text[], $6::boolean[])
       as v (key, type, retains, properties, item, removal)
-    where t.key = v.key and ${inTime(8)}
+    where ${sameKey} and ${inTime(8)}
     returning t.key, t.version`,
 }

@@ -4,7 +4,7 @@
  * decided in writes.ts.
  */
 import { logged } from '../sql/logged-statement.js'
-import { clockMs, clockVersion, inTime, nextVersion, type Statement } from '../sql/statement.js'
+import { clockMs, clockVersion, inTime, nextVersion, type Statement, sameKey } from '../sql/statement.js'
 
 export type KeyRow = { readonly key: string }
 
@@ -24,7 +24,7 @@ export const overwrite = logged<KeyRow>('overwrite', {
   text: overwriting(
     'v.item',
     `from unnest($1::bytea[], $2::smallint[], $3::text[]) as v (key, type, item)
-    where t.key = v.key and t.type = v.type and ${inTime(4)}`,
+    where ${sameKey} and t.type = v.type and ${inTime(4)}`,
   ),
 })
 
@@ -42,7 +42,7 @@ export const overwriteSame = logged<KeyRow>('overwrite_same', {
   text: overwriting(
     'v.item',
     `from unnest($1::bytea[], $2::bigint[], $3::text[]) as v (key, generation, item)
-    where t.key = v.key and t.generation = v.generation and ${inTime(4)}`,
+    where ${sameKey} and t.generation = v.generation and ${inTime(4)}`,
   ),
 })
 
