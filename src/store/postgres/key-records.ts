@@ -70,7 +70,7 @@ const touchRecords: Statement<never> = {
   text: `
     update topicd.api_keys k set used = v.used
     from unnest($1::text[], $2::bigint[]) as v (name, used)
-    where k.name = v.name and (k.used is null or k.used < v.used) and ${inTime(3)}`,
+    where k.name = any(array[v.name]) and (k.used is null or k.used < v.used) and ${inTime(3)}`,
 }
 
 export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'write'>): ApiKeyStore {

@@ -23,17 +23,17 @@ import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
  * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that
  * was interrupted, do no harm.
  *
- * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set.
- * `properties` is JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE. `created` and `updated` are ms
- * since the epoch by the engine's clock. `due` is the earliest time at which the REMOVAL policy may be due, 0 while its
- * clause waits, null for none. `generation` is a random number that distinguishes a topic from earlier and later ones at
- * the same path; the first step calls it `life`. `version` is that of the last change (topics/version.ts); topics from before the step that
- * adds it have the version of its moment, which the engine computes once and keeps with the column: no row is rewritten.
+ * `type` is 1 for json, 2 for string, and 0 within a batch, for a row that is only locked. `item` is the fetch result item,
+ * with the value's text as it was set. `properties` is JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE.
+ * `created` and `updated` are ms since the epoch by the engine's clock. `due` is the earliest time at which the REMOVAL
+ * policy may be due, 0 while its clause waits, null for none. `generation` is a random number that distinguishes a topic
+ * from earlier and later ones at the same path; the first step calls it `life`. `version` is that of the last change
+ * (topics/version.ts); topics from before the step that adds it have the version of its moment, which the engine computes
+ * once and keeps with the column: no row is rewritten.
  *
  * A row of `changes` has the keys of the topics that one commit changed, and how many (`count`). `n` counts the rows of the
  * lane, and `total` the changes up to this row. `version` is at least that of each of these topics after the change, and
- * greater than that of the row before. The last row of a lane is never removed; its first, 0, has no
- * keys.
+ * greater than that of the row before. The last row of a lane is never removed; its first, 0, has no keys.
  *
  * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a
  * primary key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index:
@@ -41,8 +41,8 @@ import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
  *
  * The index by type and key has a condition, so that no statement without it (`hasType`) uses the index. To a planner whose
  * statistics say that there are hardly any topics, reading the whole index looks as cheap as looking up a key in the
- * primary one, and plans are made once: a tree that grows from that moment was read entirely for each fetch by path, until
- * the next ANALYZE.
+ * primary one, and plans are made once: a tree that grows from that moment would be read entirely for each fetch by path,
+ * until the next ANALYZE.
  */
 const steps: readonly string[] = [
   `create table if not exists topicd.topics (
@@ -56,8 +56,6 @@ const steps: readonly string[] = [
      properties text,
      item text not null
    ) with (fillfactor = 80);
-   create index if not exists topics_by_type on topicd.topics (type asc, key asc);
-   create index if not exists topics_due on topicd.topics (due asc) where due is not null;
    create table if not exists topicd.api_keys (name text primary key, record text not null, used bigint);
    create table if not exists topicd.leases (name text primary key, holder text not null, expires bigint not null);
    insert into topicd.leases (name, holder, expires) values ('removals', '', 0) on conflict (name) do nothing;
@@ -81,8 +79,10 @@ const steps: readonly string[] = [
    insert into topicd.meta (name, value) values ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
    on conflict (name) do nothing`,
   `alter table topicd.topics rename column life to generation`,
-  `create index if not exists topics_of_type on topicd.topics (type asc, key asc) where ${hasType};
-   drop index if exists topicd.topics_by_type`,
+  // Dropped first: of two migrations at once, the later then waits here, and finds nothing left to do.
+  `drop index if exists topicd.topics_by_type, topicd.topics_due;
+   create index if not exists topics_of_type on topicd.topics (type asc, key asc) where ${hasType};
+   create index if not exists topics_by_due on topicd.topics (due asc, key asc) where due is not null`,
 ]
 
 /** The version that this program migrates to. */
@@ -91,9 +91,8 @@ const schemaVersion = steps.length
 /**
  * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only
  * adds what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema
- * is migrated. A program that does not know versions or the log
- * changes topics without them, and one from before the last step does not use the index by type, so that each of its pages
- * would read the whole table.
+ * is migrated. A program that does not know versions or the log changes topics without them, and one from before the fifth
+ * step does not use its index by type, so that each of its pages would read the whole table.
  */
 const oldestProgram = 5
 

@@ -32,11 +32,13 @@ function dueAfter(name: string, until: string): Statement<DueRow> {
 const readDue = dueAfter('read_due_after', startMs)
 const readWaiting = dueAfter('read_waiting', String(clauseWaitsMs))
 
+/** The time is not compared with `due` alone: all topics that are due might be searched for the key then. */
 const readDueTopic: Statement<DueRow> = {
   name: 'read_due_topic',
   text: `
     select key, due, properties, created, updated, generation, ${startMs} as now
-    from topicd.topics where key = $1::bytea and generation = $2::bigint and due <= ${startMs}`,
+    from topicd.topics
+    where key = $1::bytea and generation = $2::bigint and coalesce(due, ${Number.MAX_SAFE_INTEGER}) <= ${startMs}`,
 }
 
 /** A null for `updated` means that no update defers the policy. */

@@ -25,7 +25,7 @@ import { dueTopics, type Evaluated, readDueAgain, removeDue, reschedule, waiting
 
 const readNextDue: Statement<{ next: string | null }> = {
   name: 'read_next_due',
-  text: 'select min(due) as next from topicd.topics where due is not null',
+  text: 'select due as next from topicd.topics where due is not null order by due limit 1',
 }
 
 /**
