@@ -5,7 +5,9 @@
 
 import type { Awaitable } from '../base/awaitable.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
+import { StoreError } from '../store/errors.js'
 import type { KeyCommand, KeyRequestOf, Responses } from './control/messages.js'
+import { NothingDone } from './control/nothing-done.js'
 
 /** How each request is carried out. */
 const responders: {
@@ -24,11 +26,16 @@ const responders: {
   },
 }
 
-/** Carries out a request. @throws Error when the store cannot */
+/** Carries out a request. @throws NothingDone when the disk has no room for it; Error when the store cannot */
 export async function keyResponse<Command extends KeyCommand>(
   store: ApiKeyStore,
   request: KeyRequestOf<Command>,
 ): Promise<Responses[Command]> {
   const command: Command = request.command
-  return responders[command](store, request)
+  try {
+    return await responders[command](store, request)
+  } catch (error) {
+    if (error instanceof StoreError && error.kind === 'full') throw new NothingDone(error.message, { cause: error })
+    throw error
+  }
 }

@@ -62,7 +62,8 @@ export type FromChild =
   /** The child cannot go on, for this reason, and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'response'; readonly id: number; readonly response: Responses[KeyCommand] }
-  | { readonly kind: 'noResponse'; readonly id: number; readonly reason: string }
+  /** With `nothingDone`, nothing came of the request, and nothing will. */
+  | { readonly kind: 'noResponse'; readonly id: number; readonly reason: string; readonly nothingDone?: boolean }
   /** From now on it serves by the API keys as they were when it got `keysChanged`, or later ones. */
   | { readonly kind: 'keysLoaded'; readonly id: number }
 

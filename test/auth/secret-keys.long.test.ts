@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runCommand, startServer } from '../support/service/server.js'
+import { runCommand, Server, startServer } from '../support/service/server.js'
 
 const token = 'operators+own/token.of-256_bits~0123456789ABCDEF=='
 const other = 'fedcba9876543210fedcba9876543210'
@@ -41,6 +41,16 @@ t.test('a service without keys makes its first with the token in a file, and sho
   rmSync(file)
   t.match(await changed.command('reload'), { code: 0 }, 'a reload does not need it')
   t.equal((await changed.post('fetch', { path: 'a' }, { token: other })).status, 401)
+})
+
+t.test('a service without any key says so', async (t) => {
+  const directory = t.testdir({ secret: token })
+  const server = new Server(t, join(directory, 'db'), { token })
+  t.teardown(() => server.tearDown())
+  const listening = server.listening()
+  await server.logged('there is no API key, so every request is answered 401; create one with: topicd keys add NAME')
+  t.equal((await server.command('keys', 'add', 'one', '--token-file', join(directory, 'secret'))).code, 0)
+  await listening
 })
 
 t.test('a file without a usable token keeps a service from starting, with the reason', async (t) => {

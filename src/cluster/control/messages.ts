@@ -58,6 +58,8 @@ export interface Reloaded {
 /** The service refuses the request, or gives up on it. */
 export interface ErrorLine {
   readonly error: string
+  /** Nothing came of the request, and nothing will. */
+  readonly nothingDone?: true
 }
 
 /** The line that responds to a request. */

@@ -6,24 +6,28 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyRecord, ListedKey } from '../../keys/record.js'
 import type { SendKeyRequest } from './messages.js'
-import { MalformedRequest } from './protocol.js'
+import { NothingDone } from './nothing-done.js'
 
 /** Between two attempts; a dead worker is replaced within a few attempts. */
 const retryMs = 100
 
 /**
- * Repeats a request until a response comes, or a refusal of its form. The attempt in flight after `msMax` is the last.
+ * Repeats a request until a response comes, or it is certain that nothing came of an attempt. The attempt in flight after
+ * `msMax` is the last.
  *
- * @throws Error of the last attempt
+ * @throws NothingDone when nothing came of any attempt; otherwise Error of the last one of which that is not certain
  */
 export function persistently(send: SendKeyRequest, msMax: number): SendKeyRequest {
   return async (request) => {
     const deadline = performance.now() + msMax
+    let uncertain: Error | undefined
     for (;;) {
       try {
         return await send(request)
       } catch (error) {
-        if (error instanceof MalformedRequest || performance.now() > deadline) throw error
+        if (error instanceof NothingDone) throw uncertain ?? error
+        if (performance.now() > deadline) throw error
+        uncertain = error as Error
       }
       await sleep(retryMs)
     }

@@ -18,6 +18,7 @@ import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../to
 import { isBackupLine, isCheckLine, isImportedLine, isProgressLine } from '../../tools/validators.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import type { ControlRequest, KeyRequest, ResponseLine, Responses } from './messages.js'
+import { NothingDone } from './nothing-done.js'
 import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
 
 /** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
@@ -28,8 +29,8 @@ interface RequestProblem {
 /** How the message of a request begins that was refused because of its form. */
 const malformedStart = 'the request is malformed'
 
-/** The service refused a request because of its form, and did nothing: perhaps it is of an earlier version. */
-export class MalformedRequest extends Error {}
+/** The service refused a request because of its form: perhaps it is of an earlier version. */
+export class MalformedRequest extends NothingDone {}
 
 /** Strict about UTF-8; a byte order mark is not JSON. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -97,28 +98,34 @@ export function responseLine({ response, late = [] }: ResponseLine): string {
   return JSON.stringify({ response, late: late.length > 0 ? late : undefined })
 }
 
-/** The line that reports a failure. @param message for the user of the command line */
-export function errorLine(message: string): string {
-  return JSON.stringify({ error: message })
+/** The line that reports a failure, whose message is for the user of the command line. */
+export function errorLine(failure: Error): string {
+  return JSON.stringify({ error: failure.message, nothingDone: failure instanceof NothingDone ? true : undefined })
 }
 
 const errorLineStart = '{"error":'
 
-/** The message of an error line; undefined for any other line. */
-export function errorIn(line: string): string | undefined {
-  return line.startsWith(errorLineStart) ? checked(JSON.parse(line), isErrorLine).error : undefined
+/**
+ * What an error line reports: a NothingDone if the line says so, a MalformedRequest if the request's form was refused;
+ * undefined for any other line.
+ *
+ * @throws Error when the line has another form
+ */
+export function failureIn(line: string): Error | undefined {
+  if (!line.startsWith(errorLineStart)) return undefined
+  const { error, nothingDone } = checked(JSON.parse(line), isErrorLine)
+  if (error.startsWith(malformedStart)) return new MalformedRequest(error)
+  return nothingDone === true ? new NothingDone(error) : new Error(error)
 }
 
 /**
  * Parses the line that responds to a request with this command.
  *
- * @throws Error with the message of an error line, a MalformedRequest if the request's form was refused; Error when the
- *   line is no such response
+ * @throws Error when the line is an error line, as `failureIn` returns it, or no such response
  */
 export function parseResponse<Command extends keyof Responses>(command: Command, line: string): ResponseLine<Command> {
-  const error = errorIn(line)
-  if (error?.startsWith(malformedStart)) throw new MalformedRequest(error)
-  if (error !== undefined) throw new Error(error)
+  const failure = failureIn(line)
+  if (failure !== undefined) throw failure
   return checkedResponse(command, JSON.parse(line))
 }
 

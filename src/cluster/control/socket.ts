@@ -44,17 +44,18 @@ export async function listenForControl(directory: string, handlers: ControlHandl
   let waiting = 0
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy())
-    const refused = (reason: string): void => {
+    const refused = (reason: Error): void => {
       refuse(socket, reason)
-      handlers.onRefused(reason)
+      handlers.onRefused(reason.message)
     }
-    if (waiting >= waitingMax) return refused(`more than ${waitingMax} connections wait to send their request`)
+    if (waiting >= waitingMax)
+      return refused(new Error(`more than ${waitingMax} connections wait to send their request`))
     waiting++
     readLineBytes(socket, requestBytesMax, requestMsMax)
       .finally(() => waiting--)
       .then(
         (line) => handlers.onRequest(line, socket),
-        (error: Error) => (error instanceof BrokenOff ? socket.destroy() : refused(error.message)),
+        (error: Error) => (error instanceof BrokenOff ? socket.destroy() : refused(error)),
       )
   })
   server.maxConnections = connectionsMax
@@ -68,7 +69,7 @@ export function respond(socket: Socket, line: ResponseLine): void {
 }
 
 /** Refuses a request with one line and closes the connection, even if the caller does not read it. */
-export function refuse(socket: Socket, reason: string): void {
+export function refuse(socket: Socket, reason: Error): void {
   endWith(socket, errorLine(reason), refusalMsMax)
 }
 

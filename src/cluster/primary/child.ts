@@ -11,6 +11,7 @@ import type { Logger } from '../../ops/log.js'
 import type { WorkerStats } from '../../ops/metrics/worker-stats.js'
 import type { WriterStats } from '../../ops/metrics/writer-stats.js'
 import type { KeyCommand, KeyRequest, Responses } from '../control/messages.js'
+import { NothingDone } from '../control/nothing-done.js'
 import { type FromChild, machineMs, type ToChild } from '../messages.js'
 import { nativeFaults, shortage } from '../native-faults.js'
 
@@ -124,7 +125,8 @@ export class Child {
    * Sends a worker a request about API keys, and waits for the response.
    *
    * @param validMs the worker does not act on the request if it takes it up later than that
-   * @throws Error with the worker's own reason, or when no response came in time, which does not end the worker
+   * @throws NothingDone or Error with the worker's own reason; Error when no response came in time, which does not end the
+   *   worker
    */
   async request(request: KeyRequest, withinMs: number, validMs = withinMs): Promise<Responses[KeyCommand]> {
     const id = ++this.#lastId
@@ -132,7 +134,8 @@ export class Child {
     this.send({ kind: 'request', id, request, untilMs: machineMs() + validMs })
     const message = await received
     if (message.kind === 'response') return message.response
-    throw new Error(message.kind === 'noResponse' ? message.reason : `${this} sent another message`)
+    if (message.kind !== 'noResponse') throw new Error(`${this} sent another message`)
+    throw message.nothingDone === true ? new NothingDone(message.reason) : new Error(message.reason)
   }
 
   /**

@@ -47,11 +47,11 @@ export class ControlRequests implements ControlHandlers {
   onRequest(line: Uint8Array, socket: Socket): void {
     const request = parseRequest(line)
     if ('problem' in request) {
-      refuse(socket, request.problem)
+      refuse(socket, new Error(request.problem))
       return this.onRefused(request.problem)
     }
-    if (this.options.stopping()) return refuse(socket, 'the service is stopping')
-    this.#respond(request, socket).catch((error: Error) => refuse(socket, error.message))
+    if (this.options.stopping()) return refuse(socket, new Error('the service is stopping'))
+    this.#respond(request, socket).catch((error: Error) => refuse(socket, error))
   }
 
   onRefused(reason: string): void {
@@ -93,7 +93,7 @@ export class ControlRequests implements ControlHandlers {
       socket.off('close', abandon)
       if (socket.destroyed) throw new Error('the caller has gone')
       const message: ToTool = { kind: 'tool', work }
-      child.process.send(message, socket, {}, (error) => error && refuse(socket, error.message))
+      child.process.send(message, socket, {}, (error) => error && refuse(socket, error))
     } catch (error) {
       child.end((error as Error).message)
       throw error

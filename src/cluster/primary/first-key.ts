@@ -11,8 +11,9 @@ import { ownerOf } from '../../keys/rotation.js'
 import { settingTable } from '../../settings/table.js'
 import type { SendKeyRequest } from '../control/messages.js'
 import { addNewKey, persistently, readKeys } from '../control/new-key.js'
+import { NothingDone } from '../control/nothing-done.js'
 
-/** Between two checks of whether the store is available. */
+/** Between two checks of whether the store is available, and whether its disk has room. */
 const storeCheckMs = 500
 
 /** How long a request is repeated until a worker responds. */
@@ -46,8 +47,7 @@ export async function makeFirstKey(
 ): Promise<void> {
   const { url } = started
   show(banner(started))
-  while (isStoreUnavailable()) await sleep(storeCheckMs)
-  const send = persistently(sendOnce, responseMsMax)
+  const send = await sender(sendOnce, isStoreUnavailable)
   if ((await readKeys(send)).length > 0) return
   const token = makeToken()
   const record = firstRecord(hashToken(token))
@@ -77,10 +77,30 @@ export async function addFirstKey(
   isStoreUnavailable: () => boolean,
   tokenHash: string,
 ): Promise<'made' | 'known' | 'unused'> {
-  while (isStoreUnavailable()) await sleep(storeCheckMs)
-  const send = persistently(sendOnce, responseMsMax)
+  const send = await sender(sendOnce, isStoreUnavailable)
   if ((await readKeys(send)).length === 0 && (await addNewKey(send, firstRecord(tokenHash)))) return 'made'
   return ownerOf(tokenHash, await readKeys(send)) === undefined ? 'unused' : 'known'
+}
+
+/** Whether there is no key at all. @throws Error when no worker responded */
+export async function hasNoKey(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): Promise<boolean> {
+  return (await readKeys(await sender(sendOnce, isStoreUnavailable))).length === 0
+}
+
+/** Once the store is available: what repeats a request until a worker responds, and for as long as the disk is full. */
+async function sender(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): Promise<SendKeyRequest> {
+  while (isStoreUnavailable()) await sleep(storeCheckMs)
+  const send = persistently(sendOnce, responseMsMax)
+  return async (request) => {
+    for (;;) {
+      try {
+        return await send(request)
+      } catch (error) {
+        if (!(error instanceof NothingDone)) throw error
+      }
+      await sleep(storeCheckMs)
+    }
+  }
 }
 
 function firstRecord(tokenHash: string): KeyRecord {

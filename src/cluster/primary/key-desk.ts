@@ -5,6 +5,7 @@
  */
 import { within } from '../../base/within.js'
 import type { KeyCommand, KeyRequest, ResponseLine, Responses } from '../control/messages.js'
+import { NothingDone } from '../control/nothing-done.js'
 import type { Child } from './child.js'
 
 /** How long one worker may take to respond before another gets the request as well: a commit takes milliseconds. */
@@ -29,8 +30,8 @@ export class KeyDesk {
   /**
    * Has a worker respond, and a change known to all workers.
    *
-   * @throws Error of the last worker, when none responded; the keys have been loaded everywhere all the same, since a
-   *   worker may have changed them
+   * @throws Error when none responded: of the last worker of which it is not certain that it did nothing, if there is one;
+   *   the keys have been loaded everywhere all the same, since a worker may have changed them
    */
   async request(request: KeyRequest): Promise<ResponseLine<KeyCommand>> {
     if (request.command === 'listKeys') return { response: await this.#response(request) }
@@ -73,7 +74,9 @@ export class KeyDesk {
       const outcome = await within(patienceMs, first)
       if (outcome !== undefined) return outcome.response
     }
-    const attempt = last.request(request, responseMsMax)
-    return Promise.any([...attempts, attempt]).catch(() => attempt)
+    attempts.push(last.request(request, responseMsMax))
+    return Promise.any(attempts).catch(({ errors }: AggregateError) => {
+      throw errors.findLast((error) => !(error instanceof NothingDone)) ?? errors.at(-1)
+    })
   }
 }

@@ -28,7 +28,7 @@ import { bracketed, listenExitCode, listenProblem } from '../listen-problem.js'
 import { takeAllSteps } from '../steps.js'
 import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
-import { addFirstKey, makeFirstKey } from './first-key.js'
+import { addFirstKey, hasNoKey, makeFirstKey } from './first-key.js'
 import { KeyDesk } from './key-desk.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
@@ -211,7 +211,11 @@ export class Supervisor {
     const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
     try {
       if (firstKey) await makeFirstKey(send, isStoreUnavailable, { url, place, data, hasConsole: !noConsole }, print)
-      if (firstTokenHash === undefined) return
+      if (firstTokenHash === undefined) {
+        if (!firstKey && (await hasNoKey(send, isStoreUnavailable).catch(() => false)))
+          this.#log.warn('there is no API key, so every request is answered 401; create one with: topicd keys add NAME')
+        return
+      }
       const outcome = await addFirstKey(send, isStoreUnavailable, firstTokenHash)
       if (outcome === 'made') this.#log.info({ name: 'first', file: firstKeyFile }, 'first key created')
       if (outcome === 'unused')

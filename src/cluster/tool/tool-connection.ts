@@ -66,7 +66,7 @@ export class ToolConnection {
   /** The last line of the answer. @param failure why the work failed; undefined when all of it is done */
   lastLine(failure: Error | undefined): string {
     if (failure === undefined) return endLine
-    return errorLine((failure instanceof Cancelled ? (this.signal.reason as Error) : failure).message)
+    return errorLine(failure instanceof Cancelled ? (this.signal.reason as Error) : failure)
   }
 
   /**

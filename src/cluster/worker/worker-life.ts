@@ -22,6 +22,7 @@ import { settingTable } from '../../settings/table.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
 import type { KeyRequest } from '../control/messages.js'
+import { NothingDone } from '../control/nothing-done.js'
 import { connectToWriter } from '../control/writer-socket.js'
 import { ExpirySweeper } from '../expiry-sweeper.js'
 import { keyResponse } from '../key-requests.js'
@@ -174,7 +175,8 @@ export class WorkerLife {
       if (machineMs() > untilMs) throw new Error('the request came too late')
       sendToParent({ kind: 'response', id, response: await keyResponse(this.#requireStore(), request) })
     } catch (error) {
-      sendToParent({ kind: 'noResponse', id, reason: (error as Error).message })
+      const nothingDone = error instanceof NothingDone
+      sendToParent({ kind: 'noResponse', id, reason: (error as Error).message, nothingDone })
     }
   }
 

@@ -101,7 +101,7 @@ async function addKeyOrEnd(
     fatal(exitCodes.failed, `the token is that of the key "${owner.name}"; each key needs its own`)
   const issue = {
     store: (send: SendKeyRequest) => addNewKey(send, record),
-    unprinted: 'no key was created',
+    unchanged: 'no key was created',
     unknown: `the key may have been created, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
     impossible: taken,
   }

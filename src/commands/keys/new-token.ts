@@ -8,6 +8,7 @@
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
+import { NothingDone } from '../../cluster/control/nothing-done.js'
 import { MalformedRequest } from '../../cluster/control/protocol.js'
 import type { StoreLocation } from '../../cluster/messages.js'
 import { OutputClosed, print } from '../stdout.js'
@@ -16,8 +17,8 @@ import { persistentRequestsTo } from '../store/store-client.js'
 interface Issue {
   /** Gives the token to its key; false when that is impossible. Its requests may be repeated. */
   readonly store: (send: SendKeyRequest) => Promise<boolean>
-  /** What is so when the token could not be printed, as a clause. */
-  readonly unprinted: string
+  /** What is so when nothing was done, as a clause. */
+  readonly unchanged: string
   /** What is not known when no response came, and what to do, as a clause. */
   readonly unknown: string
   /** Why it was impossible, as a clause. */
@@ -29,7 +30,7 @@ export async function issueToken(location: StoreLocation, token: string, issue: 
   await print(`${token}\n`).catch((error: Error) =>
     fatal(
       exitCodes.failed,
-      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${issue.unprinted}`,
+      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${issue.unchanged}`,
     ),
   )
   await storeToken(location, issue, '; the token that was just printed is void')
@@ -40,18 +41,15 @@ export async function issueToken(location: StoreLocation, token: string, issue: 
  *
  * @param isVoid what is said of the token when no key has it
  */
-export async function storeToken(
-  location: StoreLocation,
-  { store, unknown, impossible }: Omit<Issue, 'unprinted'>,
-  isVoid = '',
-): Promise<void> {
-  const isStored = await store(persistentRequestsTo(location)).catch((error: Error) =>
-    fatal(
-      exitCodes.failed,
-      error instanceof MalformedRequest
-        ? `${error.message}; the service may be of an earlier version, until it is restarted${isVoid}`
-        : `${error.message}; ${unknown}`,
-    ),
-  )
-  if (!isStored) fatal(exitCodes.failed, `${impossible}${isVoid}`)
+export async function storeToken(location: StoreLocation, issue: Issue, isVoid = ''): Promise<void> {
+  const isStored = await issue
+    .store(persistentRequestsTo(location))
+    .catch((error: Error) => fatal(exitCodes.failed, `${error.message}; ${consequence(error, issue, isVoid)}`))
+  if (!isStored) fatal(exitCodes.failed, `${issue.impossible}${isVoid}`)
+}
+
+function consequence(error: Error, { unchanged, unknown }: Issue, isVoid: string): string {
+  if (error instanceof MalformedRequest)
+    return `the service may be of an earlier version, until it is restarted${isVoid}`
+  return error instanceof NothingDone ? `${unchanged}${isVoid}` : unknown
 }

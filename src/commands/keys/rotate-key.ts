@@ -49,7 +49,7 @@ export const rotateKey: Command = {
     const rotation = { name, formerHash, formerUntilMs, tokenHash: hashToken(token) }
     await issueToken(config, token, {
       store: (send) => send({ command: 'rotateKey', rotation }),
-      unprinted: 'the key keeps its token',
+      unchanged: 'the key keeps its token',
       unknown: `the key may not have the new token: topicd keys rotate ${name} gives it another one`,
       impossible: `the key "${name}" was revoked or rotated at the same time`,
     })

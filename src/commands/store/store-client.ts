@@ -12,7 +12,7 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
 import type { ControlRequest, ResponseLine, Responses, SendKeyRequest } from '../../cluster/control/messages.js'
 import { persistently } from '../../cluster/control/new-key.js'
-import { endLine, errorIn, parseResponse, readyLine, requestLine } from '../../cluster/control/protocol.js'
+import { endLine, failureIn, parseResponse, readyLine, requestLine } from '../../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../cluster/control/socket.js'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
 import type { StoreLocation } from '../../cluster/messages.js'
@@ -134,8 +134,8 @@ export async function converse(
   })
   try {
     for await (const line of linesOf(stream)) {
-      const error = errorIn(line)
-      if (error !== undefined) throw new Error(error)
+      const failure = failureIn(line)
+      if (failure !== undefined) throw failure
       if (line === readyLine) {
         stream.setTimeout(0)
         pipeline(input, stream, () => {})
