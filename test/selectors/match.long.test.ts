@@ -42,6 +42,8 @@ const examples: readonly (readonly [string, readonly string[], readonly string[]
   ['*sensor.1//', ['sensor.1', 'sensor.1/x', 'sensor/1', 'sensor-1/x'], ['sensor1']],
   ['*\\Qsensor.1\\E//', ['sensor.1', 'sensor.1/x'], ['sensor/1', 'sensor-1/x']],
   ['*\\Qa+b\\E//', ['a+b', 'a+b/c'], ['aab', 'ab']],
+  ['*^a/[0-9]+$//', ['a/1', 'a/1/x'], ['a', 'a/x', 'a/1x']],
+  ['*US$rates//', ['US$rates', 'US$rates/x'], ['US', 'US/rates']],
   ['*(?i)temp', ['temp', 'TEMP', 'Temp'], ['temp/x']],
   ['#a////?b/.*////*c//', ['a', 'b/x', 'c', 'c/x'], ['a/x', 'b', 'b/x/y', 'd']],
   ['#?a//////?b', ['a', 'a/x', 'b'], ['b/x', 'c']],
@@ -211,6 +213,36 @@ function pattern(text: string): Pattern | undefined {
   const read = readPattern(text, { remainingSize: 8192, planning: new PlanningBudget() })
   return 'problem' in read ? undefined : read
 }
+
+t.test('anchors at the ends of a pattern change nothing, whatever follows the match', async (t) => {
+  const tree = new Tree(['a', 'a/1', 'a/1/x', 'a/12/x/y', 'a/x', 'b/1', 'b/1/x', 'A/1', 'A/1/x'])
+  const same = [
+    ['a/\\d+', '^a/\\d+$', 'a/\\d+\\z', '(^a/\\d+$)', '\\Aa/(\\d+$)', '(?m)a/\\d+$', '(?m)^a/\\d+$'],
+    ['(?i)a/1', '(?i)^a/1$', '(?i)a/1\\z', '(?i:^a/1$)', '^(?i)a/1$$'],
+    ['(a|b)/1', '^(a|b)/1$', '^a/1$|^b/1$', '(^a|^b)/(1$)', '(a/1|b/1$)'],
+    ['a/.*', '^a/.*$', 'a/.*$'],
+    ['a/.+x', '^a/.+x$', 'a/.+(x$|x)'],
+  ]
+  for (const [plain = '', ...anchored] of same) {
+    for (const tail of ['', '/', '//']) {
+      const expected = tree.scan(planned(`*${plain}${tail}`)).found
+      for (const pattern of anchored)
+        t.same(tree.scan(planned(`*${pattern}${tail}`)).found, expected, `*${pattern}${tail}`)
+    }
+  }
+  t.equal(pattern('^a.b$')?.engine?.isLinear, false, 'nor do they need the linear-time engine')
+})
+
+t.test('an end where a pattern goes on is refused, unless the text is a path', async (t) => {
+  const problem = (selector: string) => {
+    const plan = planSelector(selector)
+    return 'problem' in plan ? plan.problem : undefined
+  }
+  t.match(problem('*US$rates/'), /^has a syntax error at character 4: "\$" where the pattern goes on; /)
+  t.match(problem('*(a\\z)*/'), /^has a syntax error at character 4: "\\z" where the pattern goes on; /)
+  t.equal(problem('*US$rates'), undefined, 'a whole path has only one end')
+  t.equal(problem('*(?m)a$\nb/'), undefined, 'a line may end anywhere')
+})
 
 t.test('the built-in engine, where it is used, agrees with the linear-time engine', async (t) => {
   const random = seededRandom(t)

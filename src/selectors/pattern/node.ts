@@ -12,7 +12,15 @@ export type Node =
   | { readonly kind: 'text'; readonly text: string; readonly size: number }
   | { readonly kind: 'any'; readonly size: number }
   | { readonly kind: 'class'; readonly ranges: Ranges | undefined; readonly rangesMax: number; readonly size: number }
-  | { readonly kind: 'start' | 'end' | 'boundary'; readonly size: number }
+  | { readonly kind: 'start' | 'boundary'; readonly size: number }
+  /** From and to which index of the pattern's text it is written, and whether it also matches at the end of a line. */
+  | {
+      readonly kind: 'end'
+      readonly from: number
+      readonly to: number
+      readonly ofLines: boolean
+      readonly size: number
+    }
   | { readonly kind: 'sequence' | 'either'; readonly nodes: readonly Node[]; readonly size: number }
   | { readonly kind: 'repeat'; readonly node: Node; readonly min: number; readonly max: number; readonly size: number }
 

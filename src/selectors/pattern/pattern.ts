@@ -1,8 +1,8 @@
 /**
  * One regular expression, from text to a test.
  *
- * A text is parsed (syntax.ts), charged to the budgets of its selector and its request, and reduced to its
- * prefixes (prefixes.ts). Only a pattern whose prefixes are not exact is compiled, once, by one of two engines:
+ * A text is parsed (syntax.ts), charged to the budgets of its selector and its request, freed of what changes nothing
+ * (anchors.ts), and reduced to its prefixes (prefixes.ts). Only a pattern whose prefixes are not exact is compiled, once, by one of two engines:
  * - the built-in RegExp, where backtracking is provably harmless: fixed characters around at most one repetition of one
  *   class, and perhaps `.*` at the very end, which cannot fail. It tries each length of that one repetition once.
  * - the linear-time engine (engine.ts) otherwise.
@@ -18,6 +18,7 @@ import {
   wideClassCost,
 } from '../planning-budget.js'
 import type { Scope } from '../scope.js'
+import { endIn, withoutOuterAnchors } from './anchors.js'
 import { codePointMax } from './character-classes.js'
 import { compileLinear, type Test } from './engine.js'
 import { type Node, rangesOf } from './node.js'
@@ -56,7 +57,10 @@ export function readPattern(text: string, budget: Budget, scope: Scope = 'self')
   budget.planning.charge(patternCost, 'its patterns')
   const syntax = readSyntax(text, budget.planning)
   if ('problem' in syntax) return syntax
-  const { node, source } = syntax
+  const { node, source } = withoutOuterAnchors(syntax)
+  const end = scope === 'self' ? undefined : endIn(node)
+  if (end !== undefined)
+    return { problem: `"${text.slice(end.from, end.to)}" where the pattern goes on`, at: end.from, refused: false }
   budget.remainingSize -= node.size
   if (budget.remainingSize < 0)
     return { problem: 'the patterns of one selector are too large together', at: 0, refused: true }

@@ -26,7 +26,7 @@ export interface Prefix {
  * @throws TooCostly if the budget does not allow for them
  */
 export function prefixesOf(node: Node, budget: PlanningBudget): readonly Prefix[] {
-  const prefixes = prefixesIn(withoutAnchors(node), budget)
+  const prefixes = prefixesIn(node, budget)
   budget.charge(2 * prefixCost * prefixes.length, beginnings)
   return disjoint(prefixes)
 }
@@ -63,15 +63,6 @@ const nothing: readonly Prefix[] = [{ text: '', rest: 'none' }]
 const unknown: readonly Prefix[] = [{ text: '', rest: 'unknown' }]
 const anything: readonly Prefix[] = [{ text: '', rest: 'any' }]
 const something: readonly Prefix[] = [{ text: '', rest: 'nonEmpty' }]
-
-/** A leading `^` and a trailing `$` change nothing: every pattern is matched against the whole text. */
-function withoutAnchors(node: Node): Node {
-  if (node.kind === 'either') return { ...node, nodes: node.nodes.map(withoutAnchors) }
-  if (node.kind !== 'sequence') return node
-  const first = node.nodes[0]?.kind === 'start' ? 1 : 0
-  const last = node.nodes.at(-1)?.kind === 'end' ? -1 : undefined
-  return { ...node, nodes: node.nodes.slice(first, last) }
-}
 
 function prefixesIn(node: Node, budget: PlanningBudget): readonly Prefix[] {
   switch (node.kind) {

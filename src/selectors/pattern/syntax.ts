@@ -6,16 +6,10 @@
  */
 import { groupDepthMax, repeatMax } from '../../settings/limits.js'
 import type { PlanningBudget } from '../planning-budget.js'
+import type { Syntax } from './anchors.js'
 import { CharacterReader } from './characters.js'
 import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './cursor.js'
 import { capturedNode, classNode, eitherNode, type Node, repeatNode, sequenceNode, unknownClass } from './node.js'
-
-/** A tree, and its text. */
-interface Syntax {
-  readonly node: Node
-  /** The pattern's text with an open `\Q` closed, so that more can be written after it. */
-  readonly source: string
-}
 
 /**
  * Why a text is not a pattern. `refused`: it is valid elsewhere, but ruled out here by linear time or a limit;
@@ -201,7 +195,7 @@ class SyntaxReader {
     const character = cursor.takeCharacter()
     if (character === '.') return dotAll ? { kind: 'any', size: 1 } : unknownClass
     if (character === '^') return { kind: multiline ? 'boundary' : 'start', size: 1 }
-    if (character === '$') return { kind: multiline ? 'boundary' : 'end', size: 1 }
+    if (character === '$') return this.#end(1, multiline)
     return this.#literal(character)
   }
 
@@ -210,10 +204,16 @@ class SyntaxReader {
     const next = cursor.unit(1) ?? ''
     if (/^[AzbB]$/.test(next)) {
       cursor.index += 2
-      return { kind: next === 'A' ? 'start' : next === 'z' ? 'end' : 'boundary', size: 1 }
+      return next === 'z' ? this.#end(2, false) : { kind: next === 'A' ? 'start' : 'boundary', size: 1 }
     }
     if (/^[1-9k]$/.test(next)) throw notLinear(`back-reference "\\${next}"`, cursor.index)
     return this.#characters.classEscape(this.#flags.foldCase) ?? this.#literal(this.#characters.escaped())
+  }
+
+  /** The anchor that has just been read. */
+  #end(length: number, ofLines: boolean): Node {
+    const { index } = this.#cursor
+    return { kind: 'end', from: index - length, to: index, ofLines, size: 1 }
   }
 
   #literal(character: string): Node {

@@ -1,0 +1,72 @@
+/**
+ * Anchors at the outer ends of a pattern. Every pattern is matched as a whole, so a leading `^` and a trailing `$` change
+ * nothing; and where more of a path may follow the match, as for a selector that ends with `//`, a `$` that is left in the
+ * pattern would wrongly mean the end of that path.
+ */
+import { type Node, sequenceNode } from './node.js'
+
+/** A tree, and its text. */
+export interface Syntax {
+  readonly node: Node
+  /** The pattern's text with an open `\Q` closed, so that more can be written after it. */
+  readonly source: string
+}
+
+type End = Extract<Node, { readonly kind: 'end' }>
+
+/** The same pattern without the anchors that change nothing. Its text keeps a leading `^`. */
+export function withoutOuterAnchors({ node, source }: Syntax): Syntax {
+  const ends: End[] = []
+  const inner = withoutEnds(withoutStart(node), ends)
+  let text = source
+  for (const { from, to } of ends.toSorted((a, b) => b.from - a.from))
+    text = `${text.slice(0, from)}(?:)${text.slice(to)}`
+  return { node: inner, source: text }
+}
+
+/** An anchor in the pattern that matches at the end of the text alone; undefined if there is none. */
+export function endIn(node: Node): End | undefined {
+  switch (node.kind) {
+    case 'end':
+      return node.ofLines ? undefined : node
+    case 'repeat':
+      return endIn(node.node)
+    case 'sequence':
+    case 'either': {
+      for (const part of node.nodes) {
+        const end = endIn(part)
+        if (end !== undefined) return end
+      }
+      return undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+function withoutStart(node: Node): Node {
+  if (node.kind === 'start') return nothing
+  if (node.kind === 'either') return { ...node, nodes: node.nodes.map(withoutStart) }
+  if (node.kind !== 'sequence') return node
+  const [first, ...rest] = node.nodes
+  const inner = first && withoutStart(first)
+  return { ...node, nodes: inner === undefined || inner === nothing ? rest : [inner, ...rest] }
+}
+
+/** @param ends gets the anchors that were left out */
+function withoutEnds(node: Node, ends: End[]): Node {
+  if (node.kind === 'end') {
+    ends.push(node)
+    return nothing
+  }
+  if (node.kind === 'either') return { ...node, nodes: node.nodes.map((part) => withoutEnds(part, ends)) }
+  if (node.kind !== 'sequence') return node
+  const nodes = [...node.nodes]
+  for (let last = nodes.pop(); last !== undefined; last = nodes.pop()) {
+    const inner = withoutEnds(last, ends)
+    if (inner !== nothing) return { ...node, nodes: [...nodes, inner] }
+  }
+  return nothing
+}
+
+const nothing: Node = sequenceNode([])
