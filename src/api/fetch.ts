@@ -31,7 +31,7 @@ export function handleFetch(
     if (request.isCount) {
       return store.countMatches(plan, request.type, cancellation).then((count) => ok(`{"count":${count}}`))
     }
-    const { form, branches, after, size = pageSizeDefault } = request
+    const { form, branches, after, size = Math.min(pageSizeDefault, context.pageSizeMax) } = request
     const query = { plan, form, branches, after, size, bytesMax: pageBytes(context) }
     return whenKnown(store.readPage(query, cancellation), wrapPage)
   }

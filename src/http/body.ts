@@ -2,6 +2,7 @@
  * Bodies that arrive after their headers or in pieces: they are assembled here, within a bound on all bodies that this
  * process holds. A body that arrives with its headers is handled in place and never gets here.
  */
+import type { HttpResponse } from 'uWebSockets.js'
 
 /** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
 export const bodyBytesWaitingMax = 64 * 1024 * 1024
@@ -14,6 +15,27 @@ export const bodyBytesSmallMax = 4 * 1024
  * bytes.
  */
 export const bodyBytesKeptMin = 4 * 1024
+
+/**
+ * How long a body may take to arrive in all, besides the time that it would take at `bodyBytesPerMsMin`: what a slow link
+ * needs, but not forever.
+ */
+const bodyMsMax = 120_000
+const bodyBytesPerMsMin = 16
+
+/** Whether a body of which `bytes` are announced, or have arrived, may still be on its way after `ms`. */
+export function mayStillArrive(bytes: number, ms: number): boolean {
+  return ms < bodyMsMax + bytes / bodyBytesPerMsMin
+}
+
+/**
+ * Begins anew the time within which the library wants more of a body: it ends a connection whose body arrives with less than
+ * 16 KiB a second, for 10 s. This works even after the end of the body, and resumes a connection that was paused.
+ */
+export function allowTime(res: HttpResponse): void {
+  res.pause()
+  res.resume()
+}
 
 /** A request whose body is arriving. */
 export interface Arriving {

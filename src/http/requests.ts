@@ -12,7 +12,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
 import type { Answer, Refusal, Route, Service, Upload } from './answer.js'
-import type { Bodies } from './body.js'
+import { allowTime, type Bodies, mayStillArrive } from './body.js'
 import type { Cors } from './cors.js'
 import type { Exchange, Exchanges } from './exchange.js'
 import { sendContinue } from './head.js'
@@ -35,6 +35,9 @@ const refusedMsMax = 5000
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
 export class Requests<Caller extends object> {
+  /** Those of whose bodies a part has arrived since `allowTime` was called last. */
+  readonly #arriving = new Set<Exchange<Caller>>()
+
   /** @param bodyBytesMax the largest body that is accepted */
   constructor(
     private readonly service: Service<Caller>,
@@ -93,6 +96,18 @@ export class Requests<Caller extends object> {
   }
 
   /**
+   * Lets bodies that arrive slowly go on; one of which nothing arrives is given up by the library after 10 s. Must be called
+   * from a timer, about once a second.
+   */
+  allowTime(): void {
+    const nowMs = performance.now()
+    for (const { done, bodyEnded, bytesIn, startMs, res } of this.#arriving) {
+      if (!done && !bodyEnded && mayStillArrive(bytesIn, nowMs - startMs)) allowTime(res)
+    }
+    this.#arriving.clear()
+  }
+
+  /**
    * The refusal of a request, before any of its body is kept; undefined if it may proceed, and then its caller is set.
    */
   #check(exchange: Exchange<Caller>, bytesIn: number, takesLines: boolean): Answer | undefined {
@@ -122,7 +137,7 @@ export class Requests<Caller extends object> {
       if (isLast && exchange.kept === undefined) return this.#handle(exchange, route, Buffer.from(piece))
       const body = this.bodies.add(exchange, piece, exchange.bytesIn)
       if (body === undefined) return this.#refuse(exchange, this.service.refusal('overloaded'))
-      if (!isLast) return
+      if (!isLast) return void this.#arriving.add(exchange)
       this.bodies.releaseBody(exchange)
       if (this.#isStillKnown(exchange, authorization)) this.#handle(exchange, route, body)
       else this.#refuse(exchange, this.service.refusal('unauthorized', authorization))
@@ -151,7 +166,7 @@ export class Requests<Caller extends object> {
         if (refused !== undefined) this.bodies.releaseBody(exchange)
       }
       ended = isLast || this.#isEndless(exchange)
-      if (!ended) return
+      if (!ended) return void this.#arriving.add(exchange)
       // Else a flood of refused requests would be kept until then.
       clearTimeout(answering)
       if (refused !== undefined) return this.exchanges.finishLater(exchange, refused)

@@ -160,6 +160,7 @@ class Server<Caller extends object> implements HttpServer {
       this.#exchanges.expire(performance.now() - answerMsMax)
       this.#closing.closeUnread()
       this.#uploads.endSilent()
+      this.#requests.allowTime()
     }, expiryCheckMs)
     this.#expiry.unref()
     this.#listening = await listen(this.#app, this.options)

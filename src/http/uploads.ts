@@ -4,12 +4,13 @@
  *
  * - The library reads on, even from a socket that is paused, as long as it gets whole buffers of 512 KiB. So every piece is
  *   only copied: mostly that is faster than a client sends, and soon there is no whole one. What a route keeps, it bounds.
- * - It ends a connection whose body arrives with less than 16 KiB a second, for 10 s. `resume` begins those anew, even after
- *   the end of the body. A source of live values is slower, so here only silence ends an upload.
+ * - It ends a connection whose body arrives slowly (`allowTime` in body.ts). A source of live values is slower, so here only
+ *   silence ends an upload.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { turnMs } from '../base/turn-clock.js'
 import type { Inlet, Upload } from './answer.js'
+import { allowTime } from './body.js'
 import type { Exchange, Exchanges } from './exchange.js'
 
 /** Uploads in one worker. Each holds what the kernel has for it at a time, mostly some MiB, and what is being written. */
@@ -59,10 +60,8 @@ class Source {
     this.#heardMs = performance.now()
   }
 
-  /** Begins the time anew within which the library wants to hear of it. */
   refresh(): void {
-    this.res.pause()
-    this.res.resume()
+    allowTime(this.res)
     if (this.#isPaused) this.res.pause()
   }
 }

@@ -1,0 +1,58 @@
+/** Bodies over slow links: they may take longer than the library allows, as long as something of them arrives. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { mayStillArrive } from '../../dist/http/body.js'
+import { startServer } from '../support/service/server.js'
+
+/** Longer than the 10 s for which the library waits for 160 KiB. */
+const pieces = 30
+const pieceMs = 500
+
+t.test('a body may arrive slowly, but not stop', async (t) => {
+  const server = await startServer(t)
+  const head = (length: string): string =>
+    `POST /topics/addAndSet HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\n` +
+    `content-type: application/json\r\n${length}\r\n\r\n`
+  const bodyFor = (path: string): string => JSON.stringify({ path, value: 'x'.repeat(100 * pieces) })
+  const inPieces = (body: string): string[] =>
+    Array.from({ length: pieces }, (_, i) => body.slice(i * 102, i === pieces - 1 ? undefined : (i + 1) * 102))
+  const send = async (
+    lengthOf: (body: string) => string,
+    path: string,
+    encode: (piece: string) => string,
+    end = '',
+  ) => {
+    const connection = await server.raw()
+    const body = bodyFor(path)
+    await connection.write(head(lengthOf(body)))
+    for (const piece of inPieces(body)) {
+      await connection.write(encode(piece))
+      await sleep(pieceMs)
+    }
+    await connection.write(end)
+    return connection.answer()
+  }
+  const lengthOf = (body: string): string => `content-length: ${body.length}`
+  const silent = await server.raw()
+  await silent.write(`${head('content-length: 1000')}{`)
+  const [known, chunked] = await Promise.all([
+    send(lengthOf, 'known', (piece) => piece),
+    send(
+      () => 'transfer-encoding: chunked',
+      'chunked',
+      (piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`,
+      '0\r\n\r\n',
+    ),
+    silent.closed,
+  ])
+  t.match(known, { status: 200, body: '{"path":"known","created":true}' })
+  t.match(chunked, { status: 200, body: '{"path":"chunked","created":true}' })
+  t.equal(silent.received, '', 'one that stops is given up')
+})
+
+t.test('the time for a body is bounded by its size', async (t) => {
+  t.ok(mayStillArrive(100, 119_000))
+  t.notOk(mayStillArrive(100, 121_000))
+  t.ok(mayStillArrive(16_000_000, 1_119_000), 'a large one has more')
+  t.notOk(mayStillArrive(16_000_000, 1_121_000))
+})
