@@ -137,16 +137,13 @@ async function inSlices(store: ChangesStore, page: LogPage, { cancellation }: Bo
   }
 }
 
-/** Where a topic was first found in the log. */
-interface Found {
-  readonly changes: LoggedChanges
-  readonly index: number
-}
-
 /** A page of the log, which is read in steps, each in a snapshot of its own; the topics in the last of them. */
 class LogPage {
-  /** The topics in the order of their first changes, by the texts of their keys. */
-  readonly #found = new Map<string, Found>()
+  /**
+   * The topics in the order of their first changes, by the texts of their keys, each with the place before that change. Only
+   * the places are kept: what was read of the log may be most of it.
+   */
+  readonly #found = new Map<string, LogPlace>()
 
   constructor(
     private readonly scope: Scope,
@@ -174,7 +171,7 @@ class LogPage {
       if (index % keysPerClockRead === keysPerClockRead - 1 && performance.now() > deadline) return index
       if (found.has(key) || !this.scope.has(key)) continue
       if (found.size === this.scope.size) return index
-      found.set(key, { changes, index })
+      found.set(key, changes.placeAt(index))
     }
     return keys.length
   }
@@ -193,8 +190,7 @@ class LogPage {
     }
     return whenKnown(log.readItems(paths, this.scope.form, this.bytesMax, take), () => {
       const [, rest] = found[results.length] ?? []
-      const place = rest === undefined ? this.place : rest.changes.placeAt(rest.index)
-      return { results, hasMore: hasMore || rest !== undefined, next: { place, walk: undefined } }
+      return { results, hasMore: hasMore || rest !== undefined, next: { place: rest ?? this.place, walk: undefined } }
     })
   }
 }

@@ -28,6 +28,11 @@ export class RangeIndex<T> {
   readonly #entries = new Map<T, readonly Entry<T>[]>()
   #removed = 0
 
+  /** Ranges that are kept, those of removed values included: few more than twice as many as there are without these. */
+  get heldRanges(): number {
+    return this.#sorted.length + this.#unsorted.length
+  }
+
   /** Adds a value with its ranges, which are sorted and disjoint. */
   add(ranges: readonly TextRange[], value: T): void {
     const [first] = ranges
@@ -45,6 +50,8 @@ export class RangeIndex<T> {
       this.#removed++
     }
     this.#entries.delete(value)
+    // Else those that come and go while nothing is searched would all be kept.
+    if (this.#removed > unsortedMax + this.heldRanges / 2) this.#sort()
   }
 
   /** Visits every value one of whose ranges holds the key, or may hold it. */

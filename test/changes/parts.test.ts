@@ -78,6 +78,21 @@ t.test('the index finds the values whose ranges hold a key, as a search one by o
   }
 })
 
+t.test('values that come and go while nothing is searched are not kept', async (t) => {
+  const index = new RangeIndex<number>()
+  index.add([{ start: 'a', end: 'b' }], -1)
+  let most = 0
+  for (let i = 0; i < 1000; i++) {
+    index.add([{ start: 'a', end: 'c' }], i)
+    index.remove(i)
+    most = Math.max(most, index.heldRanges)
+  }
+  t.ok(most < 200, `${most} ranges at most`)
+  const found: number[] = []
+  index.visit('a', (value) => found.push(value))
+  t.strictSame(found, [-1])
+})
+
 t.test('a set of many ranges is searched as one', async (t) => {
   const index = new RangeIndex<string>()
   const ranges = Array.from({ length: 65 }, (_, i) => ({ start: `k${100 + 2 * i}`, end: `k${101 + 2 * i}` }))

@@ -1,0 +1,61 @@
+/** A page of the log keeps its topics, not what was read to find them: that may be most of the log, for each client. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { type ChangesStore, readPageAfter } from '../../dist/changes/pages.js'
+import { Scope } from '../../dist/changes/scope.js'
+import { planSelector } from '../../dist/selectors/planner.js'
+import type { LoggedChanges, LogPlace, LogSnapshot } from '../../dist/store/changes.js'
+import { storedForms } from '../../dist/store/topics.js'
+import { encodeKey, keyTextOf } from '../../dist/topics/key.js'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** Readings of the log, each of which has one topic of the scope. */
+const readings = 30
+const keysInReading = 500
+
+function placeOf(reading: number, keys: number): LogPlace {
+  const place = Buffer.alloc(8)
+  place.writeUInt32BE(keys, place.writeUInt32BE(reading))
+  return place
+}
+
+t.test('what a page has read of the log is not kept', async (t) => {
+  const read: WeakRef<LoggedChanges>[] = []
+  let mostKept = 0
+  const log: LogSnapshot = {
+    end: () => placeOf(readings, 0),
+    changesAfter(place) {
+      collect()
+      mostKept = Math.max(mostKept, read.filter((changes) => changes.deref() !== undefined).length)
+      const reading = place.readUInt32BE()
+      const from = place.readUInt32BE(4)
+      const keys = Array.from({ length: keysInReading }, (_, i) =>
+        keyTextOf(encodeKey(i === 0 ? `wanted/${reading}` : `other/${reading}/${i}`)),
+      ).slice(from)
+      const placeAt = (index: number): LogPlace =>
+        index < keys.length ? placeOf(reading, from + index) : placeOf(reading + 1, 0)
+      const changes = { keys, isAll: reading === readings - 1, placeAt }
+      read.push(new WeakRef(changes))
+      return changes
+    },
+    readItems(paths, _form, _bytesMax, take) {
+      for (const path of paths) if (!take(Buffer.from(`{"path":"${path}"}`))) return
+    },
+  }
+  const store = { inSnapshot: async (work: (log: LogSnapshot) => unknown) => work(log) } as unknown as ChangesStore
+  const plan = planSelector('*wanted//')
+  if ('problem' in plan) throw new Error(plan.problem)
+  const scope = new Scope({ text: '*wanted//', plan, under: undefined, form: storedForms.json, size: 100 })
+  const cancellation = { aborted: false, onAborted: undefined }
+  const since = { place: placeOf(0, 0), walk: undefined }
+  const page = await readPageAfter(store, scope, since, { bytesMax: 1_000_000, cancellation })
+  t.match(page, { results: { length: readings }, hasMore: false })
+  t.ok(read.length >= readings && mostKept <= 2, `${mostKept} of ${read.length} readings were kept`)
+
+  const cut = await readPageAfter(store, scope, since, { bytesMax: 100, cancellation })
+  t.ok(cut !== 'gone' && cut.hasMore && cut.results.length < readings)
+  if (cut !== 'gone') t.strictSame(cut.next.place, placeOf(cut.results.length, 0), 'the next page begins with the next')
+})
