@@ -21,6 +21,15 @@ import type { Position } from './token.js'
 /** Changes that are read at once: those of some full commits. Of more, each listener reads its own. */
 const keysAtOnceMax = 30_000
 
+/**
+ * How long it may take to find out whom changes concern, in ms: other requests wait meanwhile. If it takes longer, as with many
+ * costly patterns, each listener finds that out for itself, in slices.
+ */
+const searchMsMax = 20
+
+/** Scopes that are asked between two looks at the clock: the worst patterns on the longest paths take 50 ms each. */
+const scopesPerClockRead = 16
+
 /** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
 
@@ -55,6 +64,7 @@ interface Channel {
 
 /** What was found in the log after the feed's position. */
 interface Found {
+  /** Where it ends. */
   readonly place: LogPlace
   readonly isAll: boolean
   /** The topics that changed in each channel's scope, by the texts of their keys. */
@@ -160,9 +170,35 @@ export class Feed {
     if (this.store.isAfter(this.#place, to)) return true
     if (!this.#place.equals(from)) return false
     let concernsAny = false
-    for (const key of keys) this.#index.visit(key, ({ scope }) => (concernsAny ||= scope.has(key)))
-    if (!concernsAny) this.#place = to
-    return !concernsAny
+    const isKnown = this.#search(keys, () => {
+      concernsAny = true
+      return false
+    })
+    if (!isKnown || concernsAny) return false
+    this.#place = to
+    return true
+  }
+
+  /**
+   * Searches for the channels whose scopes hold the keys.
+   *
+   * @param take gets each channel and key; returns whether to go on
+   * @returns false when that would take too long
+   */
+  #search(keys: readonly string[], take: (channel: Channel, key: string) => boolean): boolean {
+    const deadline = performance.now() + searchMsMax
+    let asked = 0
+    let isLate = false
+    let goesOn = true
+    for (const key of keys) {
+      this.#index.visit(key, (channel) => {
+        if (isLate || !goesOn) return
+        if (++asked % scopesPerClockRead === 0) isLate = performance.now() > deadline
+        if (channel.scope.has(key)) goesOn = take(channel, key)
+      })
+      if (isLate || !goesOn) break
+    }
+    return !isLate
   }
 
   async #advance(): Promise<void> {
@@ -182,7 +218,7 @@ export class Feed {
   async #advanceOnce(from: LogPlace): Promise<void> {
     const found = await this.store.inSnapshot((log) => this.#read(log, from))
     if (this.#place !== from) return
-    if (found === 'gone') {
+    if (found === 'unknown') {
       const end = await this.store.inSnapshot((log) => log.end())
       // Nobody may listen any more.
       if (this.#place !== from) return
@@ -195,22 +231,22 @@ export class Feed {
     if (!found.isAll) this.#isDue = true
   }
 
-  #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {
+  /** @returns `unknown` if the log does not have what has changed, or it takes too long to find out whom that concerns */
+  #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'unknown'> {
     return whenKnown(log.changesAfter(from, keysAtOnceMax), (changes) =>
-      changes === 'gone' ? changes : this.#readTouched(log, changes),
+      changes === 'gone' ? 'unknown' : this.#readTouched(log, changes),
     )
   }
 
-  #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges): Awaitable<Found> {
+  #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges): Awaitable<Found | 'unknown'> {
     const touched = new Map<Channel, Set<string>>()
-    for (const key of keys) {
-      this.#index.visit(key, (channel) => {
-        if (!channel.scope.has(key)) return
-        const known = touched.get(channel)
-        if (known === undefined) touched.set(channel, new Set([key]))
-        else known.add(key)
-      })
-    }
+    const isKnown = this.#search(keys, (channel, key) => {
+      const known = touched.get(channel)
+      if (known === undefined) touched.set(channel, new Set([key]))
+      else known.add(key)
+      return true
+    })
+    if (!isKnown) return 'unknown'
     const results = new Map<string, Map<string, Uint8Array>>()
     const found = { place: placeAt(keys.length), isAll, touched, results }
     if (!isAll) return found

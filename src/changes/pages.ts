@@ -22,6 +22,12 @@ import type { Position, Since } from './token.js'
 /** Changes that are read of the log at once: they take about a slice. */
 const keysInSliceMax = 2000
 
+/**
+ * How long the log may be read for one page, in ms. After that the page ends, perhaps with nothing on it: a client that is far
+ * behind gets on even if it has to ask again, and hears of it in time.
+ */
+export const pageMsMax = 5000
+
 /** Keys that are compared between two readings of the clock. */
 const keysPerClockRead = 16
 
@@ -129,9 +135,10 @@ function readLog(store: ChangesStore, scope: Scope, place: LogPlace, bounds: Bou
 }
 
 async function inSlices(store: ChangesStore, page: LogPage, { cancellation }: Bounds): Promise<ChangesPage | 'gone'> {
+  const deadline = performance.now() + pageMsMax
   for (;;) {
     await waitForSlice(cancellation)
-    const done = await store.inSnapshot(page.step)
+    const done = await store.inSnapshot(performance.now() > deadline ? page.part : page.step)
     if (done !== undefined) return done
     if (cancellation.aborted) throw new Cancelled()
   }
@@ -161,6 +168,9 @@ class LogPage {
       const isEnd = changes.isAll && reached === changes.keys.length
       return isFull || isEnd ? this.#read(log, !isEnd) : undefined
     })
+
+  /** What was found so far, as a page that has more. */
+  readonly part = (log: LogSnapshot): Awaitable<ChangesPage> => this.#read(log, true)
 
   /** Searches for topics of the scope. @returns the index of the first change that is left for later */
   #search(changes: LoggedChanges): number {

@@ -12,7 +12,7 @@ import { StoreError } from '../store/errors.js'
 import { waitForSlice } from '../store/shared/time-slices.js'
 import { type Feed, type Listener, type Reading, sharedPageBytesMax } from './feed.js'
 import { bytesOf, type PageBytes } from './page.js'
-import { type ChangesStore, readPageAfter } from './pages.js'
+import { type ChangesStore, pageMsMax, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
 import type { Position } from './token.js'
 
@@ -158,9 +158,16 @@ export class Stream implements Listener {
   /** Ends the stream if its caller may not go on, or it has lasted long enough; otherwise it shows that it lives. */
   check(nowMs: number): void {
     if (nowMs >= this.#untilMs) return this.end('rotated')
-    if (nowMs < this.#nextEventMs || this.#state !== 'live') return
+    if (nowMs < this.#nextEventMs || this.#state === 'blocked') return
+    if (this.#state === 'reading') return this.#showLife()
     const next = this.shared.feed.position
     if (next !== undefined) this.#send(bytesOf({ results: [], hasMore: false, next }))
+  }
+
+  /** While a walk searches for long, there is nothing to say. Whether the client takes more, the next page will tell. */
+  #showLife(): void {
+    this.#nextEventMs = performance.now() + heartbeatMs
+    this.#outlet?.send(comment)
   }
 
   checkCaller(): void {
@@ -196,7 +203,8 @@ export class Stream implements Listener {
         }
         const { results, hasMore, next } = page
         const isNews = results.length > 0 || (!hasMore && !this.#knowsAll)
-        const takesMore = isNews ? this.#send(bytesOf(page)) : true
+        const isLate = performance.now() >= this.#nextEventMs - pageMsMax
+        const takesMore = isNews || isLate ? this.#send(bytesOf(page)) : true
         this.#position = next
         if (!takesMore) return
         if (hasMore || (this.#missed !== undefined && !this.shared.store.isAfter(next.place, this.#missed))) continue

@@ -465,3 +465,36 @@ t.test('a stream that is never done lets others have their turn', async (t) => {
   t.strictSame(wrong, [])
   t.match(ends[0], /"code":"draining"/)
 })
+
+t.test('changes whose scopes take long to ask are left to the listeners, each of which reads in slices', async (t) => {
+  const store = new SlowStore()
+  store.tells = () => 'all'
+  let asked = 0
+  const missed: number[] = []
+  const feed = new Feed(store)
+  const scopes = Array.from({ length: 100 }, (_, i) => {
+    const scope = scopeOf(`?a/.*${i}/.*`)
+    scope.has = () => {
+      asked++
+      for (const endMs = performance.now() + 0.5; performance.now() < endMs; );
+      return false
+    }
+    return scope
+  })
+  for (const [i, scope] of scopes.entries()) {
+    await feed.add(scope, {
+      onPages: () => t.fail('it is not known what is on them'),
+      onMissed: () => missed.push(i),
+      onFailure: (error) => t.fail(String(error)),
+    })
+  }
+  await until(() => feed.position !== undefined)
+  store.commit(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`a/${i}/x`, i])))
+  await until(() => missed.length > 0)
+  t.strictSame(missed, [...scopes.keys()], 'each is told once')
+  t.ok(asked < 500, `${asked} of 100,000 questions were asked`)
+  const before = feed.position
+  store.commit({ b: 1 })
+  await until(() => feed.position !== undefined && before !== undefined && !feed.position.place.equals(before.place))
+  t.equal(missed.length, 100, 'and of what concerns none of them, nobody is told')
+})

@@ -1,4 +1,4 @@
-/** A page of the log keeps its topics, not what was read to find them: that may be most of the log, for each client. */
+/** Pages of a log with few changes that matter: what was read is not kept, and a page ends in time. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
@@ -21,6 +21,12 @@ function placeOf(reading: number, keys: number): LogPlace {
   place.writeUInt32BE(keys, place.writeUInt32BE(reading))
   return place
 }
+
+const plan = planSelector('*wanted//')
+if ('problem' in plan) throw new Error(plan.problem)
+const scope = new Scope({ text: '*wanted//', plan, under: undefined, form: storedForms.json, size: 100 })
+const cancellation = { aborted: false, onAborted: undefined }
+const since = { place: placeOf(0, 0), walk: undefined }
 
 t.test('what a page has read of the log is not kept', async (t) => {
   const read: WeakRef<LoggedChanges>[] = []
@@ -46,11 +52,6 @@ t.test('what a page has read of the log is not kept', async (t) => {
     },
   }
   const store = { inSnapshot: async (work: (log: LogSnapshot) => unknown) => work(log) } as unknown as ChangesStore
-  const plan = planSelector('*wanted//')
-  if ('problem' in plan) throw new Error(plan.problem)
-  const scope = new Scope({ text: '*wanted//', plan, under: undefined, form: storedForms.json, size: 100 })
-  const cancellation = { aborted: false, onAborted: undefined }
-  const since = { place: placeOf(0, 0), walk: undefined }
   const page = await readPageAfter(store, scope, since, { bytesMax: 1_000_000, cancellation })
   t.match(page, { results: { length: readings }, hasMore: false })
   t.ok(read.length >= readings && mostKept <= 2, `${mostKept} of ${read.length} readings were kept`)
@@ -58,4 +59,32 @@ t.test('what a page has read of the log is not kept', async (t) => {
   const cut = await readPageAfter(store, scope, since, { bytesMax: 100, cancellation })
   t.ok(cut !== 'gone' && cut.hasMore && cut.results.length < readings)
   if (cut !== 'gone') t.strictSame(cut.next.place, placeOf(cut.results.length, 0), 'the next page begins with the next')
+})
+
+t.test('a page ends after some seconds, even if it is empty', async (t) => {
+  const { now } = performance
+  let laterMs = 0
+  performance.now = () => now.call(performance) + laterMs
+  t.teardown(() => Object.assign(performance, { now }))
+  let readings = 0
+  const log: LogSnapshot = {
+    end: () => placeOf(1_000_000, 0),
+    changesAfter(place) {
+      const next = place.readUInt32BE() + 1
+      readings++
+      return { keys: [keyTextOf(encodeKey('other'))], isAll: next === 1_000_000, placeAt: () => placeOf(next, 0) }
+    },
+    readItems: (paths) => void t.strictSame(paths, []),
+  }
+  const store = {
+    async inSnapshot(work: (log: LogSnapshot) => unknown) {
+      await new Promise((resolve) => setImmediate(resolve))
+      laterMs += 1000
+      return work(log)
+    },
+  } as unknown as ChangesStore
+  const page = await readPageAfter(store, scope, since, { bytesMax: 1_000_000, cancellation })
+  t.match(page, { results: { length: 0 }, hasMore: true })
+  t.ok(readings > 2 && readings < 10, `after ${readings} readings, each a second later`)
+  t.ok(page !== 'gone' && page.next.place.equals(placeOf(readings, 0)), 'the next one goes on from there')
 })
