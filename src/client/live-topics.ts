@@ -19,7 +19,7 @@ export interface TopicChange {
  *     error      a CustomEvent<unknown>: it has ended, for this reason, and the Map stays as it is
  */
 export class LiveTopics extends EventTarget {
-  /** Resolves once the present state is there; rejects if it ends before that. */
+  /** Resolves once the present state is there; rejects if it ends before that, for whatever reason. */
   readonly ready: Promise<void>
   readonly #topics = new Map<string, Item>()
   /** The paths that were not shown again since it was restarted. */
@@ -33,11 +33,10 @@ export class LiveTopics extends EventTarget {
     super()
     this.ready = new Promise((resolve, reject) => {
       this.addEventListener('complete', () => resolve(), { once: true })
-      this.addEventListener('error', (event) => reject((event as CustomEvent<unknown>).detail), { once: true })
+      void this.#follow(changes, reject)
     })
     // Whoever does not wait for it hears of the error by its event.
     this.ready.catch(() => {})
-    void this.#follow(changes)
   }
 
   /** By their paths, in the order in which they first came. */
@@ -55,11 +54,12 @@ export class LiveTopics extends EventTarget {
     this.controller.abort()
   }
 
-  async #follow(changes: Changes): Promise<void> {
+  async #follow(changes: Changes, onEnd: (error: unknown) => void): Promise<void> {
     try {
       for await (const change of changes) this.#take(change)
     } catch (error) {
       this.#isComplete = false
+      onEnd(error)
       if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))
     }
   }
