@@ -267,7 +267,8 @@ export class Client {
   follow(selector: string, { signal, ...members }: Omit<ChangesOptions, 'since'> = {}): LiveTopics {
     const controller = new AbortController()
     if (signal?.aborted) controller.abort(signal.reason)
-    else signal?.addEventListener('abort', () => controller.abort(signal.reason), { once: true })
+    // A listener that goes with the follow: a caller's signal may outlive many of them.
+    else signal?.addEventListener('abort', () => controller.abort(signal.reason), { signal: controller.signal })
     return new LiveTopics(this.changes(selector, { ...members, signal: controller.signal }), controller)
   }
 

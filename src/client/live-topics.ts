@@ -61,6 +61,7 @@ export class LiveTopics extends EventTarget {
       this.#isComplete = false
       onEnd(error)
       if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))
+      this.controller.abort()
     }
   }
 

@@ -1,4 +1,5 @@
-/** A follow that ends, for whatever reason: `ready` is settled. */
+/** A follow that ends, for whatever reason: `ready` is settled, and nothing stays on the caller's signal. */
+import { getEventListeners, once } from 'node:events'
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
 import { until } from '../support/service/server.js'
@@ -24,4 +25,18 @@ t.test('`ready` rejects if the end comes before the present state', async (t) =>
   t.match(reasons.get('closed'), { name: 'AbortError' })
   t.match(reasons.get('aborted'), { message: 'enough' })
   t.match(reasons.get('aborted before'), { message: 'already' })
+})
+
+t.test('nothing stays on the signal of a caller', async (t) => {
+  const refusal = { status: 401, text: '{"code":"unauthorized","message":"x"}' }
+  const stub = await startStub(t, ({ text }) => (text.includes('refused') ? refusal : 'be silent'))
+  const topics = connect(stub.url, { key: 'k' })
+  const { signal } = new AbortController()
+  const listeners = (): number => getEventListeners(signal, 'abort').length
+  const live = topics.follow('*.*', { signal })
+  t.equal(listeners(), 1)
+  live.close()
+  t.equal(listeners(), 0, 'of one that was closed')
+  await once(topics.follow('refused', { signal }), 'error')
+  await until('the listener of one that was refused has gone', async () => listeners() === 0 || undefined)
 })
