@@ -69,6 +69,8 @@ export class Changes implements AsyncIterable<Change> {
    */
   next: string | undefined
   #isPolling = false
+  /** Whether the last page was the end of what there is. Until then even a page without results says something new. */
+  #hasAll = false
   #failures = 0
 
   constructor(
@@ -89,12 +91,14 @@ export class Changes implements AsyncIterable<Change> {
           this.#failures = 0
           yield* page.changes
           this.next = page.next
+          this.#hasAll = !page.has_more
           if (!page.has_more) yield { kind: 'complete' }
         }
       } catch (error) {
         if (this.signal?.aborted) throw error
         if (isGone(error)) {
           this.next = undefined
+          this.#hasAll = false
           yield { kind: 'restarted' }
         } else waitMs = this.#waitAfter(error)
       }
@@ -117,7 +121,7 @@ export class Changes implements AsyncIterable<Change> {
   }
 
   async *#poll(): AsyncGenerator<Page, void, undefined> {
-    const members = { ...this.members, since: this.next, wait: pollSeconds }
+    const members = { ...this.members, since: this.next, wait: this.#hasAll ? pollSeconds : 0 }
     const exchange = { signal: this.signal, isRepeatable: true, read: pageOf }
     yield await this.connection.post('changes', members, exchange)
   }

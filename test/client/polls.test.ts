@@ -1,0 +1,53 @@
+/** Polls of the client, where streams are held back: how long they wait. */
+import t from 'tap'
+import { connect } from '../../dist/client/index.js'
+import { type Stub, type StubAnswer, startStub } from '../support/service/stub.js'
+
+/** What a proxy answers that knows nothing of streams. */
+const heldBack = { headers: { 'content-type': 'application/json' }, text: '{}' }
+
+/** A page with the topic of its number, after which `next` is that number. */
+function page(number: number, hasMore = false): StubAnswer {
+  return { text: `{"has_more":${hasMore},"results":[{"path":"${number}","type":"json","value":1}],"next":"${number}"}` }
+}
+
+interface Asked {
+  readonly since?: string
+  readonly wait?: number
+}
+
+/** What the polls asked for. */
+function polls({ requests }: Stub): readonly Asked[] {
+  const asked = requests.filter(({ headers }) => headers.accept !== 'text/event-stream')
+  return asked.map(({ text }) => JSON.parse(text) as Asked)
+}
+
+t.test('a poll waits only after the end of what there is', async (t) => {
+  const answers: readonly StubAnswer[] = [
+    page(1, true),
+    page(2, true),
+    page(3),
+    { status: 410, text: '{"code":"since_gone","message":"x"}' },
+    page(5),
+    page(6),
+  ]
+  for (const since of [undefined, 'now', '17']) {
+    let polled = 0
+    const stub = await startStub(t, ({ headers }) =>
+      headers.accept === 'text/event-stream' ? heldBack : (answers[polled++] ?? 'be silent'),
+    )
+    for await (const change of connect(stub.url, { key: 'k' }).changes('*.*', { since }))
+      if (change.kind === 'topic' && change.path === '6') break
+    t.strictSame(
+      polls(stub).map(({ since, wait }) => [since, wait]),
+      [
+        [since, 0],
+        ['1', 0],
+        ['2', 0],
+        ['3', 30],
+        [undefined, 0],
+        ['5', 30],
+      ],
+    )
+  }
+})
