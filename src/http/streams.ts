@@ -5,7 +5,9 @@
  * - The library sends a chunk without its last line end, and sends that with the next one. Some clients do not hand a chunk
  *   over before that has come. So each piece is followed by the stream's filler, a chunk that may be late.
  * - What a client does not take is kept by the library without bound, and whether it takes everything is known only at the
- *   next piece. So after the first `false`, nothing may be sent until it takes more.
+ *   next piece. So after the first `false`, nothing may be sent until it takes more, and before the end a filler asks.
+ * - Of the end itself, some hundred bytes, that is never known, and closing discards what the library has kept. So where
+ *   the connection is closed here, that waits a while (`endKeptMs`).
  * - With a listener for that, the library sends nothing of what it has kept by itself: the listener has to write something.
  * - Told to close with the end of a body in chunks, it writes a header into it. So where the connection ends with the body, the
  *   last chunk is written as the name of a trailer, and the connection is closed here: for the library the answer is never
@@ -18,6 +20,9 @@ import { writeHead } from './head.js'
 
 /** The end of a chunk, the last chunk, and the name of a trailer: the library puts a value behind it, and two line ends. */
 const lastChunk = '\r\n0\r\nconnection-state'
+
+/** How long the library may keep the end of a body: a client that reads makes room sooner. Most close before that. */
+const endKeptMs = 1000
 
 /** Sends the head, and lets the stream begin. Must be called within the library's handler or a cork. */
 export function openStream(closing: Closing, receiver: Receiver, answer: Answer, stream: Stream): void {
@@ -38,8 +43,6 @@ export function openStream(closing: Closing, receiver: Receiver, answer: Answer,
 class Sending implements Outlet {
   /** Whether the stream has ended, or its client has gone. */
   #isOver = false
-  /** Whether everything that was sent has been taken. */
-  #isTaken = true
   #lastPiece: Uint8Array | undefined
   /** Whether everything was sent: what is written then would follow the end of the body. */
   #isComplete = false
@@ -53,11 +56,12 @@ class Sending implements Outlet {
   send(piece: Uint8Array): boolean {
     if (this.#isOver || this.#lastPiece !== undefined) return false
     const { res } = this.receiver
+    let isTaken = false
     res.cork(() => {
       res.write(piece)
-      this.#isTaken = res.write(this.stream.filler)
+      isTaken = res.write(this.stream.filler)
     })
-    return this.#isTaken
+    return isTaken
   }
 
   end(piece: Uint8Array): void {
@@ -65,7 +69,7 @@ class Sending implements Outlet {
     setTimeout(() => {
       if (this.#isOver || this.#lastPiece !== undefined) return
       this.#lastPiece = piece
-      if (this.#isTaken) this.#sendLast(piece)
+      this.#sendLast(piece)
     }, 0)
   }
 
@@ -80,28 +84,32 @@ class Sending implements Outlet {
   }
 
   onWritable(): void {
-    if (this.#isOver || this.#isComplete) return
+    if (this.#isOver) return
     const { res } = this.receiver
-    res.cork(() => (this.#isTaken = res.write(this.stream.filler)))
-    if (!this.#isTaken) return
-    if (this.#lastPiece === undefined) this.stream.onWritable()
-    else this.#sendLast(this.#lastPiece)
+    // An empty cork hands over what the library has kept.
+    if (this.#isComplete) return void res.cork(() => {})
+    if (this.#lastPiece !== undefined) return this.#sendLast(this.#lastPiece)
+    let isTaken = false
+    res.cork(() => (isTaken = res.write(this.stream.filler)))
+    if (isTaken) this.stream.onWritable()
   }
 
-  /** Sends the last piece, a small one, once everything before it has been taken. */
+  /** Sends the last piece, a small one, if everything before it has been taken; otherwise `onWritable` comes back. */
   #sendLast(piece: Uint8Array): void {
     const { closing, receiver } = this
     const { res } = receiver
-    this.#isComplete = true
     // A drain closes a connection that stays open later.
     const staysOpen = !receiver.closing && receiver.bodyEnded
     res.cork(() => {
+      if (!res.write(this.stream.filler)) return
+      this.#isComplete = true
       res.write(piece)
       if (staysOpen) res.end('')
       else res.writeHeader(lastChunk, 'closed\r\n')
     })
+    if (!this.#isComplete) return
     if (staysOpen) this.#isOver = true
-    else closing.whenBodyEnds(receiver, () => this.#close())
+    else closing.whenBodyEnds(receiver, () => setTimeout(() => this.#close(), endKeptMs))
     this.stream.onGone()
   }
 

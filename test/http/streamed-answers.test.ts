@@ -1,11 +1,14 @@
 /**
  * The framing of answers without a known length, byte by byte: whole chunks, one last chunk, and nothing behind it, however
- * the request was framed and whoever ends the answer.
+ * the request was framed and whoever ends the answer, and however late its client reads.
  */
 import { strict as assert } from 'node:assert'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import type { Outlet, Route } from '../../dist/http/answer.js'
 import { beginDrain } from '../support/service/drain.js'
 import type { RawConnection } from '../support/service/raw.js'
+import { serveRoutes } from '../support/service/served.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
 interface Streamed {
@@ -108,3 +111,70 @@ for (const isChunked of [false, true]) {
     }
   })
 }
+
+/** How the connection ends with a stream. */
+const endOfStream = '\r\n3\r\nend\r\n0\r\nconnection-state: closed\r\n\r\n'
+
+/** How many large pieces a stream has, how many small ones follow, and their size; without a count, all that are taken. */
+type Pieces = readonly [large: number | null, small: number | null, smallBytes: number]
+
+const largePiece = Buffer.alloc(10_000, 'x')
+
+/** A route that streams the pieces that it is asked for, and then the end. `ended` is told how many there were. */
+function piecesRoute(ended: (large: number, small: number) => void): Route<object> {
+  const send = (outlet: Outlet, piece: Uint8Array, count: number | null): number => {
+    for (let sent = 0; ; sent++) if (sent === count || !outlet.send(piece)) return sent
+  }
+  return {
+    path: '/topics/pieces',
+    isRead: true,
+    handle(body) {
+      const [large, small, smallBytes] = JSON.parse(body.toString()) as Pieces
+      const begin = (outlet: Outlet): void => {
+        const largeSent = send(outlet, largePiece, large)
+        const smallSent = send(outlet, Buffer.alloc(smallBytes, 'y'), small)
+        outlet.end(Buffer.from('end'))
+        ended(largeSent, smallSent)
+      }
+      return { status: 200, body: '', stream: { filler: Buffer.from('.'), begin, onWritable() {}, onGone() {} } }
+    },
+  }
+}
+
+t.test('the end of a stream is not cut for a client that reads later, wherever its buffers are full', async (t) => {
+  let ended: (large: number, small: number) => void = () => {}
+  const { connect } = await serveRoutes(t, [piecesRoute((large, small) => ended(large, small))])
+  /** Lets a stream end before its client reads. */
+  const stream = async (isChunked: boolean, ...pieces: Pieces) => {
+    const connection = await connect()
+    connection.pause()
+    const counts = new Promise<readonly [large: number, small: number]>((resolve) => {
+      ended = (...counts) => resolve(counts)
+    })
+    const headers = ['content-type: application/json', 'connection: close']
+    await connection.write(request('key', 'pieces', headers, JSON.stringify(pieces), isChunked))
+    const [large, small] = await counts
+    // Long enough for a connection to be closed too early; a longer wait finds no more.
+    await sleep(10)
+    connection.resume()
+    await until(
+      'it has ended',
+      async () => connection.isClosed || connection.received.endsWith('\r\n\r\n') || undefined,
+    )
+    connection.close()
+    return { large, small, isWhole: connection.received.endsWith(endOfStream) }
+  }
+  const cut: string[] = []
+  for (let smallBytes = 60; smallBytes < 200; smallBytes += 8) {
+    for (const isChunked of [false, true]) {
+      // Some room is left for small pieces, of which the last fill the buffers.
+      const large = (await stream(isChunked, null, 0, smallBytes)).large - 5
+      const { small } = await stream(isChunked, large, null, smallBytes)
+      for (const missing of [2, 1, 0]) {
+        const { isWhole } = await stream(isChunked, large, small - missing, smallBytes)
+        if (!isWhole) cut.push(`${isChunked ? 'chunked' : 'with a length'}, ${missing} pieces of ${smallBytes} less`)
+      }
+    }
+  }
+  t.strictSame(cut, [])
+})
