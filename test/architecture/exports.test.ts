@@ -27,10 +27,12 @@ const limitsForTests: readonly string[] = [
   'src/http/closing.ts unreadMsMax',
   'src/http/uploads.ts uploadsMax',
   'src/store/lmdb/write/commits.ts bytesInOneCommitMax',
+  'src/store/lmdb/write/commits.ts executionMsMax',
   'src/store/lmdb/write/desk.ts bytesQueuedByClientMax',
   'src/store/lmdb/write/link.ts writerSendsMax',
   'src/store/lmdb/write/slab.ts itemInSlabBytesMax',
   'src/store/lmdb/write/slab.ts slabBytes',
+  'src/store/lmdb/write/topic-changes.ts comparedBytesMax',
 ]
 
 /** The files that the package's users import, by `exports` of package.json. */

@@ -7,7 +7,7 @@ import { now } from '../../dist/base/clock.js'
 import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
-import { bytesInOneCommitMax, Commits } from '../../dist/store/lmdb/write/commits.js'
+import { bytesInOneCommitMax, Commits, executionMsMax } from '../../dist/store/lmdb/write/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/write/disk-room.js'
 import type { TopicChanges } from '../../dist/store/lmdb/write/topic-changes.js'
 import { createWriting } from '../../dist/store/lmdb/write/writes.js'
@@ -115,6 +115,46 @@ await t.test('a transaction ends with the first write that reaches the bound in 
   const groups = steps.join(' ').split(' put end on disk committed')
   t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
   await commits.close()
+})
+
+await t.test('writes that a transaction has no time for join the next, before later ones', async (t) => {
+  const admitted: number[] = []
+  const room = {
+    begin: () => void admitted.push(0),
+    admit() {
+      admitted.push((admitted.pop() ?? 0) + 1)
+      return 'admitted' as const
+    },
+  }
+  const { commits, steps } = trial(t.fail, room)
+  const submit = (name: string, work = (): void => {}): void =>
+    commits.submit({
+      size: smallWrite,
+      execute() {
+        steps.push(name)
+        work()
+      },
+      settle: (failure) => void steps.push(`${name} ${failure ?? 'done'}`),
+    })
+  const isLong = (): void => {
+    const untilMs = performance.now() + executionMsMax
+    while (performance.now() < untilMs);
+  }
+  const last = new Promise<void>((resolve) => submit('a', () => submit('e', resolve)))
+  submit('b', isLong)
+  submit('c', isLong)
+  submit('d')
+  await last
+  await commits.close()
+  const whole = (...names: string[]): string[] => {
+    const done = names.map((name) => `${name} done`)
+    return ['begin', ...names, 'put', 'end', 'on disk', 'committed', ...done]
+  }
+  t.strictSame(steps, [...whole('a', 'b'), ...whole('c'), ...whole('d', 'e')], 'each has at least one')
+  t.strictSame(admitted, [4, 3, 2], 'room is reserved anew')
+  t.match(commits.stats, { inFlight: 0, writes: 5, failed: 0 })
+  t.equal(commitCount(commits), 3)
+  t.equal(committedOperations(commits), 5)
 })
 
 await t.test('writes are settled in their order, after their transaction and before the next one', async (t) => {

@@ -24,6 +24,12 @@ import type { TopicChanges } from './topic-changes.js'
 export const bytesInOneCommitMax = 32 * 1024 * 1024
 
 /**
+ * For how long a transaction executes writes, exceeded by at most one: those of its group that are left join a later one. What
+ * decides them may cost far more than what is written, and a writer that is busy for long counts as hanging.
+ */
+export const executionMsMax = 200
+
+/**
  * The share of the last transaction's writes that the next one waits for: those whose answers have just left are likely to
  * be followed by others. A commit costs some 0.5 ms, however few writes share it.
  */
@@ -211,21 +217,26 @@ export class Commits {
     return { group, refused }
   }
 
-  #commit(group: readonly Waiting[]): void {
+  /** Commits the first writes of those that were taken, as many as were executed in time; the others wait again. */
+  #commit(taken: readonly Waiting[]): void {
     const beganMs = performance.now()
+    let executed = 0
     try {
       this.transactions.transact(() => {
         const changes = this.transactions.begin()
-        for (const { write } of group) {
-          write.execute(changes)
+        const untilMs = performance.now() + executionMsMax
+        do {
+          taken[executed++]?.write.execute(changes)
           if (changes.failure !== undefined) throw changes.failure
-        }
+        } while (executed < taken.length && performance.now() < untilMs)
         changes.put()
         this.transactions.end?.()
       })
     } catch (cause) {
-      return this.#break(group, new StoreError('unknown_outcome', 'a commit failed', { cause }))
+      return this.#break(taken, new StoreError('unknown_outcome', 'a commit failed', { cause }))
     }
+    const group = taken.slice(0, executed)
+    if (executed < taken.length) this.#waiting = [...taken.slice(executed), ...this.#waiting]
     this.#last = { writes: group.length, tookMs: performance.now() - beganMs }
     this.#record(group)
     this.transactions.committed?.()

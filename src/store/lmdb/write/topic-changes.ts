@@ -10,6 +10,7 @@ import type { Path } from '../../../topics/path.js'
 import { removalOf } from '../../../topics/properties.js'
 import type { RemovalPolicy } from '../../../topics/removal/policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
+import { StoreError } from '../../errors.js'
 import { BatchDecisions, type Change, type StoredTopic } from '../../shared/batch.js'
 import type { BatchResult, Creation, WriteAction, WriteOperation } from '../../topics.js'
 import { loggedBytesMax } from '../environment/change-record.js'
@@ -23,6 +24,13 @@ import { isPlainCreation, plainCreation, propertiedCreation, propertiedUpdate, r
 
 /** Values, in bytes, that one transaction keeps for further constraints on the same topics; others are read again. */
 const constrainedBytesKeptMax = 64 * 1024 * 1024
+
+/**
+ * Values, in bytes, that the constraints of one request may have read: to read and to strip one of a megabyte takes 2 to 5 ms,
+ * and a request is decided at once. A constraint that holds is itself as long as the value, apart from white space, so
+ * only a request that was made for it needs so many.
+ */
+export const comparedBytesMax = 256 * 1024 * 1024
 
 /** An operation with its item, encoded before the transaction begins; a removal has none. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
@@ -55,11 +63,19 @@ export function sizeOf(operations: readonly Prepared[]): WriteSize {
 class ValueTexts {
   readonly #texts = new Map<Path, ValueText>()
   #bytes = 0
+  /** Those of one request. */
+  #comparedBytes = 0
+
+  beginRequest(): void {
+    this.#comparedBytes = 0
+  }
 
   of(path: Path, read: () => Uint8Array | undefined): ValueText | undefined {
     const known = this.#texts.get(path)
     const text = known === undefined ? read() : undefined
     if (text === undefined) return known
+    this.#comparedBytes += text.length
+    if (this.#comparedBytes > comparedBytesMax) throw new StoreError('retry', 'a request compares too many long values')
     const value = new ValueText(text)
     this.#bytes += value.bytes
     if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(path, value)
@@ -90,15 +106,16 @@ class Stored implements StoredTopic {
   }
 
   hasValue(): boolean {
-    return this.#readValue() !== undefined
+    return this.#viewValue() !== undefined
   }
 
   hasText(text: Uint8Array): boolean {
     return this.texts.of(this.path, () => this.#readValue())?.is(text) === true
   }
 
+  /** A view, valid until the next read. */
   valueText(): Uint8Array | undefined {
-    return this.#readValue()
+    return this.#viewValue()
   }
 
   hasVersion(version: number): boolean {
@@ -111,12 +128,19 @@ class Stored implements StoredTopic {
     const item = this.environment.items[this.type].getBinary(this.path)
     return item && valueOfItem(item, this.path, this.type)
   }
+
+  /** As `readValue`, without a copy of its own. */
+  #viewValue(): Uint8Array | undefined {
+    const item = this.environment.items[this.type].getBinaryFast(this.path)
+    return item && valueOfItem(item, this.path, this.type)
+  }
 }
 
 /** The changes of one transaction: to be made within its callback, and used in it alone. */
 export class TopicChanges {
   /** Undefined while nothing is decided that has not been written. */
   #decisions: BatchDecisions<Stored, Prepared> | undefined
+  #texts = new ValueTexts()
   #failure: Error | undefined
 
   constructor(
@@ -126,9 +150,14 @@ export class TopicChanges {
     private readonly log: ChangeLog,
   ) {}
 
-  /** Decides the operations of one request, by what is stored and what was decided before. */
+  /**
+   * Decides the operations of one request, by what is stored and what was decided before.
+   *
+   * @throws StoreError of the kind `retry`, having decided nothing, when their constraints need too much of what is stored
+   */
   decide(operations: readonly Prepared[], isAtomic: boolean): BatchResult {
     this.#decisions ??= this.#begin()
+    this.#texts.beginRequest()
     return this.#decisions.decide(operations, isAtomic)
   }
 
@@ -168,9 +197,9 @@ export class TopicChanges {
   }
 
   #begin(): BatchDecisions<Stored, Prepared> {
-    const texts = new ValueTexts()
+    this.#texts = new ValueTexts()
     return new BatchDecisions<Stored, Prepared>({
-      stored: (path, kind) => this.#read(path, kind, texts),
+      stored: (path, kind) => this.#read(path, kind),
       valueText: ({ path, type, item }) => type && item && valueOfItem(bytesOf(item), path, type),
       setterOf: (increment, valueText) => {
         const { path, type = 'json' } = increment
@@ -179,12 +208,12 @@ export class TopicChanges {
     })
   }
 
-  #read(path: Path, kind: WriteAction['kind'], texts: ValueTexts): Stored | undefined {
+  #read(path: Path, kind: WriteAction['kind']): Stored | undefined {
     const stored = readSpecification(this.environment.specifications, path)
     if (stored === undefined) return undefined
     // A removal needs no policy, so that a topic with a damaged one can be removed.
     const policy = stored.details && kind !== 'remove' ? removalOf(stored.details.properties) : undefined
-    return new Stored(path, stored, policy, this.environment, texts)
+    return new Stored(path, stored, policy, this.environment, this.#texts)
   }
 
   #put({ path, stored, isRemoved, creator, setter }: Change<Stored, Prepared>, moment: Moment, version: number): void {
