@@ -325,7 +325,13 @@ await t.test('a writer that speaks another version of the protocol is reported',
 /** Turns until the link has called back for the writer's answers, or is known not to. */
 async function skipToDeadline(time: SkippedTime): Promise<void> {
   await turns(3)
-  time.pass(commitDeadlineMs + 1)
+  passSteadily(time, commitDeadlineMs + 1)
+}
+
+/** Lets time pass as it does for a process that runs, whose intervals are called in time. */
+function passSteadily(time: SkippedTime, ms: number): void {
+  const stepMs = 500
+  for (let passedMs = 0; passedMs < ms; passedMs += stepMs) time.pass(Math.min(stepMs, ms - passedMs))
 }
 
 await t.test('without a writer, requests are given up at the deadline, as not carried out', async (t) => {
@@ -338,11 +344,11 @@ await t.test('without a writer, requests are given up at the deadline, as not ca
   const given = outcomeOf(link.write([counted('n', 0)]))
   const second = outcomeOf(link.write([counted('n', 1)]))
   await turns(2)
-  time.pass(commitDeadlineMs / 2)
+  passSteadily(time, commitDeadlineMs / 2)
   const later = outcomeOf(link.write([counted('n', 2)]))
   await turns(2)
   t.equal(await Promise.race([given, second, later, turns(2)]), undefined, 'none is given up before')
-  time.pass(commitDeadlineMs / 2 + 1000)
+  passSteadily(time, commitDeadlineMs / 2 + 1000)
   t.equal(await given, 'unavailable')
   t.equal(await second, 'unavailable')
   t.equal(await Promise.race([later, turns(2)]), undefined, 'a later one still waits')
@@ -350,6 +356,20 @@ await t.test('without a writer, requests are given up at the deadline, as not ca
   t.equal(await later, 'unsatisfied_constraint', 'and is carried out; the others are not')
   t.equal(await host.store.readTopic('n' as Path, storedForms.json), 'no_such_topic')
   await link.close()
+})
+
+await t.test('a process that was suspended waits for the answers that it has not read', async (t) => {
+  const time = skippableTime(t)
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const link = host.link(t)
+  t.strictSame(await link.write([counted('n', 0)]), ['created'])
+  host.writer.pauseWrites()
+  const sent = outcomeOf(link.write([counted('n', 1)]))
+  while (host.store.commits?.inFlight === 0) await turn()
+  time.pass(2 * commitDeadlineMs)
+  t.equal(await Promise.race([sent, turns(2)]), undefined)
+  host.writer.resumeWrites()
+  t.strictSame(await sent, ['updated'])
 })
 
 await t.test('requests that were sent, and that nobody answers, are given up with an unknown outcome', async (t) => {

@@ -48,6 +48,9 @@ const reconnectMs = 10
 /** Between two checks for requests that nobody answers. */
 const deadlineCheckMs = 500
 
+/** A check this late means that this process was suspended or starved. */
+const lateCheckMs = 2 * deadlineCheckMs
+
 /** Bytes of the random name of this end, which receipts are kept under. */
 const clientBytes = 8
 
@@ -92,6 +95,7 @@ export class WriterLink implements Writing {
   /** Whether the end of this turn will send its frame. */
   #endsSoon = false
   #progressAtMs = 0
+  #checkedAtMs = performance.now()
   #onDrained: (() => void)[] = []
   readonly #deadlines: NodeJS.Timeout
   readonly #followers = new Followers<LoggedRecord | undefined>(() => this.#sayWatching())
@@ -315,9 +319,15 @@ export class WriterLink implements Writing {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  /** Gives up the requests that have waited long while no writer has answered any. */
+  /**
+   * Gives up the requests that have waited long while no writer has answered any. After a suspension, answers may be in the
+   * socket that were not read, so the wait begins anew.
+   */
   #rejectLate(): void {
-    const lateMs = performance.now() - writerAnswerMsMax
+    const nowMs = performance.now()
+    if (nowMs - this.#checkedAtMs > lateCheckMs) this.#progressAtMs = nowMs
+    this.#checkedAtMs = nowMs
+    const lateMs = nowMs - writerAnswerMsMax
     if (this.#pending.size === 0 || this.#progressAtMs > lateMs) return
     for (const pending of [...this.#pending.values()]) {
       if (pending.sinceMs > lateMs) break
