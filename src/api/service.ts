@@ -6,11 +6,12 @@
 import type { Access } from '../auth/access.js'
 import { describeAuthorization } from '../auth/authorization.js'
 import type { Keyring } from '../auth/keyring.js'
+import { PacedBound } from '../base/paced-bound.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import { Cancelled } from '../store/cancellation.js'
 import { StoreError } from '../store/errors.js'
 import { handleBatch } from './batch/batch.js'
-import { Upload } from './batch/upload.js'
+import { linesAtOnceMax, Upload } from './batch/upload.js'
 import { handleChanges } from './changes.js'
 import { createClientFiles } from './client-files.js'
 import { type AdminAddress, createConsole } from './console.js'
@@ -64,12 +65,14 @@ export function createService(options: ServiceOptions): Service<Access> {
     return problem(error instanceof StoreError ? codeOf(error) : 'internal_error')
   }
   const kept = { bytes: 0 }
+  const linesAtOnce = new PacedBound(linesAtOnceMax)
   const upload: Route<Access>['upload'] = (ongoing, inlet) => {
     const { accept = '', authorization = '' } = ongoing.headers ?? {}
     const { store, findCaller } = context
     const { bodyBytesMax: lineBytesMax, uploadBytesMax } = options
     const caller = (): Access | undefined => findCaller(authorization)
-    return new Upload({ store, lineBytesMax, uploadBytesMax, accept, kept, caller, problemFor }, inlet, ongoing)
+    const shared = { store, lineBytesMax, uploadBytesMax, kept, linesAtOnce, problemFor }
+    return new Upload({ ...shared, accept, caller }, inlet, ongoing)
   }
   const plainRoutes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({

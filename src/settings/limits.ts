@@ -119,7 +119,8 @@ export const conflictsMax = 64
 /**
  * Operations that one transaction carries out, exceeded by at most one request: it takes some 20 ms, during which the
  * writer does nothing else. Writes that share a transaction share the pages that they copy: in batches of 1,000, a topic
- * costs a quarter less CPU than with 2,000 here, and waits less, since the queue is shorter.
+ * costs a quarter less CPU than with 2,000 here, and waits less, since the queue is shorter. On a slow disk it carries out
+ * fewer (base/paced-bound.ts).
  */
 export const operationsInOneCommitMax = 8000
 

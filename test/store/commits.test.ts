@@ -67,6 +67,11 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
+/** Commits as much as one transaction may have, until that is the most. */
+async function fill(commits: Commits): Promise<void> {
+  for (let i = 0; i < 10; i++) await commits.run(() => {}, sized(operationsInOneCommitMax))
+}
+
 /** How many operations the commits that were counted had. */
 function committedOperations(commits: Commits): number {
   return commits.stats.batches.read().sum
@@ -99,6 +104,8 @@ await t.test('writes of one turn share a transaction, up to a number of operatio
 
 await t.test('a transaction ends with the first write that reaches the bound, and begins with any', async (t) => {
   const { commits, steps } = trial(t.fail)
+  await fill(commits)
+  steps.length = 0
   const sizes = [operationsInOneCommitMax - 1, 1, 1, operationsInOneCommitMax + 1, 1]
   await Promise.all(sizes.map((size, i) => commits.run(() => void steps.push(`${i}`), sized(size))))
   const groups = steps.join(' ').split(' put end on disk committed')
@@ -116,6 +123,33 @@ await t.test('a transaction ends with the first write that reaches the bound in 
   t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
   await commits.close()
 })
+
+await t.test(
+  'a transaction has few operations at first, more while commits are quick, fewer when they are slow',
+  async (t) => {
+    const operations = 250
+    const { commits, steps } = trial(t.fail)
+    const groups = async (writes: number): Promise<number[]> => {
+      steps.length = 0
+      await Promise.all(
+        Array.from({ length: writes }, () => commits.run(() => void steps.push('x'), sized(operations))),
+      )
+      return (
+        steps
+          .join('')
+          .match(/x+/g)
+          ?.map(({ length }) => length * operations) ?? []
+      )
+    }
+    t.strictSame(await groups(1 + 2 + 4 + 8 + 16 + 32 + 32 + 1), [250, 500, 1000, 2000, 4000, 8000, 8000, 250])
+    await commits.run(() => {
+      const untilMs = performance.now() + 1001
+      while (performance.now() < untilMs);
+    })
+    t.strictSame(await groups(16 + 32 + 1), [4000, 8000, 250])
+    await commits.close()
+  },
+)
 
 await t.test('writes that a transaction has no time for join the next, before later ones', async (t) => {
   const admitted: number[] = []

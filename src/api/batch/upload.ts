@@ -10,6 +10,7 @@
  */
 import type { Access } from '../../auth/access.js'
 import { afterPoll } from '../../base/after-poll.js'
+import type { PacedBound } from '../../base/paced-bound.js'
 import type { Answer, Inlet, Ongoing, Upload as ReceivedUpload, UploadRefusal } from '../../http/answer.js'
 import type { TopicWriter, WriteOperation, WriteOutcome } from '../../store/topics.js'
 import { parseLine } from '../bodies/parse-batch.js'
@@ -20,9 +21,9 @@ import { UploadAnswer } from './upload-answer.js'
 
 /**
  * Lines that are read for one batch, at most. In a large tree and in no order, an operation costs half as much CPU as among
- * thousand, since they share pages; others' writes wait for them, some 20 ms.
+ * thousand, since they share pages; others' writes wait for them, some 20 ms. Fewer where these are written slowly.
  */
-const linesAtOnceMax = 4000
+export const linesAtOnceMax = 4000
 
 /**
  * What the uploads of a worker may keep that was not carried out, in bytes, besides a line. Over a network, it is what arrives
@@ -42,6 +43,8 @@ interface UploadOptions {
   readonly accept: string
   /** What all uploads of this worker keep, in bytes. */
   readonly kept: { bytes: number }
+  /** How many lines are read for one batch, in all uploads of this worker. */
+  readonly linesAtOnce: PacedBound
   /** The caller as its key is now; undefined once it is unknown. */
   readonly caller: () => Access | undefined
   /** What to say of an error of the store, or of ours. */
@@ -110,7 +113,7 @@ export class Upload implements ReceivedUpload {
 
   get #isFull(): boolean {
     const { lines, bytes } = this.#batch
-    return lines >= linesAtOnceMax || bytes >= this.options.lineBytesMax
+    return lines >= this.options.linesAtOnce.value || bytes >= this.options.lineBytesMax
   }
 
   #goOnSoon(): void {
@@ -161,18 +164,25 @@ export class Upload implements ReceivedUpload {
   }
 
   #write(): void {
-    const { store, caller, problemFor } = this.options
+    const { store, caller, problemFor, linesAtOnce } = this.options
     const access = caller()
     if (access === undefined) {
       this.#stop(problem('unauthorized', { found: 'its token is no longer known' }))
       return this.#finish()
     }
-    const { operations, numbers } = this.#batch
+    const { operations, numbers, lines } = this.#batch
+    const isFull = lines >= linesAtOnce.value
+    const beganMs = performance.now()
+    const took = (): void => linesAtOnce.took(performance.now() - beganMs, isFull)
     this.#batch = newBatch()
     this.#isWriting = true
     writeEach(store, operations, access).then(
-      (outcomes) => this.#written(outcomes, numbers),
+      (outcomes) => {
+        took()
+        this.#written(outcomes, numbers)
+      },
       (error: unknown) => {
+        took()
         this.#isWriting = false
         this.#stop(problemFor(error))
         this.#goOn()

@@ -10,6 +10,7 @@
  * once, every write is rejected, and the process is expected to end.
  */
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
+import { PacedBound } from '../../../base/paced-bound.js'
 import { turnMs } from '../../../base/turn-clock.js'
 import { operationsInOneCommitMax } from '../../../settings/limits.js'
 import { StoreError } from '../../errors.js'
@@ -87,6 +88,8 @@ export class Commits {
   #gathering: NodeJS.Timeout | undefined
   /** How many writes the last transaction had, and how long it took. */
   #last = { writes: 0, tookMs: 0 }
+  /** Of the next transaction: on a slow disk, the most would take so long that this process counts as hanging. */
+  readonly #operationsMax = new PacedBound(operationsInOneCommitMax)
   #isPaused = false
   #closed = false
   #broken = false
@@ -165,7 +168,7 @@ export class Commits {
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return
     const { writes, tookMs } = this.#last
-    if (this.#waiting.length >= gatheredShare * writes || this.#stats.inFlight >= operationsInOneCommitMax) {
+    if (this.#waiting.length >= gatheredShare * writes || this.#stats.inFlight >= this.#operationsMax.value) {
       this.#isScheduled = true
       setImmediate(() => this.#commitNext())
     } else {
@@ -199,7 +202,7 @@ export class Commits {
     let sizeBytes = 0
     let taken = 0
     for (const waiting of this.#waiting) {
-      if (operations >= operationsInOneCommitMax || sizeBytes >= bytesInOneCommitMax) break
+      if (operations >= this.#operationsMax.value || sizeBytes >= bytesInOneCommitMax) break
       const { size } = waiting.write
       const admission = this.room?.admit(size)
       if (admission === 'later') break
@@ -237,7 +240,9 @@ export class Commits {
     }
     const group = taken.slice(0, executed)
     if (executed < taken.length) this.#waiting = [...taken.slice(executed), ...this.#waiting]
-    this.#last = { writes: group.length, tookMs: performance.now() - beganMs }
+    const tookMs = performance.now() - beganMs
+    this.#last = { writes: group.length, tookMs }
+    this.#operationsMax.took(tookMs, operationsOf(group) >= this.#operationsMax.value)
     this.#record(group)
     this.transactions.committed?.()
     for (const { write } of group) this.#leave(write)
@@ -259,7 +264,7 @@ export class Commits {
     const [oldest] = group
     if (oldest === undefined) return
     this.#seconds.record((performance.now() - oldest.sinceMs) / 1000)
-    this.#batchSizes.record(group.reduce((sum, { write }) => sum + write.size.operations, 0))
+    this.#batchSizes.record(operationsOf(group))
   }
 
   #rejectWaiting(reason: () => StoreError): void {
@@ -275,6 +280,10 @@ export class Commits {
     this.#stats.inFlight -= write.size.operations
     write.settle(failure)
   }
+}
+
+function operationsOf(group: readonly Waiting[]): number {
+  return group.reduce((sum, { write }) => sum + write.size.operations, 0)
 }
 
 function closedError(): StoreError {

@@ -1,0 +1,30 @@
+/**
+ * How much is done at once where nobody knows how long it takes, such as on a disk that may be slow: little at first, then
+ * twice as much while that is quick, and half as much when it was slow.
+ */
+
+/** As much as the slowest disk that is of any use writes in seconds, and a quick one in a millisecond. */
+const boundMin = 250
+
+/** Twice as much will not be slow. */
+const quickMs = 500
+
+/** Far from what counts as hanging, even if the next takes several times as long. */
+const slowMs = 1000
+
+export class PacedBound {
+  #value = boundMin
+
+  /** @param max the bound where everything is quick */
+  constructor(private readonly max: number) {}
+
+  get value(): number {
+    return this.#value
+  }
+
+  /** To be called when something has taken so long. @param isFull whether the bound was reached */
+  took(ms: number, isFull: boolean): void {
+    if (ms > slowMs) this.#value = Math.max(boundMin, this.#value / 2)
+    else if (isFull && ms < quickMs) this.#value = Math.min(this.max, 2 * this.#value)
+  }
+}

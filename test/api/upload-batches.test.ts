@@ -1,0 +1,76 @@
+/** How many lines an upload has written together, and for whom: an upload by itself, with a store that only counts. */
+import t, { type Test } from 'tap'
+import { Upload } from '../../dist/api/batch/upload.js'
+import { problem } from '../../dist/api/problems.js'
+import { accessOf } from '../../dist/auth/access.js'
+import { PacedBound } from '../../dist/base/paced-bound.js'
+import { skippableTime } from '../support/skipped-time.js'
+
+const access = accessOf({ name: 'k', tokenHash: '', allow: ['add', 'set'], under: [], madeMs: 0 }, undefined, {
+  requests: 0,
+})
+
+interface Trial {
+  readonly upload: Upload
+  /** How many operations were written together, each time. */
+  readonly batches: readonly number[]
+  /** Called with each batch while it is written. */
+  onWrite: () => void
+  /** Makes the caller's key unknown. */
+  revoke(): void
+}
+
+function trial(linesAtOnce = new PacedBound(4000)): Trial {
+  const batches: number[] = []
+  let isKnown = true
+  const options = {
+    store: {
+      async write(operations: readonly unknown[]) {
+        batches.push(operations.length)
+        result.onWrite()
+        return operations.map(() => 'created' as const)
+      },
+    },
+    lineBytesMax: 1024 * 1024,
+    uploadBytesMax: 1024 * 1024,
+    accept: '',
+    kept: { bytes: 0 },
+    linesAtOnce,
+    caller: () => (isKnown ? access : undefined),
+    problemFor: () => problem('internal_error'),
+  }
+  const inlet = { resume: () => {}, drop: () => {}, close: () => {} }
+  const upload = new Upload(options, inlet, { aborted: false, headers: undefined, onAborted: undefined })
+  const result: Trial = {
+    upload,
+    batches,
+    onWrite: () => {},
+    revoke() {
+      isKnown = false
+    },
+  }
+  return result
+}
+
+const lines = (count: number): Buffer => Buffer.from('{"op":"addAndSet","path":"a","value":1}\n'.repeat(count))
+
+const batchesOf = async (trial: Trial, count: number): Promise<readonly number[]> => {
+  trial.upload.take(lines(count))
+  trial.upload.end()
+  await trial.upload.answer
+  return trial.batches
+}
+
+await t.test(
+  'few lines are written together at first, more while that is quick, fewer when it is slow',
+  async (t: Test) => {
+    const time = skippableTime(t)
+    const linesAtOnce = new PacedBound(4000)
+    t.strictSame(await batchesOf(trial(linesAtOnce), 10_000), [250, 500, 1000, 2000, 4000, 2250])
+    t.strictSame(await batchesOf(trial(linesAtOnce), 8001), [4000, 4000, 1], 'a later upload goes on from there')
+    const slow = trial(linesAtOnce)
+    slow.onWrite = () => time.pass(1001)
+    t.strictSame(await batchesOf(slow, 10_000), [4000, 4000, 2000])
+    t.equal(linesAtOnce.value, 500)
+  },
+)
