@@ -74,3 +74,18 @@ await t.test(
     t.equal(linesAtOnce.value, 500)
   },
 )
+
+await t.test('blank lines do not keep the place of a caller that is no longer known', async (t: Test) => {
+  const { upload, revoke } = trial()
+  upload.take(Buffer.from('\n'))
+  await new Promise((resolve) => setImmediate(resolve))
+  revoke()
+  upload.take(Buffer.from('\n'))
+  let isOver = false
+  void upload.answer.then(() => {
+    isOver = true
+  })
+  for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve))
+  t.ok(isOver)
+  t.match(await upload.answer, { status: 401 })
+})

@@ -138,6 +138,8 @@ export class Upload implements ReceivedUpload {
       this.#batch = newBatch()
       this.#goOnSoon()
     } else if (this.#isEnded) this.#finish()
+    // Blank lines alone must not keep the place of a caller that is no longer known.
+    else if (this.options.caller() === undefined) this.#refuse()
   }
 
   #read(): void {
@@ -166,10 +168,7 @@ export class Upload implements ReceivedUpload {
   #write(): void {
     const { store, caller, problemFor, linesAtOnce } = this.options
     const access = caller()
-    if (access === undefined) {
-      this.#stop(problem('unauthorized', { found: 'its token is no longer known' }))
-      return this.#finish()
-    }
+    if (access === undefined) return this.#refuse()
     const { operations, numbers, lines } = this.#batch
     const isFull = lines >= linesAtOnce.value
     const beganMs = performance.now()
@@ -188,6 +187,12 @@ export class Upload implements ReceivedUpload {
         this.#goOn()
       },
     )
+  }
+
+  /** The caller is no longer known. */
+  #refuse(): void {
+    this.#stop(problem('unauthorized', { found: 'its token is no longer known' }))
+    this.#finish()
   }
 
   #written(outcomes: readonly (WriteOutcome | Problem)[], numbers: readonly number[]): void {
