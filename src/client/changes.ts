@@ -32,6 +32,8 @@ interface Page {
   readonly next: string
 }
 
+const eventStream = 'text/event-stream'
+
 /** How long the first piece of a stream may take, in ms: the service sends it at once, so something holds it back. */
 const firstPieceMsMax = 5000
 
@@ -40,6 +42,9 @@ const silenceMsMax = 40_000
 
 /** How long a poll waits, in seconds. */
 const pollSeconds = 30
+
+/** How long the first piece of a poll's answer may take, in ms: as long as the poll waits, and 10 s for the way. */
+const pollMsMax = (pollSeconds + 10) * 1000
 
 /** The wait before the second attempt, in ms, doubles with each failure up to the longest; each is shortened at random. */
 const firstWaitMs = 500
@@ -122,31 +127,52 @@ export class Changes implements AsyncIterable<Change> {
 
   async *#poll(): AsyncGenerator<Page, void, undefined> {
     const members = { ...this.members, since: this.next, wait: this.#hasAll ? pollSeconds : 0 }
-    const exchange = { signal: this.signal, isRepeatable: true, read: pageOf }
-    yield await this.connection.post('changes', members, exchange)
+    let text = ''
+    for await (const piece of this.#pieces(members, 'application/json', pollMsMax, new Ended(0))) text += piece
+    yield pageOf(text)
   }
 
   async *#stream(): AsyncGenerator<Page, void, undefined> {
+    const members = { ...this.members, since: this.next }
+    const parser = new EventParser()
+    for await (const piece of this.#pieces(members, eventStream, firstPieceMsMax, new HeldBack())) {
+      for (const { event, data } of parser.push(piece)) {
+        if (event === 'message') yield pageOf(data)
+        if (event === 'end') throw endOf(data, parser.retryMs ?? firstWaitMs)
+      }
+    }
+    throw new Ended(parser.retryMs ?? firstWaitMs)
+  }
+
+  /**
+   * The text of an answer, as it arrives.
+   *
+   * @throws `late` if its first piece takes longer than `firstMsMax`; Ended after a silence; HeldBack if it should be
+   *   a stream and is not
+   */
+  async *#pieces(
+    members: ChangesBody,
+    accept: string,
+    firstMsMax: number,
+    late: Error,
+  ): AsyncGenerator<string, void, undefined> {
     const attempt = new AbortController()
     const abort = () => attempt.abort(this.signal?.reason)
     this.signal?.addEventListener('abort', abort)
     const limit = new SilenceLimit((reason) => attempt.abort(reason))
     try {
-      limit.restart(firstPieceMsMax, new HeldBack())
-      const response = await this.connection.open('changes', { ...this.members, since: this.next }, attempt.signal)
+      limit.restart(firstMsMax, late)
+      const response = await this.connection.open('changes', members, accept, attempt.signal)
+      const isStream = response.headers.get('content-type')?.startsWith(eventStream) === true
       const reader = response.body?.getReader()
-      if (reader === undefined || response.headers.get('content-type')?.startsWith('text/event-stream') !== true)
-        throw new HeldBack()
-      const parser = new EventParser()
+      if (accept === eventStream && (reader === undefined || !isStream)) throw new HeldBack()
+      if (reader === undefined) return
       const decoder = new TextDecoder()
       for (;;) {
         const { done, value } = await reader.read()
         limit.restart(silenceMsMax, new Ended(0))
-        for (const { event, data } of parser.push(decoder.decode(value, { stream: true }))) {
-          if (event === 'message') yield pageOf(data)
-          if (event === 'end') throw endOf(data, parser.retryMs ?? firstWaitMs)
-        }
-        if (done) throw new Ended(parser.retryMs ?? firstWaitMs)
+        yield decoder.decode(value, { stream: !done })
+        if (done) return
       }
     } finally {
       limit.stop()

@@ -46,8 +46,13 @@ export interface Connection {
    * @throws TopicdError when it is refused as a whole; what `fetch` throws
    */
   readonly sendLines: (route: string, lines: string, signal: AbortSignal | undefined) => Promise<string>
-  /** Asks one of the routes for a stream of events. @throws TopicdError when it is refused; what `fetch` throws */
-  readonly open: (route: string, members: object, signal: AbortSignal) => Promise<Response>
+  /**
+   * Asks one of the routes, once, for an answer that is read as it arrives; `timeoutMs` is none of its limits.
+   *
+   * @param accept the media type of the answer
+   * @throws TopicdError when it is refused; what `fetch` throws
+   */
+  readonly open: (route: string, members: object, accept: string, signal: AbortSignal) => Promise<Response>
 }
 
 /**
@@ -87,9 +92,9 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
     if (status !== 200) throw refusalOf(status, retryAfter, text, undefined)
     return text
   }
-  async function open(route: string, members: object, signal: AbortSignal): Promise<Response> {
+  const open: Connection['open'] = async (route, members, accept, signal) => {
     const asking = new Headers(headers)
-    asking.set('accept', 'text/event-stream')
+    asking.set('accept', accept)
     const response = await fetch(base + route, { method: 'POST', headers: asking, body: bodyText(members), signal })
     if (response.status === 200) return response
     const { status, retryAfter, text } = await answerOf(response)

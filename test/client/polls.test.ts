@@ -1,6 +1,7 @@
-/** Polls of the client, where streams are held back: how long they wait. */
+/** Polls of the client, where streams are held back: how long they wait, and for how long they are waited for. */
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
+import { until } from '../support/service/server.js'
 import { type Stub, type StubAnswer, startStub } from '../support/service/stub.js'
 
 /** What a proxy answers that knows nothing of streams. */
@@ -50,4 +51,30 @@ t.test('a poll waits only after the end of what there is', async (t) => {
       ],
     )
   }
+})
+
+t.test('a poll whose connection is dead is given up, after its own time and not that of other requests', async (t) => {
+  const { setTimeout } = globalThis
+  const timeoutMs = 123_456
+  const timers: { readonly ms: number | undefined; readonly callback: () => void }[] = []
+  globalThis.setTimeout = ((callback: () => void, ms?: number) => {
+    timers.push({ ms, callback })
+    return setTimeout(callback, ms)
+  }) as typeof setTimeout
+  t.teardown(() => Object.assign(globalThis, { setTimeout }))
+  let polled = 0
+  const stub = await startStub(t, ({ headers }) => {
+    if (headers.accept === 'text/event-stream') return heldBack
+    return [page(1), 'be silent' as const, page(3)][polled++] ?? 'be silent'
+  })
+  const seen: string[] = []
+  const live = connect(stub.url, { key: 'k', timeoutMs }).follow('*.*')
+  live.addEventListener('change', () => seen.push([...live.topics.keys()].join()))
+  await until('the poll that is not answered', async () => polled === 2 || undefined)
+  t.notOk(timers.some(({ ms }) => ms === timeoutMs))
+  for (const { ms, callback } of timers) if (ms === 40_000) callback()
+  await until('the poll after it', async () => seen.length === 2 || undefined)
+  live.close()
+  t.strictSame(seen, ['1', '1,3'])
+  t.match(polls(stub)[2], { since: '1' })
 })
