@@ -90,6 +90,8 @@ export class Polls {
     const page = await readPageAfter(this.store, scope, since, bounds)
     if (page === 'gone') return page
     if (hasSomething(page) || waitMs === 0 || this.#isDraining) return bodyOf(bytesOf(page))
+    // Nobody has listened for that during the read.
+    if (ongoing.aborted) throw new Cancelled()
     const waiting = new Waiting(this.feed)
     const timer = setTimeout(() => waiting.end('late'), waitMs)
     ongoing.onAborted = () => waiting.end('gone')

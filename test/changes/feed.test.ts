@@ -405,6 +405,16 @@ t.test('a poll whose client has gone, and one that is drained, waits no longer',
   t.match(String(await polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })), /"results":\[\]/)
 })
 
+t.test('a poll whose client goes during its first read does not wait', async (t) => {
+  const store = new SlowStore()
+  const polls = new Polls(store, new Feed(store))
+  const ongoing = { aborted: false, onAborted: undefined }
+  const gone = polls.page(scopeOf('*.*'), 'now', 1, 1000, ongoing)
+  ongoing.aborted = true
+  await t.rejects(gone, 'it is not answered when its time is over')
+  t.equal(store.followers, 0)
+})
+
 t.test('a stream shows every 15 s that it lives, and lasts from 8 to 12 minutes', async (t) => {
   const store = new SlowStore()
   const streams = new Streams(store, new Feed(store), noDefect(t))
