@@ -40,6 +40,12 @@ const firstPieceMsMax = 5000
 /** A stream that is silent for so long, in ms, is dead: the service says something every 15 s. */
 const silenceMsMax = 40_000
 
+/**
+ * How long polls take the place of a stream that was held back, in ms. What held it back may have been a slow moment, or
+ * have gone; and each attempt costs `firstPieceMsMax`, in which nothing is seen.
+ */
+const pollingMs = 600_000
+
 /** How long a poll waits, in seconds. */
 const pollSeconds = 30
 
@@ -73,7 +79,8 @@ export class Changes implements AsyncIterable<Change> {
    * first page is complete.
    */
   next: string | undefined
-  #isPolling = false
+  /** Until then it polls, by `performance.now()`. */
+  #pollsUntilMs = 0
   /** Whether the last page was the end of what there is. Until then even a page without results says something new. */
   #hasAll = false
   #failures = 0
@@ -92,7 +99,7 @@ export class Changes implements AsyncIterable<Change> {
       this.signal?.throwIfAborted()
       let waitMs = 0
       try {
-        for await (const page of this.#isPolling ? this.#poll() : this.#stream()) {
+        for await (const page of performance.now() < this.#pollsUntilMs ? this.#poll() : this.#stream()) {
           this.#failures = 0
           yield* page.changes
           this.next = page.next
@@ -114,7 +121,7 @@ export class Changes implements AsyncIterable<Change> {
   /** How long to wait after a failure. @throws the error if trying again would not help */
   #waitAfter(error: unknown): number {
     if (error instanceof HeldBack) {
-      this.#isPolling = true
+      this.#pollsUntilMs = performance.now() + pollingMs
       return 0
     }
     if (error instanceof Ended) return error.retryMs * Math.random()

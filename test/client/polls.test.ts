@@ -1,8 +1,9 @@
-/** Polls of the client, where streams are held back: how long they wait, and for how long they are waited for. */
+/** Polls of the client, where streams are held back: how long they wait, how long they are waited for, and for how long they go on. */
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
 import { until } from '../support/service/server.js'
 import { type Stub, type StubAnswer, startStub } from '../support/service/stub.js'
+import { skippableTime } from '../support/skipped-time.js'
 
 /** What a proxy answers that knows nothing of streams. */
 const heldBack = { headers: { 'content-type': 'application/json' }, text: '{}' }
@@ -57,9 +58,9 @@ t.test('a poll whose connection is dead is given up, after its own time and not 
   const { setTimeout } = globalThis
   const timeoutMs = 123_456
   const timers: { readonly ms: number | undefined; readonly callback: () => void }[] = []
-  globalThis.setTimeout = ((callback: () => void, ms?: number) => {
-    timers.push({ ms, callback })
-    return setTimeout(callback, ms)
+  globalThis.setTimeout = ((callback: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
+    timers.push({ ms, callback: () => callback(...args) })
+    return setTimeout(callback, ms, ...args)
   }) as typeof setTimeout
   t.teardown(() => Object.assign(globalThis, { setTimeout }))
   let polled = 0
@@ -69,12 +70,48 @@ t.test('a poll whose connection is dead is given up, after its own time and not 
   })
   const seen: string[] = []
   const live = connect(stub.url, { key: 'k', timeoutMs }).follow('*.*')
+  t.teardown(() => live.close())
   live.addEventListener('change', () => seen.push([...live.topics.keys()].join()))
   await until('the poll that is not answered', async () => polled === 2 || undefined)
   t.notOk(timers.some(({ ms }) => ms === timeoutMs))
   for (const { ms, callback } of timers) if (ms === 40_000) callback()
   await until('the poll after it', async () => seen.length === 2 || undefined)
-  live.close()
   t.strictSame(seen, ['1', '1,3'])
   t.match(polls(stub)[2], { since: '1' })
+})
+
+t.test('a stream is tried again after ten minutes of polls, from where they are', async (t) => {
+  const time = skippableTime(t)
+  const text = (number: number) =>
+    `{"has_more":false,"results":[{"path":"${number}","type":"json"}],"next":"${number}"}`
+  const stub = await startStub(t, ({ headers }, index) => {
+    if (headers.accept !== 'text/event-stream') return { text: text(index) }
+    if (index === 0 || index === 4) return heldBack
+    return { headers: { 'content-type': 'text/event-stream' }, text: `data: ${text(index)}\n\n` }
+  })
+  const paths: string[] = []
+  for await (const change of connect(stub.url, { key: 'k' }).changes('*.*')) {
+    if (change.kind !== 'topic') continue
+    paths.push(change.path)
+    if (change.path === '2') time.pass(300_000)
+    if (change.path === '3' || change.path === '6') time.pass(601_000)
+    if (paths.length === 6) break
+  }
+  t.strictSame(paths, ['1', '2', '3', '5', '6', '7'])
+  t.strictSame(
+    stub.requests.map(({ headers, text }) => [
+      headers.accept === 'text/event-stream' ? 'stream' : 'poll',
+      (JSON.parse(text) as Asked).since,
+    ]),
+    [
+      ['stream', undefined],
+      ['poll', undefined],
+      ['poll', '1'],
+      ['poll', '2'],
+      ['stream', '3'],
+      ['poll', '3'],
+      ['poll', '5'],
+      ['stream', '6'],
+    ],
+  )
 })
