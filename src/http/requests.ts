@@ -22,6 +22,9 @@ import type { Uploads } from './uploads.js'
 /** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
 const requestsWaitingMax = 10_000
 
+/** The same without reads, which go on while the writer hangs and writes wait for it. */
+const writesWaitingMax = 0.9 * requestsWaitingMax
+
 /**
  * How long a chunked body that is refused may take to arrive before its client is told so: less than the 10 s after which
  * the library gives a slow one up, such as an upload of live values.
@@ -66,7 +69,7 @@ export class Requests<Caller extends object> {
     // The client waits to learn whether its expectation is met, so this comes before all other checks.
     if (seen.unknownExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
     if (seen.continueExpected) sendContinue(exchange)
-    const refused = this.#check(exchange, bytesIn, takesLines)
+    const refused = this.#check(exchange, route, takesLines)
     if (takesLines && refused === undefined) {
       exchange.closing ||= framing === 'chunked'
       return this.uploads.receive(exchange, (inlet) => route.upload?.(exchange, inlet) as Upload)
@@ -110,9 +113,10 @@ export class Requests<Caller extends object> {
   /**
    * The refusal of a request, before any of its body is kept; undefined if it may proceed, and then its caller is set.
    */
-  #check(exchange: Exchange<Caller>, bytesIn: number, takesLines: boolean): Answer | undefined {
-    const service = this.service
-    if (this.exchanges.working >= requestsWaitingMax) return service.refusal('overloaded')
+  #check(exchange: Exchange<Caller>, { isRead }: Route<Caller>, takesLines: boolean): Answer | undefined {
+    const { service } = this
+    const { bytesIn } = exchange
+    if (this.exchanges.working >= (isRead ? requestsWaitingMax : writesWaitingMax)) return service.refusal('overloaded')
     exchange.caller = service.authenticate(seen.authorization)
     if (exchange.caller === undefined) return service.refusal('unauthorized', seen.authorization)
     const beyondRate = service.refuseBeyondRate(exchange.caller)

@@ -1,0 +1,57 @@
+/**
+ * Writes that wait, as while the writer hangs, take nine tenths of a worker's places at most. The rest is for reads.
+ */
+import t from 'tap'
+import type { Answer, Route } from '../../dist/http/answer.js'
+import { type RawConnection, requestText } from '../support/service/raw.js'
+import { serveRoutes } from '../support/service/served.js'
+import { until } from '../support/service/server.js'
+
+/** What docs/guarantees.md says of a worker. */
+const [writesMax, requestsMax] = [9000, 10_000]
+
+t.test('a read is answered while waiting writes fill their places, and refused once all are filled', async (t) => {
+  const never = new Promise<Answer>(() => {})
+  const done = { status: 200, body: '{}' }
+  let isStuck = true
+  const route = (name: string, isRead: boolean, answer: () => Answer | Promise<Answer>): Route<object> => ({
+    path: `/topics/${name}`,
+    isRead,
+    handle: answer,
+  })
+  const { server, connect } = await serveRoutes(t, [
+    route('set', false, () => (isStuck ? never : done)),
+    route('follow', true, () => never),
+    route('fetch', true, () => done),
+  ])
+  const ask = async (name: string): Promise<RawConnection> => {
+    const connection = await connect()
+    await connection.write(requestText(`/topics/${name}`, 'key', '{}'))
+    return connection
+  }
+  const statusOf = async (name: string): Promise<number | undefined> => {
+    const connection = await ask(name)
+    const status = (await connection.answer())?.status
+    connection.close()
+    return status
+  }
+  /** Requests that wait count even once their clients have left, so few connections are open. */
+  const fill = async (name: string, count: number): Promise<void> => {
+    while (server.waiting() < count) {
+      const more = Math.min(500, count - server.waiting())
+      const before = server.waiting()
+      const connections = await Promise.all(Array.from({ length: more }, () => ask(name)))
+      await until('they wait', async () => server.waiting() === before + more || undefined)
+      for (const connection of connections) connection.close()
+    }
+  }
+  await fill('set', writesMax)
+  // A further one that is let in would be answered.
+  isStuck = false
+  t.equal(await statusOf('set'), 503)
+  t.equal(await statusOf('fetch'), 200)
+  await fill('follow', requestsMax - 1)
+  t.equal(await statusOf('fetch'), 200)
+  await fill('follow', requestsMax)
+  t.equal(await statusOf('fetch'), 503)
+})
