@@ -71,7 +71,8 @@ export class Requests<Caller extends object> {
     if (seen.continueExpected) sendContinue(exchange)
     const refused = this.#check(exchange, route, takesLines)
     if (takesLines && refused === undefined) {
-      exchange.closing ||= framing === 'chunked'
+      // Its end is in doubt: it is chunked, or its length of 0 may hide another (server.ts).
+      exchange.closing ||= bytesIn === 0
       return this.uploads.receive(exchange, (inlet) => route.upload?.(exchange, inlet) as Upload)
     }
     if (framing === 'chunked') return this.#receiveChunks(exchange, route, refused)

@@ -14,8 +14,8 @@
  *   that arrives later than its headers has an empty chunk before it.
  * - The parser continues with the bytes after an answered request, even when the answer closes the connection. Where
  *   the framing is ambiguous, the answer must wait until the parser has returned (requests.ts): an empty header name
- *   hides the headers after it, and the first of two Content-Length headers wins. So a length of 0, which no valid
- *   request of ours has, ends the connection too.
+ *   hides the headers after it, and the first of two Content-Length headers wins. So a length of 0, which of our valid
+ *   requests only an upload of no lines has, ends the connection too.
  * - A second request that arrives while the first is unanswered ends the connection.
  * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as a
  *   next request, and any transfer-encoding as chunked. A Content-Length beside a Transfer-Encoding is answered 400 by

@@ -86,6 +86,14 @@ await overStores(
       })
     }
 
+    await t.test('a length of 0, which may hide another, ends the connection also of an upload', async (t) => {
+      const connection = await server.raw()
+      await connection.write(head('content-length: 0').replace('/add', '/batch').replace('/json', '/x-ndjson'))
+      const answer = await connection.answer()
+      t.match(answer, { status: 200, head: /\r\nconnection: close/, body: '{"done":true' })
+      await connection.closed
+    })
+
     await t.test('invalid framing gets the same answer without a route, and with another method', async (t) => {
       for (const text of [
         head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
