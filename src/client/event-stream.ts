@@ -12,15 +12,21 @@ interface StreamEvent {
 
 /** Cuts pieces of text, as they arrive, into events. */
 export class EventParser {
-  #text = ''
+  /** The pieces of an event that is not complete, so that each is searched once, however many there are. */
+  #pieces: string[] = []
   /** How long to wait before the next connection, in ms, if the service has said so. */
   retryMs: number | undefined
 
   /** @returns the events that this piece completes */
   push(piece: string): readonly StreamEvent[] {
-    this.#text += piece
-    const blocks = this.#text.split('\n\n')
-    this.#text = blocks.pop() ?? ''
+    if (piece === '') return []
+    const last = this.#pieces.at(-1)
+    // An empty line may be cut in two.
+    const mayComplete = piece.includes('\n\n') || (piece.startsWith('\n') && last?.endsWith('\n') === true)
+    this.#pieces.push(piece)
+    if (!mayComplete) return []
+    const blocks = this.#pieces.join('').split('\n\n')
+    this.#pieces = [blocks.pop() ?? '']
     return blocks.flatMap((block) => this.#read(block))
   }
 

@@ -1,0 +1,97 @@
+/** The client finds the same events however a stream is cut into pieces, and searches each piece once. */
+import t from 'tap'
+import { EventParser } from '../../dist/client/event-stream.js'
+import { type Random, seededRandom } from '../support/random.js'
+
+const parts = [
+  'data',
+  'event',
+  'retry',
+  ':',
+  ': ',
+  ' ',
+  'a',
+  '7',
+  '12',
+  'é😀',
+  '\u2028',
+  '\ufeff',
+  '\r',
+  '\r\n',
+  '\n',
+  '\n\n',
+]
+
+function randomStream(random: Random): string {
+  return Array.from({ length: random.below(60) }, () =>
+    random.oneIn(2) ? random.pick(parts) : `${random.pick(['data', 'event', 'retry'])}: ${random.below(99)}\n`,
+  ).join('')
+}
+
+/** The events in these pieces, and the last `retry`. */
+function eventsIn(pieces: readonly string[]): { readonly events: readonly unknown[]; readonly retryMs: unknown } {
+  const parser = new EventParser()
+  const events = pieces.flatMap((piece) => parser.push(piece))
+  return { events, retryMs: parser.retryMs }
+}
+
+function randomPieces(random: Random, text: string): string[] {
+  const pieces: string[] = []
+  const longest = 1 + random.below(20)
+  for (let start = 0; start < text.length; ) {
+    const end = start + random.below(longest + 1)
+    pieces.push(text.slice(start, end))
+    start = end
+  }
+  return pieces
+}
+
+t.test('random streams in random pieces have the events that they have in one', (t) => {
+  const random = seededRandom(t)
+  let found = 0
+  for (let round = 0; round < 5000; round++) {
+    const text = randomStream(random)
+    const expected = eventsIn([text])
+    found += expected.events.length
+    for (const pieces of [randomPieces(random, text), [...text]])
+      if (JSON.stringify(eventsIn(pieces)) !== JSON.stringify(expected)) t.fail(JSON.stringify(pieces))
+  }
+  t.ok(found > 1000, `${found} events`)
+  t.end()
+})
+
+t.test('lines end with a line feed, comments are passed over, and a stream may stop anywhere', (t) => {
+  const text = ':\n\n: x\nretry: 5\nevent: end\ndata: 1\ndata:2\n\n\ndata: a\r\n\r\ndata: 3\n\ndata: 4\n'
+  t.strictSame(eventsIn([text]), {
+    events: [
+      { event: 'end', data: '1\n2' },
+      { event: 'message', data: 'a\r\n3' },
+    ],
+    retryMs: 5,
+  })
+  t.end()
+})
+
+/** How many characters are split while an event of so many pieces arrives. */
+function charactersSplit(pieces: number): number {
+  const { split } = String.prototype
+  let characters = 0
+  Object.assign(String.prototype, {
+    split(this: string, ...args: Parameters<typeof split>) {
+      characters += this.length
+      return Reflect.apply(split, this, args)
+    },
+  })
+  try {
+    eventsIn(['data: ', ...Array<string>(pieces).fill('x'.repeat(1000)), '\n\n'])
+  } finally {
+    Object.assign(String.prototype, { split })
+  }
+  return characters
+}
+
+t.test('the work of an event grows with its size, not with its square', (t) => {
+  const [once, fourTimes] = [charactersSplit(100), charactersSplit(400)]
+  t.ok(once >= 100_000 && fourTimes < 5 * once, `${once} and ${fourTimes} characters`)
+  t.end()
+})
