@@ -21,7 +21,7 @@ function fetchOfBrowser(...args) {
 
 const context = vm.createContext({
   ...{ URL, Headers, Response, AbortController, AbortSignal, DOMException, setTimeout, clearTimeout },
-  ...{ EventTarget, Event, CustomEvent, TextDecoder },
+  ...{ EventTarget, Event, CustomEvent, TextDecoder, performance },
   fetch: fetchOfBrowser,
 })
 
