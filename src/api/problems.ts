@@ -90,7 +90,7 @@ const table = {
   write_conflict: {
     status: 503,
     wording:
-      'Too many concurrent writes to one topic; nothing was changed, except that a removal by selector may be partly done; try again.',
+      'Too many concurrent writes to one topic, or too many long values to compare at once; nothing was changed, except that a removal by selector may be partly done; try again, perhaps with fewer operations.',
   },
   unknown_outcome: {
     status: 503,

@@ -6,11 +6,11 @@
 /** As much as the slowest disk that is of any use writes in seconds, and a quick one in a millisecond. */
 const boundMin = 250
 
-/** Twice as much will not be slow. */
-const quickMs = 500
+/** Twice as much will not be slow. Far more than what a disk takes for anything at all. */
+const quickMs = 1000
 
-/** Far from what counts as hanging, even if the next takes several times as long. */
-const slowMs = 1000
+/** Far from what counts as hanging, even if the next takes twice as long. */
+const slowMs = 3000
 
 export class PacedBound {
   #value = boundMin
@@ -22,8 +22,14 @@ export class PacedBound {
     return this.#value
   }
 
-  /** To be called when something has taken so long. @param isFull whether the bound was reached */
-  took(ms: number, isFull: boolean): void {
+  /**
+   * To be called when something has taken so long.
+   *
+   * @param isFull whether the bound was reached
+   * @param bound what it was when that began: of several that were begun with it, the first one changes it
+   */
+  took(ms: number, isFull: boolean, bound = this.#value): void {
+    if (bound !== this.#value) return
     if (ms > slowMs) this.#value = Math.max(boundMin, this.#value / 2)
     else if (isFull && ms < quickMs) this.#value = Math.min(this.max, 2 * this.#value)
   }

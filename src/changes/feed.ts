@@ -22,13 +22,13 @@ import type { Position } from './token.js'
 const keysAtOnceMax = 30_000
 
 /**
- * How long it may take to find out whom changes concern, in ms: other requests wait meanwhile. If it takes longer, as with many
- * costly patterns, each listener finds that out for itself, in slices.
+ * For how long patterns are asked whether changes concern them, in ms: other requests wait meanwhile. The listeners of those
+ * that are left find that out for themselves, in slices. To compare keys with ranges costs next to nothing.
  */
-const searchMsMax = 20
+const matchingMsMax = 20
 
-/** Scopes that are asked between two looks at the clock: the worst patterns on the longest paths take 50 ms each. */
-const scopesPerClockRead = 16
+/** Patterns that are asked between two looks at the clock: the worst, on the longest paths, take 50 ms each. */
+const patternsPerClockRead = 16
 
 /** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
@@ -69,6 +69,8 @@ interface Found {
   readonly isAll: boolean
   /** The topics that changed in each channel's scope, by the texts of their keys. */
   readonly touched: ReadonlyMap<Channel, ReadonlySet<string>>
+  /** The channels of which it is not known whether all in their scopes was found. */
+  readonly unknown: ReadonlySet<Channel>
   /** The results for them, for each form. */
   readonly results: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>
 }
@@ -170,11 +172,10 @@ export class Feed {
     if (this.store.isAfter(this.#place, to)) return true
     if (!this.#place.equals(from)) return false
     let concernsAny = false
-    const isKnown = this.#search(keys, () => {
+    this.#search(keys, () => {
       concernsAny = true
-      return false
     })
-    if (!isKnown || concernsAny) return false
+    if (concernsAny) return false
     this.#place = to
     return true
   }
@@ -182,23 +183,21 @@ export class Feed {
   /**
    * Searches for the channels whose scopes hold the keys.
    *
-   * @param take gets each channel and key; returns whether to go on
-   * @returns false when that would take too long
+   * @param take gets each channel and key; without a key, when there is no time to ask the pattern of its scope
    */
-  #search(keys: readonly string[], take: (channel: Channel, key: string) => boolean): boolean {
-    const deadline = performance.now() + searchMsMax
+  #search(keys: readonly string[], take: (channel: Channel, key: string | undefined) => void): void {
+    const deadline = performance.now() + matchingMsMax
     let asked = 0
     let isLate = false
-    let goesOn = true
-    for (const key of keys) {
-      this.#index.visit(key, (channel) => {
-        if (isLate || !goesOn) return
-        if (++asked % scopesPerClockRead === 0) isLate = performance.now() > deadline
-        if (channel.scope.has(key)) goesOn = take(channel, key)
-      })
-      if (isLate || !goesOn) break
+    const visit = (channel: Channel, key: string): void => {
+      const { scope } = channel
+      if (scope.plan.matcher !== undefined) {
+        if (isLate) return take(channel, undefined)
+        if (++asked % patternsPerClockRead === 0) isLate = performance.now() > deadline
+      }
+      if (scope.has(key)) take(channel, key)
     }
-    return !isLate
+    for (const key of keys) this.#index.visit(key, (channel) => visit(channel, key))
   }
 
   async #advance(): Promise<void> {
@@ -218,7 +217,7 @@ export class Feed {
   async #advanceOnce(from: LogPlace): Promise<void> {
     const found = await this.store.inSnapshot((log) => this.#read(log, from))
     if (this.#place !== from) return
-    if (found === 'unknown') {
+    if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
       // Nobody may listen any more.
       if (this.#place !== from) return
@@ -226,29 +225,29 @@ export class Feed {
       for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
       return
     }
-    if (found.touched.size > 0) await give(found, from)
+    if (found.touched.size + found.unknown.size > 0) await give(found, from)
     if (this.#place === from) this.#place = found.place
     if (!found.isAll) this.#isDue = true
   }
 
-  /** @returns `unknown` if the log does not have what has changed, or it takes too long to find out whom that concerns */
-  #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'unknown'> {
+  #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {
     return whenKnown(log.changesAfter(from, keysAtOnceMax), (changes) =>
-      changes === 'gone' ? 'unknown' : this.#readTouched(log, changes),
+      changes === 'gone' ? changes : this.#readTouched(log, changes),
     )
   }
 
-  #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges): Awaitable<Found | 'unknown'> {
+  #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges): Awaitable<Found> {
     const touched = new Map<Channel, Set<string>>()
-    const isKnown = this.#search(keys, (channel, key) => {
+    const unknown = new Set<Channel>()
+    this.#search(keys, (channel, key) => {
       const known = touched.get(channel)
-      if (known === undefined) touched.set(channel, new Set([key]))
+      if (key === undefined) unknown.add(channel)
+      else if (known === undefined) touched.set(channel, new Set([key]))
       else known.add(key)
-      return true
     })
-    if (!isKnown) return 'unknown'
+    for (const channel of unknown) touched.delete(channel)
     const results = new Map<string, Map<string, Uint8Array>>()
-    const found = { place: placeAt(keys.length), isAll, touched, results }
+    const found = { place: placeAt(keys.length), isAll, touched, unknown, results }
     if (!isAll) return found
     const wanted = new Map<string, { readonly form: ItemForm; readonly keys: Set<string> }>()
     for (const [{ scope }, keys] of touched) {
@@ -273,15 +272,16 @@ export class Feed {
 }
 
 /** Gives every listener its pages, in slices, so that other requests get their turns. */
-async function give({ place, isAll, touched, results }: Found, from: LogPlace): Promise<void> {
+async function give({ place, isAll, touched, unknown, results }: Found, from: LogPlace): Promise<void> {
   const reading = { from, to: place }
   const frames = {
     more: frameOf({ hasMore: true, next: { place: from, walk: undefined } }),
     last: frameOf({ hasMore: false, next: { place, walk: undefined } }),
   }
+  const all = [...touched, ...[...unknown].map((channel) => [channel, undefined] as const)]
   let deadline = performance.now() + sliceMs
-  for (const [{ scope, listeners }, keys] of touched) {
-    const pages = isAll ? pagesOf(scope, keys, results, frames) : undefined
+  for (const [{ scope, listeners }, keys] of all) {
+    const pages = isAll && keys !== undefined ? pagesOf(scope, keys, results, frames) : undefined
     for (const listener of listeners) {
       if (performance.now() > deadline) {
         await waitForSlice()

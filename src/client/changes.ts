@@ -52,6 +52,9 @@ const pollSeconds = 30
 /** How long the first piece of a poll's answer may take, in ms: as long as the poll waits, and 10 s for the way. */
 const pollMsMax = (pollSeconds + 10) * 1000
 
+/** The same for one that does not wait, but may search: the service gives up after 120 s. */
+const searchMsMax = 130_000
+
 /** The wait before the second attempt, in ms, doubles with each failure up to the longest; each is shortened at random. */
 const firstWaitMs = 500
 const waitMsMax = 30_000
@@ -135,7 +138,9 @@ export class Changes implements AsyncIterable<Change> {
   async *#poll(): AsyncGenerator<Page, void, undefined> {
     const members = { ...this.members, since: this.next, wait: this.#hasAll ? pollSeconds : 0 }
     let text = ''
-    for await (const piece of this.#pieces(members, 'application/json', pollMsMax, new Ended(0))) text += piece
+    const firstMsMax = this.#hasAll ? pollMsMax : searchMsMax
+    const late = new Error(`no response within ${firstMsMax / 1000} s`)
+    for await (const piece of this.#pieces(members, 'application/json', firstMsMax, late)) text += piece
     yield pageOf(text)
   }
 

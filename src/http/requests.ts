@@ -12,7 +12,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
 import type { Answer, Refusal, Route, Service, Upload } from './answer.js'
-import { allowTime, type Bodies, mayStillArrive } from './body.js'
+import { allowTime, type Bodies, bodyBytesWaitingMax, mayStillArrive } from './body.js'
 import type { Cors } from './cors.js'
 import type { Exchange, Exchanges } from './exchange.js'
 import { sendContinue } from './head.js'
@@ -27,7 +27,7 @@ const writesWaitingMax = 0.9 * requestsWaitingMax
 
 /**
  * How long a chunked body that is refused may take to arrive before its client is told so: less than the 10 s after which
- * the library gives a slow one up, such as an upload of live values.
+ * the library gives a slow one up, such as an upload of live values; a refused one gets no more time.
  */
 const refusedMsMax = 5000
 
@@ -105,8 +105,10 @@ export class Requests<Caller extends object> {
    */
   allowTime(): void {
     const nowMs = performance.now()
+    // Where room gets scarce, slow ones give way.
+    const hasRoom = this.bodies.bytesHeld < bodyBytesWaitingMax / 2
     for (const { done, bodyEnded, bytesIn, startMs, res } of this.#arriving) {
-      if (!done && !bodyEnded && mayStillArrive(bytesIn, nowMs - startMs)) allowTime(res)
+      if (hasRoom && !done && !bodyEnded && mayStillArrive(bytesIn, nowMs - startMs)) allowTime(res)
     }
     this.#arriving.clear()
   }
@@ -171,7 +173,8 @@ export class Requests<Caller extends object> {
         if (refused !== undefined) this.bodies.releaseBody(exchange)
       }
       ended = isLast || this.#isEndless(exchange)
-      if (!ended) return void this.#arriving.add(exchange)
+      if (!ended && refused === undefined) this.#arriving.add(exchange)
+      if (!ended) return
       // Else a flood of refused requests would be kept until then.
       clearTimeout(answering)
       if (refused !== undefined) return this.exchanges.finishLater(exchange, refused)

@@ -221,6 +221,7 @@ t.test('anchors at the ends of a pattern change nothing, whatever follows the ma
     ['(?i)a/1', '(?i)^a/1$', '(?i)a/1\\z', '(?i:^a/1$)', '^(?i)a/1$$'],
     ['(a|b)/1', '^(a|b)/1$', '^a/1$|^b/1$', '(^a|^b)/(1$)', '(a/1|b/1$)'],
     ['a/.*', '^a/.*$', 'a/.*$'],
+    ['a(/\\d+)?', 'a(/\\d+$)?', '^a(/\\d+$)?'],
     ['a/.+x', '^a/.+x$', 'a/.+(x$|x)'],
   ]
   for (const [plain = '', ...anchored] of same) {
@@ -239,7 +240,8 @@ t.test('an end where a pattern goes on is refused, unless the text is a path', a
     return 'problem' in plan ? plan.problem : undefined
   }
   t.match(problem('*US$rates/'), /^has a syntax error at character 4: "\$" where the pattern goes on; /)
-  t.match(problem('*(a\\z)*/'), /^has a syntax error at character 4: "\\z" where the pattern goes on; /)
+  t.match(problem('*(a\\z)*/'), /^has an unsupported pattern at character 4: "\\z" where the pattern goes on; /)
+  t.match(problem('*(a\\z)*//'), /^has an unsupported pattern at character 4: "\\z" where the pattern goes on; /)
   t.equal(problem('*US$rates'), undefined, 'a whole path has only one end')
   t.equal(problem('*(?m)a$\nb/'), undefined, 'a line may end anywhere')
 })

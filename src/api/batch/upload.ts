@@ -170,9 +170,9 @@ export class Upload implements ReceivedUpload {
     const access = caller()
     if (access === undefined) return this.#refuse()
     const { operations, numbers, lines } = this.#batch
-    const isFull = lines >= linesAtOnce.value
+    const bound = linesAtOnce.value
     const beganMs = performance.now()
-    const took = (): void => linesAtOnce.took(performance.now() - beganMs, isFull)
+    const took = (): void => linesAtOnce.took(performance.now() - beganMs, lines >= bound, bound)
     this.#batch = newBatch()
     this.#isWriting = true
     writeEach(store, operations, access).then(

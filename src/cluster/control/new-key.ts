@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyRecord, ListedKey } from '../../keys/record.js'
 import type { SendKeyRequest } from './messages.js'
 import { NothingDone } from './nothing-done.js'
+import { MalformedRequest } from './protocol.js'
 
 /** Between two attempts; a dead worker is replaced within a few attempts. */
 const retryMs = 100
@@ -15,7 +16,7 @@ const retryMs = 100
  * Repeats a request until a response comes, or it is certain that nothing came of an attempt. The attempt in flight after
  * `msMax` is the last.
  *
- * @throws NothingDone when nothing came of any attempt; otherwise Error of the last one of which that is not certain
+ * @throws NothingDone when nothing came of any attempt, or its form was refused; otherwise Error of the last one of which that is not certain
  */
 export function persistently(send: SendKeyRequest, msMax: number): SendKeyRequest {
   return async (request) => {
@@ -25,6 +26,7 @@ export function persistently(send: SendKeyRequest, msMax: number): SendKeyReques
       try {
         return await send(request)
       } catch (error) {
+        if (error instanceof MalformedRequest) throw error
         if (error instanceof NothingDone) throw uncertain ?? error
         if (performance.now() > deadline) throw error
         uncertain = error as Error

@@ -87,7 +87,7 @@ export async function hasNoKey(sendOnce: SendKeyRequest, isStoreUnavailable: () 
   return (await readKeys(await sender(sendOnce, isStoreUnavailable))).length === 0
 }
 
-/** Once the store is available: what repeats a request until a worker responds, and for as long as the disk is full. */
+/** Waits until the store is available. @returns what repeats a request until a worker responds, and while the disk is full */
 async function sender(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): Promise<SendKeyRequest> {
   while (isStoreUnavailable()) await sleep(storeCheckMs)
   const send = persistently(sendOnce, responseMsMax)

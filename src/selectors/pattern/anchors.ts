@@ -44,6 +44,11 @@ export function endIn(node: Node): End | undefined {
   }
 }
 
+/** Whether each node is a character, a class or an anchor, so that nothing matches where one of them goes on after an end. */
+export function isPlain(node: Node): boolean {
+  return node.kind === 'sequence' && node.nodes.every(({ kind }) => !['sequence', 'either', 'repeat'].includes(kind))
+}
+
 function withoutStart(node: Node): Node {
   if (node.kind === 'start') return nothing
   if (node.kind === 'either') return { ...node, nodes: node.nodes.map(withoutStart) }
@@ -60,6 +65,7 @@ function withoutEnds(node: Node, ends: End[]): Node {
     return nothing
   }
   if (node.kind === 'either') return { ...node, nodes: node.nodes.map((part) => withoutEnds(part, ends)) }
+  if (node.kind === 'repeat' && node.max === 1) return { ...node, node: withoutEnds(node.node, ends) }
   if (node.kind !== 'sequence') return node
   const nodes = [...node.nodes]
   for (let last = nodes.pop(); last !== undefined; last = nodes.pop()) {

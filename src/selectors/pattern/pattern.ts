@@ -18,7 +18,7 @@ import {
   wideClassCost,
 } from '../planning-budget.js'
 import type { Scope } from '../scope.js'
-import { endIn, withoutOuterAnchors } from './anchors.js'
+import { endIn, isPlain, withoutOuterAnchors } from './anchors.js'
 import { codePointMax } from './character-classes.js'
 import { compileLinear, type Test } from './engine.js'
 import { type Node, rangesOf } from './node.js'
@@ -59,8 +59,10 @@ export function readPattern(text: string, budget: Budget, scope: Scope = 'self')
   if ('problem' in syntax) return syntax
   const { node, source } = withoutOuterAnchors(syntax)
   const end = scope === 'self' ? undefined : endIn(node)
-  if (end !== undefined)
-    return { problem: `"${text.slice(end.from, end.to)}" where the pattern goes on`, at: end.from, refused: false }
+  if (end !== undefined) {
+    const problem = `"${text.slice(end.from, end.to)}" where the pattern goes on`
+    return { problem, at: end.from, refused: !isPlain(node) }
+  }
   budget.remainingSize -= node.size
   if (budget.remainingSize < 0)
     return { problem: 'the patterns of one selector are too large together', at: 0, refused: true }
