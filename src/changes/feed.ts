@@ -77,7 +77,9 @@ interface Found {
 
 export class Feed {
   readonly #channels = new Map<string, Channel>()
-  readonly #index = new RangeIndex<Channel>()
+  /** Those whose scopes are ranges alone, and those that have patterns as well. */
+  readonly #ranged = new RangeIndex<Channel>()
+  readonly #patterned = new RangeIndex<Channel>()
   /** Undefined while nothing is followed. */
   #place: LogPlace | undefined
   #starting: Promise<void> | undefined
@@ -109,7 +111,7 @@ export class Feed {
     if (channel === undefined) {
       channel = { scope, listeners: new Set() }
       this.#channels.set(scope.id, channel)
-      this.#index.add(scope.ranges, channel)
+      this.#indexOf(scope).add(scope.ranges, channel)
     }
     channel.listeners.add(listener)
     return this.#place === undefined ? this.#start() : undefined
@@ -119,7 +121,7 @@ export class Feed {
     const channel = this.#channels.get(scope.id)
     if (channel?.listeners.delete(listener) !== true || channel.listeners.size > 0) return
     this.#channels.delete(scope.id)
-    this.#index.remove(channel)
+    this.#indexOf(scope).remove(channel)
     if (this.#channels.size === 0) this.#stop()
   }
 
@@ -186,18 +188,35 @@ export class Feed {
    * @param take gets each channel and key; without a key, when there is no time to ask the pattern of its scope
    */
   #search(keys: readonly string[], take: (channel: Channel, key: string | undefined) => void): void {
+    for (const key of keys) {
+      this.#ranged.visit(key, (channel) => {
+        if (channel.scope.has(key)) take(channel, key)
+      })
+    }
     const deadline = performance.now() + matchingMsMax
     let asked = 0
     let isLate = false
-    const visit = (channel: Channel, key: string): void => {
-      const { scope } = channel
-      if (scope.plan.matcher !== undefined) {
-        if (isLate) return take(channel, undefined)
-        if (++asked % patternsPerClockRead === 0) isLate = performance.now() > deadline
-      }
-      if (scope.has(key)) take(channel, key)
+    for (const [index, key] of keys.entries()) {
+      this.#patterned.visit(key, (channel) => {
+        if (!isLate && ++asked % patternsPerClockRead === 0) isLate = performance.now() > deadline
+        if (isLate) take(channel, undefined)
+        else if (channel.scope.has(key)) take(channel, key)
+      })
+      if (isLate) return this.#leave(keys.slice(index + 1), take)
     }
-    for (const key of keys) this.#index.visit(key, (channel) => visit(channel, key))
+  }
+
+  /** Takes the channels whose patterns would have to be asked for any of the keys. */
+  #leave(keys: readonly string[], take: (channel: Channel, key: undefined) => void): void {
+    const sorted = keys.toSorted()
+    for (const channel of this.#channels.values()) {
+      const { plan, ranges } = channel.scope
+      if (plan.matcher !== undefined && ranges.some((range) => holdsAny(range, sorted))) take(channel, undefined)
+    }
+  }
+
+  #indexOf({ plan }: Scope): RangeIndex<Channel> {
+    return plan.matcher === undefined ? this.#ranged : this.#patterned
   }
 
   async #advance(): Promise<void> {
@@ -269,6 +288,18 @@ export class Feed {
       }
     }
   }
+}
+
+/** Whether a range holds any of the keys, which are sorted. */
+function holdsAny({ start, end }: Scope['ranges'][number], sorted: readonly string[]): boolean {
+  let low = 0
+  for (let high = sorted.length; low < high; ) {
+    const middle = (low + high) >> 1
+    if ((sorted[middle] as string) < start) low = middle + 1
+    else high = middle
+  }
+  const first = sorted[low]
+  return first !== undefined && first < end
 }
 
 /** Gives every listener its pages, in slices, so that other requests get their turns. */

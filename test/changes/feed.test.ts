@@ -504,6 +504,11 @@ t.test('changes whose scopes take long to ask are left to the listeners, each of
     onMissed: () => t.fail('ranges are always compared'),
     onFailure: (error) => t.fail(String(error)),
   })
+  await feed.add(scopeOf('?elsewhere/.*/x'), {
+    onPages: () => t.fail('nothing of it has changed'),
+    onMissed: () => t.fail('nor could it have'),
+    onFailure: (error) => t.fail(String(error)),
+  })
   await until(() => feed.position !== undefined)
   store.commit(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`a/${i}/x`, i])))
   await until(() => missed.length > 0)
