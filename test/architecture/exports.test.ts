@@ -22,7 +22,6 @@ const limitsForTests: readonly string[] = [
   'src/changes/seats.ts listenersOfKeyMax',
   'src/http/body.ts bodyBytesKeptMin',
   'src/http/body.ts bodyBytesSmallMax',
-  'src/http/body.ts bodyBytesWaitingMax',
   'src/http/closing.ts unreadMsCrowdedMax',
   'src/http/closing.ts unreadMsMax',
   'src/http/uploads.ts uploadsMax',
