@@ -1,7 +1,7 @@
 /** Pages of a log with few changes that matter: what was read is not kept, and a page ends in time. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { type ChangesStore, readPageAfter } from '../../dist/changes/pages.js'
 import { Scope } from '../../dist/changes/scope.js'
 import { planSelector } from '../../dist/selectors/planner.js'
@@ -28,7 +28,19 @@ const scope = new Scope({ text: '*wanted//', plan, under: undefined, form: store
 const cancellation = { aborted: false, onAborted: undefined }
 const since = { place: placeOf(0, 0), walk: undefined }
 
+/** Has the clock go on as the test says, by what this returns. */
+function simulateClock(t: Test): { laterMs: number } {
+  const { now } = performance
+  const startMs = now.call(performance)
+  const clock = { laterMs: 0 }
+  performance.now = () => startMs + clock.laterMs
+  t.teardown(() => Object.assign(performance, { now }))
+  return clock
+}
+
 t.test('what a page has read of the log is not kept', async (t) => {
+  // However long the collections take, the page is read to its end.
+  simulateClock(t)
   const read: WeakRef<LoggedChanges>[] = []
   let mostKept = 0
   const log: LogSnapshot = {
@@ -62,10 +74,7 @@ t.test('what a page has read of the log is not kept', async (t) => {
 })
 
 t.test('a page ends after some seconds, even if it is empty', async (t) => {
-  const { now } = performance
-  let laterMs = 0
-  performance.now = () => now.call(performance) + laterMs
-  t.teardown(() => Object.assign(performance, { now }))
+  const clock = simulateClock(t)
   let readings = 0
   const log: LogSnapshot = {
     end: () => placeOf(1_000_000, 0),
@@ -79,7 +88,7 @@ t.test('a page ends after some seconds, even if it is empty', async (t) => {
   const store = {
     async inSnapshot(work: (log: LogSnapshot) => unknown) {
       await new Promise((resolve) => setImmediate(resolve))
-      laterMs += 1000
+      clock.laterMs += 1000
       return work(log)
     },
   } as unknown as ChangesStore
