@@ -176,6 +176,7 @@ export class Feed {
     let concernsAny = false
     this.#search(keys, () => {
       concernsAny = true
+      return false
     })
     if (concernsAny) return false
     this.#place = to
@@ -185,29 +186,34 @@ export class Feed {
   /**
    * Searches for the channels whose scopes hold the keys.
    *
-   * @param take gets each channel and key; without a key, when there is no time to ask the pattern of its scope
+   * @param take gets each channel and key; without a key, when there is no time to ask the pattern of its scope. It returns
+   *   whether to go on
    */
-  #search(keys: readonly string[], take: (channel: Channel, key: string | undefined) => void): void {
+  #search(keys: readonly string[], take: (channel: Channel, key: string | undefined) => boolean): void {
+    let goesOn = true
     for (const key of keys) {
       this.#ranged.visit(key, (channel) => {
-        if (channel.scope.has(key)) take(channel, key)
+        if (goesOn && channel.scope.has(key)) goesOn = take(channel, key)
       })
+      if (!goesOn) return
     }
     const deadline = performance.now() + matchingMsMax
     let asked = 0
     let isLate = false
     for (const [index, key] of keys.entries()) {
       this.#patterned.visit(key, (channel) => {
+        if (!goesOn) return
         if (!isLate && ++asked % patternsPerClockRead === 0) isLate = performance.now() > deadline
-        if (isLate) take(channel, undefined)
-        else if (channel.scope.has(key)) take(channel, key)
+        if (isLate) goesOn = take(channel, undefined)
+        else if (channel.scope.has(key)) goesOn = take(channel, key)
       })
+      if (!goesOn) return
       if (isLate) return this.#leave(keys.slice(index + 1), take)
     }
   }
 
   /** Takes the channels whose patterns would have to be asked for any of the keys. */
-  #leave(keys: readonly string[], take: (channel: Channel, key: undefined) => void): void {
+  #leave(keys: readonly string[], take: (channel: Channel, key: undefined) => boolean): void {
     const sorted = keys.toSorted()
     for (const channel of this.#channels.values()) {
       const { plan, ranges } = channel.scope
@@ -263,6 +269,7 @@ export class Feed {
       if (key === undefined) unknown.add(channel)
       else if (known === undefined) touched.set(channel, new Set([key]))
       else known.add(key)
+      return true
     })
     for (const channel of unknown) touched.delete(channel)
     const results = new Map<string, Map<string, Uint8Array>>()

@@ -358,7 +358,8 @@ await t.test('without a writer, requests are given up at the deadline, as not ca
   await link.close()
 })
 
-await t.test('a process that was suspended waits for the answers that it has not read', async (t) => {
+/** A write that the writer has taken, and does not carry out before it resumes writes. */
+async function heldWrite(t: Test) {
   const time = skippableTime(t)
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
@@ -366,6 +367,11 @@ await t.test('a process that was suspended waits for the answers that it has not
   host.writer.pauseWrites()
   const sent = outcomeOf(link.write([counted('n', 1)]))
   while (host.store.commits?.inFlight === 0) await turn()
+  return { time, host, link, sent }
+}
+
+await t.test('a process that was suspended waits for the answers that it has not read', async (t) => {
+  const { time, host, sent } = await heldWrite(t)
   time.pass(2 * commitDeadlineMs)
   t.equal(await Promise.race([sent, turns(2)]), undefined)
   host.writer.resumeWrites()
@@ -373,13 +379,7 @@ await t.test('a process that was suspended waits for the answers that it has not
 })
 
 await t.test('requests that were sent, and that nobody answers, are given up with an unknown outcome', async (t) => {
-  const time = skippableTime(t)
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const link = host.link(t)
-  t.strictSame(await link.write([counted('n', 0)]), ['created'])
-  host.writer.pauseWrites()
-  const sent = outcomeOf(link.write([counted('n', 1)]))
-  while (host.store.commits?.inFlight === 0) await turn()
+  const { time, host, link, sent } = await heldWrite(t)
   await skipToDeadline(time)
   t.equal(await sent, 'unknown_outcome')
   host.writer.resumeWrites()
