@@ -6,9 +6,10 @@
 import type { Access } from '../auth/access.js'
 import { describeAuthorization } from '../auth/authorization.js'
 import type { Keyring } from '../auth/keyring.js'
+import { Cancelled } from '../base/cancellation.js'
 import { PacedBound } from '../base/paced-bound.js'
+import { inSlice, inTurn, isTurnSpent } from '../base/time-slices.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
-import { Cancelled } from '../store/cancellation.js'
 import { StoreError } from '../store/errors.js'
 import { handleBatch } from './batch/batch.js'
 import { linesAtOnceMax, Upload } from './batch/upload.js'
@@ -79,7 +80,7 @@ export function createService(options: ServiceOptions): Service<Access> {
       path: basePath + path,
       isRead: handler === handleFetch || handler === handleChanges,
       asksHeaders: handler === handleChanges,
-      handle: (body, access, ongoing) => handler(context, body, access, ongoing),
+      handle: (body, access, ongoing) => begin(body, (bytes) => handler(context, bytes, access, ongoing)),
       ...(handler === handleBatch ? { upload } : {}),
     }),
   )
@@ -120,6 +121,32 @@ export function createService(options: ServiceOptions): Service<Access> {
       return error instanceof Cancelled ? undefined : refuse(problemFor(error))
     },
   }
+}
+
+/** Larger bodies, in bytes, take long to read. */
+const shortBodyBytesMax = 1024
+
+/** Members that may take long to plan or to match. A name that is written with escapes has a backslash. */
+const longWords = ['selector', 'REMOVAL', '\\'] as const
+
+/**
+ * Begins a request with this body, within the time that its turn accounts. Where earlier requests of the turn have used that
+ * time, one that may take long waits for a slice, with a copy of its body; any other, such as a fetch by path, is handled now.
+ */
+function begin(body: Buffer, handle: (bytes: Buffer) => Answer | Promise<Answer>): Answer | Promise<Answer> {
+  if (!isTurnSpent() || !mayTakeLong(body)) return inTurn(() => handle(body))
+  const bytes = Buffer.from(body)
+  return Promise.resolve(inSlice(() => kept(handle(bytes))))
+}
+
+function mayTakeLong(body: Buffer): boolean {
+  return body.length > shortBodyBytesMax || longWords.some((word) => body.includes(word))
+}
+
+/** The store may use the bytes of an answer again before a later turn sends them. */
+function kept(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
+  if (answer instanceof Promise || typeof answer.body === 'string') return answer
+  return { ...answer, body: Buffer.from(answer.body) }
 }
 
 /** The answers for the refusals of the HTTP layer; those that never vary are made once. */

@@ -18,7 +18,12 @@ export function afterPoll(work: () => void): void {
   })
 }
 
-/** Whether the caller runs, synchronously, in work that was given to `afterPoll`. */
+/** Whether the caller runs, synchronously, in work that was given to `afterPoll`, or in a resumed slice. */
 export function isAfterPoll(): boolean {
   return isRunning
+}
+
+/** Says whether a slice that was resumed outside the poll phase is running, with its microtasks (time-slices.ts). */
+export function setAfterPoll(isIt: boolean): void {
+  isRunning = isIt
 }

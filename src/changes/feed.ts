@@ -9,8 +9,8 @@
  * must not take it back.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
+import { inTurn, type Slice, waitForSlice } from '../base/time-slices.js'
 import type { ChangeReader, LoggedChanges, LoggedCommit, LogPlace, LogSnapshot } from '../store/changes.js'
-import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
 import type { ItemForm } from '../store/topics.js'
 import { pathOfKeyText } from '../topics/key.js'
 import { framed, frameOf, type PageBytes, resultOf } from './page.js'
@@ -26,9 +26,6 @@ const keysAtOnceMax = 30_000
  * that are left find that out for themselves, in slices. To compare keys with ranges costs next to nothing.
  */
 const matchingMsMax = 20
-
-/** Patterns that are asked between two looks at the clock: the worst, on the longest paths, take 50 ms each. */
-const patternsPerClockRead = 16
 
 /** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
@@ -174,10 +171,12 @@ export class Feed {
     if (this.store.isAfter(this.#place, to)) return true
     if (!this.#place.equals(from)) return false
     let concernsAny = false
-    this.#search(keys, () => {
-      concernsAny = true
-      return false
-    })
+    inTurn((slice) =>
+      this.#search(keys, slice, () => {
+        concernsAny = true
+        return false
+      }),
+    )
     if (concernsAny) return false
     this.#place = to
     return true
@@ -189,23 +188,22 @@ export class Feed {
    * @param take gets each channel and key; without a key, when there is no time to ask the pattern of its scope. It returns
    *   whether to go on
    */
-  #search(keys: readonly string[], take: (channel: Channel, key: string | undefined) => boolean): void {
+  #search(keys: readonly string[], slice: Slice, take: (channel: Channel, key: string | undefined) => boolean): void {
     let goesOn = true
     for (const key of keys) {
       this.#ranged.visit(key, (channel) => {
-        if (goesOn && channel.scope.has(key)) goesOn = take(channel, key)
+        if (goesOn && channel.scope.has(key, slice)) goesOn = take(channel, key)
       })
       if (!goesOn) return
     }
     const deadline = performance.now() + matchingMsMax
-    let asked = 0
     let isLate = false
     for (const [index, key] of keys.entries()) {
       this.#patterned.visit(key, (channel) => {
         if (!goesOn) return
-        if (!isLate && ++asked % patternsPerClockRead === 0) isLate = performance.now() > deadline
+        isLate ||= performance.now() > deadline
         if (isLate) goesOn = take(channel, undefined)
-        else if (channel.scope.has(key)) goesOn = take(channel, key)
+        else if (channel.scope.has(key, slice)) goesOn = take(channel, key)
       })
       if (!goesOn) return
       if (isLate) return this.#leave(keys.slice(index + 1), take)
@@ -240,7 +238,8 @@ export class Feed {
   }
 
   async #advanceOnce(from: LogPlace): Promise<void> {
-    const found = await this.store.inSnapshot((log) => this.#read(log, from))
+    // What changes comes before what waits for slices.
+    const found = await inTurn(() => this.store.inSnapshot((log) => this.#read(log, from)))
     if (this.#place !== from) return
     if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
@@ -256,15 +255,15 @@ export class Feed {
   }
 
   #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {
-    return whenKnown(log.changesAfter(from, keysAtOnceMax), (changes) =>
-      changes === 'gone' ? changes : this.#readTouched(log, changes),
+    return log.changesAfter<Found | 'gone'>(from, keysAtOnceMax, (changes, slice) =>
+      changes === 'gone' ? changes : this.#readTouched(log, changes, slice),
     )
   }
 
-  #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges): Awaitable<Found> {
+  #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges, slice: Slice): Awaitable<Found> {
     const touched = new Map<Channel, Set<string>>()
     const unknown = new Set<Channel>()
-    this.#search(keys, (channel, key) => {
+    this.#search(keys, slice, (channel, key) => {
       const known = touched.get(channel)
       if (key === undefined) unknown.add(channel)
       else if (known === undefined) touched.set(channel, new Set([key]))
@@ -309,24 +308,30 @@ function holdsAny({ start, end }: Scope['ranges'][number], sorted: readonly stri
   return first !== undefined && first < end
 }
 
-/** Gives every listener its pages, in slices, so that other requests get their turns. */
-async function give({ place, isAll, touched, unknown, results }: Found, from: LogPlace): Promise<void> {
+/** Gives every listener its pages: some at once, and the others in slices, so that other requests get their turns. */
+async function give(found: Found, from: LogPlace): Promise<void> {
+  const deliveries = deliver(found, from)
+  const giveSome = (slice: Slice): boolean => {
+    while (deliveries.next().done !== true) if (slice.isOver()) return false
+    return true
+  }
+  for (let areGiven = inTurn(giveSome); !areGiven; ) areGiven = giveSome(await waitForSlice())
+}
+
+/** Gives one listener its pages at each step. */
+function* deliver({ place, isAll, touched, unknown, results }: Found, from: LogPlace): Generator<void, void> {
   const reading = { from, to: place }
   const frames = {
     more: frameOf({ hasMore: true, next: { place: from, walk: undefined } }),
     last: frameOf({ hasMore: false, next: { place, walk: undefined } }),
   }
   const all = [...touched, ...[...unknown].map((channel) => [channel, undefined] as const)]
-  let deadline = performance.now() + sliceMs
   for (const [{ scope, listeners }, keys] of all) {
     const pages = isAll && keys !== undefined ? pagesOf(scope, keys, results, frames) : undefined
     for (const listener of listeners) {
-      if (performance.now() > deadline) {
-        await waitForSlice()
-        deadline = performance.now() + sliceMs
-      }
       if (pages === undefined) listener.onMissed(place)
       else listener.onPages(pages, reading)
+      yield
     }
   }
 }

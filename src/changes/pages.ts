@@ -8,13 +8,13 @@
  * so then the client has the state of that moment.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
-import { JsonReader } from '../json/reader.js'
-import { type Cancellation, Cancelled } from '../store/cancellation.js'
+import { type Cancellation, Cancelled } from '../base/cancellation.js'
+import { type Slice, waitForSlice } from '../base/time-slices.js'
 import type { ChangeReader, LoggedChanges, LogPlace, LogSnapshot } from '../store/changes.js'
-import { sliceMs, waitForSlice } from '../store/shared/time-slices.js'
 import type { Page, TopicReader } from '../store/topics.js'
 import { pathOfKeyText } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
+import { pathOfItem } from '../topics/topic.js'
 import { type ChangesPage, resultOf } from './page.js'
 import type { Scope } from './scope.js'
 import type { Position, Since } from './token.js'
@@ -22,14 +22,14 @@ import type { Position, Since } from './token.js'
 /** Changes that are read of the log at once: they take about a slice. */
 const keysInSliceMax = 2000
 
+/** The same for a pattern, as long as it takes more than a slice for them: thousands of requests may keep so many keys. */
+const patternKeysMin = 32
+
 /**
  * How long the log may be read for one page, in ms. After that the page ends, perhaps with nothing on it: a client that is far
  * behind gets on even if it has to ask again, and hears of it in time.
  */
 export const pageMsMax = 5000
-
-/** Keys that are compared between two readings of the clock. */
-const keysPerClockRead = 16
 
 export type ChangesStore = ChangeReader & Pick<TopicReader, 'readPage'>
 
@@ -78,7 +78,8 @@ function readEnd(store: ChangeReader): Awaitable<LogPlace> {
 /** A copy of the bytes of a page of the present state: they are valid for a moment only. */
 interface WalkedPage {
   readonly items: Buffer
-  readonly hasMore: boolean
+  /** The path of the last item, where the walk goes on; undefined at its end. */
+  readonly after: Path | undefined
 }
 
 function readWalk(
@@ -88,15 +89,15 @@ function readWalk(
   { bytesMax, cancellation }: Bounds,
 ): Awaitable<WalkedPage> {
   const query = { plan, form, branches: undefined, after, size, bytesMax }
-  return whenKnown(store.readPage(query, cancellation), ({ buffer, start, end, hasMore }: Page) => ({
+  return whenKnown(store.readPage(query, cancellation), ({ buffer, start, lastStart, end, hasMore }: Page) => ({
     items: Buffer.from(buffer.subarray(start, end)),
-    hasMore,
+    after: hasMore ? pathOfItem(buffer.subarray(lastStart, end)) : undefined,
   }))
 }
 
-function walkPage({ walkId }: Scope, place: LogPlace, { items, hasMore }: WalkedPage): ChangesPage {
+function walkPage({ walkId }: Scope, place: LogPlace, { items, after }: WalkedPage): ChangesPage {
   const results = items.length === 0 ? [] : [items]
-  const walk = hasMore ? { id: walkId, after: lastPathOf(items) } : undefined
+  const walk = after && { id: walkId, after }
   return { results, hasMore: true, next: { place, walk } }
 }
 
@@ -112,21 +113,6 @@ function completed(
   )
 }
 
-/** The path of the last of these items, which have commas between them. */
-function lastPathOf(items: Buffer): Path {
-  const reader = new JsonReader(Buffer.concat([Buffer.from('['), items, Buffer.from(']')]), Infinity)
-  let last: Buffer | undefined
-  for (let isIn = reader.enterArray(); isIn; isIn = reader.nextElement()) {
-    const start = reader.position
-    reader.skip()
-    last = reader.readSince(start)
-  }
-  const item = new JsonReader(last ?? Buffer.alloc(0), Infinity)
-  // Every item begins with its path.
-  item.enterObject()
-  return item.value() as Path
-}
-
 function readLog(store: ChangesStore, scope: Scope, place: LogPlace, bounds: Bounds): Awaitable<ChangesPage | 'gone'> {
   const page = new LogPage(scope, place, bounds.bytesMax)
   return whenKnown(store.inSnapshot(page.step), (first) =>
@@ -136,54 +122,88 @@ function readLog(store: ChangesStore, scope: Scope, place: LogPlace, bounds: Bou
 
 async function inSlices(store: ChangesStore, page: LogPage, { cancellation }: Bounds): Promise<ChangesPage | 'gone'> {
   const deadline = performance.now() + pageMsMax
+  const isLate = (): boolean => performance.now() > deadline
   for (;;) {
-    await waitForSlice(cancellation)
-    const done = await store.inSnapshot(performance.now() > deadline ? page.part : page.step)
-    if (done !== undefined) return done
+    while (page.isSearching && !isLate()) page.search(await waitForSlice(cancellation))
     if (cancellation.aborted) throw new Cancelled()
+    const done = await store.inSnapshot(isLate() ? page.part : page.step)
+    if (done !== undefined) return done
   }
 }
 
-/** A page of the log, which is read in steps, each in a snapshot of its own; the topics in the last of them. */
+/**
+ * A page of the log, which is read in steps, each in a snapshot of its own; the topics in the last of them. No snapshot is
+ * held while what a step has read is searched.
+ */
 class LogPage {
   /**
    * The topics in the order of their first changes, by the texts of their keys, each with the place before that change. Only
    * the places are kept: what was read of the log may be most of it.
    */
   readonly #found = new Map<string, LogPlace>()
+  /** What was read last, as long as it has not been searched. */
+  #changes: LoggedChanges | undefined
+  #searched = 0
+  #keysMax: number
 
   constructor(
     private readonly scope: Scope,
     private place: LogPlace,
     private readonly bytesMax: number,
-  ) {}
+  ) {
+    this.#keysMax = this.#isPattern ? patternKeysMin : keysInSliceMax
+  }
+
+  /** Whether there are keys to be searched before the next step. */
+  get isSearching(): boolean {
+    return this.#changes !== undefined && !this.#isFull
+  }
+
+  get #isFull(): boolean {
+    return this.#found.size === this.scope.size
+  }
+
+  /** All keys of a step are compared with ranges within a slice; a pattern may take many slices for one. */
+  get #isPattern(): boolean {
+    return this.scope.plan.matcher !== undefined
+  }
 
   /** Reads on; resolves to the page once it is complete, and to undefined before that. */
-  readonly step = (log: LogSnapshot): Awaitable<ChangesPage | 'gone' | undefined> =>
-    whenKnown(log.changesAfter(this.place, keysInSliceMax), (changes) => {
+  readonly step = (log: LogSnapshot): Awaitable<ChangesPage | 'gone' | undefined> => {
+    if (this.#isFull) return this.#read(log, true)
+    return log.changesAfter<ChangesPage | 'gone' | undefined>(this.place, this.#keysMax, (changes, slice) => {
       if (changes === 'gone') return 'gone'
-      const reached = this.#search(changes)
-      this.place = changes.placeAt(reached)
-      const isFull = this.#found.size === this.scope.size
-      const isEnd = changes.isAll && reached === changes.keys.length
-      return isFull || isEnd ? this.#read(log, !isEnd) : undefined
+      this.#changes = changes
+      this.#searched = 0
+      this.search(slice)
+      if (this.isSearching) this.#keysMax = Math.max(this.#keysMax / 2, patternKeysMin)
+      else if (!this.#isFull) this.#keysMax = Math.min(this.#keysMax * 2, keysInSliceMax)
+      const isEnd = changes.isAll && this.#changes === undefined
+      return this.#isFull || isEnd ? this.#read(log, !isEnd) : undefined
     })
+  }
 
   /** What was found so far, as a page that has more. */
   readonly part = (log: LogSnapshot): Awaitable<ChangesPage> => this.#read(log, true)
 
-  /** Searches for topics of the scope. @returns the index of the first change that is left for later */
-  #search(changes: LoggedChanges): number {
-    const { keys } = changes
+  /** Searches on for topics of the scope, until the slice is over, the page is full, or there is nothing left to search. */
+  search(slice: Slice): void {
+    const { scope } = this
     const found = this.#found
-    const deadline = performance.now() + sliceMs
-    for (const [index, key] of keys.entries()) {
-      if (index % keysPerClockRead === keysPerClockRead - 1 && performance.now() > deadline) return index
-      if (found.has(key) || !this.scope.has(key)) continue
-      if (found.size === this.scope.size) return index
-      found.set(key, changes.placeAt(index))
+    const changes = this.#changes
+    if (changes === undefined) return
+    const { keys } = changes
+    let at = this.#searched
+    for (; at < keys.length; at++) {
+      if (at > this.#searched && this.#isPattern && slice.isOver()) break
+      const key = keys[at] as string
+      if (found.has(key) || !scope.has(key, slice)) continue
+      if (this.#isFull) break
+      found.set(key, changes.placeAt(at))
     }
-    return keys.length
+    this.#searched = at
+    this.place = changes.placeAt(at)
+    if (at === keys.length) this.#changes = undefined
   }
 
   #read(log: LogSnapshot, hasMore: boolean): Awaitable<ChangesPage> {

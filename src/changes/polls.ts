@@ -1,7 +1,6 @@
 /** Long polls: a page that is answered at once if there is something on it, and otherwise when there is, or after a time. */
-import { Cancelled } from '../store/cancellation.js'
+import { Cancelled } from '../base/cancellation.js'
 import type { LogPlace } from '../store/changes.js'
-import { waitForSlice } from '../store/shared/time-slices.js'
 import type { Feed, Listener, Reading } from './feed.js'
 import { bodyOf, bytesOf, type ChangesPage, type PageBytes } from './page.js'
 import { type ChangesStore, readPageAfter } from './pages.js'
@@ -121,9 +120,7 @@ export class Polls {
     bounds: { readonly bytesMax: number; readonly cancellation: Ongoing },
   ): Promise<Buffer | 'gone'> {
     let page = before
-    for (let isFirst = true; ; isFirst = false) {
-      // A commit may wake all polls at once.
-      if (!isFirst) await waitForSlice(bounds.cancellation)
+    for (;;) {
       // It has joined the feed, so now it reads what came before that.
       const next = await readPageAfter(this.store, scope, page.next, bounds)
       if (next === 'gone') return next

@@ -3,6 +3,7 @@
  * their results are made once.
  */
 import { createHash } from 'node:crypto'
+import type { Slice } from '../base/time-slices.js'
 import type { Plan } from '../selectors/plan.js'
 import type { ItemForm } from '../store/topics.js'
 import { keyTextOf, pathOfKeyText } from '../topics/key.js'
@@ -48,7 +49,7 @@ export class Scope {
   }
 
   /** Whether the topic with this key is in it, if there is one of its type. */
-  has(key: string): boolean {
+  has(key: string, slice: Slice): boolean {
     const { ranges } = this
     let low = 0
     for (let high = ranges.length; low < high; ) {
@@ -59,6 +60,6 @@ export class Scope {
     const range = ranges[low]
     if (range === undefined || key < range.start) return false
     const { matcher } = this.plan
-    return matcher === undefined || matcher(pathOfKeyText(key)) === true
+    return matcher === undefined || matcher(pathOfKeyText(key), slice) === true
   }
 }

@@ -6,10 +6,9 @@
  *     live       it has everything, and is sent the pages that the feed makes
  *     blocked    its client takes nothing more at the moment; then it reads on
  */
-import { Cancelled } from '../store/cancellation.js'
+import { Cancelled } from '../base/cancellation.js'
 import type { LogPlace } from '../store/changes.js'
 import { StoreError } from '../store/errors.js'
-import { waitForSlice } from '../store/shared/time-slices.js'
 import { type Feed, type Listener, type Reading, sharedPageBytesMax } from './feed.js'
 import { bytesOf, type PageBytes } from './page.js'
 import { type ChangesStore, pageMsMax, readPageAfter } from './pages.js'
@@ -193,8 +192,6 @@ export class Stream implements Listener {
     this.#state = 'reading'
     try {
       for (;;) {
-        // One whose client takes all that it is sent would otherwise read on for as long as there are changes.
-        await waitForSlice(this.#cancellation)
         const page = await readPageAfter(this.shared.store, scope, this.#position, bounds)
         if (this.#isEnded) return
         if (page === 'gone') {

@@ -27,7 +27,7 @@ interface Member extends Plan {
 }
 
 function unionMatcher(exactRanges: readonly KeyRange[], members: readonly Member[]): Matcher {
-  return (path) => {
+  return (path, slice) => {
     const key = encodeKey(path)
     const exactRange = firstEndingAfter(exactRanges, key)
     if (contains(exactRange, key)) return true
@@ -36,7 +36,7 @@ function unionMatcher(exactRanges: readonly KeyRange[], members: readonly Member
     for (const { ranges, matcher } of members) {
       const range = firstEndingAfter(ranges, key)
       if (range === undefined) continue
-      const answer = contains(range, key) ? matcher(path) : range.start
+      const answer = contains(range, key) ? matcher(path, slice) : range.start
       if (answer === true) return true
       if (answer === false) canSeek = false
       else if (Buffer.compare(answer, seek) < 0) seek = answer

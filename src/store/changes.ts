@@ -3,6 +3,7 @@
  * a client is decided in changes/; how the log is kept, by each engine.
  */
 import type { Awaitable } from '../base/awaitable.js'
+import type { Slice } from '../base/time-slices.js'
 import type { Path } from '../topics/path.js'
 import type { ItemForm } from './topics.js'
 
@@ -40,10 +41,16 @@ export interface LogSnapshot {
   /** The place after all changes. */
   end(): Awaitable<LogPlace>
   /**
-   * The first changes after a place, about `keysMax` of them; `gone` if the log does not have all of them: they were
-   * trimmed, or the place is of another store, or of a future that was lost.
+   * Reads the first changes after a place, about `keysMax` of them.
+   *
+   * @param take receives them, in a slice; `gone` if the log does not have all of them: they were trimmed, or the place is
+   *   of another store, or of a future that was lost
    */
-  changesAfter(place: LogPlace, keysMax: number): Awaitable<LoggedChanges | 'gone'>
+  changesAfter<T>(
+    place: LogPlace,
+    keysMax: number,
+    take: (changes: LoggedChanges | 'gone', slice: Slice) => Awaitable<T>,
+  ): Awaitable<T>
   /**
    * Reads topics in a form.
    *
@@ -69,7 +76,8 @@ export interface LogRange {
 /** Reading what changed. */
 export interface ChangeReader {
   /**
-   * Reads at one moment, not earlier than the call. Where an engine reads without waiting, `work` must not wait either.
+   * Reads at one moment, not earlier than the call, in a slice: at once if the caller runs in one. Where an engine reads
+   * without waiting, `work` must not wait either.
    *
    * @throws what `work` throws; StoreError `unavailable`
    */

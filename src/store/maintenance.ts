@@ -1,5 +1,5 @@
 /** Work on a whole store that an operator asks for: checking and copying it. Measuring it is in monitoring.ts. */
-import type { Cancellation } from './cancellation.js'
+import type { Cancellation } from '../base/cancellation.js'
 import type { PlanOf } from './due-removals.js'
 
 /** A broken invariant, in one sentence that names the record. */

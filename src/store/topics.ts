@@ -5,12 +5,12 @@
  * Reads return synchronously or with a promise; those of LMDB are synchronous unless a scan needs more than one slice.
  */
 import type { Awaitable } from '../base/awaitable.js'
+import type { Cancellation } from '../base/cancellation.js'
 import type { Plan } from '../selectors/plan.js'
 import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import type { RemovalPolicy } from '../topics/removal/policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { Cancellation } from './cancellation.js'
 
 /** Nothing at the path, or a topic of the other type. */
 export type Absent = 'no_such_topic' | 'incompatible_type'
@@ -65,6 +65,8 @@ export interface PageQuery {
 export interface Page {
   readonly buffer: Buffer
   readonly start: number
+  /** Where the last item begins; of an empty page, its start. */
+  readonly lastStart: number
   readonly end: number
   /** True if and only if another match sorts after the last item. */
   readonly hasMore: boolean

@@ -8,11 +8,12 @@
  *
  * Times are not exported: a REMOVAL policy of an imported topic counts from its import.
  */
+
+import { waitForSlice } from '../base/time-slices.js'
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
 import type { KeyReader } from '../store/api-keys.js'
 import type { StoreMonitor } from '../store/monitoring.js'
-import { waitForSlice } from '../store/shared/time-slices.js'
 import type { TopicWalker, WholeTopic } from '../store/topics.js'
 import { everyTopic } from '../topics/range.js'
 import type { EndLine, KeyLine } from './export-format.js'

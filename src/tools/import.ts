@@ -14,11 +14,11 @@
  * lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
+import { Cancelled } from '../base/cancellation.js'
+import { waitForSlice } from '../base/time-slices.js'
 import { importLineBytesMax } from '../settings/limits.js'
 import type { KeyChanger } from '../store/api-keys.js'
-import { Cancelled } from '../store/cancellation.js'
 import { writeOne } from '../store/shared/batch.js'
-import { waitForSlice } from '../store/shared/time-slices.js'
 import { storedForms, type TopicReader, type TopicWalker, type TopicWriter } from '../store/topics.js'
 import { compatible } from '../topics/properties.js'
 import { mergeRanges, topicRange } from '../topics/range.js'

@@ -4,6 +4,7 @@
  * The item is built once, when the value is written, around the value's own JSON text. Every fetch copies it unchanged:
  * nothing is parsed or serialised again, so nothing can be rounded, reordered or dropped.
  */
+import { JsonReader } from '../json/reader.js'
 import type { Path } from './path.js'
 
 /** The kind of value that a topic holds. */
@@ -71,6 +72,13 @@ export function propertiesMember(propertiesText: string): string {
 /** How many bytes come before the value in an item of a topic: its path and type. */
 export function headBytes(path: Path, type: TopicType): number {
   return Buffer.byteLength(bareItem(path, type)) - 1
+}
+
+/** The path in an item, of any form: each begins with it. */
+export function pathOfItem(item: Buffer): Path {
+  const reader = new JsonReader(item, Infinity)
+  reader.enterObject()
+  return reader.value() as Path
 }
 
 /** The type in an item that `encodeItem` made. */

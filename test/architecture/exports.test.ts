@@ -19,6 +19,7 @@ const forTests: ReadonlyMap<string, string> = new Map([
 
 /** The limits that only their file needs, and tests of what happens there. */
 const limitsForTests: readonly string[] = [
+  'src/base/time-slices.ts sliceMs',
   'src/changes/seats.ts listenersOfKeyMax',
   'src/http/body.ts bodyBytesKeptMin',
   'src/http/body.ts bodyBytesSmallMax',

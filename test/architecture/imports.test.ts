@@ -33,7 +33,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   web: [],
   settings: ['base'],
   topics: ['json', 'settings'],
-  selectors: ['settings', 'topics'],
+  selectors: ['base', 'settings', 'topics'],
   keys: ['topics', 'selectors'],
   store: ['base', 'settings', 'topics', 'selectors', 'keys'],
   changes: ['base', 'settings', 'json', 'topics', 'selectors', 'store'],
@@ -41,7 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   auth: ['base', 'settings', 'keys', 'store'],
   api: ['base', 'settings', 'json', 'topics', 'selectors', 'keys', 'store', 'changes', 'http', 'auth', 'web'],
   ops: ['base', 'settings', 'store', 'changes', 'http', 'auth', 'web'],
-  tools: ['settings', 'topics', 'selectors', 'keys', 'store', 'api'],
+  tools: ['base', 'settings', 'topics', 'selectors', 'keys', 'store', 'api'],
   cluster: [
     'base',
     'settings',

@@ -2,8 +2,10 @@
  * Pages, polls and streams over a store whose reads take their time: whatever changes meanwhile is shown, nothing is shown
  * that is older than what was shown before, and each ends with the state.
  */
+
 import { strict as assert } from 'node:assert'
 import t, { type Test } from 'tap'
+import { inSlice } from '../../dist/base/time-slices.js'
 import { Feed } from '../../dist/changes/feed.js'
 import { LiveChanges } from '../../dist/changes/live-changes.js'
 import { bodyOf, bytesOf } from '../../dist/changes/page.js'
@@ -20,6 +22,7 @@ import { storedForms } from '../../dist/store/topics.js'
 import { encodeKey, keyTextOf } from '../../dist/topics/key.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type ChangesPage, Fold } from '../support/service/changes.js'
+import { endlessSlice } from '../support/slices.js'
 import { SlowStore } from '../support/stores/slow-store.js'
 
 const waiting = { aborted: false, onAborted: undefined }
@@ -340,7 +343,9 @@ t.test('with reads of any length, clients get the state, and nothing goes back',
   const clients = [...(await Promise.all(polled)), ...opened.map(({ client }) => client)]
   for (const [i, client] of clients.entries()) {
     const scope = scopes[i < scopes.length ? i : (i - scopes.length) % scopes.length] as Scope
-    const expected = Object.entries(store.state()).filter(([path]) => scope.has(path.replaceAll('/', '\0')))
+    const expected = Object.entries(store.state()).filter(([path]) =>
+      scope.has(path.replaceAll('/', '\0'), endlessSlice),
+    )
     const isDone = (): boolean =>
       JSON.stringify(sorted(client.state())) === JSON.stringify(sorted(Object.fromEntries(expected)))
     await until(() => isDone() && client.isComplete)
@@ -447,14 +452,14 @@ function endlessStore(): ChangesStore & { reads: number } {
   const changes = { keys: [key, key], isAll: false, placeAt: () => place }
   const log: LogSnapshot = {
     end: () => place,
-    changesAfter: () => changes,
+    changesAfter: (_place, _keysMax, take) => take(changes, endlessSlice),
     readItems: (_paths, _form, _bytesMax, take) => void take(Buffer.from('{"path":"a","type":"json","value":1}')),
   }
   return {
     reads: 0,
     inSnapshot(work) {
       if (++this.reads > pagesMax) throw new Error('nothing else had its turn')
-      return work(log)
+      return inSlice(() => work(log))
     },
     isAfter: () => false,
     followLog: () => () => {},

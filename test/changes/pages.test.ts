@@ -1,4 +1,5 @@
 /** Pages of a log with few changes that matter: what was read is not kept, and a page ends in time. */
+
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
@@ -8,6 +9,7 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import type { LoggedChanges, LogPlace, LogSnapshot } from '../../dist/store/changes.js'
 import { storedForms } from '../../dist/store/topics.js'
 import { encodeKey, keyTextOf } from '../../dist/topics/key.js'
+import { endlessSlice } from '../support/slices.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -45,7 +47,7 @@ t.test('what a page has read of the log is not kept', async (t) => {
   let mostKept = 0
   const log: LogSnapshot = {
     end: () => placeOf(readings, 0),
-    changesAfter(place) {
+    changesAfter(place, _keysMax, take) {
       collect()
       mostKept = Math.max(mostKept, read.filter((changes) => changes.deref() !== undefined).length)
       const reading = place.readUInt32BE()
@@ -57,13 +59,18 @@ t.test('what a page has read of the log is not kept', async (t) => {
         index < keys.length ? placeOf(reading, from + index) : placeOf(reading + 1, 0)
       const changes = { keys, isAll: reading === readings - 1, placeAt }
       read.push(new WeakRef(changes))
-      return changes
+      return take(changes, endlessSlice)
     },
     readItems(paths, _form, _bytesMax, take) {
       for (const path of paths) if (!take(Buffer.from(`{"path":"${path}"}`))) return
     },
   }
-  const store = { inSnapshot: async (work: (log: LogSnapshot) => unknown) => work(log) } as unknown as ChangesStore
+  const store = {
+    async inSnapshot(work: (log: LogSnapshot) => unknown) {
+      await new Promise((resolve) => setImmediate(resolve))
+      return work(log)
+    },
+  } as unknown as ChangesStore
   const page = await readPageAfter(store, scope, since, { bytesMax: 1_000_000, cancellation })
   t.match(page, { results: { length: readings }, hasMore: false })
   t.ok(read.length >= readings && mostKept <= 2, `${mostKept} of ${read.length} readings were kept`)
@@ -78,10 +85,11 @@ t.test('a page ends after some seconds, even if it is empty', async (t) => {
   let readings = 0
   const log: LogSnapshot = {
     end: () => placeOf(1_000_000, 0),
-    changesAfter(place) {
+    changesAfter(place, _keysMax, take) {
       const next = place.readUInt32BE() + 1
       readings++
-      return { keys: [keyTextOf(encodeKey('other'))], isAll: next === 1_000_000, placeAt: () => placeOf(next, 0) }
+      const keys = [keyTextOf(encodeKey('other'))]
+      return take({ keys, isAll: next === 1_000_000, placeAt: () => placeOf(next, 0) }, endlessSlice)
     },
     readItems: (paths) => void t.strictSame(paths, []),
   }

@@ -1,4 +1,5 @@
 /** The pure parts of the page of the topics: the tree against a model, texts of values and names, commands. */
+
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
 import { urlOf } from '../../dist/console/shared/listener.js'
@@ -11,6 +12,7 @@ import { Tree } from '../../dist/console/topics/tree/tree.js'
 import { formattedOf, timeText, topicsText, visible } from '../../dist/console/topics/value-text.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { seededRandom } from '../support/random.js'
+import { endlessSlice } from '../support/slices.js'
 
 /** Paths in tree order: segment by segment, by bytes. */
 function inOrder(paths: Iterable<string>): string[] {
@@ -165,7 +167,7 @@ t.test('plain words become a selector for the paths that contain all of them', (
   const isFound = (words: string, path: string): boolean => {
     const plan = planSelector(selectorOfWords(words) ?? '')
     if ('problem' in plan) throw new Error(plan.problem)
-    return plan.matcher?.(path) !== false
+    return plan.matcher?.(path, endlessSlice) !== false
   }
   for (const [words, path, is] of [
     ['temp', 'plant/7/Temperature', true],

@@ -20,7 +20,7 @@ const value = Buffer.from('1')
 const endOf = (store: TopicStore): Promise<LogPlace> => Promise.resolve(store.inSnapshot((log) => log.end()))
 
 const after = (store: TopicStore, place: LogPlace, keysMax: number): Promise<LoggedChanges | 'gone'> =>
-  Promise.resolve(store.inSnapshot((log) => log.changesAfter(place, keysMax)))
+  Promise.resolve(store.inSnapshot((log) => log.changesAfter(place, keysMax, (changes) => changes)))
 
 /** The paths that changed after a place, read in parts. */
 async function pathsAfter(t: Test, store: TopicStore, from: LogPlace, take: () => number): Promise<readonly string[]> {

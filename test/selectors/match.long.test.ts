@@ -13,6 +13,7 @@ import { encodeKey } from '../../dist/topics/key.js'
 import { at } from '../support/elements.js'
 import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { seededRandom } from '../support/random.js'
+import { endlessSlice } from '../support/slices.js'
 
 /** Selector, what it matches, what it does not match: the table of docs/selectors.md. */
 const examples: readonly (readonly [string, readonly string[], readonly string[]])[] = [
@@ -90,7 +91,7 @@ class Tree {
       last = end
       for (let i = this.indexFrom(start); i < this.keys.length && Buffer.compare(at(this.keys, i), end) < 0; ) {
         visited++
-        const answer = matcher === undefined || matcher(at(this.paths, i))
+        const answer = matcher === undefined || matcher(at(this.paths, i), endlessSlice)
         if (answer === true) found.push(at(this.paths, i))
         if (typeof answer === 'boolean') i++
         else {
@@ -185,7 +186,10 @@ t.test('random selectors find in random trees exactly what the naive reference f
 t.test('the comparison can fail: a matcher that skips one topic too many is caught', async (t) => {
   const tree = new Tree(['a', 'a/x/temp', 'a/y/temp'])
   const { ranges, matcher } = planned('?a/.*/temp')
-  const tooFar: Plan = { ranges, matcher: (path) => (path === 'a' ? encodeKey('a/y') : (matcher?.(path) ?? true)) }
+  const tooFar: Plan = {
+    ranges,
+    matcher: (path, slice) => (path === 'a' ? encodeKey('a/y') : (matcher?.(path, slice) ?? true)),
+  }
   t.same(tree.scan({ ranges, matcher }).found, ['a/x/temp', 'a/y/temp'])
   t.same(tree.scan({ ranges: planned('?a//').ranges, matcher: tooFar.matcher }).found, ['a/y/temp'])
   t.throws(() => tree.scan({ ranges, matcher: () => encodeKey('a') }), /leads back/)

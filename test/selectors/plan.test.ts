@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { Plan } from '../../dist/selectors/plan.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { keyBytesMax, pathBytesMax } from '../../dist/settings/limits.js'
+import { endlessSlice } from '../support/slices.js'
 import { planned } from '../support/stores/store.js'
 
 const everything = '<01> … <ff>'
@@ -160,7 +161,11 @@ t.test('bounds and seeks are at most one byte longer than the longest key', asyn
     }
   }
   const { matcher } = planned(`?a/.*/${'c'.repeat(100)}`)
-  t.equal(matcher?.(`a/${'x'.repeat(pathBytesMax - 10)}`), false, 'no seek to a key that no topic can have')
+  t.equal(
+    matcher?.(`a/${'x'.repeat(pathBytesMax - 10)}`, endlessSlice),
+    false,
+    'no seek to a key that no topic can have',
+  )
 })
 
 t.test('a matcher seeks the next key that can match', async (t) => {
@@ -187,7 +192,7 @@ t.test('a matcher seeks the next key that can match', async (t) => {
     ['#?a/.*/b////*a.y', 'a/x/y', false],
   ]
   for (const [text, path, expected] of seeks) {
-    const answer = planned(text).matcher?.(path)
+    const answer = planned(text).matcher?.(path, endlessSlice)
     t.equal(Buffer.isBuffer(answer) ? readable(answer) : answer, expected, `${text} at ${path}`)
   }
 })

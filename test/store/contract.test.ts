@@ -5,9 +5,9 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Cancelled } from '../../dist/base/cancellation.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
 import { planSelector } from '../../dist/selectors/planner.js'
-import { Cancelled } from '../../dist/store/cancellation.js'
 import type { Finding } from '../../dist/store/maintenance.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -17,6 +17,7 @@ import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { treeOrder } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
+import { endlessSlice } from '../support/slices.js'
 import { creation, planned, single, spin, waiting, watched } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
@@ -397,7 +398,7 @@ async function againstMap(
     const within = (path: string): boolean =>
       ranges.some(({ start, end }) => Buffer.compare(start, key(path)) <= 0 && Buffer.compare(key(path), end) < 0)
     return [...topics.keys()]
-      .filter((path) => within(path) && (matcher === undefined || matcher(path) === true))
+      .filter((path) => within(path) && (matcher === undefined || matcher(path, endlessSlice) === true))
       .sort(treeOrder)
   }
 

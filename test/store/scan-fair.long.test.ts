@@ -7,7 +7,7 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { Cancelled } from '../../dist/store/cancellation.js'
+import { Cancelled } from '../../dist/base/cancellation.js'
 import { first, medianOf } from '../support/elements.js'
 import { processorMs } from '../support/machines/processes.js'
 import type { Client } from '../support/service/client.js'

@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Plan } from '../../dist/selectors/plan.js'
-import { sliceMs } from '../../dist/store/shared/time-slices.js'
+import { sliceMs } from '../../dist/base/time-slices.js'
+import type { Matcher, Plan } from '../../dist/selectors/plan.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { TopicType } from '../../dist/topics/topic.js'
 import { treeOrder } from '../support/models/model.js'
@@ -44,8 +44,8 @@ async function walk(store: TopicStore, plan: Plan, type: TopicType, random: Rand
     walked.visits++
     if (slowly && random.oneIn(20)) spin(1.1 * sliceMs)
   })
-  const matcher = (path: string): boolean | Buffer => {
-    const verdict = seen.matcher?.(path) ?? true
+  const matcher: Matcher = (path, slice) => {
+    const verdict = seen.matcher?.(path, slice) ?? true
     if (typeof verdict === 'object') walked.seeks++
     return verdict
   }

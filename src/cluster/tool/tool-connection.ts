@@ -8,9 +8,9 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
+import { Cancelled } from '../../base/cancellation.js'
 import { within } from '../../base/within.js'
 import { toolUnreadMsMax } from '../../settings/limits.js'
-import { Cancelled } from '../../store/cancellation.js'
 import { endLine, errorLine, readyLine } from '../control/protocol.js'
 
 export class ToolConnection {

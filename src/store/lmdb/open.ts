@@ -10,6 +10,7 @@
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { type Clock, now } from '../../base/clock.js'
+import { inSlice } from '../../base/time-slices.js'
 import type { DueRemovals } from '../due-removals.js'
 import type { TopicStore } from '../store.js'
 import type { LoggedRecord } from './environment/change-record.js'
@@ -185,7 +186,7 @@ function assemble(
     removeMatches,
     countMatches,
     ...createKeyRecords(environment, snapshots, writing),
-    inSnapshot: (work) => snapshots.alone(() => work(log)),
+    inSnapshot: (work) => inSlice((slice) => snapshots.alone(() => work(log.in(slice)))),
     isAfter,
     followLog: (onGrown) => writing.followRecords((record) => onGrown(record && log.commitOf(record))),
     walk: (plan, cancellation) => walk(environment, plan, cancellation),

@@ -4,10 +4,11 @@
  * A lane loses only its first rows. So from the first version that each lane still has, the log has every change, and a
  * topic whose version is not earlier is among the keys of a row with that version or a later one.
  */
+
+import { waitForSlice } from '../../base/time-slices.js'
 import { lanesCount } from '../../settings/limits.js'
 import { decodeKey } from '../../topics/key.js'
 import type { Finding } from '../maintenance.js'
-import { waitForSlice } from '../shared/time-slices.js'
 import type { Snapshot } from './connection/snapshot.js'
 import { bytesOf, columnsOf } from './sql/arrays.js'
 import { clockVersion, type Statement } from './sql/statement.js'

@@ -1,12 +1,13 @@
 /**
  * Looks for every broken invariant of topics, the log and API keys, in one snapshot; changes nothing.
  */
+
+import { type Cancellation, Cancelled } from '../../base/cancellation.js'
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
 import { parseProperties, retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
 import { type Properties, valueOfItem } from '../../topics/topic.js'
-import { type Cancellation, Cancelled } from '../cancellation.js'
 import type { PlanOf } from '../due-removals.js'
 import type { Finding } from '../maintenance.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../shared/check-item.js'

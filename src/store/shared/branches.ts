@@ -40,10 +40,10 @@ function limited(matcher: Matcher | undefined, { depth, limit }: BranchLimit, af
   let branch: string | undefined
   let matches = 0
   let isBeyond = afterKey === undefined
-  return (path) => {
+  return (path, slice) => {
     const isInBranch = branch !== undefined && isWithin(path as Path, branch as Path)
     if (isInBranch && matches === limit) return keyAfterSubtree(encodeKey(branch as Path))
-    const verdict = matcher === undefined || matcher(path)
+    const verdict = matcher === undefined || matcher(path, slice)
     if (verdict !== true) return verdict
     if (!isInBranch) {
       branch = branchOf(path, depth)
@@ -60,8 +60,8 @@ function withoutBranches({ ranges, matcher }: Plan, depth: number, after: Path |
   if (depth === 1) return { ranges: [], matcher }
   return {
     ranges: rangesAfter(ranges, after),
-    matcher(path) {
-      if (branchOf(path, depth) === undefined) return matcher === undefined || matcher(path)
+    matcher(path, slice) {
+      if (branchOf(path, depth) === undefined) return matcher === undefined || matcher(path, slice)
       return keyAfterSubtree(encodeKey(branchOf(path, depth - 1) as Path))
     },
   }

@@ -4,11 +4,12 @@
  * from other due entries, so that a sweep does not visit them. This file ensures only that one pass over them runs at a
  * time. A clause that was not finished, for whatever reason, keeps waiting, and a later pass tries it again.
  */
+
+import { type Cancellation, Cancelled } from '../../base/cancellation.js'
+import { waitForSlice } from '../../base/time-slices.js'
 import type { Plan } from '../../selectors/plan.js'
 import type { Path } from '../../topics/path.js'
-import { type Cancellation, Cancelled } from '../cancellation.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../due-removals.js'
-import { waitForSlice } from './time-slices.js'
 
 /**
  * The due time that the store gives a topic whose clause waits, in ms since the epoch: earlier than any policy can be

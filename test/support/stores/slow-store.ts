@@ -2,10 +2,12 @@
  * Topics and their log in memory, with one value each, whose reads take as long as a test says after they have taken their
  * snapshot, as those of a remote engine may.
  */
+
 import type { ChangesStore } from '../../../dist/changes/pages.js'
 import type { LoggedChanges, LoggedCommit, LogPlace, LogSnapshot } from '../../../dist/store/changes.js'
 import type { Page, PageQuery } from '../../../dist/store/topics.js'
 import { encodeKey, keyTextOf, pathOfKeyText } from '../../../dist/topics/key.js'
+import { endlessSlice } from '../slices.js'
 
 type Topics = ReadonlyMap<string, number>
 
@@ -64,7 +66,7 @@ export class SlowStore implements ChangesStore {
     await this.delay()
     return work({
       end: () => placeOf(log.length),
-      changesAfter: (place) => (this.isTrimmed ? 'gone' : changesAfter(log, place)),
+      changesAfter: (place, _keysMax, take) => take(this.isTrimmed ? 'gone' : changesAfter(log, place), endlessSlice),
       readItems(paths, _form, _bytesMax, take) {
         for (const path of paths) if (!take(itemOf(keyTextOf(encodeKey(path)), topics))) return
       },
@@ -93,7 +95,8 @@ export class SlowStore implements ChangesStore {
       .slice(0, size)
       .map((key) => itemOf(key, topics)?.toString())
     const buffer = Buffer.from(items.join(','))
-    return { buffer, start: 0, end: buffer.length, hasMore: keys.length > size }
+    const lastStart = buffer.length - Buffer.byteLength(items.at(-1) ?? '')
+    return { buffer, start: 0, lastStart, end: buffer.length, hasMore: keys.length > size }
   }
 }
 

@@ -6,11 +6,11 @@ import { strict as assert } from 'node:assert'
 import { existsSync, mkdirSync } from 'node:fs'
 import type { Test } from 'tap'
 import type { ApiContext } from '../../../dist/api/context.js'
+import type { Cancellation } from '../../../dist/base/cancellation.js'
 import { LiveChanges } from '../../../dist/changes/live-changes.js'
 import { lockDirectory } from '../../../dist/cluster/directory-lock.js'
 import type { Plan } from '../../../dist/selectors/plan.js'
 import { planSelector } from '../../../dist/selectors/planner.js'
-import type { Cancellation } from '../../../dist/store/cancellation.js'
 import { dataFile } from '../../../dist/store/lmdb/environment/files.js'
 import { openLmdbStore } from '../../../dist/store/lmdb/open.js'
 import type { Finding } from '../../../dist/store/maintenance.js'
@@ -122,9 +122,9 @@ export function planned(selector: string): Plan {
 export function watched({ ranges, matcher }: Plan, see: (path: string) => void): Plan {
   return {
     ranges,
-    matcher: (path) => {
+    matcher: (path, slice) => {
       see(path)
-      return matcher === undefined || matcher(path)
+      return matcher === undefined || matcher(path, slice)
     },
   }
 }

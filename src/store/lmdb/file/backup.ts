@@ -8,7 +8,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { BackupDone, Finding } from '../../maintenance.js'
 import { type Environment, forgetStoreId, openEnvironment } from '../environment/environment.js'
 import { dataFile, flush, freeBytes, requireSpace } from '../environment/files.js'

@@ -1,8 +1,9 @@
 /** What a check of the store finds wrong with the versions of topics, and with the log that gives them out. */
+
+import type { Cancellation } from '../../../base/cancellation.js'
+import { waitForSlice } from '../../../base/time-slices.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import type { Cancellation } from '../../cancellation.js'
-import { sliceMs, waitForSlice } from '../../shared/time-slices.js'
 import { type LogPosition, logBound, loggedKeys, logPositionOf } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { readConversionVersion } from '../environment/versions.js'
@@ -64,7 +65,7 @@ export class VersionRules {
   async checkLog(report: (finding: string) => void, cancellation?: Cancellation): Promise<number> {
     let count = 0
     let last: LogPosition | undefined
-    let deadline = performance.now() + sliceMs
+    let slice = await waitForSlice(cancellation)
     for (const { key, value } of this.#changes.getRange({ ...this.snapshot })) {
       count++
       const position = logPositionOf(key)
@@ -75,9 +76,7 @@ export class VersionRules {
       if (problem === outOfOrder) break
       if (changes === undefined) report(`record ${position.version} of the log: its keys cannot be read`)
       last = position
-      if (performance.now() <= deadline) continue
-      await waitForSlice(cancellation)
-      deadline = performance.now() + sliceMs
+      if (slice.isOver()) slice = await waitForSlice(cancellation)
     }
     return count
   }

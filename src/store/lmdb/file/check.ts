@@ -7,15 +7,16 @@
  * times → due entries → the log → API keys. Each count is compared with what must be there and with what the database
  * itself states.
  */
+
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { waitForSlice } from '../../../base/time-slices.js'
 import { type Path, parsePath } from '../../../topics/path.js'
 import { removalOf, retainsValue } from '../../../topics/properties.js'
 import { tracksUpdates } from '../../../topics/removal/policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../../topics/topic.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
 import type { PlanOf } from '../../due-removals.js'
 import type { Finding } from '../../maintenance.js'
 import { clauseProblem, itemProblem, keyRecordProblem } from '../../shared/check-item.js'
-import { sliceMs, waitForSlice } from '../../shared/time-slices.js'
 import type { Environment, Tree } from '../environment/environment.js'
 import { type Details, decodeSpecification, type Specification } from '../read/specification.js'
 import { createOrder, type Entries, openSnapshot, type Snapshot } from '../read/whole-snapshot.js'
@@ -184,7 +185,7 @@ class Checker {
     const isInOrder = createOrder()
     let count = 0
     let misplaced = 0
-    let deadline = performance.now() + sliceMs
+    let slice = await waitForSlice(this.cancellation)
     for (const { key, value, version } of tree.getRange({
       ...this.snapshot,
       versions: true,
@@ -197,10 +198,7 @@ class Checker {
       }
       visit(path, value, version ?? 0)
       count++
-      if (performance.now() > deadline) {
-        await waitForSlice(this.cancellation)
-        deadline = performance.now() + sliceMs
-      }
+      if (slice.isOver()) slice = await waitForSlice(this.cancellation)
     }
     return count
   }

@@ -10,6 +10,7 @@
  * The log has all changes after a place if it has that commit's record, or if its first record is the next one: records
  * are trimmed from the oldest on.
  */
+import type { Slice } from '../../../base/time-slices.js'
 import { keyTextOf } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { updatedMs } from '../../../topics/version.js'
@@ -71,18 +72,27 @@ interface Commit {
 }
 
 /** Reads within the snapshot that lmdb has at the moment: `inSnapshot` in open.ts takes it. */
-export class LogReads implements LogSnapshot {
+export class LogReads {
   readonly #changes: Environment['changes']
 
   constructor(private readonly environment: Environment) {
     this.#changes = environment.changes
   }
 
-  end(): LogPlace {
+  /** What may be read in a slice. */
+  in(slice: Slice): LogSnapshot {
+    return {
+      end: () => this.#end(),
+      changesAfter: (place, keysMax, take) => take(this.#changesAfter(place, keysMax), slice),
+      readItems: (paths, form, _bytesMax, take) => this.#readItems(paths, form, take),
+    }
+  }
+
+  #end(): LogPlace {
     return encodePlace({ storeId: this.environment.storeId, ...this.#last(), keys: 0 })
   }
 
-  changesAfter(bytes: LogPlace, keysMax: number): LoggedChanges | 'gone' {
+  #changesAfter(bytes: LogPlace, keysMax: number): LoggedChanges | 'gone' {
     const { storeId } = this.environment
     const place = decodePlace(bytes)
     if (place?.storeId !== storeId) return 'gone'
@@ -117,12 +127,7 @@ export class LogReads implements LogSnapshot {
     }
   }
 
-  readItems(
-    paths: readonly Path[],
-    form: ItemForm,
-    _bytesMax: number,
-    take: (item: Uint8Array | undefined) => boolean,
-  ): void {
+  #readItems(paths: readonly Path[], form: ItemForm, take: (item: Uint8Array | undefined) => boolean): void {
     const { items } = this.environment
     const read = isStoredForm(form)
       ? (path: Path) => items[form.type].getBinaryFast(path)

@@ -1,16 +1,17 @@
 /**
- * Scanning keys in slices: `walkKeys` visits the matching keys of a plan's ranges for about a millisecond and returns
- * the ranges that are left; `MatchScan` fills a page in such slices.
+ * Scanning keys in slices: `walkKeys` visits the matching keys of a plan's ranges until its slice is over and returns the
+ * ranges that are left; `MatchScan` fills a page in such slices.
  *
  * Only keys are scanned, jumping where the matcher says so, and the items of matches are read one by one. No snapshot
  * is held between slices: a scan continues after the last key that it saw, so that a topic that exists throughout is
  * found exactly once, in order. The caller schedules the slices.
  */
+
+import type { Slice } from '../../../base/time-slices.js'
 import type { Matcher, Plan } from '../../../selectors/plan.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
-import { sliceMs } from '../../shared/time-slices.js'
 import type { Page, PageQuery } from '../../topics.js'
 import type { Tree } from '../environment/environment.js'
 import type { PageBuffer } from './page-buffer.js'
@@ -50,9 +51,9 @@ export class MatchScan {
     buffer.begin()
   }
 
-  /** Works for about `sliceMs`; returns whether the page is finished. */
-  readonly slice = (): boolean => {
-    const left = walkKeys(this.source.tree, this.#ranges, this.#matcher, this.#visit)
+  /** Works until the slice is over; returns whether the page is finished. */
+  readonly fill = (slice: Slice): boolean => {
+    const left = walkKeys(this.source.tree, this.#ranges, this.#matcher, this.#visit, slice)
     this.#ranges = left ?? []
     return left === undefined || this.#hasMore
   }
@@ -88,7 +89,7 @@ export class MatchScan {
 }
 
 /**
- * Visits the matching keys of the ranges, in order, for about `sliceMs`.
+ * Visits the matching keys of the ranges, in order, until the slice is over.
  *
  * The clock is read for every key: that costs a tenth of a step, while one call of the worst matcher costs as much as a
  * thousand steps.
@@ -101,8 +102,8 @@ export function walkKeys(
   ranges: readonly KeyRange[],
   matcher: Matcher | undefined,
   visit: (path: Path) => boolean,
+  slice: Slice,
 ): readonly KeyRange[] | undefined {
-  const deadline = performance.now() + sliceMs
   let index = 0
   let range = ranges[0]
   let from = range?.start
@@ -110,17 +111,17 @@ export function walkKeys(
     const { end } = range
     let jump: Buffer | undefined
     for (const path of tree.getKeys({ start: from, end }) as Iterable<Path>) {
-      const verdict = matcher === undefined || matcher(path)
+      const verdict = matcher === undefined || matcher(path, slice)
       if (verdict === true && !visit(path)) return undefined
       if (typeof verdict === 'object') jump = verdict
-      if (performance.now() > deadline) return rangesFrom(ranges.slice(index), jump ?? keyAfter(encodeKey(path)))
+      if (slice.isOver()) return rangesFrom(ranges.slice(index), jump ?? keyAfter(encodeKey(path)))
       if (jump !== undefined) break
     }
     const reached = jump ?? end
     while (range !== undefined && Buffer.compare(range.end, reached) <= 0) range = ranges[++index]
     if (range === undefined) break
     from = Buffer.compare(range.start, reached) < 0 ? reached : range.start
-    if (jump === undefined && performance.now() > deadline) return ranges.slice(index)
+    if (jump === undefined && slice.isOver()) return ranges.slice(index)
   }
   return undefined
 }

@@ -14,7 +14,7 @@ export interface PageBuffer {
    * @returns the size of the page's items so far, commas included, in bytes
    */
   readonly copy: (bytes: Buffer, size: number) => number
-  /** Removes the last item again. */
+  /** Removes the last item again; once for each item that is added. */
   dropLast(): void
   /** The page; its buffer is valid until `begin`. */
   finish(hasMore: boolean): Page
@@ -36,7 +36,9 @@ export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer
   const view = createItemView()
   let buffer = Buffer.allocUnsafeSlow(initialBytes)
   let end = pageHeadroom
-  let lastStart = pageHeadroom
+  /** The end before the last item was added, and before the one before it. */
+  let lastEnd = pageHeadroom
+  let endBefore = pageHeadroom
 
   /** Moves the page to a buffer of at least `needed` bytes. */
   function grow(needed: number): void {
@@ -47,11 +49,12 @@ export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer
 
   return {
     begin() {
-      end = lastStart = pageHeadroom
+      end = lastEnd = endBefore = pageHeadroom
       if (buffer.length > bytesKeptMax) buffer = Buffer.allocUnsafeSlow(initialBytes)
     },
     copy(bytes, size) {
-      lastStart = end
+      endBefore = lastEnd
+      lastEnd = end
       const needed = end + 1 + size + pageHeadroom
       if (needed > buffer.length) grow(needed)
       if (end > pageHeadroom) buffer[end++] = comma
@@ -60,10 +63,12 @@ export function createPageBuffer(initialBytes = initialBytesDefault): PageBuffer
       return end - pageHeadroom
     },
     dropLast() {
-      end = lastStart
+      end = lastEnd
+      lastEnd = endBefore
     },
     finish(hasMore) {
-      return { buffer, start: pageHeadroom, end, hasMore }
+      const lastStart = lastEnd === pageHeadroom ? pageHeadroom : lastEnd + 1
+      return { buffer, start: pageHeadroom, lastStart, end, hasMore }
     },
   }
 }

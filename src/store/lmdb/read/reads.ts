@@ -4,12 +4,21 @@
  * a scan of keys (sliced-scans.ts), and items in another form are put together topic by topic (item-forms.ts).
  */
 import type { Awaitable } from '../../../base/awaitable.js'
+import type { Cancellation } from '../../../base/cancellation.js'
+import { inSlice, sliceNow } from '../../../base/time-slices.js'
 import type { Plan } from '../../../selectors/plan.js'
 import type { Path } from '../../../topics/path.js'
 import { rangesAfter } from '../../../topics/range.js'
-import type { Cancellation } from '../../cancellation.js'
 import { limitBranches } from '../../shared/branches.js'
-import { type Absent, type ItemForm, isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
+import {
+  type Absent,
+  type ItemForm,
+  isStoredForm,
+  type Page,
+  type PageQuery,
+  pageHeadroom,
+  type TopicReader,
+} from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
 import { readInForm } from './item-forms.js'
 import { createItemView } from './item-view.js'
@@ -20,6 +29,12 @@ import { readType } from './specification.js'
 
 /** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
 const plainRangesMax = 64
+
+/** A page that outlives the next one. */
+function copyOf(page: Page): Page {
+  const buffer = Buffer.from(page.buffer.subarray(0, page.end + pageHeadroom))
+  return { ...page, buffer }
+}
 
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
@@ -55,8 +70,11 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
     const { plan, form, branches, after } = query
     if (branches !== undefined) return this.#scan(query, limitBranches(plan, branches, after), cancellation)
     const ranges = rangesAfter(plan.ranges, after)
-    if (plan.matcher === undefined && ranges.length <= plainRangesMax && isStoredForm(form))
-      return this.pageScan.page(query, form.type, ranges)
+    if (plan.matcher === undefined && ranges.length <= plainRangesMax && isStoredForm(form)) {
+      const { type } = form
+      if (sliceNow() !== undefined) return this.pageScan.page(query, type, ranges)
+      return inSlice(() => this.snapshots.alone(() => copyOf(this.pageScan.page(query, type, ranges))))
+    }
     return this.#scan(query, { ranges, matcher: plan.matcher }, cancellation)
   }
 

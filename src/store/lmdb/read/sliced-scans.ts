@@ -1,12 +1,12 @@
 /**
- * Runs scans of keys (match-scan.ts): each begins in this turn and, unless it finishes there, continues in slices, so that
- * other requests get their turns. All that unfinished scans of this process have found stays within one bound.
+ * Runs scans of keys (match-scan.ts): each begins in the slice of its caller and, unless it finishes there, continues in
+ * others, so that other requests get their turns. All that unfinished scans of this process have found stays within one bound.
  */
 
 import type { Awaitable } from '../../../base/awaitable.js'
+import type { Cancellation } from '../../../base/cancellation.js'
+import { sliceNow, waitForSlice } from '../../../base/time-slices.js'
 import type { Plan } from '../../../selectors/plan.js'
-import type { Cancellation } from '../../cancellation.js'
-import { tryFirstSlice, waitForSlice } from '../../shared/time-slices.js'
 import type { Page, PageQuery } from '../../topics.js'
 import { MatchScan, type ScanSource } from './match-scan.js'
 import { createPageBuffer, type PageBuffer } from './page-buffer.js'
@@ -40,7 +40,8 @@ export class Scans {
     const buffer = this.#spare ?? createPageBuffer(scanInitialBytes)
     this.#spare = undefined
     const scan = new MatchScan(source, plan, bounds, buffer, this.#isCrowded)
-    if (!tryFirstSlice(scan.slice)) return this.#finishInSlices(scan, cancellation)
+    const slice = sliceNow()
+    if (slice === undefined || !scan.fill(slice)) return this.#finishInSlices(scan, cancellation)
     this.#spare = buffer
     return scan.page()
   }
@@ -53,8 +54,8 @@ export class Scans {
       for (;;) {
         this.#scanBytes += scan.bytes - counted
         counted = scan.bytes
-        await waitForSlice(cancellation)
-        if (this.snapshots.alone(scan.slice)) return scan.page()
+        const slice = await waitForSlice(cancellation)
+        if (this.snapshots.alone(() => scan.fill(slice))) return scan.page()
       }
     } finally {
       this.#scanBytes -= counted

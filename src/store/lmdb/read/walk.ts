@@ -2,19 +2,17 @@
  * Every topic in one snapshot, for export. The snapshot is held for the whole walk, and pages freed meanwhile are not
  * reused, so the file may grow; a process that serves requests should not do this.
  */
+
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { waitForSlice } from '../../../base/time-slices.js'
 import type { Plan } from '../../../selectors/plan.js'
 import type { Path } from '../../../topics/path.js'
 import { everyTopic } from '../../../topics/range.js'
 import { valueOfItem } from '../../../topics/topic.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
-import { sliceMs, waitForSlice } from '../../shared/time-slices.js'
 import type { WholeTopic } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
 import { decodeSpecification } from './specification.js'
 import { createOrder, damaged, openSnapshot, type Snapshot } from './whole-snapshot.js'
-
-/** Entries visited between two readings of the clock. */
-const entriesPerClockRead = 32
 
 function coversAll({ ranges, matcher }: Plan): boolean {
   const [range] = ranges
@@ -54,7 +52,7 @@ async function* walkSnapshot(
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
   const isInOrder = createOrder()
-  let deadline = performance.now() + sliceMs
+  let slice = await waitForSlice(cancellation)
   for (const range of plan.ranges) {
     let start: Buffer | undefined = range.start
     while (start !== undefined) {
@@ -63,11 +61,9 @@ async function* walkSnapshot(
       for (const { key, value } of specifications.getRange(options)) {
         const path = key as Path
         if (!isInOrder(path)) throw new Error(`topic "${path}" is out of order`)
-        if (++counts.visited % entriesPerClockRead === 0 && performance.now() > deadline) {
-          await waitForSlice(cancellation)
-          deadline = performance.now() + sliceMs
-        }
-        const verdict = plan.matcher === undefined || plan.matcher(path)
+        counts.visited++
+        if (slice.isOver()) slice = await waitForSlice(cancellation)
+        const verdict = plan.matcher === undefined || plan.matcher(path, slice)
         if (verdict === true) {
           const { type, details } = decodeSpecification(value)
           const item = items[type].get(path, snapshot)

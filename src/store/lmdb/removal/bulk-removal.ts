@@ -3,14 +3,14 @@
  * those that are still there → the next slice. No snapshot is held between slices. Also counting the matches.
  */
 import { strict as assert } from 'node:assert'
+import type { Cancellation } from '../../../base/cancellation.js'
+import { type Slice, waitForSlice } from '../../../base/time-slices.js'
 import type { Matcher, Plan } from '../../../selectors/plan.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { Cancellation } from '../../cancellation.js'
 import { isRefused } from '../../shared/batch.js'
-import { waitForSlice } from '../../shared/time-slices.js'
 import type { TopicReader, TopicRemover } from '../../topics.js'
 import type { Environment, Tree } from '../environment/environment.js'
 import { walkKeys } from '../read/match-scan.js'
@@ -39,10 +39,10 @@ export class BulkRemoval implements TopicRemover, Pick<TopicReader, 'countMatche
     let removed = 0
     let left: readonly KeyRange[] | undefined = ranges
     while (left !== undefined) {
-      await waitForSlice(cancellation)
+      const slice = await waitForSlice(cancellation)
       const from: readonly KeyRange[] = left
       const matches: Path[] = []
-      left = this.snapshots.alone(() => this.#collect(from, matcher, matches))
+      left = this.snapshots.alone(() => this.#collect(from, matcher, matches, slice))
       if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
     }
     return removed
@@ -58,9 +58,9 @@ export class BulkRemoval implements TopicRemover, Pick<TopicReader, 'countMatche
     const visit = (): boolean => ++count > 0
     let left: readonly KeyRange[] | undefined = ranges
     while (left !== undefined) {
-      await waitForSlice(cancellation)
+      const slice = await waitForSlice(cancellation)
       const from: readonly KeyRange[] = left
-      left = this.snapshots.alone(() => walkKeys(tree, from, matcher, visit))
+      left = this.snapshots.alone(() => walkKeys(tree, from, matcher, visit, slice))
     }
     return count
   }
@@ -70,11 +70,14 @@ export class BulkRemoval implements TopicRemover, Pick<TopicReader, 'countMatche
    *
    * @returns the ranges that are left; undefined when there is nothing more
    */
-  #collect(from: readonly KeyRange[], matcher: Matcher | undefined, matches: Path[]): readonly KeyRange[] | undefined {
-    const left = walkKeys(this.#specifications, from, matcher, (path) => {
-      matches.push(path)
-      return matches.length < removalsInOneCommitMax
-    })
+  #collect(
+    from: readonly KeyRange[],
+    matcher: Matcher | undefined,
+    matches: Path[],
+    slice: Slice,
+  ): readonly KeyRange[] | undefined {
+    const visit = (path: Path): boolean => matches.push(path) < removalsInOneCommitMax
+    const left = walkKeys(this.#specifications, from, matcher, visit, slice)
     const last = matches.at(-1)
     if (last === undefined || matches.length < removalsInOneCommitMax) return left
     return rangesFrom(from, keyAfter(encodeKey(last)))

@@ -5,12 +5,12 @@
  */
 
 import { type Clock, type Moment, wallMsOf } from '../../../base/clock.js'
+import { waitForSlice } from '../../../base/time-slices.js'
 import type { Path } from '../../../topics/path.js'
 import { removalOf } from '../../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../../topics/removal/policy.js'
 import type { TopicType } from '../../../topics/topic.js'
 import { clauseWaitsMs } from '../../shared/remove-clauses.js'
-import { waitForSlice } from '../../shared/time-slices.js'
 import { loggedBytesMax } from '../environment/change-record.js'
 import { type Environment, recordVersion } from '../environment/environment.js'
 import type { Snapshots } from '../read/read-freshness.js'

@@ -12,8 +12,8 @@
  * offset stored: if the process ends in between, the next one examines them all.
  */
 
+import type { Cancellation } from '../../../base/cancellation.js'
 import type { Clock } from '../../../base/clock.js'
-import type { Cancellation } from '../../cancellation.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
 import { Clauses, clauseWaitsMs, removeByClause } from '../../shared/remove-clauses.js'
 import type { TopicRemover } from '../../topics.js'

@@ -5,7 +5,7 @@
  * clock stepped back, or before a failover to a slower clock: it may be taken.
  */
 import { randomUUID } from 'node:crypto'
-import type { Cancellation } from '../../cancellation.js'
+import type { Cancellation } from '../../../base/cancellation.js'
 import { clockMs, inTime, type Statement, startMs } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 

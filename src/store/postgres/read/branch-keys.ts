@@ -2,10 +2,11 @@
  * The keys of limited branches, for plans without a matcher: one statement finds branch after branch, each by a seek,
  * and reads only as many keys of each as the limit allows. Nothing is held open between statements.
  */
+
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { decodeKey, encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesAfter, rangesFrom, subtreeRange } from '../../../topics/range.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
 import { branchOf } from '../../shared/branches.js'
 import type { BranchLimit, PageQuery } from '../../topics.js'
 import { bytesOf } from '../sql/arrays.js'

@@ -2,6 +2,7 @@
  * The log of changes and the topics in one snapshot. Lanes are read one after the other: each has the changes of its
  * sessions in their order, and all of them together are a state of one moment.
  */
+import { inSlice } from '../../../base/time-slices.js'
 import { lanesCount } from '../../../settings/limits.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { LoggedChanges, LogSnapshot } from '../../changes.js'
@@ -105,18 +106,19 @@ export function createLogReads(read: Execute): LogSnapshot {
       for (const { lane, n, version } of rows) lanes[Number(lane)] = laneRow(n, version)
       return encodePlace({ storeId: Number(rows[0]?.store), lanes, partial: undefined })
     },
-    async changesAfter(bytes, keysMax) {
+    async changesAfter(bytes, keysMax, take) {
       const place = decodePlace(bytes)
-      if (place === undefined) return 'gone'
+      if (place === undefined) return inSlice((slice) => take('gone', slice))
       const numbers = plainArray(place.lanes.map(({ n }) => n))
-      return changesOf(place, await read(readRows, [numbers, keysMax, place.partial?.lane ?? -1]))
+      const rows = await read(readRows, [numbers, keysMax, place.partial?.lane ?? -1])
+      return inSlice((slice) => take(changesOf(place, rows), slice))
     },
     async readItems(paths, form, bytesMax, take) {
       if (paths.length === 0) return
       const type = form.type === 'any' ? null : typeNumbers[form.type]
       const asked = bytesArray(paths.map(encodeKey))
       const rows = await read(readItems, [...columnsOf(form), bytesMax, asked, type])
-      giveItems(paths.length, rows, take)
+      await inSlice(() => giveItems(paths.length, rows, take))
     },
   }
 }

@@ -3,12 +3,13 @@
  * which grow while the matcher skips nothing. The scan holds nothing open between them, and continues after the last
  * key that it saw, so that a topic that exists throughout is seen exactly once, in order.
  */
+
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { waitForSlice } from '../../../base/time-slices.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { decodeKey } from '../../../topics/key.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
-import { sliceMs, waitForSlice } from '../../shared/time-slices.js'
 import { bytesOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
 import { type Execute, hasType, type Statement } from '../sql/statement.js'
@@ -41,9 +42,6 @@ const readKeys: Statement<MatchRow> = {
 /** Keys in a batch: few while the matcher skips, many while it does not. */
 const batchMin = 32
 const batchMax = 1024
-
-/** Keys visited between two readings of the clock. */
-const keysPerClockRead = 32
 
 /**
  * The matching keys of a type, or of both, in batches, in order; a batch may be empty. Other requests are served between
@@ -123,17 +121,14 @@ async function* matches(
     const matching: MatchRow[] = []
     let jump: Buffer | undefined
     let last = range.start
-    let deadline = performance.now() + sliceMs
-    for (const [index, row] of rows.entries()) {
+    let slice = await waitForSlice(cancellation)
+    for (const row of rows) {
       last = bytesOf(row.key)
       if (jump !== undefined && Buffer.compare(last, jump) < 0) continue
-      const verdict = matcher === undefined || matcher(decodeKey(last))
+      const verdict = matcher === undefined || matcher(decodeKey(last), slice)
       jump = typeof verdict === 'object' ? verdict : undefined
       if (verdict === true) matching.push(row)
-      if (index % keysPerClockRead === keysPerClockRead - 1 && performance.now() > deadline) {
-        await waitForSlice()
-        deadline = performance.now() + sliceMs
-      }
+      if (slice.isOver()) slice = await waitForSlice(cancellation)
     }
     yield matching
     if (rows.length < batch) left = left.slice(1)

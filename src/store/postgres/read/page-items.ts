@@ -29,7 +29,8 @@ export function createPageItems({ size, bytesMax }: Pick<PageQuery, 'size' | 'by
     finish(hasMore) {
       const buffer = Buffer.allocUnsafe(bytes + 2 * pageHeadroom)
       buffer.write(items.join(','), pageHeadroom, 'utf8')
-      return { buffer, start: pageHeadroom, end: pageHeadroom + bytes, hasMore }
+      const end = pageHeadroom + bytes
+      return { buffer, start: pageHeadroom, lastStart: end - Buffer.byteLength(items.at(-1) ?? ''), end, hasMore }
     },
   }
 }

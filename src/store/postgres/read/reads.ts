@@ -6,9 +6,10 @@
  *
  * Every statement sees what was committed before it was sent, and what it sees is durable.
  */
+
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { pathBytesMax } from '../../../settings/limits.js'
 import { rangesAfter } from '../../../topics/range.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
 import { limitBranches } from '../../shared/branches.js'
 import { isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
 import { bytesArray } from '../sql/arrays.js'

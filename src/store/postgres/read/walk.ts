@@ -2,12 +2,13 @@
  * Walks over all matches of a plan in one snapshot, for export, and over rows of topics, for check.ts. Rows are read in
  * batches, and other work gets its turn between them.
  */
+
+import type { Cancellation } from '../../../base/cancellation.js'
+import { waitForSlice } from '../../../base/time-slices.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { decodeKey } from '../../../topics/key.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import { valueOfItem } from '../../../topics/topic.js'
-import { type Cancellation, Cancelled } from '../../cancellation.js'
-import { waitForSlice } from '../../shared/time-slices.js'
 import type { WholeTopic } from '../../topics.js'
 import type { Connections } from '../connection/connections.js'
 import type { Snapshot } from '../connection/snapshot.js'
@@ -52,7 +53,6 @@ export async function* rowsOf({ read }: Snapshot, ranges: readonly KeyRange[]): 
     const last = rows.at(-1)
     left = last === undefined ? left.slice(1) : rangesFrom(left, keyAfter(bytesOf(last.key)))
     yield rows
-    await waitForSlice()
   }
 }
 
@@ -69,10 +69,11 @@ export async function* walk(
   const snapshot = await connections.openSnapshot()
   try {
     for await (const rows of rowsOf(snapshot, ranges)) {
-      if (cancellation.aborted) throw new Cancelled()
+      let slice = await waitForSlice(cancellation)
       for (const row of rows) {
+        if (slice.isOver()) slice = await waitForSlice(cancellation)
         const path = decodeKey(bytesOf(row.key))
-        if (matcher !== undefined && matcher(path) !== true) continue
+        if (matcher !== undefined && matcher(path, slice) !== true) continue
         const type = typeOfColumn(row.type)
         const valueText = valueOfItem(Buffer.from(row.item), path, type)
         yield { path, type, properties: propertiesOf(row.properties), valueText }

@@ -10,9 +10,10 @@
  * clause removes the matches first and ends the policy afterwards: a crash in between repeats the removal. Such a
  * policy is executed once.
  */
+
+import { anyOf, type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { decodeKey } from '../../../topics/key.js'
-import { anyOf, type Cancellation, Cancelled } from '../../cancellation.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
 import { Clauses, clauseWaitsMs, removeByClause } from '../../shared/remove-clauses.js'
 import type { Connections } from '../connection/connections.js'

@@ -7,8 +7,9 @@
  * row must not be removed before it ends. Therefore a row goes only if this process saw a later one of its lane at least
  * `keptMsMin` ago, by its monotonic clock: versions do not tell a row's age once the engine's clock was set back.
  */
+
+import type { Cancellation } from '../../../base/cancellation.js'
 import { lanesCount } from '../../../settings/limits.js'
-import type { Cancellation } from '../../cancellation.js'
 import { StoreError } from '../../errors.js'
 import type { Connections } from '../connection/connections.js'
 import type { Lease } from '../connection/lease.js'

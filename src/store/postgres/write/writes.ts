@@ -11,11 +11,11 @@
  * Rows are always locked in the order of their keys, so that no two batches deadlock, whatever their processes.
  */
 
+import type { Cancellation } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { conflictsMax } from '../../../settings/limits.js'
 import { encodeKey } from '../../../topics/key.js'
 import { compatible, retainsValue } from '../../../topics/properties.js'
-import type { Cancellation } from '../../cancellation.js'
 import { StoreError } from '../../errors.js'
 import { isRefusal } from '../../shared/batch.js'
 import type { BatchResult, TopicRemover, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'

@@ -1,0 +1,158 @@
+/**
+ * Cooperative scheduling for work that may be long, such as a scan that finds little, a bulk removal or a check. It runs in
+ * slices of about a millisecond, whose time each turn of the event loop accounts: what requests begin as they arrive gets
+ * about 1 ms of a turn together, resumed slices another 1 ms, however many wait. The rest is left to other requests.
+ *
+ * A slice ends between two steps, and the worst pattern on the longest path takes far longer than a slice for a single
+ * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
+ *
+ * Whatever may be long takes a `Slice`, which only this file creates, so none of it can run unaccounted.
+ */
+import { setAfterPoll } from './after-poll.js'
+import type { Awaitable } from './awaitable.js'
+import { type Cancellation, Cancelled } from './cancellation.js'
+
+/** How long a slice, and the slices of one turn together, may occupy the event loop, in ms. */
+export const sliceMs = 1
+
+/** A slice that took longer than this is followed by a pause; the margin above `sliceMs` is for a busy machine. */
+const overrunMs = 5 * sliceMs
+
+/** Requests that take less, in ms, count for nothing: a turn is there to handle some dozens of them. */
+const shortRequestMs = 0.1
+
+/** The right to work in the accounted time of a turn. */
+export interface Slice {
+  /** Whether the rest is for a later slice. To be asked between two steps. */
+  isOver(): boolean
+}
+
+class AccountedSlice implements Slice {
+  readonly beganMs = performance.now()
+  isClosed = false
+
+  isOver(): boolean {
+    return this.isClosed || performance.now() > this.beganMs + sliceMs
+  }
+}
+
+/** The slice whose time is being accounted. */
+let current: AccountedSlice | undefined
+
+/** A slice that has begun and is not over, for a caller that runs in one; undefined for any other. */
+export function sliceNow(): Slice | undefined {
+  return current === undefined || current.isOver() ? undefined : current
+}
+
+const waiting: ((slice: Slice) => void)[] = []
+let isScheduled = false
+let pausedUntilMs = 0
+
+/**
+ * Resolves when the caller may work for one slice. It is accounted until nothing is left of what the caller does without
+ * waiting for an event.
+ *
+ * @throws Cancelled when `cancellation` is set by then
+ */
+export function waitForSlice(cancellation?: Cancellation): Promise<Slice> {
+  return new Promise((resolve, reject) => {
+    waiting.push((slice) => (cancellation?.aborted === true ? reject(new Cancelled()) : resolve(slice)))
+    schedule()
+  })
+}
+
+/**
+ * Runs `work` in a slice: at once if the caller runs in one that is not over, otherwise in a later one.
+ *
+ * @throws what `work` throws
+ */
+export function inSlice<T>(work: (slice: Slice) => Awaitable<T>): Awaitable<T> {
+  const slice = sliceNow()
+  if (slice !== undefined) return work(slice)
+  return new Promise((resolve, reject) => {
+    waiting.push((later) => {
+      try {
+        resolve(work(later))
+      } catch (error) {
+        reject(error)
+      }
+    })
+    schedule()
+  })
+}
+
+function schedule(): void {
+  if (isScheduled || waiting.length === 0) return
+  isScheduled = true
+  const pauseMs = pausedUntilMs - performance.now()
+  if (pauseMs > 0) setTimeout(resumeWaiting, pauseMs)
+  else setImmediate(resumeWaiting)
+}
+
+/** Resumes the waiting callers one by one, as long as there is time in this turn. */
+function resumeWaiting(): void {
+  isScheduled = false
+  const beganMs = performance.now()
+  const resume = (): void => {
+    const slice = new AccountedSlice()
+    current = slice
+    setAfterPoll(true)
+    waiting.shift()?.(slice)
+    // The resumed caller works in microtasks. A tick that one of them queues comes after all of them.
+    queueMicrotask(() => process.nextTick(close, slice))
+  }
+  const close = (slice: AccountedSlice): void => {
+    slice.isClosed = true
+    current = undefined
+    setAfterPoll(false)
+    const tookMs = performance.now() - beganMs
+    pauseAfter(tookMs)
+    if (waiting.length > 0 && tookMs < sliceMs) resume()
+    else schedule()
+  }
+  resume()
+}
+
+function pauseAfter(tookMs: number): void {
+  if (tookMs > overrunMs) pausedUntilMs = performance.now() + tookMs
+}
+
+/** The time of this turn that requests have used, in ms, and whether its end will be noticed. */
+let requestsMs = 0
+let isCounting = false
+
+/** Whether the requests of this turn, or a pause, leave no time for another one that may be long: it takes a slice. */
+export function isTurnSpent(): boolean {
+  if (requestsMs > sliceMs) return true
+  if (pausedUntilMs === 0) return false
+  if (performance.now() < pausedUntilMs) return true
+  pausedUntilMs = 0
+  return false
+}
+
+/** Handles a request as it arrives: its first slice, which is accounted. @throws what `work` throws */
+export function inTurn<T>(work: (slice: Slice) => T): T {
+  const slice = new AccountedSlice()
+  current = slice
+  try {
+    return work(slice)
+  } finally {
+    current = undefined
+    slice.isClosed = true
+    const tookMs = performance.now() - slice.beganMs
+    if (tookMs > shortRequestMs) account(tookMs)
+  }
+}
+
+function account(tookMs: number): void {
+  requestsMs += tookMs
+  pauseAfter(tookMs)
+  if (isCounting) return
+  isCounting = true
+  setImmediate(endOfTurn)
+}
+
+function endOfTurn(): void {
+  isCounting = false
+  requestsMs = 0
+}

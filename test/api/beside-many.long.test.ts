@@ -1,0 +1,96 @@
+/**
+ * Beside many requests of one kind at once, on the only worker, another client's fetch by path waits for a few slices and
+ * not for the requests: each of them works within the slices that its turn accounts. The pattern takes several
+ * milliseconds for each of the paths, which are as long as paths may be.
+ */
+import t, { type Test } from 'tap'
+import { OtherClient } from '../support/load/other-client.js'
+import { ChangesStream, changesPage } from '../support/service/changes.js'
+import type { Answer, Body } from '../support/service/client.js'
+import { type Server, startServer } from '../support/service/server.js'
+import { eachStore } from '../support/stores/stores.js'
+
+/** Requests of one kind at once. */
+const together = 60
+
+/** The longest wait of the other client, in ms; on a slow machine this share of what the requests take together. */
+const waitMsMax = 500
+const waitShareMax = 1 / 4
+
+const selector = '?l/(a|b)*a(a|b){110}'
+const longest = Array.from({ length: 17 }, (_, i) => `l/${'a'.repeat(1956)}${i + 10}`)
+const many = Array.from({ length: 1000 }, (_, i) => `m/${i}`)
+
+/** The lines of an upload, or the operations of a batch, that set every topic. */
+const operations = [...longest, ...many].map((path) => ({ op: 'addAndSet', path, value: path }))
+const upload = operations.map((operation) => `${JSON.stringify(operation)}\n`).join('')
+
+/** Sends one request, and resolves once it is answered. */
+type Send = () => Promise<unknown>
+
+function kindsOf(server: Server, since: string): Readonly<Record<string, Send>> {
+  const clients = server.connect(together)
+  const ask = (route: string, body: Body, headers = {}): Send => {
+    return () => clients.post(route, body, { headers }).then(expectAnswer)
+  }
+  const open = (body: object): Send => {
+    return async () => {
+      const stream = await ChangesStream.open(server, body)
+      await stream.complete('the state')
+      stream.close()
+    }
+  }
+  const whole = { with_properties: true, with_version: true, type: 'any' }
+  return {
+    'pages of a pattern': ask('fetch', { selector }),
+    'pages of branches': ask('fetch', { selector, deep_branch_depth: 2, deep_branch_limit: 1 }),
+    'pages of ranges': ask('fetch', { selector: '?m/', size: 1000 }),
+    'pages in another form': ask('fetch', { selector: '?m/', size: 1000, ...whole }),
+    counts: ask('fetch', { selector, count: true }),
+    'fetches of many paths': ask('fetch', { paths: many, ...whole }),
+    removals: ask('remove', { selector }),
+    'trials of removals': ask('remove', { selector, dry_run: true }),
+    batches: ask('batch', { operations: operations.slice(-1000) }),
+    uploads: ask('batch', upload, { 'content-type': 'application/x-ndjson' }),
+    'first pages of changes': ask('changes', { selector }),
+    'later pages of changes': ask('changes', { selector, since }),
+    'later pages of many changes': ask('changes', { selector: '?m/', since, size: 1000, ...whole }),
+    'polls that wait': ask('changes', { selector, since, wait: 1 }),
+    'openings of streams': open({ selector }),
+    'openings of streams that resume': open({ selector, since }),
+  }
+}
+
+/** So many uploads or batches at once may be refused, which is an answer as well. */
+function expectAnswer({ status, text }: Answer): void {
+  if (status !== 200 && status !== 503) throw new Error(`${status} ${text}`)
+}
+
+async function timeOf(send: Send): Promise<number> {
+  const startMs = performance.now()
+  await send()
+  return performance.now() - startMs
+}
+
+async function test(t: Test, store: string): Promise<void> {
+  const server = await startServer(t, { store })
+  const { next: since } = await changesPage(server, { selector, since: 'now' })
+  expectAnswer(await server.post('batch', upload, { headers: { 'content-type': 'application/x-ndjson' } }))
+  const other = new OtherClient(t, server, server.token, 'fetch', { path: 'm/1' })
+  await other.seen(1)
+  for (const [name, send] of Object.entries(kindsOf(server, since))) {
+    const aloneMs = await timeOf(send)
+    await other.seen(1)
+    const togetherMs = await timeOf(() => Promise.all(Array.from({ length: together }, send)))
+    const { maxMs, faults } = await other.seen(1)
+    t.same(faults, [], `no fault beside ${together} ${name}`)
+    const took = `one took ${Math.round(aloneMs)} ms, ${together} took ${Math.round(togetherMs)} ms`
+    t.ok(
+      maxMs < Math.max(waitMsMax, waitShareMax * togetherMs),
+      `beside ${together} ${name}, a fetch waits ${Math.round(maxMs)} ms at most; ${took}`,
+    )
+    t.comment(`${name}: ${Math.round(maxMs)} ms; ${took}`)
+  }
+}
+
+await eachStore(t, test)
