@@ -36,7 +36,9 @@ t.test('a place in the log of PostgreSQL keeps its rows', async (t) => {
     const lanes = Array.from({ length: lanesCount }, () =>
       random.oneIn(2) ? { n: 0, check: 0 } : { n: random.pick([1, 2 ** 52, 77]), check: random.below(2 ** 32) },
     )
-    const partial = random.oneIn(2) ? undefined : { lane: random.below(lanesCount), keys: random.below(2 ** 32) }
+    const partial = random.oneIn(2)
+      ? undefined
+      : { lane: random.below(lanesCount), keys: random.below(2 ** 32), check: random.below(2 ** 32) }
     const place = { storeId: random.below(2 ** 32) * 2 ** 20 + 1, lanes, partial }
     const bytes = encodePlace(place)
     t.ok(bytes.length <= placeBytesMax)

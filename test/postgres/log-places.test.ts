@@ -109,3 +109,33 @@ t.test(
     })
   },
 )
+
+t.test(
+  'a place within a commit that was lost is refused, whatever has its number',
+  { skip, timeout: 120_000 },
+  async (t) => {
+    await withStores(t, async (address, [store]) => {
+      if (store === undefined) throw new Error('there is no store')
+      const write = (name: string) =>
+        store.write(['1', '2', '3'].map((i) => ({ kind: 'addAndSet', ...creation(`${name}/${i}`), valueText: value })))
+      await write('before')
+      const before = await endOf(store)
+      await write('lost')
+      const lost = await after(store, before, 10)
+      if (lost === 'gone') throw new Error('it has gone')
+      const within = lost.placeAt(2)
+      const pathsOf = async (place: LogPlace) => {
+        const changes = await after(store, place, 10)
+        return changes === 'gone' ? changes : changes.keys.map(pathOfKeyText)
+      }
+      t.strictSame(await pathsOf(within), ['lost/3'])
+      t.strictSame(await pathsOf(within.subarray(0, -4)), ['lost/1', 'lost/2', 'lost/3'], 'a place of version 1.0.0')
+      await execute(address, 'delete from topicd.changes where version = (select max(version) from topicd.changes)')
+      t.equal(await pathsOf(within), 'gone', 'the commit is missing')
+      t.strictSame(await pathsOf(before), [], 'the place before it is known')
+      await write('after')
+      t.equal(await pathsOf(within), 'gone', 'another commit has its number')
+      t.strictSame(await pathsOf(before), ['after/1', 'after/2', 'after/3'])
+    })
+  },
+)

@@ -4,10 +4,11 @@
  *     id of the store, double
  *     which lanes follow, a bit for each, 8 bytes    the others are at the row 0
  *     for each of them: the row, double, and the last 32 bits of its version
- *     if the place is within a row: the lane, a byte, and how many keys of the lane's next row come before it, uint32
+ *     if the place is within a row: the lane, a byte, how many keys of the lane's next row come before it, uint32, and
+ *     the last 32 bits of that row's version
  *
- * A place has the row, and something of its version, so that a log that has lost some of its last rows in a fail-over is
- * recognised, even when it has others with their numbers by then. All numbers are big-endian.
+ * A place names each row of which it comes after anything, with a part of its version. So a log that lost some of these
+ * rows in a failover is recognised, even if other rows have their numbers. All numbers are big-endian.
  */
 import { strict as assert } from 'node:assert'
 import { lanesCount } from '../../../settings/limits.js'
@@ -24,14 +25,16 @@ export interface Place {
   readonly storeId: number
   /** The last row of each lane that it comes after. */
   readonly lanes: readonly LaneRow[]
-  /** The lane of which it also comes after some keys of the next row; undefined if there is none. */
-  readonly partial: { readonly lane: number; readonly keys: number } | undefined
+  /** The lane of which it also comes after some keys of the next row, with that row's check; undefined if there is none. */
+  readonly partial: { readonly lane: number; readonly keys: number; readonly check: number } | undefined
 }
 
 const doubleBytes = 8
 const maskBytes = lanesCount / 8
 const rowBytes = doubleBytes + 4
-const partialBytes = 5
+const partialBytes = 9
+/** As version 1.0.0 writes them, without the check. */
+const uncheckedPartialBytes = 5
 const headBytes = doubleBytes + maskBytes
 
 assert(headBytes + lanesCount * rowBytes + partialBytes <= placeBytesMax)
@@ -52,11 +55,15 @@ export function encodePlace({ storeId, lanes, partial }: Place): LogPlace {
     place[doubleBytes + (lane >> 3)] = (place[doubleBytes + (lane >> 3)] as number) | (1 << (lane & 7))
     end = place.writeUInt32BE(check, place.writeDoubleBE(n, end))
   }
-  if (partial !== undefined) end = place.writeUInt32BE(partial.keys, place.writeUInt8(partial.lane, end))
+  if (partial !== undefined)
+    end = place.writeUInt32BE(partial.check, place.writeUInt32BE(partial.keys, place.writeUInt8(partial.lane, end)))
   return place.subarray(0, end)
 }
 
-/** Undefined for bytes that cannot be a place of this engine. */
+/**
+ * Undefined for bytes that cannot be a place of this engine. A place within a row, but without that row's check, is taken
+ * for the place before the row: a client gets some changes twice, but misses none.
+ */
 export function decodePlace(place: LogPlace): Place | undefined {
   if (place.length < headBytes) return undefined
   const lanes: LaneRow[] = []
@@ -71,8 +78,11 @@ export function decodePlace(place: LogPlace): Place | undefined {
   }
   const isWhole = lanes.every(({ n }) => Number.isSafeInteger(n) && n >= 0)
   const left = place.length - at
-  if (!isWhole || (left !== 0 && left !== partialBytes)) return undefined
-  const partial = left === 0 ? undefined : { lane: place.readUInt8(at), keys: place.readUInt32BE(at + 1) }
+  if (!isWhole || ![0, uncheckedPartialBytes, partialBytes].includes(left)) return undefined
+  const partial =
+    left === partialBytes
+      ? { lane: place.readUInt8(at), keys: place.readUInt32BE(at + 1), check: place.readUInt32BE(at + 5) }
+      : undefined
   return { storeId: place.readDoubleBE(), lanes, partial }
 }
 

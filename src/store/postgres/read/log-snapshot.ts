@@ -154,11 +154,13 @@ function changesOf(place: Place, rows: readonly LogRow[]): LoggedChanges | 'gone
     left.set(lane, Number(last) - row.n)
     if (array === null) continue
     const isPartial = place.partial?.lane === lane && !runs.some((run) => run.lane === lane)
+    if (isPartial && row.check !== place.partial?.check) return 'gone'
     const skipped = isPartial ? (place.partial?.keys ?? 0) : 0
     runs.push({ lane, row, firstIndex: keys.length, skipped })
     for (const key of columnsOfArray(array).slice(skipped)) keys.push(bytesOf(key).toString('latin1'))
   }
-  if (left.size !== lanesCount) return 'gone'
+  const isLost = place.partial !== undefined && !runs.some(({ lane }) => lane === place.partial?.lane)
+  if (left.size !== lanesCount || isLost) return 'gone'
   const isAll = [...left.values()].every((count) => count === 0)
   return { keys, isAll, placeAt: (index) => encodePlace(placeBefore(place, runs, index, keys.length)) }
 }
@@ -171,7 +173,7 @@ function placeBefore({ storeId, lanes, partial }: Place, runs: readonly Run[], i
     const nextIndex = runs[i + 1]?.firstIndex ?? count
     if (index < nextIndex) {
       const keys = skipped + index - firstIndex
-      if (keys > 0) within = { lane, keys }
+      if (keys > 0) within = { lane, keys, check: row.check }
       break
     }
     reached[lane] = row
