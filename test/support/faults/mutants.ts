@@ -301,7 +301,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'on PostgreSQL, the log loses more than it should',
     file: 'store/postgres/write/log-trimming.js',
-    from: 'where o.sum <= $1::bigint',
+    from: 'where before < $1::bigint',
     to: 'where $1::bigint > 0',
     test: 'postgres/change-log-trimming',
     finds: /are kept/,

@@ -1,11 +1,11 @@
 /**
- * Trimming the log: the process that holds the lease removes the oldest rows, so that about as many changes stay as its
- * settings say. Of each lane it removes the first rows, and never the last one, so that what stays is contiguous and the
- * lane's numbers go on.
+ * Trimming the log: the process that holds the lease removes the rows that no place needs. Of each lane, a place needs the
+ * last row before it and all later rows (read/log-place.ts). So a row may go once its lane's next row is old enough:
  *
- * A statement that waits while others append to its lane must find their numbers taken (sql/logged-statement.ts), so a
- * row must not be removed before it ends. Therefore a row goes only if this process saw a later one of its lane at least
- * `keptMsMin` ago, by its monotonic clock: versions do not tell a row's age once the engine's clock was set back.
+ * - At least as young as the next row are more than `changesKept` changes. The log exceeds them by one commit of each lane.
+ * - This process saw the next row at least `keptMsMin` ago, by its monotonic clock. A statement that waits while others append
+ *   to its lane must find their numbers taken (sql/logged-statement.ts), and versions do not tell how old a row is once the
+ *   engine's clock was set back.
  */
 
 import type { Cancellation } from '../../../base/cancellation.js'
@@ -21,7 +21,7 @@ const keptMsMin = 30_000
 /** Between two times that the log is trimmed, in ms. */
 const trimMs = 10_000
 
-/** Rows that one statement removes, about: some ms of the engine's work. */
+/** Rows that one statement looks at, and removes but for one a lane: some ms of the engine's work. */
 const rowsMax = 1000
 
 /** Statements before due topics get their turn: each holds up to some thousand keys, so this outruns any writers. */
@@ -52,25 +52,23 @@ const readLanes: Statement<Lanes> = {
 }
 
 /**
- * Removes at most `$1` changes, of the `$2` oldest rows that precede the lanes' numbers `$3`, the greatest of whose
- * versions is `$4`; a lane's later row is never removed before an earlier one, and its last row never: after a fail-over
- * to a standby that was behind, the numbers may be those of rows that are gone.
+ * Removes rows whose next row has less than `$1` changes before it. Looks at the `$2` oldest rows up to the lanes' numbers
+ * `$3` and to their greatest version `$4`: after a failover that lost commits, younger rows may have these numbers.
  */
-const removeOldest: Statement<{ count: string }> = {
-  name: 'remove_oldest_changes',
+const removeUnneeded: Statement<{ count: string }> = {
+  name: 'remove_unneeded_changes',
   text: `
     with oldest as (
-      select c.lane, c.n, sum(c.count) over (order by c.version, c.lane rows unbounded preceding) as sum
+      select c.lane, c.n, sum(c.count) over (order by c.version) - c.count as before
       from (
         select lane, n, version, count from topicd.changes
-        where version < $4::bigint and n < ($3::bigint[])[lane + 1] order by version limit $2::int
+        where version <= $4::bigint and n <= ($3::bigint[])[lane + 1] order by version limit $2::int
       ) c
-    ), removable as (
-      select o.lane, least(max(o.n), (select max(l.n) - 1 from topicd.changes l where l.lane = o.lane)) as n
-      from oldest o where o.sum <= $1::bigint group by o.lane
+    ), needed as (
+      select lane, max(n) as n from oldest where before < $1::bigint group by lane
     )
-    delete from topicd.changes c using removable r
-    where c.lane = r.lane and c.n <= r.n and ${inTime(5)}
+    delete from topicd.changes c using needed
+    where c.lane = needed.lane and c.n < needed.n and ${inTime(5)}
     returning c.count`,
 }
 
@@ -101,8 +99,8 @@ export function createLogTrimming(
     if (removable === undefined) return true
     let excess = Number(lanes.changes) - changesKept
     for (let statement = 0; statement < statementsMax && !lost.aborted; statement++) {
-      if (excess < 0) return true
-      const removed = await write(removeOldest, [excess, rowsMax, removable.numbers, removable.version])
+      if (excess <= 0) return true
+      const removed = await write(removeUnneeded, [excess, rowsMax, removable.numbers, removable.version])
       if (removed.length === 0) return true
       excess -= removed.reduce((sum, { count }) => sum + Number(count), 0)
     }

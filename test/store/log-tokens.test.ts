@@ -1,0 +1,189 @@
+/**
+ * How long the log answers a place, on each engine: as long as at most `changesKept` changes came after it, whoever made
+ * them. Random moves (SEED=… replays them) of hosts that join, leave and fall silent, on a log that is full; and places of
+ * every age, also within commits, that are asked at any time and must be answered with everything since, once.
+ */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
+import type { LogPlace } from '../../dist/store/changes.js'
+import { openStore } from '../../dist/store/open.js'
+import type { TopicStore } from '../../dist/store/store.js'
+import { pathOfKeyText } from '../../dist/topics/key.js'
+import { type Random, seededRandom } from '../support/random.js'
+import { skippableTime } from '../support/skipped-time.js'
+import { postgres } from '../support/stores/postgres.js'
+import { creation, single } from '../support/stores/store.js'
+import { eachKind, type StoreKind } from '../support/stores/stores.js'
+
+const changesKept = 60
+const commitChangesMax = 8
+const moves = 240
+const tokensMax = 40
+
+/** Hosts at once, and commits that the log may have beyond `changesKept`: on PostgreSQL one a lane. */
+const shapes: Readonly<Record<StoreKind, { readonly hostsMax: number; readonly commitsBeyond: number }>> = {
+  lmdb: { hostsMax: 1, commitsBeyond: 1 },
+  PostgreSQL: { hostsMax: 3, commitsBeyond: 64 },
+}
+
+/** After so long, in ms, a commit may leave the log; sessions that are idle for twice as long end. */
+const agedMs = 30_000
+
+interface Token {
+  readonly place: LogPlace
+  /** How many changes the log had had at the place from which the reading began that led to this one. */
+  readonly begun: number
+  /** It comes before these changes, and before those from number `next` on. */
+  readonly rest: readonly string[]
+  readonly next: number
+}
+
+// A file with a teardown ends as soon as no test is running, so the engine must run before that.
+await postgres()
+const time = skippableTime(t)
+
+class Model {
+  readonly #hosts: TopicStore[] = []
+  /** Every change, in the order of the commits. */
+  readonly #changes: string[] = []
+  readonly #tokens: Token[] = []
+  gone = 0
+  answered = 0
+
+  constructor(
+    private readonly random: Random,
+    private readonly open: () => Promise<TopicStore>,
+    private readonly shape: (typeof shapes)[StoreKind],
+  ) {}
+
+  async move(): Promise<void> {
+    const { random } = this
+    const host = this.#hosts.length > 0 ? random.pick(this.#hosts) : await this.join()
+    switch (random.below(8)) {
+      case 0:
+      case 1:
+        return this.write(host, 1 + random.below(commitChangesMax))
+      case 2:
+        return void (await this.take(host))
+      case 3:
+      case 4:
+        return this.ask(host)
+      case 5:
+        return void (await (this.#hosts.length < this.shape.hostsMax ? this.join() : this.leave(host)))
+      case 6:
+        return random.oneIn(2) ? this.leave(host) : time.pass(random.below(3 * agedMs))
+      default:
+        return this.sweep(1 + random.below(agedMs))
+    }
+  }
+
+  async join(): Promise<TopicStore> {
+    const host = await this.open()
+    this.#hosts.push(host)
+    return host
+  }
+
+  async leave(host: TopicStore): Promise<void> {
+    this.#hosts.splice(this.#hosts.indexOf(host), 1)
+    // It gives up the right to trim only if it does not take that for lost, because of the time that was skipped.
+    await host.removeDue(planSelector)
+    await host.close()
+  }
+
+  async end(): Promise<void> {
+    for (const host of [...this.#hosts]) await this.leave(host)
+  }
+
+  /** Changes some topics in one commit, or at the same time in several. */
+  async write(host: TopicStore, count: number): Promise<void> {
+    const first = this.random.below(100)
+    const topics = Array.from({ length: count }, (_, i) => `t/${(first + i) % 100}`)
+    const value = Buffer.from('1')
+    if (this.random.oneIn(2))
+      await host.write(topics.map((topic) => ({ kind: 'addAndSet', ...creation(topic), valueText: value })))
+    else
+      await Promise.all(topics.map((topic) => single.addAndSet(this.random.pick(this.#hosts), creation(topic), value)))
+    this.#changes.push(...topics)
+  }
+
+  async take(host: TopicStore): Promise<void> {
+    const place = await host.inSnapshot((log) => log.end())
+    const { length } = this.#changes
+    this.#keep({ place, begun: length, rest: [], next: length })
+  }
+
+  #keep(token: Token): void {
+    if (this.#tokens.length === tokensMax) this.#tokens.splice(this.random.below(tokensMax), 1)
+    this.#tokens.push(token)
+  }
+
+  /** Reads all that came after a token, or some of it, from where another token goes on. */
+  async ask(host: TopicStore): Promise<void> {
+    if (this.#tokens.length === 0) return
+    const token = this.random.pick(this.#tokens)
+    const rest = [...token.rest, ...this.#changes.slice(token.next)]
+    const isWhole = this.random.oneIn(2)
+    for (let { place } = token; ; ) {
+      const keysMax = 1 + this.random.below(20)
+      const changes = await host.inSnapshot((log) => log.changesAfter(place, keysMax))
+      if (changes === 'gone') return this.#forget(token)
+      const taken = this.random.below(changes.keys.length + 1)
+      for (const key of changes.keys.slice(0, taken)) {
+        const index = rest.indexOf(pathOfKeyText(key))
+        if (index === -1) throw new Error(`${pathOfKeyText(key)} did not change after the place, or comes again`)
+        rest.splice(index, 1)
+      }
+      place = changes.placeAt(taken)
+      if (!isWhole) return this.#keep({ place, begun: token.begun, rest, next: this.#changes.length })
+      if (changes.isAll && taken === changes.keys.length) break
+    }
+    if (rest.length > 0) throw new Error(`changes were passed over: ${rest}`)
+    this.answered++
+  }
+
+  #forget(token: Token): void {
+    const since = this.#changes.length - token.begun
+    if (since <= changesKept) throw new Error(`a place has gone ${since} changes after it`)
+    this.#tokens.splice(this.#tokens.indexOf(token), 1)
+    this.gone++
+  }
+
+  /** Every host removes what is due, and trims the log if that is its turn. */
+  async sweep(afterMs: number): Promise<void> {
+    time.pass(afterMs)
+    for (const host of this.#hosts) await host.removeDue(planSelector)
+  }
+
+  /** Trims the log until nothing is left to be trimmed; returns how many changes it has, and how many it may have. */
+  async trim(): Promise<{ readonly changes: number; readonly changesMax: number }> {
+    const host = this.#hosts[0] ?? (await this.join())
+    for (let sweep = 0; sweep < 3; sweep++) await this.sweep(agedMs)
+    const { log } = await host.stats()
+    return { changes: log?.changes ?? 0, changesMax: changesKept + this.shape.commitsBeyond * commitChangesMax }
+  }
+}
+
+async function play(t: Test, kind: StoreKind, address: string): Promise<void> {
+  const random = seededRandom(t)
+  const directory = join(t.testdir(), 'db')
+  const model = new Model(random, () => openStore(address, { directory, changesKept }), shapes[kind])
+  try {
+    for (let move = 0; move < moves; move++) {
+      await model.move()
+      if (move % 60 !== 59) continue
+      const { changes, changesMax } = await model.trim()
+      t.ok(changes <= changesMax, `the log has ${changes} changes, at most ${changesMax}`)
+    }
+    t.comment(`${model.answered} places were answered, ${model.gone} had gone`)
+    t.ok(model.answered > 0 && model.gone > 0)
+  } finally {
+    await model.end()
+  }
+}
+
+await eachKind(t, async (t, kind, makeStore) => {
+  await t.test('a place is answered while few changes came after it', { timeout: 120_000 }, async (t) =>
+    play(t, kind, await makeStore()),
+  )
+})
