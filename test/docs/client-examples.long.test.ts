@@ -1,15 +1,18 @@
 /**
- * The TypeScript examples of docs/client.md, as one program that imports this package by its name: its types hold, and
- * each example prints what the page shows below it.
+ * The examples of docs/client.md as a reader runs them: the page's commands install a release's package of the client, and
+ * the examples, unchanged, are one program in JavaScript. Its types hold, and each example prints what is shown below it.
  */
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import ts from 'typescript'
-import { examplesOf, readDocument } from '../support/documents.js'
+import { buildClient } from '../../dist-packaging/client.js'
+import { blocksOf, examplesOf, readDocument, sectionOf } from '../support/documents.js'
 import { startServer } from '../support/service/server.js'
+
+const run = promisify(execFile)
 
 /** Printed on a line of its own after the output of each example. */
 const separator = '--- the next example ---'
@@ -20,35 +23,40 @@ const options: ts.CompilerOptions = {
   module: ts.ModuleKind.NodeNext,
   types: ['node'],
   skipLibCheck: true,
+  noEmit: true,
 }
 
 t.test('the examples of docs/client.md print the output shown below them', async (t) => {
   const server = await startServer(t)
-  const examples = examplesOf(readDocument('docs/client.md'), 'ts')
+  const page = readDocument('docs/client.md')
+  const examples = examplesOf(page, 'ts')
   t.ok(examples.length > 7, 'the examples were found')
-  const program = (scripts: readonly string[]) =>
-    scripts
-      .map((script) => `${script.replaceAll('http://127.0.0.1:8080', server.url)}\n`)
-      .join(`console.log('${separator}')\n`)
+  const program = examples
+    .map(({ script }) => `${script.replaceAll('http://127.0.0.1:8080', server.url)}\n`)
+    .join(`console.log('${separator}')\n`)
 
-  // Below the repository, so that the package's name means the package itself.
-  const file = join(t.testdirName, 'examples.mts')
-  writeFileSync(file, program(examples.map(({ script }) => script)))
-  const found = ts.getPreEmitDiagnostics(ts.createProgram([file], { ...options, noEmit: true }))
+  const project = join(t.testdirName, 'project')
+  const work = join(t.testdirName, 'work')
+  for (const folder of [project, work]) mkdirSync(folder, { recursive: true })
+  // Without it, npm would install into the repository, in which this folder is.
+  writeFileSync(join(project, 'package.json'), '{}')
+  buildClient('1.2.3', work, project)
+  const env = { ...process.env, KEY: server.token, npm_config_offline: 'true' }
+  const commands = blocksOf(sectionOf(page, 'Start'), 'console')
+  t.equal(commands.length, 1, 'the commands were found')
+  for (const { text } of commands) await run('sh', ['-ec', text], { cwd: project, env })
+
+  const typed = join(project, 'example.mts')
+  const file = join(project, 'example.mjs')
+  for (const name of [typed, file]) writeFileSync(name, program)
+  const found = ts.getPreEmitDiagnostics(ts.createProgram([typed], options))
   t.strictSame(
     found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n')),
     [],
     'their types hold',
   )
 
-  const built = join(t.testdirName, 'examples.mjs')
-  const { outputText } = ts.transpileModule(program(examples.map(({ script }) => script)), {
-    compilerOptions: { ...options, module: ts.ModuleKind.ESNext },
-  })
-  writeFileSync(built, outputText)
-  const { stdout } = await promisify(execFile)(process.execPath, [built], {
-    env: { ...process.env, KEY: server.token },
-  })
+  const { stdout } = await run(process.execPath, [file], { cwd: project, env })
   const printed = stdout.split(`${separator}\n`)
   for (const [index, { line, answer }] of examples.entries())
     t.equal(printed[index]?.trimEnd(), answer, `docs/client.md:${line}`)
