@@ -4,6 +4,7 @@
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import { contact } from './release.js'
 import { root, run } from './run.js'
 
 const built = join(root, 'dist')
@@ -37,6 +38,7 @@ function describe(name: string, version: string): object {
     version,
     description: 'The client of topicd, a topic tree over HTTP',
     license: 'MIT',
+    bugs: contact,
     type: 'module',
     sideEffects: false,
     exports: {

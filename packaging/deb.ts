@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { manualPage } from './manual-page.js'
-import type { Release } from './release.js'
+import { contact, noContact, type Release } from './release.js'
 import { root, run } from './run.js'
 import { shellScript } from './shell-script.js'
 import { unitNames, units } from './units.js'
@@ -56,7 +56,7 @@ function control(version: string, architecture: string, kibibytes: string): stri
   return `Package: topicd
 Version: ${version}
 Architecture: ${architecture}
-Maintainer: The topicd maintainers <maintainers@topicd.invalid>
+Maintainer: ${contact === '' ? noContact : `topicd <${contact}>`}
 Installed-Size: ${kibibytes}
 Depends: init-system-helpers (>= 1.54), libc6 (>= 2.34), libstdc++6 (>= 11), procps, systemd
 Suggests: nodejs (>= 20.20)

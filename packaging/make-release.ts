@@ -7,7 +7,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isOlder, repositoryVersion, restartBefore } from './release.js'
+import { contact, isOlder, noContact, repositoryVersion, restartBefore } from './release.js'
 import { keepReleaseStore } from './release-store.js'
 import { root, run, runVisibly } from './run.js'
 
@@ -21,6 +21,8 @@ if (problem !== undefined) {
   process.stderr.write(`release: ${problem}\n`)
   process.exit(2)
 }
+
+if (contact === '') process.stderr.write(`release: warning: ${noContact}\n`)
 
 runVisibly('npm', ['ci'])
 // A test that is skipped for want of a program would say nothing about the release.

@@ -9,10 +9,13 @@ export interface Release {
   readonly restartBefore: string
 }
 
-/** The version that package.json has. */
-export const repositoryVersion = (
-  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string }
-).version
+/** The version that package.json has, and whom users tell of faults: an address or a page; empty if nobody is named. */
+export const { version: repositoryVersion, bugs: contact } = JSON.parse(
+  readFileSync(join(root, 'package.json'), 'utf8'),
+) as { readonly version: string; readonly bugs: string }
+
+/** Why a package without a contact should not be published. */
+export const noContact = 'no contact: whoever publishes it names one in "bugs" of package.json'
 
 /** The release that the file restart-before names. */
 export const restartBefore = readFileSync(join(root, 'packaging/restart-before'), 'utf8').trim()

@@ -3,7 +3,7 @@
  * npm script that is named exists, and the tables of selectors and settings agree with the program.
  */
 import { strict as assert } from 'node:assert'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -78,16 +78,41 @@ t.test('an example that prints other output than shown is found', async (t) => {
 /** A stranger reads it to the end. */
 const readMeWordsMax = 900
 
-t.test('README.md is short, and names every document', async (t) => {
-  const words = readDocument('README.md')
-    .split(/\s+/)
-    .filter((word) => word !== '')
-  t.ok(words.length <= readMeWordsMax, `${words.length} words, at most ${readMeWordsMax}`)
-  const linked = linksOf(readDocument('README.md')).map((target) => target.split('#')[0])
-  t.strictSame(
-    documents.filter((name) => name !== 'README.md' && !linked.includes(name)),
-    [],
-  )
+/** The files of the package, which the Debian package and the tarball contain, too. */
+const packed = (
+  JSON.parse(
+    execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
+  ) as readonly { readonly files: readonly { readonly path: string }[] }[]
+).flatMap(({ files }) => files.map(({ path }) => path))
+
+/** The files, without anchors, to which a document links. */
+function linkedFrom(name: string): readonly string[] {
+  return linksOf(readDocument(name)).map((target) => targetOf(name, target).file)
+}
+
+t.test(
+  'README.md is short, and links to every document of the package; CONTRIBUTING.md links to the others',
+  async (t) => {
+    const words = readDocument('README.md')
+      .split(/\s+/)
+      .filter((word) => word !== '')
+    t.ok(words.length <= readMeWordsMax, `${words.length} words, at most ${readMeWordsMax}`)
+    const unlinked = (from: string, names: readonly string[]): readonly string[] =>
+      names.filter((name) => name !== from && !linkedFrom(from).includes(name))
+    const [shipped, others] = [true, false].map((is) => documents.filter((name) => packed.includes(name) === is))
+    assert(shipped !== undefined && others !== undefined && others.length > 3, 'some are left out')
+    t.strictSame(unlinked('README.md', shipped), [])
+    t.strictSame(unlinked('CONTRIBUTING.md', others), [])
+  },
+)
+
+t.test('documents of the package link only to files in it', async (t) => {
+  const dead = (name: string): readonly string[] =>
+    linkedFrom(name)
+      .filter((file) => !packed.some((path) => path === file || path.startsWith(`${file}/`)))
+      .map((file) => `${name}: ${file}`)
+  t.strictSame(documents.filter((name) => packed.includes(name)).flatMap(dead), [])
+  t.ok(dead('docs/benchmarks.md').length > 4, 'the plots are not in it')
 })
 
 /** The code spans in each cell of a table's row: in backticks, or in <code> where one contains a bar. */
@@ -123,10 +148,15 @@ t.test('the table of docs/settings.md is up to date', async (t) => {
   t.not(withTable(page.replace('| `--port`', '| `--prot`')), page.replace('| `--port`', '| `--prot`'))
 })
 
+/** To what a link leads: a file, relative to the root, and perhaps a heading in it. */
+function targetOf(from: string, target: string): { readonly file: string; readonly anchor: string | undefined } {
+  const [file = '', anchor] = target.split('#')
+  return { file: file === '' ? from : normalize(join(dirname(from), file)), anchor }
+}
+
 /** Why a link is broken; undefined for one that is not. */
 function linkProblem(from: string, target: string): string | undefined {
-  const [file = '', anchor] = target.split('#')
-  const to = file === '' ? from : normalize(join(dirname(from), file))
+  const { file: to, anchor } = targetOf(from, target)
   if (!existsSync(join(root, to))) return `${from}: ${target}: there is no ${to}`
   if (anchor !== undefined && !anchorsOf(readDocument(to)).includes(anchor))
     return `${from}: ${target}: no such heading`

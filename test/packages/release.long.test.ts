@@ -104,12 +104,18 @@ await t.test('a release is committed, tagged and packaged', async (t) => {
     /suite npm ci\n[\s\S]*suite test --no-skips\n[\s\S]*suite test:long --no-skips\n[\s\S]*suite test:coverage\n[\s\S]*suite build\n/,
     'it was installed and built anew, and the whole suite ran',
   )
+  t.match(stderr, 'release: warning: no contact: whoever publishes it names one in "bugs" of package.json')
   t.equal(git('status', '--porcelain'), '', 'everything is committed')
   t.equal(git('describe'), `v${next}`)
   t.match(git('show', 'HEAD:package.json'), `"version": "${next}"`)
   t.match(git('show', 'HEAD:CHANGELOG.md'), new RegExp(`## Unreleased\n\n## ${next} \\(\\d{4}-\\d\\d-\\d\\d\\)\n`))
   t.match(git('show', '--stat', 'HEAD'), `test/releases/${next}.mdb.gz`)
   t.ok(existsSync(join(clone, `packages/topicd_${next}_amd64.deb`)) || process.arch !== 'x64')
+  const maintainer = (): string =>
+    execFileSync('dpkg-deb', ['-f', join(clone, `packages/topicd_${next}_amd64.deb`), 'Maintainer'], {
+      encoding: 'utf8',
+    })
+  if (process.arch === 'x64') t.match(maintainer(), 'no contact: whoever publishes it names one')
   const sums = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: join(clone, 'packages') })
   t.equal(sums.status, 0, 'the checksums are those of the packages')
 })
