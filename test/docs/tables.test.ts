@@ -1,8 +1,12 @@
-/** The documents list exactly the codes, statuses and wordings that answers can carry, and every setting. */
+/**
+ * The documents list exactly the codes, statuses and wordings that answers can carry, every setting, and the limits of
+ * patterns. No code of 1.0.0 is gone or has another status.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { problemTable } from '../../dist/api/problems.js'
+import * as limits from '../../dist/settings/limits.js'
 import { environmentName, settingTable } from '../../dist/settings/table.js'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
@@ -15,6 +19,54 @@ t.test('docs/api.md lists exactly the errors that answers can carry', (t) => {
     listed,
     Object.entries(problemTable).map(([code, { status, wording }]) => `${code} ${status} ${wording}`),
   )
+  t.end()
+})
+
+/** Those of 1.0.0, by status. Never change this: programs of users tell errors apart by them. */
+const stableCodes: Readonly<Record<number, string>> = {
+  400: `invalid_utf8 invalid_json invalid_body unknown_parameter duplicate_parameter missing_parameter invalid_parameter
+    path_or_selector invalid_path invalid_selector invalid_property no_such_topic incompatible_type
+    incompatible_properties not_a_number invalid_framing line_too_long`,
+  401: 'unauthorized',
+  403: 'forbidden_operation forbidden_path',
+  404: 'unknown_route',
+  405: 'method_not_allowed',
+  408: 'upload_timed_out',
+  409: 'unsatisfied_constraint',
+  410: 'since_gone',
+  411: 'length_required',
+  413: 'body_too_large',
+  415: 'unsupported_media_type unsupported_encoding',
+  417: 'expectation_failed',
+  429: 'too_many_requests',
+  500: 'internal_error',
+  503: 'draining overloaded store_unavailable write_conflict unknown_outcome timed_out',
+  507: 'disk_nearly_full',
+}
+
+t.test('every code of 1.0.0 has its status still', (t) => {
+  const present = Object.entries(problemTable).map(([code, { status }]) => `${code} ${status}`)
+  for (const [status, codes] of Object.entries(stableCodes))
+    for (const code of codes.split(/\s+/)) t.ok(present.includes(`${code} ${status}`), `${code} ${status}`)
+  t.end()
+})
+
+t.test('docs/selectors.md has the limits of selectors and patterns', (t) => {
+  const table = read('selectors.md').split('| What | At most |\n|---|---|\n')[1]?.split('\n\n')[0] ?? ''
+  const listed = [...table.matchAll(/ \| ([\d,]+).* \|$/gm)].map(([, number = '']) =>
+    Number(number.replaceAll(',', '')),
+  )
+  t.strictSame(listed, [
+    limits.selectorBytesMax,
+    limits.repeatMax,
+    limits.groupDepthMax,
+    limits.patternSizeMax,
+    limits.selectorSizeMax,
+    limits.selectorEnginesMax,
+    limits.enginesSizeMax,
+    limits.linearSizeMax,
+    limits.planningUnitsMax,
+  ])
   t.end()
 })
 

@@ -274,6 +274,20 @@ t.test('the table of planted faults is current', (t) => {
   t.end()
 })
 
+t.test('the proofs that the page names exist, and do as much as it says', (t) => {
+  const page = readDocument(resultsPage)
+  const named = [...page.matchAll(/the\s+proof\s+`([\w-]+)`/g)].map(([, name = '']) => name)
+  t.ok(named.length > 4, 'they were found')
+  t.strictSame(
+    named.filter((name) => proofs[name] === undefined),
+    [],
+  )
+  t.equal(Number(/`writer-kills`\s+kills it (\d+) times/.exec(page)?.[1]), proofs['writer-kills']?.goal)
+  t.equal(/`changes-model` follows a million changes/.test(page), proofs['changes-model']?.goal === 1_000_000)
+  t.notMatch(page.split('## Results')[0], /(?<!-)hours?\b/, 'how long they take is in the results alone')
+  t.end()
+})
+
 t.test('a wrong command line is refused with the usage', (t) => {
   const main = join(import.meta.dirname, '../support/prove/main.js')
   for (const args of [['nothing'], ['--hours', '0'], ['--seed', '-1'], ['--minutes']]) {
