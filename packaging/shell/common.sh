@@ -96,9 +96,22 @@ update_instances() {
   return 1
 }
 
+# Stops every instance, and their backups. Units of others may have names that begin alike.
+stop_instances() {
+  systemctl stop topicd-backup.timer 'topicd-backup@*.timer' topicd-backup.service 'topicd-backup@*.service' \
+    'topicd@*.service' topicd.service || true
+}
+
+# Disables further instances and timers.
+forget_instances() {
+  rm -f /etc/systemd/system/*.wants/topicd@*.service
+  rm -f /etc/systemd/system/*.wants/topicd-backup.timer /etc/systemd/system/*.wants/topicd-backup@*.timer
+}
+
 # What is enabled beside topicd.service: further instances and timers.
 enabled_units() {
-  for link in /etc/systemd/system/*.wants/topicd@*.service /etc/systemd/system/*.wants/topicd-backup*.timer; do
+  for link in /etc/systemd/system/*.wants/topicd@*.service /etc/systemd/system/*.wants/topicd-backup.timer \
+    /etc/systemd/system/*.wants/topicd-backup@*.timer; do
     if [ -L "$link" ]; then basename "$link"; fi
   done
 }

@@ -41,6 +41,14 @@ install -D -m 644 "$release/system/topicd.8" /usr/local/share/man/man8/topicd.8
 [ -e /etc/topicd/topicd.env ] || install -D -m 640 "$release/system/topicd.env" /etc/topicd/topicd.env
 prepare_machine "$release/system"
 
+# Other folders under /opt may have such names, too, so uninstall goes by this list. The release in use belongs to it, as the
+# first one kept no list.
+{
+  cat /opt/.topicd-installed 2>/dev/null || true
+  if [ -L /opt/topicd ]; then basename "$(readlink /opt/topicd)"; fi
+  basename "$release"
+} | sort -u >/opt/.topicd-installed.new
+mv /opt/.topicd-installed.new /opt/.topicd-installed
 ln -sfn "$(basename "$release")" /opt/topicd.new
 mv -T /opt/topicd.new /opt/topicd
 ln -sfn /opt/topicd/bin/topicd /usr/local/bin/topicd

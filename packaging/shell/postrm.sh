@@ -12,7 +12,7 @@ case $1 in
     rm -rf /run/topicd-upgrade
     if [ ! -e /opt/topicd ]; then
       deb-systemd-helper purge topicd.service >/dev/null 2>&1 || true
-      rm -f /etc/systemd/system/*.wants/topicd@*.service /etc/systemd/system/*.wants/topicd-backup*.timer
+      forget_instances
     fi
     purge_directories /opt/topicd 'an installation without dpkg'
     ;;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Removes every release under /opt and all that their installation made. Settings, topics and backups stay; with --purge,
+# Removes every release that was installed, and all that their installation made. Settings, topics and backups stay; with --purge,
 # settings and topics are deleted too, which it says, and nothing is left but backups.
 set -eu
 #include common.sh
@@ -14,17 +14,27 @@ esac
 
 # The shell reads all of a function before it runs it: this file is among those that are removed.
 uninstall() {
-  systemctl stop 'topicd-backup*.timer' 'topicd-backup*.service' 'topicd@*.service' topicd.service 2>/dev/null || true
-  rm -f /etc/systemd/system/*.wants/topicd*.service /etc/systemd/system/*.wants/topicd*.timer
+  stop_instances 2>/dev/null
+  rm -f /etc/systemd/system/*.wants/topicd.service
+  forget_instances
   rm -f /etc/systemd/system/topicd.service /etc/systemd/system/topicd@.service
   rm -f /etc/systemd/system/topicd-backup.* /etc/systemd/system/topicd-backup@.* 2>/dev/null || true
   rm -f /etc/sysusers.d/topicd.conf /etc/sysctl.d/60-topicd.conf
   rm -f /usr/local/bin/topicd /usr/local/share/man/man8/topicd.8 /opt/.topicd-upgrade /opt/.topicd-upgrade.new
   rmdir /usr/local/share/man/man8 2>/dev/null || true
-  rm -rf /opt/topicd /opt/topicd-[0-9]*
+  touch /opt/.topicd-installed
+  if [ -L /opt/topicd ]; then basename "$(readlink /opt/topicd)" >>/opt/.topicd-installed; fi
+  while IFS= read -r release; do
+    if [ -n "$release" ]; then rm -rf "/opt/$release"; fi
+  done </opt/.topicd-installed
+  rm -f /opt/topicd /opt/.topicd-installed /opt/.topicd-installed.new
+  for directory in /opt/topicd-*; do
+    if [ -e "$directory" ]; then echo "topicd: kept: $directory, which was not installed" >&2; fi
+  done
   if [ "$purge" = yes ]; then
-    rm -rf /etc/systemd/system/topicd.service.d /etc/systemd/system/topicd@*.d /etc/systemd/system/topicd-backup*.d
-    rm -f /var/lib/systemd/timers/stamp-topicd-backup*
+    rm -rf /etc/systemd/system/topicd.service.d /etc/systemd/system/topicd@*.d
+    rm -rf /etc/systemd/system/topicd-backup.*.d /etc/systemd/system/topicd-backup@*.d
+    rm -f /var/lib/systemd/timers/stamp-topicd-backup.timer /var/lib/systemd/timers/stamp-topicd-backup@*.timer
     purge_directories /usr/lib/topicd/dist 'the Debian package'
     # While the account owns anything, its number must not be given to another.
     if [ -z "$(ls -d /etc/topicd /var/lib/topicd* 2>/dev/null)" ]; then userdel topicd; fi

@@ -86,7 +86,15 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
 
   await step(t, 'uninstalled, it leaves settings and topics; with --purge, nothing', async (t) => {
     machine.run('systemctl enable --now topicd topicd-backup.timer; systemctl start topicd-backup')
-    t.match(machine.run('/opt/topicd/uninstall 2>&1'), 'kept: settings in /etc/topicd, topics in /var/lib/topicd')
+    // Of others, with names that begin alike.
+    machine.run(
+      'mkdir /opt/topicd-2024; ln -s /dev/null /etc/systemd/system/multi-user.target.wants/topicd-watch.service',
+    )
+    const uninstalled = machine.run('/opt/topicd/uninstall 2>&1')
+    t.match(uninstalled, 'kept: settings in /etc/topicd, topics in /var/lib/topicd')
+    t.match(uninstalled, 'kept: /opt/topicd-2024, which was not installed')
+    t.equal(machine.run('ls -A /opt | grep topicd; rmdir /opt/topicd-2024'), 'topicd-2024', 'the releases are gone')
+    machine.run('rm /etc/systemd/system/multi-user.target.wants/topicd-watch.service')
     t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
     machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
     t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}', 'the topics are still there')
