@@ -11,7 +11,7 @@ export const openapi: Command = {
   summary: 'prints the OpenAPI 3.1 description of the routes',
   details: 'The admin listener serves it as /openapi.json.',
   operands: [],
-  settings: ['base-path', 'page-size-max', 'settings'],
+  settings: ['base-path', 'page-size-max', 'batch-operations-max', 'settings'],
   flags: {},
   run({ settings }) {
     const { basePath, pageSizeMax, batchOperationsMax } = readConfig(settings)

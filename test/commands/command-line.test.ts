@@ -3,9 +3,11 @@ import { strict as assert } from 'node:assert'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { describeApi } from '../../dist/api/openapi/openapi.js'
 import { helpHint, runCommand as runWords, textFor } from '../../dist/commands/dispatch.js'
-import { UsageError } from '../../dist/settings/config.js'
-import { environmentName, settingTable } from '../../dist/settings/table.js'
+import { openapi } from '../../dist/commands/openapi.js'
+import { type GivenSettings, readConfig, UsageError } from '../../dist/settings/config.js'
+import { environmentName, type Setting, settingNames, settingTable } from '../../dist/settings/table.js'
 import { runCommand } from '../support/service/server.js'
 
 /** The commands, as they are called. */
@@ -76,6 +78,30 @@ t.test('the help for one command describes only that command', async (t) => {
   const group = await helpOf('keys')
   for (const action of ['add', 'list', 'revoke', 'rotate']) t.match(group, `keys ${action}`)
   t.equal(await textFor(['keys', '--help']), group)
+})
+
+/** Another text for a setting than its default; it may be wrong. */
+function otherText({ kind, default: text, ...setting }: Setting): string {
+  if (kind === 'number') return `${Number(text) === setting.max ? setting.min : setting.max}`
+  return kind === 'switch' ? `${text !== 'true'}` : '/other'
+}
+
+t.test('openapi takes as a flag each setting that changes what it prints', (t) => {
+  const described = (given: GivenSettings): string =>
+    JSON.stringify(describeApi({ ...readConfig(given), version: '1' }))
+  const plain = described({})
+  const changing = settingNames.filter((name) => {
+    if (name === 'settings') return true
+    try {
+      return described({ [name]: otherText(settingTable[name]) }) !== plain
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      return false
+    }
+  })
+  t.ok(changing.length > 2, changing.join())
+  t.strictSame([...openapi.settings].sort(), changing.sort())
+  t.end()
 })
 
 t.test('no line of any help text is wider than a terminal', async (t) => {
