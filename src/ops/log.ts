@@ -30,7 +30,8 @@ const format: Format = onTerminal ? await formatForPeople() : inJournal ? toJour
 /** Loaded only where a person reads the log. */
 async function formatForPeople(): Promise<Format> {
   const { prettyFactory } = await import('pino-pretty')
-  return prettyFactory({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true }) as Format
+  // All settings in one line are not for people: `topicd settings` prints them.
+  return prettyFactory({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, ignore: 'config' }) as Format
 }
 
 let dropped = 0

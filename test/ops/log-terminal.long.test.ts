@@ -31,16 +31,15 @@ await t.test(
     })
     const lines = (): string[] => terminal.shown().split('\r\n')
     await until('the first key', async () => (terminal.shown().includes('"path":"hello"') ? true : undefined), 60_000)
-    const listening = lines().find((line) => line.includes(': listening'))
-    t.match(
-      listening,
-      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO \(primary\/\d+\): listening \{.*"url":"http:\/\/127\.0\.0\.1:\d+".*\}$/,
-    )
     t.ok(
       lines().every((line) => !line.startsWith('{')),
       'no line is JSON',
     )
-    t.ok(lines().some((line) => /^topicd listens on http:\/\/127\.0\.0\.1:\d+\/ and keeps its topics in /.test(line)))
+    t.match(
+      lines().find((line) => line !== ''),
+      /^topicd listens on http:\/\/127\.0\.0\.1:\d+\/ and keeps its topics in /,
+      'the text for whoever started it is first',
+    )
     const token = lines()
       .find((line) => /^ {2}[\w.~+/=-]{20,}$/.test(line))
       ?.trim()
@@ -77,6 +76,16 @@ await t.test('a terminal shows a defect with its stack on separate lines', { ski
   const env = { ...process.env, NO_COLOR: '1', NODE_OPTIONS: `--import=${planted}` }
   const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', ...flags], env)
   await until('the service', async () => (terminal.shown().includes(': listening') ? true : undefined), 60_000)
+  const lines = terminal.shown().split('\r\n')
+  t.match(
+    lines.find((line) => line.includes(': listening')),
+    /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO \(primary\/\d+\): listening \{.*"url":"http:\/\/127\.0\.0\.1:\d+".*\}$/,
+  )
+  t.strictSame(
+    lines.filter((line) => line.length > 200),
+    [],
+    'no line is as long as all settings',
+  )
   process.kill(terminal.pid, 'SIGUSR2')
   t.equal(await terminal.ended, 1)
   t.match(terminal.shown(), /ERROR \(primary\/\d+\): crashed \r\n[\s\S]*Error: planted: thrown\r\n +at /)

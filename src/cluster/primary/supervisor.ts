@@ -16,7 +16,7 @@ import { type Admin, startAdmin } from '../../ops/admin-server.js'
 import type { Logger } from '../../ops/log.js'
 import { sampleMs } from '../../ops/metrics/history.js'
 import { Metrics } from '../../ops/metrics/metrics.js'
-import { print } from '../../ops/output.js'
+import { onTerminal, print } from '../../ops/output.js'
 import { notify, watchdogMs } from '../../ops/systemd.js'
 import type { Certificate } from '../../ops/tls.js'
 import { isExclusive, redactAddress } from '../../settings/address.js'
@@ -166,7 +166,7 @@ export class Supervisor {
   /** Returns the URL of the routes; undefined when a signal ended the start. */
   async #startAll(): Promise<string | undefined> {
     const { refuse, port } = this.options
-    const { host, adminHost, adminPort, data, workers, basePath, tlsCert } = this.#config
+    const { host, adminHost, adminPort, data, workers, basePath, tlsCert, firstKey } = this.#config
     const log = this.#log
     this.#admin = await startAdmin({
       host: adminHost,
@@ -189,9 +189,12 @@ export class Supervisor {
       refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
     }
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
-    log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
-    const adminUrl = `http://${bracketed(adminHost)}:${this.#admin.port}`
-    log.info({ url, adminUrl, workers }, 'listening')
+    // A person who has just typed `npm start` reads the text of the first key, which says the same.
+    if (!(onTerminal && firstKey)) {
+      log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
+      const adminUrl = `http://${bracketed(adminHost)}:${this.#admin.port}`
+      log.info({ url, adminUrl, workers }, 'listening')
+    }
     await this.#sendStatus('READY=1')
     setInterval(() => this.#watch(), statusMs).unref()
     setInterval(() => void this.#metrics.remember(), sampleMs).unref()
