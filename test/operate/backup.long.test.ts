@@ -50,7 +50,7 @@ await t.test('a backup taken under load is complete, sound and of one moment whe
   stopped = true
   const written = await Promise.all(writers)
   t.equal(code, 0, stderr)
-  t.match(stdout, /^\S+\/backup\.mdb: \d+ bytes, \d+ records checked\n$/)
+  t.match(stdout, /^\S+\/backup\.mdb: \d+ bytes, checked\n$/)
   t.equal(stderr, '', 'no progress is shown without a terminal')
   t.equal(statSync(file).mode & 0o777, 0o600, 'only its owner may read it')
   t.notOk(existsSync(`${file}.partial`), 'nothing else is left')

@@ -56,11 +56,11 @@ export const backup: Command = {
     await runTool(readStoreConfig(settings), { tool: 'backup', options }, (line) => {
       if (progress.take(line)) return undefined
       progress.end()
-      const { records, bytes, unnoted } = backupIn(line)
+      const { bytes, unnoted } = backupIn(line)
       if (sizeOf(options.file) !== bytes)
         throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
       if (unnoted !== undefined) complain(`the backup is complete, but the store could not record its time: ${unnoted}`)
-      done = `${options.file}: ${bytes} bytes, ${records} records checked\n`
+      done = `${options.file}: ${bytes} bytes, checked\n`
       return undefined
     }).finally(progress.end)
     // Before anything is printed, which fails when nobody reads it.

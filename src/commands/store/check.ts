@@ -59,5 +59,6 @@ function refuseClosed(error: Error): never {
 
 function sentence(line: CheckLine): string {
   if ('finding' in line) return line.finding
-  return `${line.checked.records} records checked, ${line.checked.findings} findings`
+  const { findings } = line.checked
+  return findings === 1 ? '1 finding' : `${findings} findings`
 }

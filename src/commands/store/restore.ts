@@ -42,16 +42,16 @@ export const restore: Command = {
       const lock = await lockDirectory(data, lockMsMax)
       if (lock === undefined)
         throw new Error(`the data directory ${data} is in use, by a service or another command; stop it first`)
-      const records = await restoreUnder(lock, location, backup).finally(lock.release)
+      await restoreUnder(lock, location, backup).finally(lock.release)
       const { size } = statSync(dataFile(data))
-      await print(`${dataFile(data)}: ${size} bytes, ${records} records checked; the service can be started\n`)
+      await print(`${dataFile(data)}: ${size} bytes, checked; the service can be started\n`)
     } catch (error) {
       throw named(error as Error, data)
     }
   },
 }
 
-async function restoreUnder(lock: DirectoryLock, location: StoreLocation, backup: Backup): Promise<number> {
+async function restoreUnder(lock: DirectoryLock, location: StoreLocation, backup: Backup): Promise<void> {
   // Another restore may have ended since the first look.
   requireNoStore(location.data)
   return restoreCopy(location, lock, backup)

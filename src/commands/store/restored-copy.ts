@@ -33,10 +33,9 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
  * Makes the copy the store of `location.data`, durably.
  *
  * @param lock the lock on the data directory, which the caller releases
- * @returns how many records were checked
  * @throws Error when the backup is not sound, the disk fails, or there is a store; it says whether one was restored
  */
-export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<number> {
+export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<void> {
   const { data } = location
   const directory = dirname(dataFile(data))
   const staging = stagingDirectory(data)
@@ -51,16 +50,14 @@ export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, 
   }
   const stopCleaning = cleanWhenEnded(clean)
   try {
-    const records = await explained('nothing was restored', async () => {
+    await explained('nothing was restored', async () => {
       rmSync(staging, { recursive: true, force: true })
       mkdirSync(directory, { recursive: true, mode: 0o700 })
-      const records = await stage(location, lock, backup)
+      await stage(location, lock, backup)
       publish(data)
-      return records
     })
     const undone = `${dataFile(data)} is there, but a power cut may still undo it`
     await explained(undone, () => flush(directory))
-    return records
   } finally {
     stopCleaning()
     clean()
@@ -68,16 +65,15 @@ export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, 
 }
 
 /** Copies the backup into the staging directory, and checks the copy. */
-async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<number> {
+async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<void> {
   const staging = stagingDirectory(location.data)
   const copy = dataFile(staging)
   requireSpace(dirname(staging), backup.bytes, location.diskFreeBytesMin)
   mkdirSync(dirname(copy), { recursive: true, mode: 0o700 })
   await writeCopy(backup, copy)
   flush(copy)
-  const records = await checkInChild({ ...location, data: staging }, lock, backup.file)
+  await checkInChild({ ...location, data: staging }, lock, backup.file)
   flush(copy)
-  return records
 }
 
 /** Gives the copy the store's name. */
@@ -128,20 +124,17 @@ async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<v
 }
 
 /** Checks everything in the copy. @throws Error that names the backup rather than the copy */
-async function checkInChild(copy: StoreLocation, lock: DirectoryLock, file: string): Promise<number> {
+async function checkInChild(copy: StoreLocation, lock: DirectoryLock, file: string): Promise<void> {
   const progress = new Progress()
   const findings: string[] = []
-  let records = 0
   try {
     const held = { descriptor: lock.descriptor, release() {} }
     await converse(runAlone(copy, held, { kind: 'tool', work: { tool: 'check', options: {} } }), (text) => {
       if (progress.take(text)) return
       const line = checkLineIn(text)
-      if ('checked' in line) records = line.checked.records
-      else findings.push(line.finding)
+      if ('finding' in line) findings.push(line.finding)
     })
     if (findings[0] !== undefined) throw new Error(`${file} is damaged: ${findings[0]}`)
-    return records
   } catch (error) {
     const { message } = error as Error
     const reason =
