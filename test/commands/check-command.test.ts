@@ -21,7 +21,7 @@ t.test('check --json prints a line of JSON for each finding and one for the tota
   t.match(sound.lines, [{ checked: { records: 2 * topics.length, findings: 0 } }])
   t.equal(sound.lines.length, 1)
 
-  t.strictSame(await runCommand(['check', '--data', data]), { code: 0, stdout: '0 findings\n', stderr: '' })
+  t.strictSame(await runCommand(['check', '--data', data]), { code: 0, stdout: 'checked, 0 findings\n', stderr: '' })
 
   const { root, items } = openEnvironment(data)
   await Promise.all(['a', 'b'].map((path) => items.json.remove(path as Path)))

@@ -54,7 +54,7 @@ await t.test('check, export and backup succeed on a store without damage', async
   const data = store('sound', sound)
   t.match(await runCommand(['check', '--data', data]), {
     code: 0,
-    stdout: '0 findings\n',
+    stdout: 'checked, 0 findings\n',
   })
   const exported = await runCommand(['export', '--data', data])
   t.equal(exported.code, 0)

@@ -34,7 +34,7 @@ await t.test('a store without a version is opened, and gets one', async (t) => {
     meta.removeSync('format')
     for (const key of [...changes.getKeys({})]) changes.removeSync(key)
   })
-  t.match(await runCommand(['check', '--data', directory]), { code: 0, stdout: '0 findings\n' })
+  t.match(await runCommand(['check', '--data', directory]), { code: 0, stdout: 'checked, 0 findings\n' })
   t.equal(await inside(directory, versionOf), 3)
 })
 
@@ -69,7 +69,7 @@ await t.test('a creation that was broken off is begun again, and nothing else is
   // A power cut after the first commit, before the mark was removed.
   await makeDirectory(blank, ['a'])
   writeFileSync(mark, '')
-  t.match(await runCommand(['check', '--data', blank]), { code: 0, stdout: '0 findings\n' })
+  t.match(await runCommand(['check', '--data', blank]), { code: 0, stdout: 'checked, 0 findings\n' })
   t.notOk(existsSync(mark), 'a sound store is used, and the mark removed')
 
   writeFileSync(mark, '')

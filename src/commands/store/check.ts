@@ -60,5 +60,5 @@ function refuseClosed(error: Error): never {
 function sentence(line: CheckLine): string {
   if ('finding' in line) return line.finding
   const { findings } = line.checked
-  return findings === 1 ? '1 finding' : `${findings} findings`
+  return `checked, ${findings === 1 ? '1 finding' : `${findings} findings`}`
 }
