@@ -18,6 +18,9 @@ export const sliceMs = 1
 /** A slice that took longer than this is followed by a pause; the margin above `sliceMs` is for a busy machine. */
 const overrunMs = 5 * sliceMs
 
+/** The longest pause, in ms: the worst steps take less, and a process that was suspended meanwhile has nothing to make up for. */
+const pauseMsMax = 200
+
 /** Requests that take less, in ms, count for nothing: a turn is there to handle some dozens of them. */
 const shortRequestMs = 0.1
 
@@ -84,7 +87,7 @@ export function inSlice<T>(work: (slice: Slice) => Awaitable<T>): Awaitable<T> {
 function schedule(): void {
   if (isScheduled || waiting.length === 0) return
   isScheduled = true
-  const pauseMs = pausedUntilMs - performance.now()
+  const pauseMs = Math.min(pausedUntilMs - performance.now(), pauseMsMax)
   if (pauseMs > 0) setTimeout(resumeWaiting, pauseMs)
   else setImmediate(resumeWaiting)
 }
@@ -114,7 +117,7 @@ function resumeWaiting(): void {
 }
 
 function pauseAfter(tookMs: number): void {
-  if (tookMs > overrunMs) pausedUntilMs = performance.now() + tookMs
+  if (tookMs > overrunMs) pausedUntilMs = performance.now() + Math.min(tookMs, pauseMsMax)
 }
 
 /** The time of this turn that requests have used, in ms, and whether its end will be noticed. */

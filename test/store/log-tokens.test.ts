@@ -126,7 +126,7 @@ class Model {
     const isWhole = this.random.oneIn(2)
     for (let { place } = token; ; ) {
       const keysMax = 1 + this.random.below(20)
-      const changes = await host.inSnapshot((log) => log.changesAfter(place, keysMax))
+      const changes = await host.inSnapshot((log) => log.changesAfter(place, keysMax, (changes) => changes))
       if (changes === 'gone') return this.#forget(token)
       const taken = this.random.below(changes.keys.length + 1)
       for (const key of changes.keys.slice(0, taken)) {
