@@ -52,7 +52,8 @@ export function handleChanges(context: ApiContext, bytes: Buffer, access: Access
   })
 }
 
-function answerOf(stream: Stream | 'full' | 'draining'): Answer {
+function answerOf(stream: Stream | 'gone' | 'full' | 'draining'): Answer {
+  if (stream === 'gone') return gone
   if (stream === 'full') return overloaded
   if (stream === 'draining') return draining
   return { status: 200, body: '', contentType: 'text/event-stream; charset=utf-8', headers: streamHeaders, stream }

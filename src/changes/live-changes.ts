@@ -9,7 +9,7 @@ import { type Ongoing, Polls } from './polls.js'
 import type { Scope } from './scope.js'
 import { Seats } from './seats.js'
 import { type Stream, type StreamOptions, Streams } from './streams.js'
-import type { Since } from './token.js'
+import type { Position, Since } from './token.js'
 
 /** What is measured. */
 export interface ChangesStats {
@@ -75,20 +75,37 @@ export class LiveChanges {
    * A stream, to be given its outlet, or told that its client has gone. What changes after this resolves is shown, also
    * since now: a client that has seen its answer begin writes after that.
    *
-   * @returns `full` if there is no room for another; `draining` if there are no more streams
+   * @returns `gone` if the log does not have what changed since; `full` if there is no room for another; `draining` if there
+   *   are no more streams
    * @throws StoreError
    */
   openStream(
     { since, ...options }: Omit<StreamOptions, 'onEnd' | 'since'> & { readonly since: Since },
     keyName: string,
-  ): Awaitable<Stream | 'full' | 'draining'> {
+  ): Awaitable<Stream | 'gone' | 'full' | 'draining'> {
     if (this.#isDraining) return 'draining'
-    return whenKnown(since === 'now' ? readNow(this.store) : since, (position) => {
+    if (!this.#seats.hasRoom('stream', keyName)) return 'full'
+    return whenKnown(this.#startOf(since), (position) => {
+      if (position === 'gone') {
+        this.#goneTokens++
+        return position
+      }
       // It may have begun meanwhile.
       if (this.#isDraining) return 'draining'
       const onEnd = this.#seats.take('stream', keyName)
       return onEnd === undefined ? 'full' : this.#streams.create({ ...options, since: position, onEnd })
     })
+  }
+
+  /** Where a stream begins, if the log has what changed since. @throws StoreError */
+  #startOf(since: Since): Awaitable<Position | undefined | 'gone'> {
+    if (since === undefined) return undefined
+    if (since === 'now') return readNow(this.store)
+    const { place } = since
+    return whenKnown(
+      this.store.inSnapshot((log) => log.changesAfter(place, 0)),
+      (changes) => (changes === 'gone' ? changes : since),
+    )
   }
 
   /** The API keys have changed: ends the streams of those that may not go on. */

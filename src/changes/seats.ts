@@ -17,12 +17,15 @@ export class Seats {
     return this.#taken[kind]
   }
 
+  hasRoom(kind: ListenerKind, keyName: string): boolean {
+    return this.#taken[kind] < this.max && (this.#byKey.get(keyName) ?? 0) < listenersOfKeyMax
+  }
+
   /** Takes a seat. @returns what gives it back, once; undefined if there is none */
   take(kind: ListenerKind, keyName: string): (() => void) | undefined {
-    const ofKey = this.#byKey.get(keyName) ?? 0
-    if (this.#taken[kind] >= this.max || ofKey >= listenersOfKeyMax) return undefined
+    if (!this.hasRoom(kind, keyName)) return undefined
     this.#taken[kind]++
-    this.#byKey.set(keyName, ofKey + 1)
+    this.#byKey.set(keyName, (this.#byKey.get(keyName) ?? 0) + 1)
     let isTaken = true
     return () => {
       if (!isTaken) return

@@ -51,6 +51,12 @@ const ends = {
 
 type EndCode = keyof typeof ends
 
+/**
+ * The ends after which the last id is of no use. They reset it, as the standard of server-sent events has it: a client that
+ * resumes by itself would send it again and again.
+ */
+const voiding: readonly EndCode[] = ['access_changed', 'since_gone']
+
 /** What a stream is opened with. */
 export interface StreamOptions {
   readonly scope: Scope
@@ -149,7 +155,8 @@ export class Stream implements Listener {
 
   end(code: EndCode): void {
     if (this.#isEnded) return
-    this.#lastEvent = Buffer.from(`event: end\ndata: ${JSON.stringify({ code, message: ends[code] })}\n\n`)
+    const id = voiding.includes(code) ? 'id:\n' : ''
+    this.#lastEvent = Buffer.from(`${id}event: end\ndata: ${JSON.stringify({ code, message: ends[code] })}\n\n`)
     this.#outlet?.end(this.#lastEvent)
     this.onGone()
   }

@@ -180,7 +180,10 @@ t.test('a stream whose key was revoked while it was opened ends at once', async 
 
 t.test('a stream that is ended before it begins says so once it does', async (t) => {
   const store = new SlowStore()
-  for (const end of [(changes: LiveChanges) => changes.keysChanged(), (changes: LiveChanges) => changes.drain()]) {
+  for (const [end, expected] of [
+    [(changes: LiveChanges) => changes.keysChanged(), /^id:\nevent: end\ndata: \{"code":"access_changed"/],
+    [(changes: LiveChanges) => changes.drain(), /^event: end\ndata: \{"code":"draining"/],
+  ] as const) {
     const changes = new LiveChanges(store, 1, noDefect(t))
     let isRevoked = false
     const refusal = () => (isRevoked ? 'access_changed' : undefined)
@@ -190,7 +193,7 @@ t.test('a stream that is ended before it begins says so once it does', async (t)
     end(changes)
     const { outlet, ends } = recordingClient()
     opened.begin(outlet)
-    t.match(ends, [/^event: end\ndata: \{"code":"(access_changed|draining)"/])
+    t.match(ends, [expected])
     t.equal(ends.length, 1)
     t.equal(changes.stats().streams, 0)
   }
@@ -381,7 +384,13 @@ t.test('a stream ends as it should when the log has gone, or cannot be read', as
   store.isTrimmed = true
   store.commit({ a: 2 })
   await until(() => first.ends.length > 0)
-  t.match(first.ends[0], /"code":"since_gone"/)
+  t.match(first.ends[0], /^id:\nevent: end\ndata: \{"code":"since_gone"/, 'the id is not to be sent again')
+  const changes = new LiveChanges(store, 1, noDefect(t))
+  const since = decodeToken(first.client.next ?? '')
+  const opened = await changes.openStream({ scope: scopeOf('*.*'), since, refusal: () => undefined }, 'key')
+  if (typeof opened === 'object') opened.onGone()
+  t.equal(opened, 'gone')
+  t.match(changes.stats(), { goneTokens: 1, streams: 0 })
   store.isTrimmed = false
   const second = openStream(streams, scopeOf('*.*'))
   await until(() => second.client.isComplete)

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { blocksOf, readDocument } from '../support/documents.js'
+import { blocksOf, readDocument, sectionOf } from '../support/documents.js'
 import { startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
@@ -11,8 +11,8 @@ t.setTimeout(180_000)
 
 /** The only block of a kind, with the service and the key before it. */
 function loopOf(kind: 'python' | 'js', url: string, key: string): string {
-  const [block, ...others] = blocksOf(readDocument('docs/changes.md'), kind)
-  assert(block !== undefined && others.length === 0, `docs/changes.md has one block of ${kind}`)
+  const [block, ...others] = blocksOf(sectionOf(readDocument('docs/changes.md'), 'The loop'), kind)
+  assert(block !== undefined && others.length === 0, `the section has one block of ${kind}`)
   const [a, b] = [JSON.stringify(url), JSON.stringify(key)]
   return `${kind === 'js' ? `const url = ${a}, key = ${b}` : `url, key = ${a}, ${b}`}\n${block.text}`
 }
