@@ -59,9 +59,14 @@ const inSegments: Notation = { characters: '.*', character: '.' }
 /** In `*pattern`, where one spans slashes unless they are excluded. */
 const inPath: Notation = { characters: '[^/]*', character: '[^/]' }
 
+/** Selects every topic. */
+const everything = '?.*//'
+
 /**
  * The selector that matches what a pattern with wildcards means: MQTT's `+` and `#`, a glob's `*`, `**` and `?`, LIKE's
  * `%` (and then `_`) at the start or end of a segment, or a regular expression such as `plant/.*`.
+ *
+ * A text with a level `+`, or `#` as its last, is a filter of MQTT, whose other levels are matched exactly.
  *
  * @returns undefined for a text without such wildcards, one that begins like a selector, or one that is in part another
  *   regular expression
@@ -69,12 +74,15 @@ const inPath: Notation = { characters: '[^/]*', character: '[^/]' }
 export function selectorFor(pattern: string): string | undefined {
   const path = pattern.replace(/^\/|\/$/g, '')
   const segments = path.split('/')
-  if (segments.includes('') || /[\\()[\]{}|^]/.test(path)) return undefined
-  const isSelector = /^[?>#$&<]/.test(path) || (path.startsWith('*') && !isGlob(segments[0]))
+  if (segments.includes('')) return undefined
+  const isSelector = /^[?>#]/.test(path) || (path.startsWith('*') && !isGlob(segments[0]))
   if (isSelector && path !== '#') return undefined
+  // Such a level is no regular expression and none of a glob, so it tells the notation of the others.
+  if (segments.at(-1) === '#' || segments.includes('+')) return selectorOfFilter(segments)
+  if (/^[$&<]|[\\()[\]{}|^]/.test(path)) return undefined
   // In `*.*` the dot and the star are a glob's.
   if (/\.[*+]/.test(path) && !/[*+?#%]/.test(path.replace(/\.[*+]/g, ''))) return `?${path}`
-  if (segments.at(-1) === '#' || segments.includes('+') || /[*?]/.test(path)) return selectorOf(segments)
+  if (/[*?]/.test(path)) return selectorOfGlob(segments)
   if (/(^|\/)%|%(\/|$)/.test(path)) return `*${quoted(path).replaceAll('%', '.*').replaceAll('_', '.')}`
   return undefined
 }
@@ -84,12 +92,21 @@ function isGlob(segment: string | undefined): boolean {
   return segment === '*' || segment === '**'
 }
 
-/** @param given of a filter of MQTT or a glob */
-function selectorOf(given: readonly string[]): string {
+/** @param levels of a filter of MQTT: each is a wildcard, or stands for itself whatever its characters are */
+function selectorOfFilter(levels: readonly string[]): string {
+  // `a/#` is also `a` itself.
+  const isBranch = levels.at(-1) === '#'
+  const rest = isBranch ? levels.slice(0, -1) : levels
+  if (rest.length === 0) return everything
+  return `?${rest.map((level) => (level === '+' ? '.*' : quoted(level))).join('/')}${isBranch ? '//' : ''}`
+}
+
+function selectorOfGlob(given: readonly string[]): string {
   const segments = given.filter((segment, index) => segment !== '**' || given[index + 1] !== '**')
-  const scope = scopeOf(segments.at(-1))
+  // `a/**` is only what is below it.
+  const scope = segments.at(-1) === '**' ? '/' : ''
   const rest = scope === '' ? segments : segments.slice(0, -1)
-  if (rest.length === 0) return '?.*//'
+  if (rest.length === 0) return everything
   if (!rest.includes('**')) return `?${rest.map((segment) => segmentIn(inSegments, segment)).join('/')}${scope}`
   const parts = rest.map((segment, index) => {
     if (segment === '**') return '(.*/)?'
@@ -98,14 +115,7 @@ function selectorOf(given: readonly string[]): string {
   return `*${parts.join('')}${scope}`
 }
 
-/** `a/#` is also `a` itself; `a/**` is only what is below it. */
-function scopeOf(last: string | undefined): string {
-  if (last === '#') return '//'
-  return last === '**' ? '/' : ''
-}
-
 function segmentIn({ characters, character }: Notation, segment: string): string {
-  if (segment === '+') return characters
   const part = (text: string) => (text === '?' ? character : quoted(text))
   return segment
     .split(/(\*+|\?)/)

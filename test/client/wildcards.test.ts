@@ -96,7 +96,7 @@ t.test('each row of the table in docs/selectors.md selects what its pattern mean
 })
 
 const pieces: Readonly<Record<string, readonly string[]>> = {
-  MQTT: ['+', '+', 'a', 'b.c', 'a+', 'é', '$'],
+  MQTT: ['+', '+', 'a', 'b.c', 'a+', 'é', '$', '$a', '&<', '(a|b)', '[b]', '{a}', 'b\\c', '^', 'a*', '?', '%'],
   glob: ['*', '**', 'a', 'a*', '*.c', '?', '?.c', 'b*c', 'é?', '+a'],
   'SQL `LIKE`': ['%', 'a', '%c', 'a_', '_', 'b.c', 'é%', 'a+'],
 }
@@ -104,13 +104,16 @@ const pieces: Readonly<Record<string, readonly string[]>> = {
 /** A pattern that no character at its start already makes a selector. */
 function randomPattern(random: Random, notation: string): string {
   const parts = Array.from({ length: 1 + random.below(4) }, () => random.pick(pieces[notation] ?? []))
-  if (notation === 'MQTT' && random.below(3) === 0) parts.push('#')
+  // Without any wildcard of its own, it may be a pattern of another notation.
+  if (notation === 'MQTT' && (random.oneIn(3) || !parts.includes('+'))) parts.push('#')
   return parts.join('/')
 }
 
 t.test('the selector for a random pattern selects what the pattern means', (t) => {
   const random = seededRandom(t)
-  const paths = pathsOf(['a', '+', 'é'], ['a', 'aa', 'b.c', 'bxc', '.c', 'é', '😀', '\n'])
+  const plain = pathsOf(['a', '+', 'é'], ['a', 'aa', 'b.c', 'bxc', '.c', 'é', '😀', '\n'])
+  const strange = ['$', '$a', '&<', '(a|b)', '[b]', '{a}', 'b\\c', '^', 'a*', '?', '%']
+  const paths = [...plain, ...strange, ...[...strange, 'a'].flatMap((top) => strange.map((below) => `${top}/${below}`))]
   const tried = { MQTT: 0, glob: 0, 'SQL `LIKE`': 0 }
   for (let round = 0; round < 1_500; round++) {
     const notation = random.pick(Object.keys(tried) as (keyof typeof tried)[])
@@ -123,6 +126,37 @@ t.test('the selector for a random pattern selects what the pattern means', (t) =
     if (String(found) !== String(expected)) t.fail(`${notation} ${pattern}, ${selector}: ${found}, not ${expected}`)
   }
   for (const [notation, count] of Object.entries(tried)) t.ok(count > 200, `${notation}: ${count} patterns`)
+  t.end()
+})
+
+t.test('filters of MQTT as brokers and devices have them, with the paths that they match and do not', (t) => {
+  const filters: readonly (readonly [filter: string, matches: string, other: string])[] = [
+    ['$SYS/#', '$SYS/broker/uptime', 'SYS/broker'],
+    ['$SYS/broker/load/+/1min', '$SYS/broker/load/messages/1min', '$SYS/broker/load/messages/5min'],
+    ['$aws/things/+/shadow/update/#', '$aws/things/pump (2)/shadow/update/delta', '$aws/things/pump/shadow/get'],
+    ['$share/group/plant/+', '$share/group/plant/7', '$share/group/plant/7/temp'],
+    ['$queue/plant/#', '$queue/plant', 'queue/plant'],
+    ['home/living room (east)/+', 'home/living room (east)/lamp', 'home/living room east/lamp'],
+    ['home/{zone}/+/state', 'home/{zone}/lamp/state', 'home/zone/lamp/state'],
+    ['bacnet/AI[3]/#', 'bacnet/AI[3]/present-value', 'bacnet/AI3/present-value'],
+    ['opc/ns=2;s=Line|7/+', 'opc/ns=2;s=Line|7/speed', 'opc/ns=2;s=Line/speed'],
+    ['files/C:\\data\\in/#', 'files/C:\\data\\in/1', 'files/C:datain/1'],
+    ['math/x^2/+', 'math/x^2/y', 'math/x2/y'],
+    ['c++/+', 'c++/a', 'c/a'],
+    ['zigbee2mqtt/+/availability', 'zigbee2mqtt/0x00158d/availability', 'zigbee2mqtt/a/b/availability'],
+    ['tele/tasmota_*/+', 'tele/tasmota_*/STATE', 'tele/tasmota_1/STATE'],
+    ['why?/#', 'why?', 'why/not'],
+    ['%prefix%/topic/+', '%prefix%/topic/1', 'prefix/topic/1'],
+    ['&a/+', '&a/b', 'a/b'],
+    ['<id>/#', '<id>/b', 'id/b'],
+    ['v1.0/+', 'v1.0/a', 'v1x0/a'],
+    ['+/+', 'a/(b)', 'a'],
+  ]
+  for (const [filter, matches, other] of filters) {
+    const selector = selectorFor(filter)
+    t.ok(mqtt(filter, matches) && !mqtt(filter, other), `${filter} is as expected`)
+    t.strictSame(selected(selector ?? '', [matches, other]), [matches], `${filter}: ${selector}`)
+  }
   t.end()
 })
 
@@ -142,6 +176,7 @@ t.test('what no one else’s notation explains has no proposal', (t) => {
     ['*', '?.*'],
     ['%', '*.*'],
     ['a.b/#', '?a\\.b//'],
+    ['$a/b', undefined],
   ] as const)
     t.equal(selectorFor(text), selector, text)
   t.end()
@@ -152,6 +187,7 @@ t.test('a selector that the service refuses for such a wildcard is an error with
   const topics = connect(server.url, { key: server.token })
   for (const [selector, meant] of [
     ['#', '?.*//'],
+    ['&a/+', '?&a/.*'],
     ['**/temp', '*(.*/)?temp'],
     ['%temp', '*.*temp'],
   ] as const) {
