@@ -117,6 +117,16 @@ export interface RefusedAnswer {
   readonly message: string
 }
 
+/** Why a line of an upload was refused. */
+export interface RefusedLine extends RefusedAnswer {
+  /**
+   * The number of the line, from 1.
+   *
+   * @type uint64
+   */
+  readonly line: number
+}
+
 /** The operations of a batch were carried out, all of them if it is atomic. */
 export interface BatchAnswer {
   /** For each operation, in order, the response of its route, or why it was refused. */
@@ -135,4 +145,18 @@ export interface ErrorAnswer {
    * @type uint32
    */
   readonly operation?: number
+  /**
+   * In the response to an upload of which something was refused, or that ended early: how many operations are durable.
+   *
+   * @type uint64
+   */
+  readonly durable?: number
+  /**
+   * In the same: how many operations were refused.
+   *
+   * @type uint64
+   */
+  readonly refused?: number
+  /** In the same: the first refusals, at most 100. */
+  readonly lines?: readonly RefusedLine[]
 }

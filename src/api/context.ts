@@ -15,7 +15,7 @@ import type { Constraint } from '../topics/constraint.js'
 import type { Path } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
 import { planRemoveClause } from './bodies/parse.js'
-import { isProblem, type Problem, problem } from './problems.js'
+import { isProblem, type Problem, type ProblemCode, problem } from './problems.js'
 
 export interface ApiContext {
   readonly changes: LiveChanges
@@ -27,6 +27,8 @@ export interface ApiContext {
   /** Room for answers that their clients have not read, in bytes. */
   readonly answerBytesFree: () => number
   readonly batchOperationsMax: number
+  /** Counts what is refused within an answer that is none, or not only its own: an operation, or the rest of an upload. */
+  readonly countRefused: (code: ProblemCode) => void
 }
 
 /** A 200 with this JSON as its body. */
@@ -34,9 +36,13 @@ export function ok(body: string): Answer {
   return { status: 200, body }
 }
 
-/** The answer for a problem, with the headers that its status requires. */
-export function refuse({ status, code, message, operation }: Problem): Answer {
-  const answer = { status, body: JSON.stringify({ code, message, operation }), cause: code }
+/**
+ * The answer for a problem, with the headers that its status requires.
+ *
+ * @param details further members of its body
+ */
+export function refuse({ status, code, message, operation }: Problem, details?: object): Answer {
+  const answer = { status, body: JSON.stringify({ code, message, operation, ...details }), cause: code }
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
   if (status === 503) return { ...answer, headers: [['retry-after', '1']] }
   return answer

@@ -56,6 +56,14 @@ const table = {
   },
   body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes allowed.' },
   line_too_long: { status: 400, wording: 'The line is longer than the {bytes} bytes allowed.' },
+  invalid_upload: {
+    status: 400,
+    wording: 'An upload has one operation on each line, but this body {problem}; nothing was stored.',
+  },
+  upload_refused: {
+    status: 400,
+    wording: 'The service refused {refused} of the operations in this upload and applied the other {durable}.',
+  },
   unsatisfied_constraint: {
     status: 409,
     wording: 'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',

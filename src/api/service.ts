@@ -68,12 +68,12 @@ export function createService(options: ServiceOptions): Service<Access> {
   const kept = { bytes: 0 }
   const linesAtOnce = new PacedBound(linesAtOnceMax)
   const upload: Route<Access>['upload'] = (ongoing, inlet) => {
-    const { accept = '', authorization = '' } = ongoing.headers ?? {}
-    const { store, findCaller } = context
+    const { accept = '', contentLength = '', authorization = '' } = ongoing.headers ?? {}
+    const { store, findCaller, countRefused } = context
     const { bodyBytesMax: lineBytesMax, uploadBytesMax } = options
     const caller = (): Access | undefined => findCaller(authorization)
-    const shared = { store, lineBytesMax, uploadBytesMax, kept, linesAtOnce, problemFor }
-    return new Upload({ ...shared, accept, caller }, inlet, ongoing)
+    const shared = { store, countRefused, lineBytesMax, uploadBytesMax, kept, linesAtOnce, problemFor }
+    return new Upload({ ...shared, headers: { accept, contentLength }, caller }, inlet, ongoing)
   }
   const plainRoutes = Object.entries(handlers).map(
     ([path, handler]): Route<Access> => ({

@@ -86,6 +86,8 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
   const sendLines: Connection['sendLines'] = async (route, lines, signal) => {
     const lineHeaders = new Headers(headers)
     lineHeaders.set('content-type', 'application/x-ndjson')
+    // Otherwise an answer lists only the first of many refusals.
+    lineHeaders.set('accept', 'application/x-ndjson')
     const { status, retryAfter, text } = await withinTime(timeoutMs, signal, async (signal) =>
       answerOf(await fetch(base + route, { method: 'POST', headers: lineHeaders, body: lines, signal })),
     )

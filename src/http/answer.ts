@@ -77,6 +77,7 @@ export interface RouteHeaders {
   readonly accept: string
   readonly acceptEncoding: string
   readonly authorization: string
+  readonly contentLength: string
   readonly lastEventId: string
 }
 

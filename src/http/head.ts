@@ -21,6 +21,7 @@ const statusLines: Readonly<Record<number, string>> = {
   403: '403 Forbidden',
   404: '404 Not Found',
   405: '405 Method Not Allowed',
+  408: '408 Request Timeout',
   409: '409 Conflict',
   410: '410 Gone',
   411: '411 Length Required',

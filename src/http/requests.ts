@@ -60,8 +60,8 @@ export class Requests<Caller extends object> {
     exchange.closing = seen.close
     const takesLines = route.upload !== undefined && isLines()
     if (route.asksHeaders === true || takesLines) {
-      const { accept, acceptEncoding, authorization, lastEventId } = seen
-      exchange.headers = { accept, acceptEncoding, authorization, lastEventId }
+      const { accept, acceptEncoding, authorization, contentLength, lastEventId } = seen
+      exchange.headers = { accept, acceptEncoding, authorization, contentLength, lastEventId }
     }
     if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')

@@ -4,7 +4,7 @@ import { uploadsMax } from '../../dist/http/uploads.js'
 import { beginDrain } from '../support/service/drain.js'
 import { scrape } from '../support/service/metrics.js'
 import { startServer, until } from '../support/service/server.js'
-import { UploadRequest, upload } from '../support/service/upload.js'
+import { refusedUpload, UploadRequest, upload } from '../support/service/upload.js'
 
 const line = (i: number): string => `{"op":"addAndSet","path":"n/${i}","value":${i}}\n`
 
@@ -55,15 +55,30 @@ t.test('a drain ends it after what is being written, and its counts say where to
   t.equal(text, `{"count":${from + 1000}}`, 'nothing is missing')
 })
 
+t.test('one that ends early is an error that says how much is durable', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const request = new UploadRequest({ ...server, showsProgress: false })
+  await request.write(`not JSON\n${line(1)}`)
+  await until('it is durable', async () => (await server.post('fetch', { path: 'n/1' })).status === 200 || undefined)
+  server.signal('SIGHUP')
+  await until('it ends', async () => request.isComplete || undefined)
+  t.match(request.refusal, { status: 503, code: 'draining', durable: 1, refused: 1, lines: [{ line: 1 }] })
+  t.equal(request.response?.headers['retry-after'], '1')
+})
+
 t.test('a key that is revoked ends it', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const token = await server.addKey('uploader', { allow: ['add', 'set'] })
   const request = new UploadRequest({ ...server, token })
   await request.write(line(1))
   await until('it is durable', async () => (request.last?.durable === 1 ? true : undefined))
+  const unauthorized = async (): Promise<number> =>
+    (await scrape(server.adminUrl)).value('topicd_rejected_total', { cause: 'unauthorized' })
+  const before = await unauthorized()
   await server.request({ command: 'revokeKey', name: 'uploader' })
   const { code, durable } = (await request.end(line(2))).at(-1) ?? {}
   t.strictSame([code, durable], ['unauthorized', 1])
+  t.equal(await unauthorized(), before + 1, 'though its answer has begun')
   t.equal((await server.post('fetch', { path: 'n/2' })).code, 'no_such_topic')
 })
 
@@ -84,13 +99,12 @@ t.test('a client that sends everything before it reads loses neither answer nor 
   const server = await startServer(t, { workers: 1 })
   const count = 200_000
   const text = Array.from({ length: count }, (_, i) => `{"op":"set","path":"nothing/${i}","value":1}\n`).join('')
-  for (const showsProgress of [true, false]) {
-    const lines = await upload({ ...server, showsProgress }, text)
-    const { refused, unlisted = 0 } = lines.at(-1) ?? {}
-    t.equal(refused, count)
-    const listed = lines.filter(({ code }) => code === 'no_such_topic').length
-    t.equal(listed + unlisted, count, `${listed} listed`)
-  }
+  const lines = await upload({ ...server, showsProgress: true }, text)
+  const { refused, unlisted = 0 } = lines.at(-1) ?? {}
+  t.equal(refused, count)
+  const listed = lines.filter(({ code }) => code === 'no_such_topic').length
+  t.equal(listed + unlisted, count, `${listed} listed`)
+  t.match(await refusedUpload(server, text), { status: 400, durable: 0, refused: count })
 })
 
 t.test('a client that leaves at any moment leaves nothing behind', async (t) => {

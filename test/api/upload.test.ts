@@ -1,10 +1,11 @@
 /** Uploads of lines: each is carried out on its own while others arrive, and the answer says how far it is. */
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { scrape } from '../support/service/metrics.js'
 import { overStores } from '../support/service/over-stores.js'
 import { until } from '../support/service/server.js'
-import { UploadRequest, upload } from '../support/service/upload.js'
+import { refusedUpload, UploadRequest, upload } from '../support/service/upload.js'
 
 /** Operations that set the topics below a path to their numbers. */
 function numbered(below: string, from: number, count: number): string {
@@ -21,7 +22,7 @@ await overStores(t, async (t, server) => {
 
   await t.test('each line is an operation, and those that are refused are listed by their numbers', async (t) => {
     const lines = await upload(
-      server,
+      { ...server, showsProgress: true },
       [
         '{"op":"addAndSet","path":"a","value":1}',
         '{"op":"set","path":"nothing","value":1}\r',
@@ -74,6 +75,84 @@ await overStores(t, async (t, server) => {
     }
   })
 
+  await t.test('without being asked for progress, one refusal makes the answer an error', async (t) => {
+    const refused = '{"op":"set","path":"none","value":1}\n'
+    const before = await scrape(server.adminUrl)
+    const {
+      lines = [],
+      message,
+      ...answer
+    } = await refusedUpload(server, `${refused.repeat(150)}not JSON\n${numbered('partly', 0, 2000)}`)
+    t.strictSame(answer, { status: 400, code: 'upload_refused', durable: 2000, refused: 151 })
+    t.match(message, /refused 151 .* applied the other 2000\.$/)
+    t.strictSame(
+      lines.map(({ line, code }) => [line, code]),
+      Array.from({ length: 100 }, (_, i) => [i + 1, 'no_such_topic']),
+    )
+    t.equal(lines[0]?.message, 'There is no topic at the path "none".')
+    gives(t, await post('fetch', { selector: '*partly//', count: true }), '{"count":2000}', 'what is durable stays')
+    const after = await scrape(server.adminUrl)
+    const more = (cause: string): number =>
+      after.value('topicd_rejected_total', { cause }) - before.value('topicd_rejected_total', { cause })
+    t.strictSame(['no_such_topic', 'invalid_json', 'upload_refused'].map(more), [150, 1, 1], 'each is counted')
+    const operations = [{ op: 'remove', path: 'none' }, ...Array(3).fill({ op: 'set', path: 'none', value: 1 })]
+    t.equal((await post('batch', { atomic: false, operations })).status, 200)
+    const later = await scrape(server.adminUrl)
+    t.equal(
+      later.value('topicd_rejected_total', { cause: 'no_such_topic' }) -
+        after.value('topicd_rejected_total', { cause: 'no_such_topic' }),
+      3,
+      'so are those of a batch',
+    )
+  })
+
+  await t.test(
+    'a body that is something else is one error, which says what it is, and nothing is stored',
+    async (t) => {
+      const lines = numbered('else', 0, 1000)
+      const objects = lines.trim().split('\n')
+      const bodies: readonly (readonly [string | Buffer, RegExp])[] = [
+        [`[${objects}]`, /JSON array/],
+        [` \r\n\n[\n${objects.join(',\n')}\n]`, /JSON array/],
+        [Buffer.from(lines, 'utf16le'), /UTF-16/],
+        [Buffer.from(`\ufeff${lines}`, 'utf16le'), /UTF-16/],
+        [Buffer.from(lines, 'utf16le').swap16(), /UTF-16/],
+        [Buffer.from(`\ufeff${lines}`, 'utf16le').swap16(), /UTF-16/],
+        [gzipSync(lines), /gzip/],
+        [Buffer.concat([Buffer.from('28b52ffd', 'hex'), Buffer.from(lines)]), /zstd/],
+        ...['', ' ', ',', '\r', ', ', '\\n', ';'].map((between) => [objects.join(between), /several/] as const),
+        [`[${lines.repeat(40)}]`.replaceAll('\n', ','), /JSON array/],
+        [lines.repeat(40).replaceAll('\n', ''), /several/],
+      ]
+      for (const [body, problem] of bodies) {
+        for (const showsProgress of [true, false]) {
+          const request = new UploadRequest({ ...server, showsProgress })
+          await request.end(body)
+          const { status, code, message } = request.refusal
+          t.strictSame([status, code], [400, 'invalid_upload'], String(problem))
+          t.match(message, problem)
+        }
+      }
+      gives(t, await post('fetch', { selector: '*else//', count: true }), '{"count":0}', 'nothing was stored')
+      const later = `not JSON\n[${objects[0]}]\n${objects[1]}${objects[2]}\n${objects[3]}`
+      const { durable, refused } = await refusedUpload(server, later)
+      t.strictSame([durable, refused], [1, 3], 'only the first line tells')
+    },
+  )
+
+  await t.test('a byte order mark before the first line is none of it, also if it arrives in pieces', async (t) => {
+    const mark = Buffer.from('\ufeff')
+    const lines = [{ done: true, durable: 2, refused: 0 }]
+    t.match(await upload(server, `\ufeff${numbered('mark', 0, 2)}`), lines)
+    const request = new UploadRequest({ ...server, showsProgress: false })
+    for (const byte of mark) await request.write(Buffer.from([byte]))
+    t.match(await request.end(numbered('mark', 0, 2)), lines)
+    t.strictSame(await upload(server, mark), [{ done: true, durable: 0, refused: 0 }])
+    const { lines: refused } = await refusedUpload(server, `${numbered('mark', 0, 1)}\ufeff${numbered('mark', 1, 1)}`)
+    t.match(refused, [{ line: 2, code: 'invalid_json' }])
+    refuses(t, await post('set', '\ufeff{"path":"mark/0","value":1}'), 400, 'invalid_json', 'of another body')
+  })
+
   await t.test('a slow source is answered line by line, and what was said is there', async (t) => {
     const request = new UploadRequest(server)
     for (let i = 1; i <= 3; i++) {
@@ -113,8 +192,8 @@ await overStores(t, async (t, server) => {
     const head = '{"op":"addAndSet","path":"long","value":"'
     const lineOf = (bytes: number): string => `${head}${'x'.repeat(bytes - head.length - 2)}"}`
     const lines = await upload(
-      server,
-      [lineOf(bytesMax), lineOf(bytesMax + 1), lineOf(3 * bytesMax), lineOf(50)].join('\n'),
+      { ...server, showsProgress: true },
+      [`\ufeff${lineOf(bytesMax)}`, lineOf(bytesMax + 1), lineOf(3 * bytesMax), lineOf(50)].join('\n'),
     )
     t.strictSame(
       lines.filter(({ line }) => line !== undefined).map(({ line, code }) => [line, code]),
@@ -150,11 +229,9 @@ await overStores(t, async (t, server) => {
   await t.test('what the key may not do is refused on its own; without a key all is', async (t) => {
     const token = await server.addKey('upload-below-k', { allow: ['set', 'add'], under: ['k'] })
     const text = `${numbered('k', 0, 2)}${numbered('other', 0, 1)}{"op":"remove","path":"k/0"}\n`
-    const lines = await upload({ ...server, token }, text)
-    t.strictSame(
-      lines.map(({ code, durable }) => code ?? durable),
-      ['forbidden_path', 'forbidden_operation', 2],
-    )
+    const { durable, lines } = await refusedUpload({ ...server, token }, text)
+    t.equal(durable, 2)
+    t.match(lines, [{ code: 'forbidden_path' }, { code: 'forbidden_operation' }])
     const unknown = new UploadRequest({ ...server, token: 'unknown' })
     await unknown.end(text).catch(() => {})
     t.equal(unknown.response?.statusCode, 401)

@@ -201,6 +201,63 @@ t.test("Telegraf's template makes a batch", { skip: programMissing('go', 'versio
   t.equal((await request(url, 'POST', { ...headers, authorization: 'Apikey no' }, go.stdout)).status, 401)
 })
 
+const whyNoSyslog = programMissing('sh', '-c', 'syslog-ng --version && ls /usr/lib/syslog-ng/*/libhttp.so')
+
+t.test('syslog-ng', { skip: whyNoSyslog }, async (t) => {
+  const service = await Restartable.start(t)
+  const { post, token } = service.server
+  const [recipe = ''] = recipeBlocks('syslog-ng', 'text', service.front.url)
+  const config = `@version: 3.35\nsource s_src { stdin(); };\n${recipe.replace('time-reopen(5)', 'time-reopen(1)')}`
+  writeFileSync(join(t.testdirName, 'syslog-ng.conf'), config)
+  const files = ['-f', 'syslog-ng.conf', '-R', 'persist', '-c', 'control', '-p', 'pid']
+  const command = ['syslog-ng', '-F', '-e', '--no-caps', ...files] as const
+  const publisher = Publisher.start(t, command, { TOPICD_KEY: token })
+  const line = (program: string, text: string): string => `<13>Nov 28 19:20:01 host ${program}[1]: ${text}`
+  const shown = (text: string): Promise<string> =>
+    until(`${text} is stored`, async () => {
+      const { results } = JSON.parse((await post('fetch', { selector: '?syslog/' })).text) as {
+        results: { path: string; value: { message: string } }[]
+      }
+      return results.find(({ value }) => value.message === text)?.path
+    })
+  const counted = (name: string): string | undefined => {
+    const { stdout } = spawnSync('syslog-ng-ctl', ['stats', '-c', 'control'], { cwd: t.testdirName, encoding: 'utf8' })
+    return new RegExp(`^dst\\.http;.*;${name};(\\d+)$`, 'm').exec(stdout)?.[1]
+  }
+
+  await t.test('publishes messages of any characters, each at a path of its own', async (t) => {
+    publisher.write([line('/usr/sbin/cron', 'a "quoted" \\ é line')])
+    t.match(await shown('a "quoted" \\ é line'), /^syslog\/[^/]+\/_usr_sbin_cron$/)
+    publisher.write(['<13>Nov 28 19:20:01 host : of no program'])
+    t.match(await shown('of no program'), /\/unknown$/)
+  })
+
+  await t.test('says that a batch was dropped of which a line was refused, and goes on', async (t) => {
+    const host = (await shown('of no program')).replace(/[^/]+$/, '')
+    await post('addAndSet', { path: `${host}refused`, type: 'string', value: 'of another type' })
+    publisher.write([line('refused', 'x'), line('kept', 'beside one that is refused')])
+    await publisher.reports(/handled by response_action; action='drop'.*status_code='400'/)
+    await shown('beside one that is refused')
+    publisher.write([line('kept', 'later')])
+    await shown('later')
+    await until('they are counted', async () => (counted('dropped') === '2' && counted('written') === '3') || undefined)
+    t.pass('two were dropped and three written')
+  })
+
+  await t.test('keeps what it cannot send, and sends it once the service is there again', async () => {
+    await service.stop()
+    publisher.write([line('kept', 'while the service was away')])
+    await publisher.reports(/error sending HTTP request|disconnected while preparing messages/i)
+    await service.startAgain()
+    const { post } = service.server
+    await until(
+      'it is stored',
+      async () =>
+        (await post('fetch', { selector: '?syslog/' })).text.includes('while the service was away') || undefined,
+    )
+  })
+})
+
 /** The flow, whose requests the test sends in place of Node-RED. */
 class SentFlow {
   readonly #flow

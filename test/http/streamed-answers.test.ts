@@ -92,7 +92,8 @@ for (const isChunked of [false, true]) {
 
   t.test(`an upload ${how}`, async (t) => {
     const server = await startServer(t, { workers: 1 })
-    const [line, count] = ['{"op":"addAndSet","path":"a","value":1}\n', 20_000]
+    // With less, the answer to one with a length would come at its end.
+    const [line, count] = [`{"op":"addAndSet","path":"a","value":"${'x'.repeat(300)}"}\n`, 15_000]
     for (const headers of [[], ['connection: close']]) {
       const connection = await server.raw()
       const next = 'GET /healthz HTTP/1.1\r\nhost: topicd\r\n\r\n'

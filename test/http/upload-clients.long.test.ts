@@ -144,15 +144,11 @@ const clients: readonly Client[] = [
 for (const { name, skip, upload } of clients) {
   t.test(`${name} uploads, and reads the whole answer`, { skip }, async (t) => {
     const { status, text } = await upload(name, server.token)
-    t.equal(status, 200, text.slice(0, 1000))
-    const lines = text
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as UploadLine)
-    t.strictSame(lines.at(-1), { done: true, durable: lineCount - refusedCount, refused: refusedCount })
-    const refused = lines.filter(({ code }) => code === 'no_such_topic').map(({ line }) => line)
+    t.equal(status, 400, text.slice(0, 1000))
+    const { lines, ...counts } = JSON.parse(text) as { lines: readonly UploadLine[] }
+    t.match(counts, { code: 'upload_refused', durable: lineCount - refusedCount, refused: refusedCount })
     t.strictSame(
-      refused,
+      lines.map(({ line }) => line),
       Array.from({ length: refusedCount }, (_, i) => 500 * i + 251),
     )
     const found = await server.post('fetch', { selector: `*up/${name}//`, count: true })

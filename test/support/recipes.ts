@@ -5,7 +5,7 @@ import type { FunctionSource } from './service/function-node.js'
 
 const documentedUrl = 'http://127.0.0.1:8080'
 
-type Recipe = 'Telegraf' | 'Node-RED' | 'A shell loop' | 'Python'
+type Recipe = 'Telegraf' | 'syslog-ng' | 'Node-RED' | 'A shell loop' | 'Python'
 
 /** The blocks of one kind in a recipe; `url` is where the service is. */
 export function recipeBlocks(recipe: Recipe, kind: string, url = documentedUrl): readonly string[] {

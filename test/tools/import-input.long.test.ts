@@ -33,6 +33,14 @@ t.test('beside a service, an import of unreadable input ends with 1 and the reas
   expectations(t, (await startServer(t)).dataDir),
 )
 
+t.test('a byte order mark before the first line is skipped', async (t) => {
+  const server = await startServer(t)
+  const input = '\ufeff{"path":"marked","type":"json","value":1}\n'
+  const { code, stderr } = await runCommand(['import', '--allow-unfinished', '--data', server.dataDir], {}, input)
+  t.equal(code, 0, stderr)
+  t.equal((await server.post('fetch', { path: 'marked' })).status, 200)
+})
+
 t.test('keys of an import that a wrong line ends are known to the workers', async (t) => {
   const server = await startServer(t)
   const token = makeToken()

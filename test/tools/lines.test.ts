@@ -21,6 +21,14 @@ t.test('the lines are the same, whatever pieces the bytes come in', async (t) =>
   t.strictSame(await linesOf(inPieces('', 1)), [])
 })
 
+t.test('a byte order mark is no part of the first line, and counts for nothing', async (t) => {
+  for (let bytes = 1; bytes <= 15; bytes++) {
+    t.strictSame(await linesOf(inPieces('\ufeffexactly 10\n\ufeffa', bytes), 10), ['exactly 10', '\ufeffa'])
+    const thrown = await linesOf(inPieces('\ufeffexactly 11!\n', bytes), 10).catch((error: unknown) => error)
+    t.ok(thrown instanceof LineTooLong)
+  }
+})
+
 t.test('a last line without a line feed is taken or dropped, as the caller chooses', async (t) => {
   t.strictSame(await linesOf(inPieces('one\ntwo', 2)), ['one', 'two'])
   t.strictSame(await linesOf(inPieces('one\ntwo', 2), 100, 'dropped'), ['one'])

@@ -39,12 +39,12 @@ function answerAll(
 }
 
 function answerEach(
-  { store }: ApiContext,
+  context: ApiContext,
   parsed: readonly (WriteOperation | Problem)[],
   access: Access,
 ): Promise<Answer> {
   const paths = parsed.map((operation) => (isProblem(operation) ? '' : operation.path))
-  return writeEach(store, parsed, access).then((outcomes) =>
+  return writeEach(context, parsed, access).then((outcomes) =>
     resultsAnswer(
       outcomes.map((outcome, index) => {
         if (!isProblem(outcome)) return outcomeText(paths[index] as Path, outcome)

@@ -3,16 +3,23 @@ import type { Access } from '../../auth/access.js'
 import { Planner } from '../../selectors/planner.js'
 import { isRefusal, isRefused } from '../../store/shared/batch.js'
 import type { TopicWriter, WriteOperation, WriteOutcome, WriteRefusal } from '../../store/topics.js'
+import type { ApiContext } from '../context.js'
 import { permissionProblem, refusalProblem } from '../operations.js'
 import { isProblem, type Problem } from '../problems.js'
 
+export interface EachContext extends Pick<ApiContext, 'countRefused'> {
+  readonly store: TopicWriter
+}
+
 /**
+ * Carries out operations, and counts those that are refused.
+ *
  * @param parsed the operations, and what is wrong with those that are none; their texts are copied before this returns
  * @returns for each, what it did or why it was refused
  * @throws StoreError when none was carried out, or that is unknown
  */
 export async function writeEach(
-  store: TopicWriter,
+  { store, countRefused }: EachContext,
   parsed: readonly (WriteOperation | Problem)[],
   access: Access,
 ): Promise<readonly (WriteOutcome | Problem)[]> {
@@ -24,9 +31,11 @@ export async function writeEach(
   const outcomes = operations.length === 0 ? [] : await store.write(operations, false)
   if (isRefused(outcomes)) throw new Error('a batch was refused of which each operation stands on its own')
   let next = 0
-  return checked.map((action) => {
+  const results = checked.map((action) => {
     if (isProblem(action)) return action
     const outcome = outcomes[next++] as WriteOutcome | WriteRefusal
     return isRefusal(outcome) ? refusalProblem({ action, refusal: outcome }) : outcome
   })
+  for (const result of results) if (isProblem(result)) countRefused(result.code)
+  return results
 }

@@ -1,13 +1,17 @@
 /**
- * The answer to an upload: lines that list what was refused and say how far it is, sent while more arrives, if the client asks
- * for that, or all of them at the end. What is carried out is in upload.ts.
+ * The answer to an upload. What is carried out is in upload.ts.
  *
- * The answer begins early only for a client that asks for it. Servers in Go, and so some proxies, drop up to 256 KiB of a body
- * in chunks once they begin the answer, and go on with what follows: with the rest of another line.
+ *     asked for progress: a 200 with lines that list what was refused and say how far it is, sent while more arrives
+ *     else, at the end: a 200 with such lines, if everything was stored; otherwise an error that says how much was
+ *
+ * The answer begins early only for a client that asks for it, and has not announced a small body. Servers in Go, and so some
+ * proxies, drop up to 256 KiB of a body once they begin the answer, and of one in chunks they go on with what follows: with
+ * the rest of another line.
  */
-import type { Answer, Outlet, Stream } from '../../http/answer.js'
+import type { Answer, Outlet, RouteHeaders, Stream } from '../../http/answer.js'
+import type { RefusedLine } from '../answers.js'
 import { refuse } from '../context.js'
-import type { Problem } from '../problems.js'
+import { type Problem, problem } from '../problems.js'
 
 /** After how many operations the answer says how far it is. */
 const operationsPerReport = 1000
@@ -17,6 +21,12 @@ const operationsPerReport = 1000
  * operations that are carried out together, so that a client that reads gets all of them.
  */
 const unreadUnitsMax = 2 * 1024 * 1024
+
+/** Refusals that an error lists: enough to see what is wrong. */
+const linesListedMax = 100
+
+/** The largest body, in bytes, of which nobody needs to know how far it is: those of the client are smaller. */
+const soonWholeBytesMax = 4 * 1024 * 1024
 
 const contentType = 'application/x-ndjson'
 
@@ -33,7 +43,11 @@ export class UploadAnswer implements Stream {
   readonly filler = filler
   readonly answer: Promise<Answer>
   #resolve: (answer: Answer) => void = () => {}
+  /** Whether the answer has lines whatever happens. */
   readonly #showsProgress: boolean
+  readonly #beginsEarly: boolean
+  /** Without them, the first refusals. */
+  readonly #listed: RefusedLine[] = []
   #durable = 0
   #refused = 0
   #unlisted = 0
@@ -47,14 +61,15 @@ export class UploadAnswer implements Stream {
   #lastLine: string | undefined
 
   /**
-   * @param accept the request's header
+   * @param headers of the request; without a length, that is empty
    * @param gone called once the body of the answer has ended, or its client has gone
    */
   constructor(
-    accept: string,
+    { accept, contentLength }: Pick<RouteHeaders, 'accept' | 'contentLength'>,
     private readonly gone: () => void,
   ) {
     this.#showsProgress = progress.test(accept)
+    this.#beginsEarly = this.#showsProgress && (contentLength === '' || Number(contentLength) > soonWholeBytesMax)
     this.answer = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -86,7 +101,9 @@ export class UploadAnswer implements Stream {
 
   addRefused({ code, message }: Problem, line: number): void {
     this.#refused++
-    if (this.#isFull) this.#unlisted++
+    if (!this.#showsProgress) {
+      if (this.#listed.length < linesListedMax) this.#listed.push({ line, code, message })
+    } else if (this.#isFull) this.#unlisted++
     else this.#say({ line, code, message })
     this.#reportThousand()
   }
@@ -101,7 +118,7 @@ export class UploadAnswer implements Stream {
 
   /** Sends what there is to say, if the client wants it now. */
   flush(): void {
-    if (!this.#showsProgress || this.#unsent === '') return
+    if (!this.#beginsEarly || this.#unsent === '') return
     if (this.#hasBegun) return this.#send()
     this.#hasBegun = true
     this.#resolve({ status: 200, body: '', contentType, headers: streamHeaders, stream: this })
@@ -109,14 +126,24 @@ export class UploadAnswer implements Stream {
 
   /** Ends the answer. @param reason why the rest was not carried out */
   finish(reason: Problem | undefined): void {
-    const counts = { durable: this.#durable, refused: this.#refused, unlisted: this.#unlisted || undefined }
     if (reason !== undefined && !this.#hasBegun && this.#durable + this.#refused === 0)
       return this.#resolve(refuse(reason))
+    if (!this.#showsProgress && (reason !== undefined || this.#refused > 0)) return this.#resolve(this.#refusal(reason))
+    const counts = { durable: this.#durable, refused: this.#refused, unlisted: this.#unlisted || undefined }
     this.#lastLine = lineOf(
       reason === undefined ? { done: true, ...counts } : { code: reason.code, message: reason.message, ...counts },
     )
-    if (this.#hasBegun) this.#send()
-    else this.#resolve({ status: 200, body: this.#unsent + this.#lastLine, contentType })
+    if (this.#hasBegun) return this.#send()
+    const cause = reason === undefined ? {} : { cause: reason.code }
+    this.#resolve({ status: 200, body: this.#unsent + this.#lastLine, contentType, ...cause })
+  }
+
+  /** The error for an upload of which not everything was stored. */
+  #refusal(reason: Problem | undefined): Answer {
+    const [durable, refused] = [this.#durable, this.#refused]
+    const counts = { durable: String(durable), refused: String(refused) }
+    const lines = this.#listed.length === 0 ? undefined : this.#listed
+    return refuse(reason ?? problem('upload_refused', counts), { durable, refused, lines })
   }
 
   /** The client has gone: nobody waits for the answer. */

@@ -10,13 +10,20 @@
  */
 import type { Access } from '../../auth/access.js'
 import { afterPoll } from '../../base/after-poll.js'
+import { Lines, TooLong } from '../../base/lines.js'
 import type { PacedBound } from '../../base/paced-bound.js'
-import type { Answer, Inlet, Ongoing, Upload as ReceivedUpload, UploadRefusal } from '../../http/answer.js'
-import type { TopicWriter, WriteOperation, WriteOutcome } from '../../store/topics.js'
-import { parseLine } from '../bodies/parse-batch.js'
+import type {
+  Answer,
+  Inlet,
+  Ongoing,
+  Upload as ReceivedUpload,
+  RouteHeaders,
+  UploadRefusal,
+} from '../../http/answer.js'
+import type { WriteOperation, WriteOutcome } from '../../store/topics.js'
+import { otherBodyProblem, parseLine } from '../bodies/parse-batch.js'
 import { isProblem, type Problem, problem } from '../problems.js'
-import { writeEach } from './each.js'
-import { Lines, tooLong } from './lines.js'
+import { type EachContext, writeEach } from './each.js'
 import { UploadAnswer } from './upload-answer.js'
 
 /**
@@ -33,14 +40,13 @@ export const linesAtOnceMax = 4000
 const keptBytesMax = 256 * 1024 * 1024
 
 /** What an upload works with. */
-interface UploadOptions {
-  readonly store: TopicWriter
+interface UploadOptions extends EachContext {
   /** Bytes of a line, and of the lines that are written together. */
   readonly lineBytesMax: number
   /** Bytes of the whole body. */
   readonly uploadBytesMax: number
-  /** The request's `accept`, which asks for progress or not. */
-  readonly accept: string
+  /** The request's `accept`, which asks for progress or not, and its `content-length`. */
+  readonly headers: Pick<RouteHeaders, 'accept' | 'contentLength'>
   /** What all uploads of this worker keep, in bytes. */
   readonly kept: { bytes: number }
   /** How many lines are read for one batch, in all uploads of this worker. */
@@ -68,6 +74,8 @@ export class Upload implements ReceivedUpload {
   #keptBytes = 0
   #batch: Batch = newBatch()
   #isWriting = false
+  /** Whether a line that is not blank was read. */
+  #hasBegun = false
   #isEnded = false
   /** Why the rest is not carried out. */
   #problem: Problem | undefined
@@ -81,7 +89,7 @@ export class Upload implements ReceivedUpload {
     ongoing: Ongoing,
   ) {
     this.#lines = new Lines(options.lineBytesMax)
-    this.#answer = new UploadAnswer(options.accept, () => this.#leave())
+    this.#answer = new UploadAnswer(options.headers, () => this.#leave())
     ongoing.onAborted = () => {
       this.#leave()
       this.#answer.abandon()
@@ -151,10 +159,16 @@ export class Upload implements ReceivedUpload {
         this.inlet.resume()
         break
       }
-      const operation = line === tooLong ? this.#tooLong() : parseLine(line)
+      const isTooLong = line instanceof TooLong
+      const operation = isTooLong ? this.#tooLong() : parseLine(line)
       batch.lines++
-      if (line !== tooLong) batch.bytes += line.length
+      if (!isTooLong) batch.bytes += line.length
       if (operation === undefined) continue
+      if (!this.#hasBegun && isProblem(operation)) {
+        const mistake = otherBodyProblem(isTooLong ? line.start : line)
+        if (mistake !== undefined) return this.#stop(mistake)
+      }
+      this.#hasBegun = true
       batch.operations.push(operation)
       batch.numbers.push(this.#lines.number)
     }
@@ -166,7 +180,7 @@ export class Upload implements ReceivedUpload {
   }
 
   #write(): void {
-    const { store, caller, problemFor, linesAtOnce } = this.options
+    const { caller, problemFor, linesAtOnce } = this.options
     const access = caller()
     if (access === undefined) return this.#refuse()
     const { operations, numbers, lines } = this.#batch
@@ -175,7 +189,7 @@ export class Upload implements ReceivedUpload {
     const took = (): void => linesAtOnce.took(performance.now() - beganMs, lines >= bound, bound)
     this.#batch = newBatch()
     this.#isWriting = true
-    writeEach(store, operations, access).then(
+    writeEach(this.options, operations, access).then(
       (outcomes) => {
         took()
         this.#written(outcomes, numbers)
@@ -219,6 +233,8 @@ export class Upload implements ReceivedUpload {
     this.#forget()
     this.#answer.finish(this.#problem)
     if (!this.#answer.isStreaming) this.inlet.close()
+    // Its answer was counted as it began.
+    else if (this.#problem !== undefined) this.options.countRefused(this.#problem.code)
   }
 
   /** The client has gone, or has the whole answer. */

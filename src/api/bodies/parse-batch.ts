@@ -3,7 +3,8 @@
  * here knows what the operations would do.
  */
 
-import { spaceEnd } from '../../json/scan.js'
+import { openBrace, openBracket } from '../../json/bytes.js'
+import { spaceEnd, valueEnd } from '../../json/scan.js'
 import { valueLevelsMax } from '../../settings/limits.js'
 import type { WriteOperation } from '../../store/topics.js'
 import { isProblem, type Problem, problem } from '../problems.js'
@@ -49,6 +50,46 @@ export function parseLine(line: Buffer): WriteOperation | Problem | undefined {
   if (spaceEnd(line, 0) === line.length) return undefined
   const object = parseObject(line, {})
   return isProblem(object) ? ofLine(object) : parseOperation(object)
+}
+
+/** How a body begins that is compressed. */
+const compressions = { gzip: [0x1f, 0x8b], zstd: [0x28, 0xb5, 0x2f, 0xfd] } as const
+
+/** How one in UTF-16 begins: with its byte order mark, or the first bracket of JSON. */
+const utf16: readonly (readonly number[])[] = [
+  [0xff, 0xfe],
+  [0xfe, 0xff],
+  ...[openBrace, openBracket].flatMap((bracket) => [
+    [bracket, 0],
+    [0, bracket],
+  ]),
+]
+
+/** What stands between objects on one line: separators, and line ends that were escaped or are those of others. */
+const nextObject = /^(?:[\s,;]|\\[rn])*\{/
+
+/**
+ * The problem of a whole upload whose first line is no operation since its body is something else: then no line is one.
+ *
+ * @param line the first line that is not blank, or its start
+ * @returns undefined if the body may well have operations
+ */
+export function otherBodyProblem(line: Buffer): Problem | undefined {
+  const beginsWith = (bytes: readonly number[]): boolean => bytes.every((byte, index) => line[index] === byte)
+  for (const [name, bytes] of Object.entries(compressions))
+    if (beginsWith(bytes)) return otherBody(`is compressed with ${name}: send it uncompressed`)
+  if (utf16.some(beginsWith)) return otherBody('is UTF-16: send UTF-8')
+  const start = spaceEnd(line, 0)
+  if (line[start] === openBracket)
+    return otherBody('is a JSON array: send each of its elements on its own line, without the brackets and commas')
+  if (line[start] !== openBrace) return undefined
+  const end = valueEnd(line, start, { outer: 0, deepest: 0, max: Infinity })
+  if (end < 0 || !nextObject.test(line.toString('latin1', end))) return undefined
+  return otherBody('has several on its first line: end each with a line feed')
+}
+
+function otherBody(found: string): Problem {
+  return problem('invalid_upload', { problem: found })
 }
 
 /** A problem of a whole body, as one of a line. */

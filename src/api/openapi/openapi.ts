@@ -129,7 +129,9 @@ const operations: readonly Operation[] = [
     summary: 'Runs many operations on topics by path in one commit: all of them or none, or each on its own.',
     bodies: ['BatchBody'],
     answers: ['BatchAnswer'],
-    answered: 'All operations are carried out, or each that is not refused. No other request sees only some of them.',
+    answered:
+      'All operations are carried out, or each that is not refused. No other request sees only some of them. With lines: ' +
+      'every line is stored, unless `accept: application/x-ndjson` asks for a stream; else 400 `upload_refused`.',
     writes: true,
   },
 ]

@@ -128,8 +128,9 @@ export class WorkerLife {
     const uploadBytesMax = config.uploadBytesMax ?? Number(settingTable['upload-bytes-max'].default)
     const answerBytesFree = (): number => this.#serving?.server.answerBytesFree() ?? Infinity
     const findCaller = (authorization: string): Access | undefined => keyring.find(authorization)
-    const context = { store, changes, findCaller, pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
     const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
+    const bounds = { pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
+    const context = { store, changes, findCaller, countRefused: counter.refused, ...bounds }
     const service = createService({
       context,
       keyring,

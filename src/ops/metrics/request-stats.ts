@@ -19,13 +19,15 @@ interface RouteStats {
 
 export interface RequestStats {
   readonly routes: readonly RouteStats[]
-  /** Refusals by their code, and connections closed without an answer by the cause. */
+  /** Refusals by their code, also those of operations within an answer, and connections closed without an answer by the cause. */
   readonly rejected: Readonly<Record<string, number>>
 }
 
 export interface RequestCounter {
   answered(request: Answered<Pick<Access, 'count'>>, answer: Answer): void
   closed(cause: CloseCause): void
+  /** Counts what was refused within an answer. @param code why */
+  refused(code: string): void
   read(): RequestStats
 }
 
@@ -74,6 +76,7 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
       if (cause !== undefined) reject(cause)
     },
     closed: reject,
+    refused: reject,
     read: () => ({
       routes: [...[...byPath].map(([path, counts]) => read(path, counts)), read(otherRoute, other)],
       rejected: Object.fromEntries(rejected),

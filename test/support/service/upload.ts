@@ -24,6 +24,12 @@ export interface UploadLine {
   readonly message?: string
 }
 
+/** An answer to an upload that is an error. */
+interface UploadRefused extends Omit<UploadLine, 'done' | 'unlisted' | 'line'> {
+  readonly status: number | undefined
+  readonly lines?: readonly UploadLine[]
+}
+
 export class UploadRequest {
   text = ''
   response: IncomingMessage | undefined
@@ -56,14 +62,14 @@ export class UploadRequest {
   }
 
   /** Sends a piece; resolves once the system has taken it, or the connection has ended. */
-  async write(text: string): Promise<void> {
+  async write(text: string | Buffer): Promise<void> {
     await new Promise<void>((resolve) => this.#outgoing.write(text, () => resolve()))
     // Else a loop of writes that are taken at once would never read the answer.
     await new Promise((resolve) => setImmediate(resolve))
   }
 
   /** Ends the body. @returns the lines of the whole answer */
-  async end(text = ''): Promise<readonly UploadLine[]> {
+  async end(text: string | Buffer = ''): Promise<readonly UploadLine[]> {
     this.#outgoing.end(text)
     await until('the answer is complete', async () => this.isComplete || this.error || undefined)
     if (!this.isComplete) throw this.error
@@ -76,6 +82,11 @@ export class UploadRequest {
     return texts.map((text) => JSON.parse(text) as UploadLine)
   }
 
+  /** The error, if the answer is one. */
+  get refusal(): UploadRefused {
+    return { status: this.response?.statusCode, ...JSON.parse(this.text) }
+  }
+
   get last(): UploadLine | undefined {
     return this.lines.at(-1)
   }
@@ -85,7 +96,14 @@ export class UploadRequest {
   }
 }
 
-/** Uploads a whole text. */
-export function upload(target: UploadTarget, text: string): Promise<readonly UploadLine[]> {
+/** Uploads a whole text, all of which is to be stored, unless progress is asked for. */
+export function upload(target: UploadTarget, text: string | Buffer): Promise<readonly UploadLine[]> {
   return new UploadRequest({ showsProgress: false, ...target }).end(text)
+}
+
+/** Uploads a whole text without asking for progress. @returns the error, which there must be */
+export async function refusedUpload(target: UploadTarget, text: string | Buffer): Promise<UploadRefused> {
+  const request = new UploadRequest({ ...target, showsProgress: false })
+  await request.end(text)
+  return request.refusal
 }

@@ -158,6 +158,12 @@ export function leastContext(store: TopicStore): ApiContext {
     throw error
   })
   const findCaller = (): undefined => undefined
-  const bounds = { pageSizeMax: 1, pageBytesMax: 1, answerBytesFree: () => 1, batchOperationsMax: 1 }
+  const bounds = {
+    pageSizeMax: 1,
+    pageBytesMax: 1,
+    answerBytesFree: () => 1,
+    batchOperationsMax: 1,
+    countRefused: () => {},
+  }
   return { store, changes, findCaller, ...bounds }
 }

@@ -1,12 +1,23 @@
-/** The lines of a body that arrives in pieces. Nothing here knows what is in them. */
+/**
+ * The lines of bytes that arrive in pieces, in whatever pieces. Nothing here decodes them or knows what is in them: the reader
+ * of a line must be able to refuse invalid UTF-8, which decoding would replace.
+ */
 
 const lineFeed = 0x0a
+
+/** What some editors and programs, most of them on Windows, put before UTF-8. */
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Memory for pieces that are smaller, in bytes: they may be of a few bytes each. */
 const blockBytesMin = 16 * 1024
 
-/** A line that is longer than allowed; nothing of it is kept. */
-export const tooLong = Symbol('a line that is too long')
+/** How much of a line that is too long is shown, in bytes: enough to see what it is. */
+const startBytesMax = 4096
+
+/** A line that is longer than allowed, of which only the start is kept. */
+export class TooLong {
+  constructor(readonly start: Buffer) {}
+}
 
 /** Memory that is filled once, so that what was returned of it stays as it is. */
 interface Block {
@@ -14,6 +25,7 @@ interface Block {
   end: number
 }
 
+/** Cuts what is added into lines. A byte order mark before the first is no part of it. */
 export class Lines {
   /** The number of the line that `next` returned last, from 1. */
   number = 0
@@ -24,8 +36,8 @@ export class Lines {
   #begun: Buffer[] = []
   #begunBytes = 0
   #blockBytes = 0
-  /** Whether the line that has begun is too long already. */
-  #isSkipping = false
+  /** The start of the line that has begun, once it is too long. */
+  #tooLong: TooLong | undefined
   #isEnded = false
 
   /** @param bytesMax the longest line, without its end */
@@ -34,6 +46,11 @@ export class Lines {
   /** What is kept of what has arrived, in bytes. */
   get bytes(): number {
     return this.#begunBytes + this.#blockBytes - this.#at
+  }
+
+  /** Whether the line whose end has not arrived is too long already. */
+  get isTooLong(): boolean {
+    return this.#tooLong !== undefined
   }
 
   /** Adds a piece, which is copied. */
@@ -60,7 +77,7 @@ export class Lines {
   }
 
   /** The next line, without its end, as a view or a copy; or that it is too long; undefined until more has arrived. */
-  next(): Buffer | typeof tooLong | undefined {
+  next(): Buffer | TooLong | undefined {
     for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
       const { memory, end } = block
       // What is behind the end is of no meaning.
@@ -70,37 +87,55 @@ export class Lines {
         this.#at = found + 1
         return this.#line(rest)
       }
-      if (this.#begunBytes + end - this.#at > this.bytesMax) {
+      const rest = memory.subarray(this.#at, end)
+      if (this.#exceeds(this.#begunBytes + rest.length)) {
+        const tooLong = this.#tooLong ?? new TooLong(this.#startOf(rest))
         this.#begin()
-        this.#isSkipping = true
+        this.#tooLong = tooLong
       }
-      if (this.#isSkipping) this.#at = end
+      if (this.#tooLong !== undefined) this.#at = end
       // More may come behind it.
       if (this.#blocks.length === 1 && !this.#isEnded) return undefined
       if (end > this.#at) {
-        this.#begun.push(memory.subarray(this.#at, end))
-        this.#begunBytes += end - this.#at
+        this.#begun.push(rest)
+        this.#begunBytes += rest.length
       }
       this.#blocks.shift()
       this.#blockBytes -= end
       this.#at = 0
     }
-    const isLeft = this.#isEnded && (this.#begunBytes > 0 || this.#isSkipping)
+    const isLeft = this.#isEnded && (this.#begunBytes > 0 || this.#tooLong !== undefined)
     return isLeft ? this.#line(Buffer.alloc(0)) : undefined
   }
 
-  #line(rest: Buffer): Buffer | typeof tooLong {
-    const isTooLong = this.#isSkipping || this.#begunBytes + rest.length > this.bytesMax
-    const line = this.#begunBytes === 0 ? rest : Buffer.concat([...this.#begun, rest])
+  #line(rest: Buffer): Buffer | TooLong {
+    const whole = this.#begunBytes === 0 ? rest : Buffer.concat([...this.#begun, rest])
+    const line = this.#withoutMark(whole)
+    const tooLong = this.#tooLong ?? (line.length > this.bytesMax ? new TooLong(this.#startOf(rest)) : undefined)
     this.#begin()
     this.number++
-    return isTooLong ? tooLong : line
+    return tooLong ?? line
+  }
+
+  /** Whether so many bytes of the line that has begun are too many, whatever follows. */
+  #exceeds(bytes: number): boolean {
+    return bytes > this.bytesMax + (this.number === 0 ? byteOrderMark.length : 0)
+  }
+
+  #startOf(rest: Buffer): Buffer {
+    const pieces = [...this.#begun, rest].map((piece) => piece.subarray(0, startBytesMax))
+    return this.#withoutMark(Buffer.concat(pieces).subarray(0, startBytesMax))
+  }
+
+  #withoutMark(line: Buffer): Buffer {
+    const isMarked = this.number === 0 && line.subarray(0, byteOrderMark.length).equals(byteOrderMark)
+    return isMarked ? line.subarray(byteOrderMark.length) : line
   }
 
   /** Begins another line. */
   #begin(): void {
     this.#begun = []
     this.#begunBytes = 0
-    this.#isSkipping = false
+    this.#tooLong = undefined
   }
 }
