@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
-import { addTopic, checkAccessibility, choose, isClean, openConsole } from '../support/browser/console.js'
+import { addTopic, checkAccessibility, choose, drawn, isClean, openConsole } from '../support/browser/console.js'
 import { startServer } from '../support/service/server.js'
 
 t.setTimeout(180_000)
@@ -44,6 +44,7 @@ await t.test('a branch lists its children, by their numbers if someone likes', {
   await tree.getByRole('link', { name: 'sensor-12, no topic' }).waitFor()
   t.strictSame((await children.allTextContents()).slice(0, 3), ['sensor-1/', 'sensor-10/', 'sensor-11/'], 'as stored')
   await page.getByLabel('Sort', { exact: true }).selectOption({ label: '2 before 10' })
+  await drawn(page)
   t.strictSame((await children.allTextContents()).slice(0, 3), ['sensor-1/', 'sensor-2/', 'sensor-3/'])
   t.match(
     await tree.locator('.tree .tree a').allTextContents(),

@@ -4,7 +4,7 @@ import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { addTopic, checkAccessibility, isClean, openConsole } from '../support/browser/console.js'
 import { startServer, until } from '../support/service/server.js'
 
-t.setTimeout(180_000)
+t.setTimeout(360_000)
 
 const skip = whyNoBrowser()
 
@@ -40,6 +40,53 @@ await t.test('the screen follows the topics, without asking again and again', { 
   await page.locator('.matches tr.changed', { hasText: 'marked' }).waitFor()
   t.pass('a changed result is marked')
   isClean(t, server, opened)
+})
+
+await t.test('many changes at once are drawn once a frame, whether or not someone looks', { skip }, async (t) => {
+  const server = await startServer(t)
+  const { page } = await openConsole(await startBrowser(t), server)
+  await page.evaluate(`location.hash = '#=?.*//'`)
+  await until('the first change is listed', async () => {
+    await addTopic(server, 'first', '1')
+    return (await page.locator('.changes tbody tr').count()) > 0 || undefined
+  })
+  const write = async (round: number): Promise<void> => {
+    const operations = Array.from({ length: 1000 }, (_, i) => ({ op: 'add', path: `many/${round}/${1000 + i}` }))
+    t.equal((await server.post('batch', { operations })).status, 200)
+    await page.getByRole('cell', { name: `many/${round}/1999`, exact: true }).waitFor()
+  }
+  await page.evaluate(`(() => {
+    window.counts = { draws: 0, frames: 0, longestMs: 0 }
+    let lastMs = performance.now()
+    new MutationObserver(() => counts.draws++).observe(document.querySelector('main'), { childList: true, subtree: true })
+    requestAnimationFrame(function frame(nowMs) {
+      counts.frames++
+      counts.longestMs = Math.max(counts.longestMs, nowMs - lastMs)
+      lastMs = nowMs
+      requestAnimationFrame(frame)
+    })
+  })()`)
+  for (let round = 0; round < 5; round++) await write(round)
+  // What a full draw takes here, at least.
+  const drawMs = await page.evaluate<number>(`(() => {
+    const [startMs, table] = [performance.now(), document.querySelector('.changes')]
+    const copy = table.parentNode.appendChild(table.cloneNode(true))
+    copy.getBoundingClientRect()
+    copy.remove()
+    return performance.now() - startMs
+  })()`)
+  const { draws, frames, longestMs } =
+    await page.evaluate<Readonly<Record<'draws' | 'frames' | 'longestMs', number>>>('counts')
+  t.ok(draws <= frames + 2, `${draws} draws in ${frames} frames`)
+  t.ok(longestMs < Math.max(300, 30 * drawMs), `${longestMs} ms at most, where a draw takes ${drawMs} ms`)
+  t.equal(await page.locator('.changes tbody tr').count(), 200)
+
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true }); counts.draws = 0`)
+  const startMs = Date.now()
+  await write(5)
+  const seconds = (Date.now() - startMs) / 1000
+  const hidden = await page.evaluate<number>('counts.draws')
+  t.ok(hidden <= seconds + 2, `${hidden} draws of a hidden page in ${seconds} s`)
 })
 
 await t.test('changes are listed as they happen, the newest first, until they are paused', { skip }, async (t) => {

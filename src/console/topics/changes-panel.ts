@@ -1,15 +1,19 @@
 /** What changes of what a selector matches, as it happens: the newest first, until someone pauses it. */
-import type { Change } from '../../client/index.js'
+import type { Change, Item } from '../../client/index.js'
 import { type Context, describeFailure } from './context.js'
+import { shortened } from './value-text.js'
 
 /** Changes that are kept; older ones are dropped. */
 const keptMax = 200
+
+/** Of a value that is kept: all that is shown of it. */
+const charactersMax = 300
 
 /** A change, and when it was seen here. */
 export interface SeenChange {
   readonly number: number
   readonly path: string
-  /** The value's JSON text; null without a value, undefined for a topic that is gone. */
+  /** The beginning of the value's JSON text; null without a value, undefined for a topic that is gone. */
   readonly text: string | null | undefined
   readonly seenMs: number
 }
@@ -70,10 +74,15 @@ export class ChangesPanel {
     if (change.kind === 'complete') return
     if (change.kind === 'restarted') this.hasGap = true
     else {
-      const text = change.kind === 'topic' ? (change.item.text ?? null) : undefined
+      const text = change.kind === 'topic' ? beginningOf(change.item) : undefined
       const entry = { number: ++this.#count, path: change.path, text, seenMs: Date.now() }
       this.seen = [entry, ...this.seen].slice(0, keptMax)
     }
     this.context.changed()
   }
+}
+
+/** A copy, as a part of the text would keep all of it, and that of its page, in memory. */
+function beginningOf({ text }: Item): string | null {
+  return text === undefined ? null : structuredClone(shortened(text, charactersMax))
 }

@@ -3,10 +3,7 @@ import { repeat } from '../vendor/directives/repeat.js'
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { addressOfPath, addressOfSelector } from './address.js'
 import type { ChangesPanel, SeenChange } from './changes-panel.js'
-import { shortened, timeText, visible } from './value-text.js'
-
-/** Of a value in a list. */
-const valueCharactersMax = 300
+import { timeText, visible } from './value-text.js'
 
 export function changesView(panel: ChangesPanel): TemplateResult {
   const { selector, seen, problem, isPaused, hasGap } = panel
@@ -54,5 +51,5 @@ function changeView({ path, text, seenMs }: SeenChange): TemplateResult {
 
 function valueView(text: string | null): TemplateResult {
   if (text === null) return html`<span class="quiet">no value</span>`
-  return html`<span class="exact">${shortened(text, valueCharactersMax)}</span>`
+  return html`<span class="exact">${text}</span>`
 }

@@ -1,5 +1,6 @@
 /** What every part of the page is given: the session, and how to say that something has changed or failed. */
 import { TopicdError } from '../../client/index.js'
+import type { Drawing } from './drawing.js'
 import type { Session } from './session.js'
 
 export interface Context {
@@ -10,8 +11,8 @@ export interface Context {
   readonly show: (path: string) => void
   /** Refreshes what lists topics, after one was created or removed. */
   readonly listsChanged: () => void
-  /** Gives an element the keyboard's focus, once the page is drawn. */
-  readonly focus: (selector: string) => void
+  readonly afterDraw: Drawing['afterDraw']
+  readonly focusLater: Drawing['focusLater']
   /** Says that something was done, where nothing else shows it. */
   readonly note: (text: string) => void
   /** Asks for a new topic. @param path what its path begins with */

@@ -2,6 +2,7 @@
 import { TopicdError } from '../../client/index.js'
 import { html, nothing, render, type TemplateResult } from '../vendor/lit-html.js'
 import { describeFailure } from './context.js'
+import { Drawing } from './drawing.js'
 import { beginSession, endSession, keyIn, type Session, servicePageOf, storedKey } from './session.js'
 import type { Edit } from './topic-panel.js'
 import { visible } from './value-text.js'
@@ -15,28 +16,21 @@ class Page {
   #workspace: Workspace | undefined
   #problem = ''
   #isBusy = false
-  #isScheduled = false
   /** The key of an earlier visit, until it is known whether it is still good. */
   #earlierKey: string | undefined
   /** Edits that the end of a session has interrupted, by path. */
   #interrupted: ReadonlyMap<string, Edit> = new Map()
 
-  /** Draws the page again, once for all changes of this turn. */
-  readonly draw = (): void => {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    queueMicrotask(() => {
-      this.#isScheduled = false
-      render(this.#view(), root)
-      document.title = `${this.#workspace?.title ?? 'Topics'} – topicd ${location.host}`
-      this.#showDialog()
-    })
-  }
+  readonly #drawing = new Drawing(() => {
+    render(this.#view(), root)
+    document.title = `${this.#workspace?.title ?? 'Topics'} – topicd ${location.host}`
+    this.#showDialog()
+  })
 
   /** Continues an earlier visit of this tab, or asks for a key. */
   async start(): Promise<void> {
     this.#earlierKey = storedKey()
-    if (this.#earlierKey === undefined) this.draw()
+    if (this.#earlierKey === undefined) this.#drawing.draw()
     else await this.#continue()
   }
 
@@ -114,7 +108,7 @@ class Page {
     this.#isBusy = true
     this.#problem = ''
     const isContinuing = key === this.#earlierKey
-    this.draw()
+    this.#drawing.draw()
     try {
       const session = await beginSession(key)
       // Someone who has given up waiting enters another.
@@ -126,7 +120,7 @@ class Page {
       if (error instanceof TopicdError && error.status === 401) this.#signOut(this.#problem)
     } finally {
       this.#isBusy = false
-      this.draw()
+      this.#drawing.draw()
     }
   }
 
@@ -138,10 +132,10 @@ class Page {
       this.#interrupted = this.#workspace?.unsaved() ?? new Map()
       this.#signOut(reason)
     }
-    this.#workspace = new Workspace(session, this.draw, onUnknown, this.#interrupted)
+    this.#workspace = new Workspace(session, this.#drawing, onUnknown, this.#interrupted)
     this.#interrupted = new Map()
     this.#workspace.start()
-    focusSoon('#words, .workspace button, .workspace a')
+    this.#drawing.focusLater()('#words, .workspace button, .workspace a')
   }
 
   /** Ends the session because someone wants to. */
@@ -159,8 +153,7 @@ class Page {
     this.#session = undefined
     this.#earlierKey = undefined
     this.#problem = reason
-    this.draw()
-    focusSoon('#key')
+    this.#drawing.focusLater()('#key')
   }
 
   /** The browser's own dialog keeps the keyboard inside, and closes by Escape. */
@@ -174,13 +167,6 @@ class Page {
     else if (isWanted && document.activeElement === document.body)
       dialog.querySelector<HTMLElement>('button, input')?.focus()
   }
-}
-
-/** Gives an element the focus once the page is drawn, if nothing else has it by then. */
-function focusSoon(selector: string): void {
-  setTimeout(() => {
-    if (document.activeElement === document.body) document.querySelector<HTMLElement>(selector)?.focus()
-  })
 }
 
 function describeKey({ key: { name, allow, under } }: Session): string {

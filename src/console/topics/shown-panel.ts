@@ -8,7 +8,6 @@ import { changesView } from './changes-view.js'
 import type { Context } from './context.js'
 import type { Dialogs } from './dialogs/dialogs.js'
 import { RemoveDialog } from './dialogs/remove-dialog.js'
-import { focusLater } from './focus.js'
 import { SearchPanel } from './search/search-panel.js'
 import { searchView } from './search/search-view.js'
 import { may } from './session.js'
@@ -77,7 +76,7 @@ export class ShownPanel {
     const panel = this.#edited.get(path) ?? new TopicPanel(path, this.context)
     this.#edited.delete(path)
     this.#panel = panel
-    const focus = focusLater()
+    const focus = this.context.focusLater()
     void panel.refresh().then(() => focus('#topic-path'))
   }
 
@@ -87,7 +86,7 @@ export class ShownPanel {
     const panel = this.#search?.selector === selector ? this.#search : new SearchPanel(selector, this.context)
     this.#search = panel
     this.#panel = panel
-    const focus = focusLater()
+    const focus = this.context.focusLater()
     void panel.refresh().then(() => panel.problem === '' && focus('#search-title'))
   }
 
@@ -96,7 +95,7 @@ export class ShownPanel {
     const panel = new ChangesPanel(selector, this.context)
     this.#panel = panel
     panel.start()
-    focusLater()('#changes-title')
+    this.context.focusLater()('#changes-title')
   }
 
   /** A search that someone asks for begins with its first page. */

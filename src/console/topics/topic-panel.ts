@@ -7,7 +7,6 @@
  */
 import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
 import { type Context, describeFailure, isBeyondRate, markedMs } from './context.js'
-import { focusLater } from './focus.js'
 
 export interface Edit {
   /** What is written, as it is in the text field. */
@@ -92,14 +91,14 @@ export class TopicPanel {
     if (!this.item) return
     this.edit = { text: this.item.text ?? '', seen: this.item.text, isConflict: false, problem: '' }
     this.done = ''
-    this.context.changed()
-    this.context.focus('#new-value')
+    this.context.focusLater()('#new-value')
   }
 
   cancelEdit(): void {
+    const focus = this.context.focusLater()
     this.edit = undefined
     this.showNewer()
-    this.context.focus('#topic-path')
+    focus('#topic-path')
   }
 
   /** Shows what the service has now. */
@@ -114,8 +113,7 @@ export class TopicPanel {
     if (this.edit === undefined || !this.item) return
     this.edit.seen = this.item.text
     this.edit.isConflict = false
-    this.context.changed()
-    this.context.focus('#new-value')
+    this.context.focusLater()('#new-value')
   }
 
   /** Writes the edit, if the topic still has the value that its writer has seen. */
@@ -124,7 +122,7 @@ export class TopicPanel {
     if (edit === undefined || !item || this.isSaving || this.isOvertaken) return
     this.isSaving = true
     edit.problem = ''
-    const focus = focusLater()
+    const focus = this.context.focusLater()
     this.context.changed()
     try {
       const value = jsonText(edit.text)

@@ -6,6 +6,7 @@ import { curlCommand } from './curl.js'
 import { CommandDialog } from './dialogs/command-dialog.js'
 import { CreateDialog } from './dialogs/create-dialog.js'
 import { Dialogs } from './dialogs/dialogs.js'
+import type { Drawing } from './drawing.js'
 import { Refresher } from './refresher.js'
 import { searchBox } from './search/search-box.js'
 import { selectorOfWords } from './search/words.js'
@@ -31,31 +32,31 @@ export class Workspace {
   #isAddressWrong = false
 
   /**
-   * @param draw draws the page again
+   * @param drawing draws the page again
    * @param signOut ends the session, since the service no longer knows the key
    * @param interrupted edits of an earlier session, by path
    */
   constructor(
     session: Session,
-    draw: () => void,
+    drawing: Drawing,
     signOut: (reason: string) => void,
     interrupted: ReadonlyMap<string, Edit>,
   ) {
-    this.dialogs = new Dialogs(draw)
+    this.dialogs = new Dialogs(drawing.draw)
     this.#context = {
       session,
-      changed: draw,
+      changed: drawing.draw,
       show: (path) => this.#goTo(addressOfPath(path)),
       listsChanged: () => void this.#refreshLists(),
-      // The page is drawn at the end of this turn.
-      focus: (selector) => setTimeout(() => document.querySelector<HTMLElement>(selector)?.focus()),
+      afterDraw: drawing.afterDraw,
+      focusLater: drawing.focusLater,
       note: (text) => {
         this.#note = text
         this.#isNoteNew = true
       },
       showCommand: (route, body) => {
         const command = curlCommand(session.base, route, body)
-        this.dialogs.open((close) => new CommandDialog(command, draw, close))
+        this.dialogs.open((close) => new CommandDialog(command, drawing.draw, close))
       },
       create: (path, value) => this.#create(path, value),
       signOut,

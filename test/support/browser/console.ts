@@ -75,8 +75,14 @@ export async function addTopic(server: Server, path: string, value: string, more
   if (status !== 200) throw new Error(text)
 }
 
+/** Waits until the page is drawn as the last event has left it. */
+export const drawn = (page: Page) => page.evaluate('new Promise(requestAnimationFrame)')
+
 /** The value that is shown, exactly. */
-export const shownValue = (page: Page) => page.locator('pre.value').textContent()
+export async function shownValue(page: Page): Promise<string | null> {
+  await drawn(page)
+  return page.locator('pre.value').textContent()
+}
 
 /** Shows the topic at a path, and waits for it. */
 export async function choose(page: Page, path: string): Promise<void> {

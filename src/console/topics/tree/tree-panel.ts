@@ -49,7 +49,7 @@ export class TreePanel {
   /** Opens everything above a path and what is directly below it, and scrolls to it. */
   async reveal(path: string): Promise<void> {
     await this.#change(this.#openAt(path))
-    setTimeout(scrollToShown)
+    this.context.afterDraw(scrollToShown)
   }
 
   async #openAt(path: string): Promise<void> {
