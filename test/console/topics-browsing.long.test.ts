@@ -5,7 +5,7 @@ import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { addTopic, checkAccessibility, choose, drawn, isClean, openConsole } from '../support/browser/console.js'
 import { startServer } from '../support/service/server.js'
 
-t.setTimeout(180_000)
+t.setTimeout(360_000)
 
 const skip = whyNoBrowser()
 
@@ -269,17 +269,23 @@ await t.test('a save that takes a while takes the focus from nobody', { skip }, 
 
 await t.test('an edit that is left is listed, and becomes a new topic if its own is removed', { skip }, async (t) => {
   const server = await startServer(t)
-  for (const path of ['left/1', 'left/2']) await addTopic(server, path, '1')
+  const more = ',"type":"string","properties":{"REMOVAL":"when no updates for 1h","lines":"a = 1\\n b"}'
+  for (const path of ['left/1', 'left/2']) await addTopic(server, path, '"1"', more)
   const { page } = await openConsole(await startBrowser(t), server)
   await choose(page, 'left/1')
   await page.getByRole('button', { name: 'Edit' }).click()
-  await page.getByLabel('New value').fill('[7]')
+  await page.getByLabel('New value').fill('"seven"')
   await choose(page, 'left/2')
   await page.getByText('Not saved: left/1').getByRole('link').click()
-  t.equal(await page.getByLabel('New value').inputValue(), '[7]')
+  t.equal(await page.getByLabel('New value').inputValue(), '"seven"')
   await server.post('remove', { path: 'left/1' })
   await page.getByRole('button', { name: 'Recreate it with my text' }).click()
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   await page.getByText('Created left/1.').waitFor()
-  t.match(await server.post('fetch', { path: 'left/1' }), { text: '{"path":"left/1","type":"json","value":[7]}' })
+  const { text } = await server.post('fetch', { path: 'left/1', type: 'string', with_properties: true })
+  t.strictSame(
+    JSON.parse(text),
+    JSON.parse(`{"path":"left/1","type":"string","value":"seven"${more.replace('"type":"string",', '')}}`),
+    'with the type and the properties of its own',
+  )
 })

@@ -2,7 +2,7 @@
  * The page of the topics in headless Chromium where something could be lost: dialogs that remove, keys that end, a
  * service that is away, edits that are interrupted.
  */
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../support/browser/console.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
-t.setTimeout(180_000)
+t.setTimeout(360_000)
 
 const skip = whyNoBrowser()
 
@@ -96,6 +96,35 @@ await t.test('a key with a rate counts on by itself', { skip }, async (t) => {
   await dialog(page).getByRole('button', { name: 'Remove 0 topics' }).waitFor()
   t.pass('each choice is counted, however often the rate refuses')
 })
+
+await t.test(
+  'a request beyond the rate says when the next one is possible, and what is repeated',
+  { skip },
+  async (t) => {
+    const server = await startServer(t)
+    await addTopic(server, 'r', '1')
+    const { page } = await openConsole(await startBrowser(t), server)
+    await choose(page, 'r')
+    const refused = {
+      status: 429,
+      contentType: 'application/json',
+      headers: { 'retry-after': '7' },
+      body: '{"code":"too_many_requests","message":"m"}',
+    }
+    for (const route of ['set', 'remove']) await page.route(`**/topics/${route}`, (asked) => asked.fulfill(refused))
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('button', { name: 'Save' }).click()
+    const alert = page.getByRole('alert')
+    await alert.waitFor()
+    t.equal(await alert.textContent(), "This API key's rate is reached. It allows the next request in 7 s.")
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Remove…' }).click()
+    await dialog(page)
+      .getByRole('alert')
+      .filter({ hasText: /Counting again in 7 s\.$/ })
+      .waitFor()
+  },
+)
 
 await t.test('an edit outlives the end of its key', { skip }, async (t) => {
   const server = await startServer(t)
@@ -182,6 +211,27 @@ await t.test('a visit goes on when the service is back, and says who else answer
   await signIn(other.page, `  Apikey ${server.token} `)
   t.pass('the word before a key is left out')
   t.strictSame(other.complaints, [])
+})
+
+await t.test('a tab that is opened by a link has the key of this one, and no hold on it', { skip }, async (t) => {
+  const server = await startServer(t)
+  for (const path of ['tab/1', 'tab/2']) await addTopic(server, path, '1')
+  const { page } = await openConsole(await startBrowser(t), server)
+  await choose(page, 'tab/1')
+  const hows: Parameters<Locator['click']>[0][] = [
+    { modifiers: ['Control'] },
+    { modifiers: ['Shift'] },
+    { button: 'middle' },
+  ]
+  for (const how of hows) {
+    const opening = page.context().waitForEvent('page')
+    await page.getByRole('link', { name: '2', exact: true }).click(how)
+    const opened = await opening
+    await opened.getByRole('heading', { name: 'tab/2' }).waitFor()
+    t.equal(await opened.evaluate('window.opener'), null)
+    await opened.close()
+  }
+  t.ok(await page.getByRole('heading', { name: 'tab/1' }).isVisible(), 'this one stays where it is')
 })
 
 await t.test('without session storage the page works until it is loaded again', { skip }, async (t) => {

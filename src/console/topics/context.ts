@@ -1,5 +1,6 @@
 /** What every part of the page is given: the session, and how to say that something has changed or failed. */
 import { TopicdError } from '../../client/index.js'
+import type { NewTopic } from './dialogs/create-dialog.js'
 import type { Drawing } from './drawing.js'
 import type { Session } from './session.js'
 
@@ -15,8 +16,8 @@ export interface Context {
   readonly focusLater: Drawing['focusLater']
   /** Says that something was done, where nothing else shows it. */
   readonly note: (text: string) => void
-  /** Asks for a new topic. @param path what its path begins with */
-  readonly create: (path: string, value?: string) => void
+  /** Asks for a new topic. @param path what its path begins with @param as what its other fields begin with */
+  readonly create: (path: string, as?: NewTopic) => void
   /** Shows a request as a command for a shell. */
   readonly showCommand: (route: string, body: string) => void
   /** Ends the session, because the service no longer knows the key. */
@@ -31,16 +32,18 @@ export function isBeyondRate(error: unknown): boolean {
   return error instanceof TopicdError && error.status === 429
 }
 
-/** After how long a refused request may be sent again, in ms; undefined where waiting is of no use. */
-export function retryMsOf(error: unknown): number | undefined {
-  const seconds = error instanceof TopicdError ? error.retryAfterSeconds : undefined
-  return seconds === undefined ? undefined : seconds * 1000
+/** After how many seconds a refused request may be sent again; undefined where waiting is of no use. */
+export function retrySecondsOf(error: unknown): number | undefined {
+  return error instanceof TopicdError ? error.retryAfterSeconds : undefined
 }
 
 /** What browsers say of a request that got no answer; any other TypeError is a defect of this page. */
 const noAnswer = /fetch|network|load failed/i
 
-/** Why a request failed, in a sentence for a person. A key that is no longer known ends the session. */
+/**
+ * Why a request failed, in a sentence for a person, which is true whether or not the request is repeated. A key that is no
+ * longer known ends the session.
+ */
 export function describeFailure(error: unknown, context?: Context): string {
   if (error instanceof TopicdError) {
     const text = describeRefusal(error)
@@ -59,6 +62,7 @@ function describeRefusal({ status, message, retryAfterSeconds }: TopicdError): s
       ? 'This API key has expired.'
       : 'The service does not know this API key; it may have been revoked.'
   }
-  if (status === 429) return `This API key's rate is reached; retrying in ${retryAfterSeconds ?? 'a few'} s.`
-  return message
+  if (status !== 429) return message
+  const next = retryAfterSeconds === undefined ? '' : ` It allows the next request in ${retryAfterSeconds} s.`
+  return `This API key's rate is reached.${next}`
 }

@@ -3,7 +3,15 @@ import { TopicdError } from '../../client/index.js'
 import { html, nothing, render, type TemplateResult } from '../vendor/lit-html.js'
 import { describeFailure } from './context.js'
 import { Drawing } from './drawing.js'
-import { beginSession, endSession, keyIn, type Session, servicePageOf, storedKey } from './session.js'
+import {
+  beginSession,
+  endSession,
+  keyIn,
+  type Session,
+  servicePageOf,
+  shareWithOpenedTabs,
+  storedKey,
+} from './session.js'
 import type { Edit } from './topic-panel.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
@@ -175,4 +183,5 @@ function describeKey({ key: { name, allow, under } }: Session): string {
 }
 
 const root = document.body
+shareWithOpenedTabs()
 void new Page().start()

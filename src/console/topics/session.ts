@@ -1,6 +1,10 @@
 /**
  * The caller: an API key, what it may do, and the client that uses it. The key is kept in the tab's session storage,
  * which ends with the tab, and is sent nowhere but to the service.
+ *
+ * A tab that someone opens by a link of this page gets a copy of that storage from the browser, and from no one else:
+ * local storage, a cookie or a BroadcastChannel would give the key to every page of this origin, which behind a proxy may
+ * be another program's.
  */
 import { type Client, connect, TopicdError } from '../../client/index.js'
 import { urlOf } from '../shared/listener.js'
@@ -51,6 +55,23 @@ export function storedKey(): string | undefined {
 /** Forgets the key. */
 export function endSession(): void {
   storage()?.removeItem(storageName)
+}
+
+/**
+ * Opens links of this page so that the new tab has its key, if someone asks for another tab or window: by the middle button,
+ * or with Ctrl, Command or Shift. Browsers copy the storage only for an opener, which such a link does not have. The page
+ * that is opened is this one, and gives up its opener as it begins: neither can then direct the other.
+ */
+export function shareWithOpenedTabs(): void {
+  window.opener = null
+  const open = (event: MouseEvent): void => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href^="#"]') : null
+    const isForOther = event.button === 1 || (event.button === 0 && (event.ctrlKey || event.metaKey || event.shiftKey))
+    // A browser that forbids it opens the link in its own way, and the new tab asks for a key.
+    if (isForOther && link !== null && window.open(link.href) !== null) event.preventDefault()
+  }
+  addEventListener('click', open)
+  addEventListener('auxclick', open)
 }
 
 /** The key in what someone has entered, with or without the word that comes before it in a header. */

@@ -1,18 +1,19 @@
 /**
  * The topic that is shown: its value as the service has it, and, while someone edits it, the text that they write. The
- * edit is based on the value that was last shown to them, and is written only if the topic still has that value.
+ * edit is based on the version that was last shown to them, and is saved only if the topic still has that version.
  *
- * Once another has overtaken an edit, the value that is shown stays until its reader asks for a newer one: so what they
- * let their text replace is what they have read.
+ * Once another has overtaken an edit, the value that is shown stays until its reader asks for a newer one, or has their
+ * text replace whatever is there.
  */
-import { type Item, jsonText, TopicdError, topic } from '../../client/index.js'
+import { type Constraint, type Item, jsonText, TopicdError, topic } from '../../client/index.js'
 import { type Context, describeFailure, isBeyondRate, markedMs } from './context.js'
+import { freshPage } from './fresh-page.js'
 
 export interface Edit {
   /** What is written, as it is in the text field. */
   text: string
-  /** The value that the writer has seen; undefined for a topic without one. */
-  seen: string | undefined
+  /** The topic as its writer has seen it. */
+  readonly seen: Item
   /** Whether a write was refused because of another's. */
   isConflict: boolean
   /** Why the last write failed otherwise; empty if it did not. */
@@ -46,28 +47,31 @@ export class TopicPanel {
    * Fetches the topic again. An edit is left as it is; one that another has overtaken says so.
    *
    * @param isLive whether nobody asked for it
-   * @throws TopicdError for a live refresh beyond the key's rate
+   * @throws for a live refresh, what the client throws
    */
   async refresh(isLive = false): Promise<void> {
     try {
       // By a selector: a fetch by path is refused where there is no topic, which browsers log as an error.
-      const { results } = await this.context.session.client.page(topic(this.path), fetchedMembers)
+      const item = this.newer ?? this.item
+      const known = isLive && item ? { has_more: false, results: [item] } : undefined
+      const { results } = await freshPage(this.context.session.client, topic(this.path), fetchedMembers, known)
       this.problem = ''
       this.#take(results[0] ?? null, isLive)
     } catch (error) {
-      if (isLive && isBeyondRate(error)) throw error
-      this.problem = describeFailure(error, this.context)
+      if (!isLive || !isBeyondRate(error)) this.problem = describeFailure(error, this.context)
+      if (isLive) throw error
+    } finally {
+      this.context.changed()
     }
-    this.context.changed()
   }
 
   #take(item: Item | null, isLive: boolean): void {
     // Nothing is left to be written: it was created anew, or an answer was lost.
     if (item !== null && item.text === this.edit?.text.trim() && this.isOvertaken) this.edit = undefined
-    if (isSame(item, this.item)) this.newer = undefined
+    if (item?.version === this.item?.version && this.item !== undefined) this.newer = undefined
     else if (this.isOvertaken) this.newer = item
     else {
-      if (isLive && this.item !== undefined) this.#mark()
+      if (isLive && this.item !== undefined && item?.text !== this.item?.text) this.#mark()
       this.item = item
       this.done = ''
     }
@@ -81,15 +85,15 @@ export class TopicPanel {
     }, markedMs)
   }
 
-  /** Whether the topic has another value than its writer has seen. */
+  /** Whether the topic is another one than its writer has seen, or was written by another. */
   get isOvertaken(): boolean {
     const { edit, item } = this
-    return edit !== undefined && item !== undefined && (item === null || item.text !== edit.seen)
+    return edit !== undefined && item !== undefined && item?.version !== edit.seen.version
   }
 
   startEdit(): void {
     if (!this.item) return
-    this.edit = { text: this.item.text ?? '', seen: this.item.text, isConflict: false, problem: '' }
+    this.edit = { text: this.item.text ?? '', seen: this.item, isConflict: false, problem: '' }
     this.done = ''
     this.context.focusLater()('#new-value')
   }
@@ -108,26 +112,27 @@ export class TopicPanel {
     this.context.changed()
   }
 
-  /** From now on the value that is shown is the one that may be overwritten. */
-  acceptShown(): void {
-    if (this.edit === undefined || !this.item) return
-    this.edit.seen = this.item.text
-    this.edit.isConflict = false
-    this.context.focusLater()('#new-value')
+  /** Writes the edit, if the topic is still as its writer has seen it. */
+  async save(): Promise<void> {
+    const version = this.edit?.seen.version
+    if (version !== undefined && !this.isOvertaken) await this.#write({ version })
   }
 
-  /** Writes the edit, if the topic still has the value that its writer has seen. */
-  async save(): Promise<void> {
+  /** Writes the edit, whatever value the topic has by then. */
+  async overwrite(): Promise<void> {
+    await this.#write(undefined)
+  }
+
+  async #write(constraint: Constraint | undefined): Promise<void> {
     const { edit, item } = this
-    if (edit === undefined || !item || this.isSaving || this.isOvertaken) return
+    if (edit === undefined || !item || this.isSaving) return
     this.isSaving = true
     edit.problem = ''
     const focus = this.context.focusLater()
     this.context.changed()
     try {
-      const value = jsonText(edit.text)
-      const constraint = edit.seen === undefined ? ({ no_value: true } as const) : { value: jsonText(edit.seen) }
-      await this.context.session.client.set(this.path, value, { type: item.type, constraint })
+      const { type } = this.newer ?? item
+      await this.context.session.client.set(this.path, jsonText(edit.text), { type, constraint })
       this.edit = undefined
     } catch (error) {
       if (error instanceof SyntaxError) edit.problem = `The value is not JSON: ${error.message}.`
@@ -140,9 +145,4 @@ export class TopicPanel {
     this.context.changed()
     focus(this.edit === undefined ? '#topic-path' : '#new-value')
   }
-}
-
-function isSame(a: Item | null, b: Item | null | undefined): boolean {
-  if (!a || !b) return a === b
-  return a.text === b.text && a.type === b.type && JSON.stringify(a.properties) === JSON.stringify(b.properties)
 }

@@ -92,23 +92,26 @@ function editView(panel: TopicPanel, context: Context): TemplateResult {
   `
 }
 
-function overtakenView(panel: TopicPanel, context: Context, { isConflict, text }: Edit): TemplateResult {
+/** The button that overwrites stays the same element while others change the topic: a click on it is not lost. */
+function overtakenView(panel: TopicPanel, context: Context, { isConflict, text, seen }: Edit): TemplateResult {
   const refused = isConflict ? 'Not saved. ' : ''
-  if (panel.newer !== undefined) {
-    return html`<div class="notice" role="alert">
-      <p>${refused}The topic has changed since the value above.</p>
-      <button type="button" @click=${() => panel.showNewer()}>Show the current value</button>
-    </div>`
-  }
-  if (panel.item === null) {
+  if (panel.item === null && panel.newer === undefined) {
+    const recreate = () => context.create(panel.path, { ...seen, text })
     return html`<div class="notice" role="alert">
       <p>${refused}The topic was removed while you were editing. Your text is kept.</p>
-      ${may(context.session.key, 'add', panel.path) ? html`<button type="button" @click=${() => context.create(panel.path, text)}>Recreate it with my text</button>` : nothing}
+      ${may(context.session.key, 'add', panel.path) ? html`<button type="button" @click=${recreate}>Recreate it with my text</button>` : nothing}
     </div>`
   }
+  const isNewer = panel.newer !== undefined
+  const changed = isNewer
+    ? 'The topic has changed since the value above.'
+    : 'The topic was changed while you were editing. Its current value is above.'
   return html`<div class="notice" role="alert">
-    <p>${refused}The topic was changed while you were editing. Its current value is above.</p>
-    <button type="button" @click=${() => panel.acceptShown()}>Overwrite with my value</button>
+    <p>${refused}${changed}</p>
+    <p class="row">
+      ${panel.item === null ? nothing : html`<button type="button" @click=${() => panel.overwrite()}>Overwrite with my value</button>`}
+      ${isNewer ? html`<button type="button" @click=${() => panel.showNewer()}>Show the current value</button>` : nothing}
+    </p>
   </div>`
 }
 

@@ -4,7 +4,7 @@ import { addressOfPath, addressOfSelector, placeAt } from './address.js'
 import type { Context } from './context.js'
 import { curlCommand } from './curl.js'
 import { CommandDialog } from './dialogs/command-dialog.js'
-import { CreateDialog } from './dialogs/create-dialog.js'
+import { CreateDialog, type NewTopic } from './dialogs/create-dialog.js'
 import { Dialogs } from './dialogs/dialogs.js'
 import type { Drawing } from './drawing.js'
 import { Refresher } from './refresher.js'
@@ -58,7 +58,7 @@ export class Workspace {
         const command = curlCommand(session.base, route, body)
         this.dialogs.open((close) => new CommandDialog(command, drawing.draw, close))
       },
-      create: (path, value) => this.#create(path, value),
+      create: (path, as) => this.#create(path, as),
       signOut,
     }
     this.#tree = new TreePanel(this.#context)
@@ -179,8 +179,8 @@ export class Workspace {
     if (this.dialogs.isAnyWritten || this.unsaved().size > 0) event.preventDefault()
   }
 
-  #create(path = this.#newPath(), value = ''): void {
-    this.dialogs.open((close) => new CreateDialog(path, value, this.#context, close))
+  #create(path = this.#newPath(), as?: NewTopic): void {
+    this.dialogs.open((close) => new CreateDialog(path, as, this.#context, close))
   }
 
   /** What the path of a new topic may begin with: the branch that is shown, or that of the topic that is shown. */

@@ -1,10 +1,20 @@
 /** The dialog that creates a topic, unless there is one already. */
-import { jsonText, TopicdError } from '../../../client/index.js'
+import { type Item, jsonText, TopicdError } from '../../../client/index.js'
 import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { type Context, describeFailure } from '../context.js'
 import { may } from '../session.js'
 import { visible } from '../value-text.js'
 import type { Dialog } from './dialogs.js'
+
+/** A topic as it is to be created, but for its path. */
+export interface NewTopic {
+  readonly type: Item['type']
+  readonly properties: Item['properties']
+  /** The value's JSON text; undefined for none. */
+  readonly text: string | undefined
+}
+
+const emptyTopic: NewTopic = { type: 'json', properties: {}, text: undefined }
 
 export class CreateDialog implements Dialog {
   readonly staysOpen = true
@@ -12,14 +22,16 @@ export class CreateDialog implements Dialog {
   #isBusy = false
   /** Whether someone has written in it. */
   isWritten = false
+  /** Whether someone has written in the field for the properties: its lines cannot hold every property there may be. */
+  #hasOwnProperties = false
 
   /**
    * @param path what the field for the path begins with
-   * @param value what the field for the value begins with
+   * @param as what the other fields begin with
    */
   constructor(
     private readonly path: string,
-    private readonly value: string,
+    private readonly as = emptyTopic,
     private readonly context: Context /** Returns whether it was still open. */,
     private readonly close: () => boolean,
   ) {}
@@ -29,8 +41,11 @@ export class CreateDialog implements Dialog {
   }
 
   view(): TemplateResult {
-    const onInput = () => {
+    const { type, properties = {}, text = '' } = this.as
+    const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}`)
+    const onInput = ({ target }: Event) => {
       this.isWritten = true
+      if ((target as Element).id === 'create-properties') this.#hasOwnProperties = true
     }
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
@@ -42,15 +57,15 @@ export class CreateDialog implements Dialog {
         <label for="create-path">Path</label>
         <input id="create-path" name="path" class="exact" autocomplete="off" spellcheck="false" required .value=${this.path}>
         <label for="create-type">Type</label>
-        <select id="create-type" name="type"><option>json</option><option>string</option></select>
+        <select id="create-type" name="type"><option ?selected=${type === 'json'}>json</option><option ?selected=${type === 'string'}>string</option></select>
         ${
           may(this.context.session.key, 'set')
             ? html`<label for="create-value">Value, as JSON (a string in double quotes); empty for none</label>
-        <textarea id="create-value" name="value" rows="5" spellcheck="false" .value=${this.value}></textarea>`
+        <textarea id="create-value" name="value" rows="5" spellcheck="false" .value=${text}></textarea>`
             : nothing
         }
         <label for="create-properties">Properties, one NAME=VALUE per line</label>
-        <textarea id="create-properties" name="properties" rows="2" spellcheck="false"></textarea>
+        <textarea id="create-properties" name="properties" rows="2" spellcheck="false" .value=${lines.join('\n')}></textarea>
         ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
         <p class="row">
           <button class="primary" aria-disabled=${this.#isBusy}>Create</button>
@@ -68,7 +83,8 @@ export class CreateDialog implements Dialog {
     this.#isBusy = true
     this.context.changed()
     try {
-      const options = { type, properties: propertiesIn(text('properties')), constraint: { no_topic: true } } as const
+      const properties = this.#hasOwnProperties ? propertiesIn(text('properties')) : this.as.properties
+      const options = { type, properties, constraint: { no_topic: true } } as const
       const { client } = this.context.session
       if (value === '') await client.add(path, options)
       else await client.addAndSet(path, jsonText(value), options)

@@ -4,7 +4,7 @@
  */
 import { descendants, subtree, topic } from '../../../client/index.js'
 import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
-import { type Context, describeFailure, retryMsOf } from '../context.js'
+import { type Context, describeFailure, retrySecondsOf } from '../context.js'
 import { topicsText, visible } from '../value-text.js'
 
 /** One thing that may be removed, and how many topics that is. */
@@ -125,14 +125,17 @@ export class RemoveDialog {
       choice.count = (await context.session.client.removeMatches(choice.selector, { dry_run: true })).removed
       if (choice === this.#chosen && this.#step === 'asking') this.#problem = ''
     } catch (error) {
-      this.#problem = describeFailure(error, context)
+      const retrySeconds = retrySecondsOf(error)
+      const problem = describeFailure(error, context)
+      const next = retrySeconds === undefined ? '' : ` Counting again in ${retrySeconds} s.`
+      // Only the chosen one is counted again.
+      if (choice === this.#chosen) this.#problem = problem + next
       choice.count = 'failed'
-      const retryMs = retryMsOf(error)
-      if (retryMs !== undefined) {
+      if (retrySeconds !== undefined) {
         choice.count = 'unknown'
         setTimeout(() => {
           if (!this.#isClosed && choice === this.#chosen && choice.count === 'unknown') void this.#count(choice)
-        }, retryMs)
+        }, retrySeconds * 1000)
       }
     }
     context.changed()
