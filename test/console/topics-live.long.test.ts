@@ -1,4 +1,5 @@
 /** The page of the topics in headless Chromium: what changes is shown by itself, and an idle page asks for nothing. */
+import type { Page } from 'playwright-core'
 import t from 'tap'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { addTopic, checkAccessibility, isClean, openConsole } from '../support/browser/console.js'
@@ -40,6 +41,53 @@ await t.test('the screen follows the topics, without asking again and again', { 
   await page.locator('.matches tr.changed', { hasText: 'marked' }).waitFor()
   t.pass('a changed result is marked')
   isClean(t, server, opened)
+})
+
+/** How many bytes the page has been sent since. */
+async function countBytes(page: Page): Promise<() => number> {
+  let bytes = 0
+  const session = await page.context().newCDPSession(page)
+  session.on('Network.dataReceived', ({ dataLength }) => (bytes += dataLength))
+  await session.send('Network.enable')
+  return () => bytes
+}
+
+await t.test('a new topic in each of many open branches is shown', { skip }, async (t) => {
+  const server = await startServer(t)
+  const branches = Array.from({ length: 18 }, (_, i) => `b${10 + i}`)
+  for (const branch of branches) await addTopic(server, `${branch}/old`, '1')
+  const { page } = await openConsole(await startBrowser(t), server)
+  for (const branch of branches) await page.getByRole('button', { name: `Below ${branch}` }).click()
+  await page.getByRole('link', { name: 'old', exact: true }).nth(17).waitFor()
+  const operations = branches.map((branch) => ({ op: 'add', path: `${branch}/new` }))
+  t.equal((await server.post('batch', { operations })).status, 200)
+  const count = () => page.getByRole('link', { name: 'new', exact: true }).count()
+  await until('all are shown', async () => (await count()) === 18 || undefined)
+})
+
+await t.test('a large value that stays as it is is sent once, alone and among the matches', { skip }, async (t) => {
+  const server = await startServer(t)
+  const large = 936_000
+  await addTopic(server, 'large', `"${'x'.repeat(large)}"`)
+  const { page } = await openConsole(await startBrowser(t), server)
+  await page.getByRole('link', { name: 'large', exact: true }).waitFor()
+  for (const [hash, what] of [
+    ['#large', 'alone'],
+    ['#?*.*', 'among the matches'],
+  ] as const) {
+    const bytes = await countBytes(page)
+    await page.evaluate(`location.hash = '${hash}'`)
+    await page.locator('pre.value, .matches').filter({ hasText: 'xxx' }).waitFor()
+    // The tree is refreshed in turn with what is shown.
+    for (let i = 0; i < 4; i++) {
+      await addTopic(server, `${what}-${i}`, '1')
+      await page
+        .getByRole('navigation')
+        .getByRole('link', { name: `${what}-${i}` })
+        .waitFor()
+    }
+    t.ok(bytes() > large && bytes() < 1.5 * large, `${what}: ${bytes()} bytes`)
+  }
 })
 
 await t.test('many changes at once are drawn once a frame, whether or not someone looks', { skip }, async (t) => {

@@ -1,12 +1,12 @@
 /**
- * Keeps what is on the screen fresh. A stream says when something changes; then what is shown is fetched again, by one
- * request a second at most, for one thing at a time, and a while after the last change no more. The next request waits
- * for the answer to the last one, and longer for one that took long or was large; so does one that says when to try again.
- * While there is no stream, or too many wait for one, it goes on without. Nothing is sent while the tab is hidden.
+ * Keeps what is on the screen fresh. A stream says when something changes; then each thing that is shown is fetched again
+ * once, one a second at most. The next waits for the answers to the last one, and longer if they took long; so does one
+ * that is told when to try again. While there is no stream, or too many wait for one, it goes on without. Nothing is sent
+ * while the tab is hidden.
  */
 import { type Change, TopicdError } from '../../client/index.js'
 
-/** Between two requests, in ms. */
+/** Between two things, in ms. */
 const refreshMs = 1000
 
 /** A page that is only looked at takes this share of a service's time at most, as one request after the other does. */
@@ -14,23 +14,31 @@ const shareMax = 0.1
 
 const waitMsMax = 30_000
 
-/** Requests after a change: enough for each page of what is on the screen, of ordinary trees. */
-const turnsAfterChange = 20
+/** Something on the screen that can be fetched again. */
+export interface Refreshable {
+  /** Its name among those on the screen. */
+  readonly key: string
+  /** Fetches all of it; throws what the client throws, and is then tried again. */
+  readonly refresh: () => Promise<void>
+}
 
 export class Refresher {
-  #turn = 0
-  /** Requests that are left before the next change. */
-  #turnsLeft = turnsAfterChange
+  /** The number of the next turn, in which one thing is refreshed. */
+  #turn = 1
+  /** The turn before which something changed last: what was refreshed before that is due. */
+  #changedTurn = 1
+  /** In which turn each thing on the screen was refreshed last, by its key, and whether that has succeeded. */
+  #attempts: ReadonlyMap<string, { readonly turn: number; isDone: boolean }> = new Map()
   #isWatching = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #watch: AbortController | undefined
 
   /**
-   * @param things what can be refreshed now, each by one request, which may throw the answer that refuses it
+   * @param things what can be refreshed now; on the first of them someone's eyes rest
    * @param follow what changes of all that may be on the screen, from now on
    */
   constructor(
-    private readonly things: () => readonly (() => Promise<void>)[],
+    private readonly things: () => readonly Refreshable[],
     private readonly follow: (signal: AbortSignal) => AsyncIterable<Change>,
   ) {}
 
@@ -48,8 +56,9 @@ export class Refresher {
 
   #schedule(waitMs: number): void {
     this.#timer = setTimeout(async () => {
-      const isIdle = document.hidden || (this.#isWatching && this.#turnsLeft <= 0)
-      const nextMs = isIdle ? refreshMs : await this.#refreshNext()
+      if (!this.#isWatching) this.#changedTurn = this.#turn
+      const next = document.hidden ? undefined : this.#next()
+      const nextMs = next === undefined ? refreshMs : await this.#refresh(next)
       if (this.#timer !== undefined) this.#schedule(nextMs)
     }, waitMs)
   }
@@ -67,7 +76,7 @@ export class Refresher {
       let hasBegun = false
       for await (const { kind } of this.follow(signal)) {
         // The first time it is complete the stream has begun: what came before that is fetched now. Later it only lives.
-        if (kind !== 'complete' || !hasBegun) this.#turnsLeft = turnsAfterChange
+        if (kind !== 'complete' || !hasBegun) this.#changedTurn = this.#turn
         if (kind !== 'complete') return
         hasBegun = this.#isWatching = true
       }
@@ -77,19 +86,27 @@ export class Refresher {
     }
   }
 
-  /**
-   * Every other request is for the first thing, on which someone's eyes rest.
-   *
-   * @returns how long to wait before the next, in ms
-   */
-  async #refreshNext(): Promise<number> {
-    this.#turnsLeft--
-    const [first, ...others] = this.things()
-    const turn = this.#turn++
-    const other = turn % 2 === 1 ? others[Math.floor(turn / 2) % others.length] : undefined
+  /** Of what is due, every other time the first thing, else the one that waits for longest; undefined if nothing is. */
+  #next(): Refreshable | undefined {
+    const things = this.things()
+    const turnOf = ({ key }: Refreshable): number => this.#attempts.get(key)?.turn ?? 0
+    const isDone = ({ key }: Refreshable): boolean => this.#attempts.get(key)?.isDone === true
+    const due = things.filter((thing) => turnOf(thing) < this.#changedTurn || !isDone(thing))
+    const [first] = due
+    const wasFirst = first !== undefined && turnOf(first) === this.#turn - 1
+    if (first === undefined || (first === things[0] && !wasFirst)) return first
+    return due.reduce((a, b) => (turnOf(b) < turnOf(a) ? b : a))
+  }
+
+  /** @returns how long to wait before the next, in ms */
+  async #refresh({ key, refresh }: Refreshable): Promise<number> {
+    const shown = new Set(this.things().map((thing) => thing.key))
+    const attempt = { turn: this.#turn++, isDone: false }
+    this.#attempts = new Map([...this.#attempts, [key, attempt] as const].filter(([known]) => shown.has(known)))
     const startMs = performance.now()
     try {
-      await (other ?? first)?.()
+      await refresh()
+      attempt.isDone = true
     } catch (error) {
       if (error instanceof TopicdError && error.retryAfterSeconds !== undefined) {
         return Math.max(refreshMs, error.retryAfterSeconds * 1000)

@@ -8,6 +8,7 @@ import { changesView } from './changes-view.js'
 import type { Context } from './context.js'
 import type { Dialogs } from './dialogs/dialogs.js'
 import { RemoveDialog } from './dialogs/remove-dialog.js'
+import type { Refreshable } from './refresher.js'
 import { SearchPanel } from './search/search-panel.js'
 import { searchView } from './search/search-view.js'
 import { may } from './session.js'
@@ -111,11 +112,12 @@ export class ShownPanel {
   }
 
   /** Fetches it again, for nobody in particular; undefined where that is of no use. */
-  get refresh(): (() => Promise<void>) | undefined {
+  get refreshable(): Refreshable | undefined {
     const panel = this.#panel
     if (panel === undefined || panel instanceof ChangesPanel) return undefined
     if (panel instanceof SearchPanel && panel.isRefused) return undefined
-    return () => panel.refresh(true)
+    const key = panel instanceof TopicPanel ? `topic ${panel.path}` : `page ${panel.number} of ${panel.selector}`
+    return { key, refresh: () => panel.refresh(true) }
   }
 
   /** @param children of the topic that is shown; undefined for none */

@@ -7,7 +7,7 @@ import { CommandDialog } from './dialogs/command-dialog.js'
 import { CreateDialog, type NewTopic } from './dialogs/create-dialog.js'
 import { Dialogs } from './dialogs/dialogs.js'
 import type { Drawing } from './drawing.js'
-import { Refresher } from './refresher.js'
+import { type Refreshable, Refresher } from './refresher.js'
 import { searchBox } from './search/search-box.js'
 import { selectorOfWords } from './search/words.js'
 import { may, type Session } from './session.js'
@@ -195,17 +195,17 @@ export class Workspace {
   }
 
   /** What is refreshed now and then. A dialog's own requests come first, since a key may have a rate. */
-  #refreshable(): readonly (() => Promise<void>)[] {
+  #refreshable(): readonly Refreshable[] {
     return this.dialogs.isAnyOpen ? [] : this.#onScreen()
   }
 
-  #onScreen(): readonly (() => Promise<void>)[] {
-    const { refresh } = this.#shown
-    return [...(refresh ? [refresh] : []), ...this.#tree.refreshes()]
+  #onScreen(): readonly Refreshable[] {
+    const { refreshable } = this.#shown
+    return [...(refreshable ? [refreshable] : []), ...this.#tree.refreshables()]
   }
 
   /** At once, one after the other, so that who created or removed a topic sees it. */
   async #refreshLists(): Promise<void> {
-    for (const refresh of this.#onScreen()) await refresh().catch(() => {})
+    for (const { refresh } of this.#onScreen()) await refresh().catch(() => {})
   }
 }

@@ -2,6 +2,7 @@
 import { type Page, selectorFor, TopicdError } from '../../../client/index.js'
 import { download, fileName } from '../../shared/download.js'
 import { type Context, describeFailure, isBeyondRate, markedMs } from '../context.js'
+import { freshPage } from '../fresh-page.js'
 import { topicsText } from '../value-text.js'
 import { readMatches } from './matches-file.js'
 
@@ -56,7 +57,7 @@ export class SearchPanel {
     } as const
   }
 
-  /** Fetches the current page again. @param isLive whether nobody asked for it */
+  /** Fetches the current page again. @param isLive whether nobody asked for it, and then it throws what the client throws */
   async refresh(isLive = false): Promise<void> {
     await this.#fetch(this.#begins, isLive)
   }
@@ -65,7 +66,8 @@ export class SearchPanel {
   async #fetch(begins: readonly (string | undefined)[], isLive: boolean): Promise<void> {
     const current = this.#begins
     try {
-      const page = await this.context.session.client.page(this.selector, this.#membersFrom(begins))
+      const known = isLive ? this.page : undefined
+      const page = await freshPage(this.context.session.client, this.selector, this.#membersFrom(begins), known)
       if (this.#begins !== current) return
       if (isLive && this.page !== undefined) this.#mark(this.page, page)
       this.#begins = begins
@@ -73,14 +75,15 @@ export class SearchPanel {
       this.problem = ''
       this.problemAt = undefined
     } catch (error) {
-      if (isLive && isBeyondRate(error)) throw error
-      this.problem = describeFailure(error, this.context)
+      if (!isLive || !isBeyondRate(error)) this.problem = describeFailure(error, this.context)
       this.isRefused = error instanceof TopicdError && error.status < 429
       const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
       const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
       this.problemAt = at === undefined ? undefined : Number(at)
+      if (isLive) throw error
+    } finally {
+      this.context.changed()
     }
-    this.context.changed()
   }
 
   /** Marks for a moment what is new on the page, or has another value. */

@@ -1,6 +1,7 @@
 /** The tree beside what is shown: its levels as someone opens them, kept fresh, and why that failed. */
 import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { type Context, describeFailure, isBeyondRate } from '../context.js'
+import type { Refreshable } from '../refresher.js'
 import { visible } from '../value-text.js'
 import { describeChild, listChildren } from './children.js'
 import { childrenView } from './children-view.js'
@@ -103,21 +104,26 @@ export class TreePanel {
     return { tree: this.#tree, order: this.#order, actions, shown }
   }
 
-  /** What keeps it fresh, each by one request. They throw a TopicdError for a refresh beyond the key's rate. */
-  refreshes(): readonly (() => Promise<void>)[] {
-    return this.#tree.openParents().map((parent) => () => this.#refreshLevel(parent))
+  /** Its levels. */
+  refreshables(): readonly Refreshable[] {
+    return this.#tree.openParents().map((parent) => ({
+      key: `below ${parent}`,
+      refresh: () => this.#refreshLevel(parent),
+    }))
   }
 
   async #refreshLevel(parent: string): Promise<void> {
     try {
-      await this.#tree.refresh(parent)
+      do await this.#tree.refresh(parent)
+      while (this.#tree.isPartlyRefreshed(parent))
       this.#liveProblem = ''
       this.#stepProblem = ''
     } catch (error) {
-      if (isBeyondRate(error)) throw error
-      this.#liveProblem = describeFailure(error, this.context)
+      if (!isBeyondRate(error)) this.#liveProblem = describeFailure(error, this.context)
+      throw error
+    } finally {
+      this.context.changed()
     }
-    this.context.changed()
   }
 
   /** A step that someone asked for. */

@@ -154,6 +154,12 @@ export class Tree {
     for (const path of this.#levels.keys()) this.#closeIfGone(level, path)
   }
 
+  /** Whether a level that is open has more pages to refresh. */
+  isPartlyRefreshed(parent: string): boolean {
+    const level = this.#levels.get(parent)
+    return level !== undefined && (level.refreshedTo !== undefined || level.isApartDue)
+  }
+
   async #refreshApart(level: Level): Promise<void> {
     const { apart } = level
     level.isApartDue = false
