@@ -3,9 +3,10 @@
  * holds streams back, long polls take its place. docs/changes.md says what the service promises.
  */
 import type { ChangesBody } from '../api/bodies/bodies.js'
-import type { Connection } from './connection.js'
-import { TopicdError } from './error.js'
+import { type Connection, ConnectionLost, overNetwork } from './connection.js'
+import { readAnswer, TopicdError } from './error.js'
 import { EventParser } from './event-stream.js'
+import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
 import { type Item, itemOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
 import { wait } from './wait.js'
@@ -75,73 +76,123 @@ function changeOf(text: string): Change {
   return { kind: 'removed', path: JSON.parse(membersOf(text).get('path') ?? 'null') as string }
 }
 
-/** Follows what a selector matches, from the first iteration on; made by `Client.changes`. */
-export class Changes implements AsyncIterable<Change> {
+/**
+ * Follows what a selector matches, from the first iteration on; made by `Client.changes`. Its events, of which the second
+ * comes once for each outage:
+ *
+ *     connected      the first piece of an answer has arrived
+ *     disconnected   a CustomEvent<Disconnection>: it waits, and tries again
+ */
+export class Changes extends TypedTarget<ConnectionEvents> implements AsyncIterable<Change> {
   /**
    * What to pass as `since` to go on after the changes that were taken so far, later or elsewhere; undefined before the
    * first page is complete.
    */
   next: string | undefined
+  #state: 'idle' | 'connected' | 'disconnected' = 'idle'
   /** Until then it polls, by `performance.now()`. */
   #pollsUntilMs = 0
   /** Whether the last page was the end of what there is. Until then even a page without results says something new. */
   #hasAll = false
+  /** Attempts in a row that brought no page. */
   #failures = 0
+  /** Restarts in a row, none of which had everything for `waitMsMax`. */
+  #restarts = 0
+  /** When it first had everything since the last restart, by `performance.now()`. */
+  #completeMs = Number.POSITIVE_INFINITY
 
   constructor(
     private readonly connection: Connection,
     private readonly members: ChangesBody,
     private readonly signal: AbortSignal | undefined,
   ) {
+    super()
     this.next = members.since
   }
 
-  /** Goes on until the signal is aborted, or the service refuses the request for good. @throws TopicdError */
+  /** Whether the last attempt brought something, and nothing has failed since. */
+  get isConnected(): boolean {
+    return this.#state === 'connected'
+  }
+
+  /**
+   * Goes on until the signal is aborted, or the service refuses the request for good.
+   *
+   * @throws TopicdError, also for an answer that is not the service's; the signal's reason
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
-    for (;;) {
-      this.signal?.throwIfAborted()
-      let waitMs = 0
-      try {
-        for await (const page of performance.now() < this.#pollsUntilMs ? this.#poll() : this.#stream()) {
-          this.#failures = 0
-          yield* page.changes
-          this.next = page.next
-          this.#hasAll = !page.has_more
-          if (!page.has_more) yield { kind: 'complete' }
+    try {
+      for (;;) {
+        this.signal?.throwIfAborted()
+        try {
+          for await (const page of performance.now() < this.#pollsUntilMs ? this.#poll() : this.#stream()) {
+            this.#failures = 0
+            yield* page.changes
+            this.next = page.next
+            this.#hasAll = !page.has_more
+            if (!this.#hasAll) continue
+            this.#completeMs = Math.min(this.#completeMs, performance.now())
+            yield { kind: 'complete' }
+          }
+        } catch (error) {
+          if (this.signal?.aborted) throw error
+          const waitMs = this.#waitAfter(error)
+          if (waitMs > 0) this.#disconnect(error)
+          if (isGone(error)) yield this.#restart()
+          if (waitMs > 0) await wait(waitMs, this.signal)
         }
-      } catch (error) {
-        if (this.signal?.aborted) throw error
-        if (isGone(error)) {
-          this.next = undefined
-          this.#hasAll = false
-          yield { kind: 'restarted' }
-        } else waitMs = this.#waitAfter(error)
       }
-      if (waitMs > 0) await wait(waitMs, this.signal)
+    } finally {
+      this.#state = 'idle'
     }
   }
 
-  /** How long to wait after a failure. @throws the error if trying again would not help */
+  #connect(): void {
+    if (this.isConnected) return
+    this.#state = 'connected'
+    this.dispatchEvent(new Event('connected'))
+  }
+
+  #disconnect(error: unknown): void {
+    if (this.#state === 'disconnected') return
+    this.#state = 'disconnected'
+    const detail = { error: error instanceof ConnectionLost ? error.cause : error }
+    this.dispatchEvent(new CustomEvent<Disconnection>('disconnected', { detail }))
+  }
+
+  #restart(): Change {
+    this.next = undefined
+    this.#hasAll = false
+    this.#completeMs = Number.POSITIVE_INFINITY
+    return { kind: 'restarted' }
+  }
+
+  /** How long to wait after a failure, in ms. @throws the error if trying again would not help */
   #waitAfter(error: unknown): number {
     if (error instanceof HeldBack) {
       this.#pollsUntilMs = performance.now() + pollingMs
       return 0
     }
-    if (error instanceof Ended) return error.retryMs * Math.random()
-    const mayPass = !(error instanceof TopicdError) || error.status >= 429 || error.code === 'unexpected_answer'
-    if (!mayPass) throw error
-    const longest = Math.min(waitMsMax, firstWaitMs * 2 ** this.#failures++)
+    if (error instanceof Ended) return error.waitMs
+    if (isGone(error)) {
+      // Each restart asks for everything: a service that forgets at once would be asked for it without end.
+      if (performance.now() - this.#completeMs > waitMsMax) this.#restarts = 0
+      return randomWaitMs(this.#restarts++)
+    }
+    if (!mayPass(error)) throw error
     const asked = error instanceof TopicdError ? (error.retryAfterSeconds ?? 0) * 1000 : 0
-    return Math.max(asked, longest * (0.5 + Math.random() / 2))
+    return Math.max(asked, randomWaitMs(this.#failures++))
   }
 
   async *#poll(): AsyncGenerator<Page, void, undefined> {
-    const members = { ...this.members, since: this.next, wait: this.#hasAll ? pollSeconds : 0 }
+    // The first one after an outage says at once that it is over.
+    const waits = this.#hasAll && this.isConnected
+    const members = { ...this.members, since: this.next, wait: waits ? pollSeconds : 0 }
     let text = ''
-    const firstMsMax = this.#hasAll ? pollMsMax : searchMsMax
-    const late = new Error(`no response within ${firstMsMax / 1000} s`)
+    const firstMsMax = waits ? pollMsMax : searchMsMax
+    const late = silent(firstMsMax)
     for await (const piece of this.#pieces(members, 'application/json', firstMsMax, late)) text += piece
-    yield pageOf(text)
+    yield readAnswer(text, pageOf)
   }
 
   async *#stream(): AsyncGenerator<Page, void, undefined> {
@@ -149,18 +200,18 @@ export class Changes implements AsyncIterable<Change> {
     const parser = new EventParser()
     for await (const piece of this.#pieces(members, eventStream, firstPieceMsMax, new HeldBack())) {
       for (const { event, data } of parser.push(piece)) {
-        if (event === 'message') yield pageOf(data)
-        if (event === 'end') throw endOf(data, parser.retryMs ?? firstWaitMs)
+        if (event === 'message') yield readAnswer(data, pageOf)
+        if (event === 'end') throw endOf(data, parser.retryMs)
       }
     }
-    throw new Ended(parser.retryMs ?? firstWaitMs)
+    throw new Ended('the stream has ended', parser.retryMs)
   }
 
   /**
    * The text of an answer, as it arrives.
    *
-   * @throws `late` if its first piece takes longer than `firstMsMax`; Ended after a silence; HeldBack if it should be
-   *   a stream and is not
+   * @throws `late` if its first piece takes longer than `firstMsMax`; ConnectionLost, also after a silence; HeldBack if it
+   *   should be a stream and is not
    */
   async *#pieces(
     members: ChangesBody,
@@ -181,8 +232,9 @@ export class Changes implements AsyncIterable<Change> {
       if (reader === undefined) return
       const decoder = new TextDecoder()
       for (;;) {
-        const { done, value } = await reader.read()
-        limit.restart(silenceMsMax, new Ended(0))
+        const { done, value } = await overNetwork(attempt.signal, () => reader.read())
+        limit.restart(silenceMsMax, silent(silenceMsMax))
+        if (!done) this.#connect()
         yield decoder.decode(value, { stream: !done })
         if (done) return
       }
@@ -199,21 +251,42 @@ class HeldBack extends Error {}
 
 /** A stream has ended, and can be taken up again. */
 class Ended extends Error {
-  constructor(readonly retryMs: number) {
-    super('the stream has ended')
+  /** How long to wait before that, in ms. */
+  readonly waitMs: number
+
+  /** @param retryMs how long at most, as the service has said; 0 for at once */
+  constructor(message: string, retryMs: number = firstWaitMs) {
+    super(message)
+    this.waitMs = retryMs * Math.random()
   }
 }
 
 /** Why the service ended a stream. */
-function endOf(data: string, retryMs: number): Error {
-  const { code, message } = JSON.parse(data) as { readonly code: string; readonly message: string }
+function endOf(data: string, retryMs: number | undefined): Error {
+  const { code, message } = readAnswer(data, JSON.parse) as { readonly code: string; readonly message: string }
   if (code === 'unauthorized') return new TopicdError(401, code, message)
   if (code === 'since_gone' || code === 'access_changed') return new TopicdError(410, 'since_gone', message)
-  return new Ended(retryMs)
+  // Streams rotate at different times, so those of many clients do not come back together.
+  return new Ended(message, code === 'rotated' ? 0 : retryMs)
 }
 
 function isGone(error: unknown): boolean {
   return error instanceof TopicdError && error.code === 'since_gone'
+}
+
+/** Whether another attempt may succeed. A 200 that cannot be read is no passing state: another service answers there. */
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof TopicdError)) return error instanceof ConnectionLost
+  return error.status >= 429 || (error.code === 'unexpected_answer' && error.status !== 200)
+}
+
+function silent(ms: number): ConnectionLost {
+  return new ConnectionLost(new Error(`no response within ${ms / 1000} s`))
+}
+
+/** @param failures how many came before this one */
+function randomWaitMs(failures: number): number {
+  return Math.min(waitMsMax, firstWaitMs * 2 ** failures) * (0.5 + Math.random() / 2)
 }
 
 /** Calls back, with a reason, unless it is restarted or stopped in time. */

@@ -269,7 +269,8 @@ export class Client {
     if (signal?.aborted) controller.abort(signal.reason)
     // A listener that goes with the follow: a caller's signal may outlive many of them.
     else signal?.addEventListener('abort', () => controller.abort(signal.reason), { signal: controller.signal })
-    return new LiveTopics(this.changes(selector, { ...members, signal: controller.signal }), controller)
+    const changes = this.changes(selector, { ...members, signal: controller.signal })
+    return new LiveTopics(changes, controller, this.#connection.timeoutMs)
   }
 
   #batch<Results>(

@@ -5,7 +5,7 @@
  * A request is retried at most once, and only if its connection failed: if it was never sent, or if carrying it
  * out twice does no harm. Answers are never a reason to repeat.
  */
-import { refusalOf, TopicdError } from './error.js'
+import { readAnswer, refusalOf } from './error.js'
 import { bodyText } from './json-text.js'
 
 export interface ConnectOptions {
@@ -50,9 +50,35 @@ export interface Connection {
    * Asks one of the routes, once, for an answer that is read as it arrives; `timeoutMs` is none of its limits.
    *
    * @param accept the media type of the answer
-   * @throws TopicdError when it is refused; what `fetch` throws
+   * @throws TopicdError when it is refused; as `overNetwork` does
    */
   readonly open: (route: string, members: object, accept: string, signal: AbortSignal) => Promise<Response>
+  /** The time limit of a request, in ms; undefined for none. */
+  readonly timeoutMs: number | undefined
+}
+
+/** A connection has failed, so another attempt may succeed; `cause` says how. */
+export class ConnectionLost extends Error {
+  constructor(override readonly cause: unknown) {
+    super('the connection was lost')
+  }
+}
+
+/** What `fetch` never throws for a failure of the network: a caller's own `fetch` has a defect. */
+const defects: readonly unknown[] = ['SyntaxError', 'ReferenceError', 'RangeError']
+
+/**
+ * The part of a request that uses the network.
+ *
+ * @throws the signal's reason once it is aborted; ConnectionLost for what `fetch` throws; an error that is a defect as it is
+ */
+export async function overNetwork<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    signal.throwIfAborted()
+    throw defects.includes(memberOf(error, 'name')) ? error : new ConnectionLost(error)
+  }
 }
 
 /**
@@ -97,12 +123,13 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
   const open: Connection['open'] = async (route, members, accept, signal) => {
     const asking = new Headers(headers)
     asking.set('accept', accept)
-    const response = await fetch(base + route, { method: 'POST', headers: asking, body: bodyText(members), signal })
+    const request = { method: 'POST', headers: asking, body: bodyText(members), signal }
+    const response = await overNetwork(signal, () => fetch(base + route, request))
     if (response.status === 200) return response
-    const { status, retryAfter, text } = await answerOf(response)
+    const { status, retryAfter, text } = await overNetwork(signal, () => answerOf(response))
     throw refusalOf(status, retryAfter, text, selectorIn(members))
   }
-  return { post, sendLines, open }
+  return { post, sendLines, open, timeoutMs }
 }
 
 /** The selector of a request, if it has one. */
@@ -157,12 +184,7 @@ function resultOf<Result>(
   selector: unknown,
 ): Result {
   if (status !== 200) throw refusalOf(status, retryAfter, text, selector)
-  try {
-    return read(text)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw new TopicdError(status, 'unexpected_answer', `The response could not be read: ${error.message}.`)
-  }
+  return readAnswer(text, read)
 }
 
 /** What Node.js reports when a connection that was open is closed before the answer is complete. */

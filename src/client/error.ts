@@ -59,6 +59,20 @@ export function refusalOf(status: number, retryAfter: string | null, text: strin
   })
 }
 
+/**
+ * The result of reading the text of a 200.
+ *
+ * @throws TopicdError `unexpected_answer` if `read` throws a SyntaxError: the text is not the service's
+ */
+export function readAnswer<Result>(text: string, read: (text: string) => Result): Result {
+  try {
+    return read(text)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new TopicdError(200, 'unexpected_answer', `The response could not be read: ${error.message}.`)
+  }
+}
+
 function hintFor(selector: string): string | undefined {
   const meant = selectorFor(selector)
   return meant && `Wildcards are written differently in a selector; did you mean ${JSON.stringify(meant)}?`

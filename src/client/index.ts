@@ -17,6 +17,7 @@ export {
 } from './client.js'
 export type { ConnectOptions } from './connection.js'
 export { TopicdError } from './error.js'
+export type { Disconnection } from './events.js'
 export type { Child, Item, Page } from './item.js'
 export { type JsonText, jsonText } from './json-text.js'
 export type { LiveTopics, TopicChange } from './live-topics.js'

@@ -3,6 +3,7 @@
  * away is made up for; until then the Map has what was known last.
  */
 import type { Change, Changes } from './changes.js'
+import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
 import type { Item } from './item.js'
 
 /** The details of the event `change`: a topic that is new or has changed, or, without `item`, one that is gone. */
@@ -11,29 +12,48 @@ export interface TopicChange {
   readonly item: Item | undefined
 }
 
+/** The events of topics that are followed. */
+interface LiveEvents extends ConnectionEvents {
+  readonly change: CustomEvent<TopicChange>
+  readonly complete: Event
+  readonly error: CustomEvent<unknown>
+}
+
+/** How long the present state may wait for a connection, in ms, where requests have no time limit: longer than a restart takes. */
+const unconnectedMsMaxDefault = 30_000
+
 /**
  * Made by `Client.follow`. Its events:
  *
- *     change     a CustomEvent<TopicChange>, once the Map has it
- *     complete   the Map is the state of one moment
- *     error      a CustomEvent<unknown>: it has ended, for this reason, and the Map stays as it is
+ *     change         a CustomEvent<TopicChange>, once the Map has it
+ *     complete       the Map is the state of one moment
+ *     connected      the first piece of an answer has arrived: at the start, and after each outage
+ *     disconnected   a CustomEvent<Disconnection>, once for each outage: it tries again until it is connected
+ *     error          a CustomEvent<unknown>: it has ended, for this reason, and the Map stays as it is
  */
-export class LiveTopics extends EventTarget {
-  /** Resolves once the present state is there; rejects if it ends before that, for whatever reason. */
+export class LiveTopics extends TypedTarget<LiveEvents> {
+  /**
+   * Resolves once the present state is there. Rejects if it ends before that, for whatever reason; also if there is no
+   * connection for as long as a request may take (`timeoutMs`, or 30 s): following goes on after that.
+   */
   readonly ready: Promise<void>
   readonly #topics = new Map<string, Item>()
   /** The paths that were not shown again since it was restarted. */
   #unseen = new Set<string>()
   #isComplete = false
+  /** Ends the patience of `ready`. */
+  #limit: ReturnType<typeof setTimeout> | undefined
 
   constructor(
-    changes: Changes,
+    private readonly changes: Changes,
     private readonly controller: AbortController,
+    unconnectedMsMax = unconnectedMsMaxDefault,
   ) {
     super()
     this.ready = new Promise((resolve, reject) => {
       this.addEventListener('complete', () => resolve(), { once: true })
-      void this.#follow(changes, reject)
+      this.#tellOutages(unconnectedMsMax, reject)
+      void this.#follow(reject)
     })
     // Whoever does not wait for it hears of the error by its event.
     this.ready.catch(() => {})
@@ -49,15 +69,43 @@ export class LiveTopics extends EventTarget {
     return this.#isComplete
   }
 
+  /** Whether the last attempt brought something, and nothing has failed since. */
+  get isConnected(): boolean {
+    return this.changes.isConnected
+  }
+
   /** Ends it. */
   close(): void {
     this.controller.abort()
   }
 
-  async #follow(changes: Changes, onEnd: (error: unknown) => void): Promise<void> {
+  /** Tells of outages, and of one that lasts. The time before the first connection counts as one. */
+  #tellOutages(msMax: number, onTooLong: (error: unknown) => void): void {
+    let error: unknown = new DOMException(`no response within ${msMax} ms`, 'TimeoutError')
+    const limit = () => setTimeout(() => onTooLong(error), msMax)
+    this.#limit = limit()
+    this.changes.addEventListener('connected', () => {
+      this.#endLimit()
+      this.dispatchEvent(new Event('connected'))
+    })
+    this.changes.addEventListener('disconnected', ({ detail }) => {
+      error = detail.error
+      this.#limit ??= limit()
+      this.#isComplete = false
+      this.dispatchEvent(new CustomEvent<Disconnection>('disconnected', { detail }))
+    })
+  }
+
+  #endLimit(): void {
+    clearTimeout(this.#limit)
+    this.#limit = undefined
+  }
+
+  async #follow(onEnd: (error: unknown) => void): Promise<void> {
     try {
-      for await (const change of changes) this.#take(change)
+      for await (const change of this.changes) this.#take(change)
     } catch (error) {
+      this.#endLimit()
       this.#isComplete = false
       onEnd(error)
       if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))

@@ -1,0 +1,165 @@
+/** Outages, as a client is told of them: what begins one, what ends it, and what is none. */
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { type Changes, connect, type Disconnection, type LiveTopics } from '../../dist/client/index.js'
+import { startServer, until } from '../support/service/server.js'
+import { type StubAnswer, startStub } from '../support/service/stub.js'
+
+const complete = 'data: {"has_more":false,"results":[],"next":"t"}\n\n'
+
+/** A stream that ends after this text. */
+function stream(text: string): StubAnswer {
+  return { headers: { 'content-type': 'text/event-stream' }, text: `retry: 1\n${text}` }
+}
+
+function ended(code: string): StubAnswer {
+  return stream(`${complete}event: end\ndata: {"code":"${code}","message":"It has ended: ${code}."}\n\n`)
+}
+
+/** What is told, in its order. */
+function toldBy(target: Changes | LiveTopics): string[] {
+  const told: string[] = []
+  target.addEventListener('connected', () => told.push('connected'))
+  const tellOutage = ({ detail }: CustomEvent<Disconnection>) => told.push(`disconnected: ${detail.error}`)
+  target.addEventListener('disconnected', (event) => tellOutage(event as CustomEvent<Disconnection>))
+  return told
+}
+
+async function follow(t: Test, answers: readonly StubAnswer[]) {
+  const stub = await startStub(t, (_, index) => answers[index] ?? 'be silent')
+  const live = connect(stub.url, { key: 'k' }).follow('*.*')
+  t.teardown(() => live.close())
+  const told = toldBy(live)
+  await until('every answer', async () => stub.requests.length > answers.length || undefined)
+  return { live, told }
+}
+
+t.test('an outage is told once, however many attempts it takes', async (t) => {
+  const { told } = await follow(t, [
+    'close',
+    { status: 503, text: '{"code":"overloaded","message":"x"}' },
+    stream(complete),
+    'close',
+    { status: 502, text: '<html>' },
+    stream(complete),
+  ])
+  t.strictSame(told, [
+    'disconnected: TypeError: fetch failed',
+    'connected',
+    'disconnected: Error: the stream has ended',
+    'connected',
+    'disconnected: Error: the stream has ended',
+  ])
+})
+
+t.test('a planned end is an outage unless the stream is taken up again at once', async (t) => {
+  const { live, told } = await follow(t, [ended('rotated'), ended('rotated')])
+  t.strictSame(told, ['connected'])
+  t.ok(live.isConnected)
+  t.ok(live.isComplete)
+  for (const code of ['draining', 'store_unavailable']) {
+    const { live, told } = await follow(t, [ended(code)])
+    t.strictSame(told, ['connected', `disconnected: Error: It has ended: ${code}.`])
+    t.notOk(live.isConnected)
+    t.notOk(live.isComplete)
+  }
+})
+
+t.test('what is followed is not complete while its service is away, and is again after that', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const topics = connect(server.url, { key: server.token })
+  const live = topics.follow('*.*')
+  t.teardown(() => live.close())
+  t.notOk(live.isConnected)
+  await live.ready
+  t.ok(live.isConnected && live.isComplete)
+  const told = toldBy(live)
+  const disconnected = once(live, 'disconnected')
+  for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
+  await disconnected
+  t.notOk(live.isConnected || live.isComplete)
+  await until('the present state', async () => live.isComplete || undefined)
+  t.ok(live.isConnected)
+  t.match(told, [/^disconnected: /, 'connected'])
+  live.close()
+  await until('the end', async () => !live.isConnected || undefined)
+  t.notOk(live.isComplete)
+})
+
+t.test('`ready` rejects without a first connection, but following goes on', async (t) => {
+  const stub = await startStub(t, () => stream(complete))
+  const lost = new TypeError('a wrong port')
+  let isThere = false
+  const live = connect(stub.url, {
+    key: 'k',
+    timeoutMs: 50,
+    fetch: (...args) => (isThere ? fetch(...args) : Promise.reject(lost)),
+  }).follow('*.*')
+  t.teardown(() => live.close())
+  await t.rejects(live.ready, lost)
+  isThere = true
+  await once(live, 'complete')
+  t.ok(live.isConnected)
+  const silent = await startStub(t, () => 'be silent')
+  const unanswered = connect(silent.url, { key: 'k', timeoutMs: 50 }).follow('*.*')
+  t.teardown(() => unanswered.close())
+  await t.rejects(unanswered.ready, { name: 'TimeoutError', message: 'no response within 50 ms' })
+})
+
+t.test('an iteration of changes tells of its connection while it lasts', async (t) => {
+  const stub = await startStub(t, (_, index) => (index === 1 ? 'close' : stream(complete)))
+  const changes = connect(stub.url, { key: 'k' }).changes('*.*')
+  const told = toldBy(changes)
+  let completed = 0
+  for await (const { kind } of changes) if (kind === 'complete' && ++completed === 2) break
+  t.strictSame(told, ['connected', 'disconnected: Error: the stream has ended', 'connected'])
+  t.notOk(changes.isConnected, 'nothing is connected after it')
+})
+
+t.test('restarts in a row wait longer each time', async (t) => {
+  const { setTimeout } = globalThis
+  const waitsMs: number[] = []
+  // The limits of answers are whole seconds, and the polls of this test are short.
+  globalThis.setTimeout = ((callback: () => void, ms: number) => {
+    if (ms % 1000 === 0 || ms < 100) return setTimeout(callback, ms)
+    waitsMs.push(ms)
+    return setTimeout(callback, 0)
+  }) as typeof setTimeout
+  t.teardown(() => Object.assign(globalThis, { setTimeout }))
+  const { told } = await follow(t, Array<StubAnswer>(9).fill(ended('since_gone')))
+  t.equal(waitsMs.length, 9)
+  for (const [index, ms] of waitsMs.entries()) {
+    const longestMs = Math.min(30_000, 500 * 2 ** index)
+    t.ok(ms >= longestMs / 2 && ms <= longestMs, `${ms} ms of ${longestMs}`)
+  }
+  t.equal(told.length, 18, 'each is an outage')
+})
+
+t.test('what is not topicd’s is reported, and not tried without end', async (t) => {
+  const html = '<html>Welcome</html>'
+  const unexpected = { name: 'TopicdError', code: 'unexpected_answer', status: 200 }
+  for (const data of [html, '{}', '{"has_more":false,"results":[{}],"next":"t"}', 'null']) {
+    const stub = await startStub(t, () => stream(`data: ${data}\n\n`))
+    await t.rejects(connect(stub.url, { key: 'k' }).follow('*.*').ready, unexpected, data)
+    t.equal(stub.requests.length, 1, data)
+  }
+  const stub = await startStub(t, () => ({ text: html }))
+  await t.rejects(connect(stub.url, { key: 'k' }).follow('*.*').ready, unexpected, 'a poll')
+  t.equal(stub.requests.length, 2)
+})
+
+t.test('a defect is reported, and not tried without end', async (t) => {
+  const stub = await startStub(t, () => stream('data: {"has_more":false,"results":[],"next":"t"}\n\n'))
+  for (const name of ['SyntaxError', 'ReferenceError', 'RangeError'] as const) {
+    const defect = new globalThis[name]('a defect of the caller')
+    let attempts = 0
+    const failing = async () => {
+      attempts++
+      throw defect
+    }
+    await t.rejects(connect(stub.url, { key: 'k', fetch: failing }).follow('*.*').ready, defect)
+    t.equal(attempts, 1, name)
+  }
+  const size = Symbol('not a number') as unknown as number
+  await t.rejects(connect(stub.url, { key: 'k' }).follow('*.*', { size }).ready, /size is a symbol/)
+})
