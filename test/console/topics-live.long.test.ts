@@ -2,7 +2,8 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
-import { addTopic, checkAccessibility, isClean, openConsole } from '../support/browser/console.js'
+import { addTopic, checkAccessibility, isClean, openConsole, openWatched, signIn } from '../support/browser/console.js'
+import { FaultProxy } from '../support/faults/fault-proxy.js'
 import { startServer, until } from '../support/service/server.js'
 
 t.setTimeout(360_000)
@@ -135,6 +136,45 @@ await t.test('many changes at once are drawn once a frame, whether or not someon
   const seconds = (Date.now() - startMs) / 1000
   const hidden = await page.evaluate<number>('counts.draws')
   t.ok(hidden <= seconds + 2, `${hidden} draws of a hidden page in ${seconds} s`)
+})
+
+await t.test('an outage is said wherever someone looks, and forgotten when it is over', { skip }, async (t) => {
+  const server = await startServer(t)
+  await addTopic(server, 'a/b', '1')
+  const proxy = await FaultProxy.start(t, server.url)
+  const { port } = new URL(proxy.addressOf(server.url))
+  const { page } = await openWatched(await startBrowser(t), `http://127.0.0.1:${port}/console`)
+  await signIn(page, server.token)
+  let attempts = 0
+  page.on('requestfailed', (request) => request.url().endsWith('/topics/changes') && attempts++)
+  const said = page.getByRole('alert').filter({ hasText: /^Not connected since \d\d:\d\d:\d\d, retrying$/ })
+  for (const [hash, shown] of [
+    ['', 'Choose a topic, or search.'],
+    ['#a%2Fb', 'Type json'],
+    ['#?*a//', 'Page 1, 1 topic, the last'],
+    ['#=*a//', 'Nothing has changed yet.'],
+  ] as const) {
+    await page.evaluate(`location.hash = '${hash}'`)
+    await page.getByText(shown).waitFor()
+    t.equal(await said.count(), 0, `connected: ${shown}`)
+    const lostMs = Date.now()
+    proxy.set('refuse')
+    await said.waitFor()
+    t.comment(`${shown} said after ${Date.now() - lostMs} ms`)
+    if (hash.startsWith('#=')) {
+      t.equal(await page.getByText(shown).count(), 0, 'nobody knows whether something has changed')
+      // Attempts whose waits double would take minutes.
+      const before = attempts
+      await until('twenty attempts', async () => attempts >= before + 20 || undefined)
+    }
+    await addTopic(server, 'a/b', JSON.stringify(shown))
+    const backMs = Date.now()
+    proxy.set('pass')
+    await said.waitFor({ state: 'detached' })
+    const tookMs = Date.now() - backMs
+    t.ok(tookMs < 10_000, `forgotten after ${tookMs} ms`)
+    if (hash !== '') await page.getByText(JSON.stringify(shown)).waitFor()
+  }
 })
 
 await t.test('changes are listed as they happen, the newest first, until they are paused', { skip }, async (t) => {

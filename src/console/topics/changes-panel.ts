@@ -34,6 +34,11 @@ export class ChangesPanel {
     private readonly context: Context,
   ) {}
 
+  /** Whether it shows what changes as it happens. */
+  get isLive(): boolean {
+    return !this.isPaused && this.context.outageMs() === undefined
+  }
+
   get isPaused(): boolean {
     return this.#running === undefined
   }
@@ -45,6 +50,13 @@ export class ChangesPanel {
     this.#running = running
     this.problem = ''
     void this.#follow(running)
+  }
+
+  /** Tries again, unless it is paused. */
+  reconnect(): void {
+    if (this.isPaused) return
+    this.pause()
+    this.start()
   }
 
   pause(): void {

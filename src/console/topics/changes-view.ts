@@ -23,9 +23,9 @@ export function changesView(panel: ChangesPanel): TemplateResult {
   `
 }
 
-function statusText({ seen, isPaused }: ChangesPanel): string {
+function statusText({ seen, isPaused, isLive }: ChangesPanel): string {
   if (isPaused) return 'Paused'
-  return seen.length === 0 ? 'Nothing has changed yet.' : ''
+  return isLive && seen.length === 0 ? 'Nothing has changed yet.' : ''
 }
 
 function changesTable(seen: readonly SeenChange[]): TemplateResult {

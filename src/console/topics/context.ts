@@ -8,6 +8,8 @@ export interface Context {
   readonly session: Session
   /** Draws the page again, soon. */
   readonly changed: () => void
+  /** Since when the service does not answer, in ms since the epoch; undefined while it does. */
+  readonly outageMs: () => number | undefined
   /** Shows the topic at a path. */
   readonly show: (path: string) => void
   /** Refreshes what lists topics, after one was created or removed. */

@@ -1,10 +1,13 @@
 /**
  * Keeps what is on the screen fresh. A stream says when something changes; then each thing that is shown is fetched again
  * once, one a second at most. The next waits for the answers to the last one, and longer if they took long; so does one
- * that is told when to try again. While there is no stream, or too many wait for one, it goes on without. Nothing is sent
- * while the tab is hidden.
+ * that is told when to try again. While the service refuses a stream, it goes on without. Nothing is sent while the tab is
+ * hidden.
+ *
+ * The stream is always there, so it also tells of outages, for all of the page: a new one is tried each second then, and
+ * nothing else.
  */
-import { type Change, TopicdError } from '../../client/index.js'
+import { type Changes, TopicdError } from '../../client/index.js'
 
 /** Between two things, in ms. */
 const refreshMs = 1000
@@ -13,6 +16,9 @@ const refreshMs = 1000
 const shareMax = 0.1
 
 const waitMsMax = 30_000
+
+/** For how long a lost connection is not mentioned, in ms: a service that restarts takes less. */
+const unmentionedMs = 2000
 
 /** Something on the screen that can be fetched again. */
 export interface Refreshable {
@@ -29,61 +35,106 @@ export class Refresher {
   #changedTurn = 1
   /** In which turn each thing on the screen was refreshed last, by its key, and whether that has succeeded. */
   #attempts: ReadonlyMap<string, { readonly turn: number; isDone: boolean }> = new Map()
+  /** Whether there is a stream that says when something changes. */
   #isWatching = false
+  /** When the connection was lost, in ms since the epoch; undefined while there is one. */
+  #lostMs: number | undefined
+  #isMentioned = false
+  #mention: ReturnType<typeof setTimeout> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
-  #watch: AbortController | undefined
+  #stream: AbortController | undefined
+  #isStopped = false
 
   /**
    * @param things what can be refreshed now; on the first of them someone's eyes rest
    * @param follow what changes of all that may be on the screen, from now on
+   * @param outageChanged called when an outage has begun or ended
    */
   constructor(
     private readonly things: () => readonly Refreshable[],
-    private readonly follow: (signal: AbortSignal) => AsyncIterable<Change>,
+    private readonly follow: (signal: AbortSignal) => Changes,
+    private readonly outageChanged: () => void,
   ) {}
 
   start(): void {
-    this.#watch = new AbortController()
-    void this.#watchChanges(this.#watch.signal)
+    void this.#watchChanges()
     this.#schedule(refreshMs)
   }
 
   stop(): void {
-    this.#watch?.abort()
+    this.#isStopped = true
+    this.#stream?.abort()
+    clearTimeout(this.#mention)
     clearTimeout(this.#timer)
-    this.#timer = undefined
+  }
+
+  /** Since when the service does not answer, in ms since the epoch; undefined while it does. */
+  get outageMs(): number | undefined {
+    return this.#isMentioned ? this.#lostMs : undefined
   }
 
   #schedule(waitMs: number): void {
     this.#timer = setTimeout(async () => {
       if (!this.#isWatching) this.#changedTurn = this.#turn
-      const next = document.hidden ? undefined : this.#next()
+      const next = document.hidden || this.#lostMs !== undefined ? undefined : this.#next()
       const nextMs = next === undefined ? refreshMs : await this.#refresh(next)
-      if (this.#timer !== undefined) this.#schedule(nextMs)
+      if (!this.#isStopped) this.#schedule(nextMs)
     }, waitMs)
   }
 
   /** A change is told once, however many there are: the stream is left then, and taken up again a little later. */
-  async #watchChanges(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      if (!document.hidden) await this.#awaitChange(signal)
+  async #watchChanges(): Promise<void> {
+    while (!this.#isStopped) {
+      if (!document.hidden) await this.#awaitChange()
       await new Promise((resolve) => setTimeout(resolve, refreshMs))
     }
   }
 
-  async #awaitChange(signal: AbortSignal): Promise<void> {
+  async #awaitChange(): Promise<void> {
+    const stream = new AbortController()
+    this.#stream = stream
+    const changes = this.follow(stream.signal)
+    changes.addEventListener('connected', () => this.#found())
+    changes.addEventListener('disconnected', ({ detail: { error } }) => {
+      this.#isWatching = false
+      // Its own attempts become rare.
+      if (!this.#isFound(error)) stream.abort()
+    })
     try {
-      let hasBegun = false
-      for await (const { kind } of this.follow(signal)) {
+      for await (const { kind } of changes) {
         // The first time it is complete the stream has begun: what came before that is fetched now. Later it only lives.
-        if (kind !== 'complete' || !hasBegun) this.#changedTurn = this.#turn
+        if (kind !== 'complete' || !this.#isWatching) this.#changedTurn = this.#turn
         if (kind !== 'complete') return
-        hasBegun = this.#isWatching = true
+        this.#isWatching = true
       }
-    } catch {
-      // The requests that go on without say what is wrong.
+    } catch (error) {
+      // Of a refusal, the requests that go on say what is wrong.
+      if (!stream.signal.aborted) this.#isFound(error)
+    } finally {
       this.#isWatching = false
     }
+  }
+
+  /** Whether an error shows that the service is there: it has refused the stream. Otherwise the connection is lost. */
+  #isFound(error: unknown): boolean {
+    const isFound = error instanceof TopicdError && error.code !== 'unexpected_answer'
+    if (isFound) this.#found()
+    else if (this.#lostMs === undefined) {
+      this.#lostMs = Date.now()
+      this.#mention = setTimeout(() => {
+        this.#isMentioned = true
+        this.outageChanged()
+      }, unmentionedMs)
+    }
+    return isFound
+  }
+
+  #found(): void {
+    clearTimeout(this.#mention)
+    this.#lostMs = undefined
+    if (!this.#isMentioned) return
+    this.#isMentioned = false
+    this.outageChanged()
   }
 
   /** Of what is due, every other time the first thing, else the one that waits for longest; undefined if nothing is. */

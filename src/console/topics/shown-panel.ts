@@ -111,6 +111,11 @@ export class ShownPanel {
     if (before instanceof SearchPanel) before.leave()
   }
 
+  /** After an outage: what follows changes need not wait for its own next attempt. */
+  reconnect(): void {
+    if (this.#panel instanceof ChangesPanel) this.#panel.reconnect()
+  }
+
   /** Fetches it again, for nobody in particular; undefined where that is of no use. */
   get refreshable(): Refreshable | undefined {
     const panel = this.#panel

@@ -15,7 +15,7 @@ import { ShownPanel } from './shown-panel.js'
 import type { Edit } from './topic-panel.js'
 import { parentOf } from './tree/tree.js'
 import { TreePanel } from './tree/tree-panel.js'
-import { visible } from './value-text.js'
+import { timeText, visible } from './value-text.js'
 
 const everything = '?.*//'
 
@@ -47,6 +47,7 @@ export class Workspace {
       session,
       changed: drawing.draw,
       show: (path) => this.#goTo(addressOfPath(path)),
+      outageMs: () => this.#refresher.outageMs,
       listsChanged: () => void this.#refreshLists(),
       afterDraw: drawing.afterDraw,
       focusLater: drawing.focusLater,
@@ -68,6 +69,10 @@ export class Workspace {
     this.#refresher = new Refresher(
       () => this.#refreshable(),
       (signal) => session.client.changes(everything, { ...watched, signal }),
+      () => {
+        if (this.#refresher.outageMs === undefined) this.#shown.reconnect()
+        drawing.draw()
+      },
     )
   }
 
@@ -110,8 +115,10 @@ export class Workspace {
     const { key } = this.#context.session
     const mayFetch = may(key, 'fetch')
     const { path } = this.#shown
+    const { outageMs } = this.#refresher
     return html`
       <main class="workspace">
+        ${outageMs === undefined ? nothing : outageView(outageMs)}
         <div class="side">
           ${mayFetch ? searchBox(this.#searched, this.#search) : nothing}
           <nav class="panel" aria-label="Topics">
@@ -208,4 +215,10 @@ export class Workspace {
   async #refreshLists(): Promise<void> {
     for (const { refresh } of this.#onScreen()) await refresh().catch(() => {})
   }
+}
+
+/** Above everything, since all of it may be out of date. */
+function outageView(sinceMs: number): TemplateResult {
+  const since = new Date(sinceMs).toISOString()
+  return html`<p class="notice outage" role="alert">Not connected since <time datetime=${since}>${timeText(since)}</time>, retrying</p>`
 }
