@@ -102,9 +102,8 @@ export class LiveChanges {
     if (since === undefined) return undefined
     if (since === 'now') return readNow(this.store)
     const { place } = since
-    return whenKnown(
-      this.store.inSnapshot((log) => log.changesAfter(place, 0)),
-      (changes) => (changes === 'gone' ? changes : since),
+    return this.store.inSnapshot((log) =>
+      log.changesAfter<Position | 'gone'>(place, 0, (changes) => (changes === 'gone' ? changes : since)),
     )
   }
 

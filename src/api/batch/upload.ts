@@ -9,9 +9,9 @@
  * their order, so the counts say from which line on a client goes on whose connection was lost.
  */
 import type { Access } from '../../auth/access.js'
-import { afterPoll } from '../../base/after-poll.js'
 import { Lines, TooLong } from '../../base/lines.js'
 import type { PacedBound } from '../../base/paced-bound.js'
+import { type Slice, waitForSlice } from '../../base/time-slices.js'
 import type {
   Answer,
   Inlet,
@@ -115,8 +115,7 @@ export class Upload implements ReceivedUpload {
       const bytes = String(this.options.uploadBytesMax)
       this.#stop(refusal === 'body_too_large' ? problem(refusal, { bytes }) : problem(refusal))
     }
-    // A last piece is read soon.
-    if (!this.#isDue) this.#goOn()
+    this.#goOnSoon()
   }
 
   get #isFull(): boolean {
@@ -127,20 +126,23 @@ export class Upload implements ReceivedUpload {
   #goOnSoon(): void {
     if (this.#isDue) return
     this.#isDue = true
-    afterPoll(() => {
+    void waitForSlice().then((slice) => {
       this.#isDue = false
-      this.#goOn()
+      this.#goOn(slice)
+      if (this.#isOver) return
+      if (!this.#isWriting && !this.#isDue) this.#answer.report()
+      this.#answer.flush()
     })
   }
 
-  /** Reads what has arrived, writes it if nothing is being written, and then reads what is written next. */
-  #goOn(): void {
+  /** Reads what has arrived, and writes it if nothing is being written; then what is written next is read. */
+  #goOn(slice: Slice): void {
     if (this.#isOver) return
-    this.#read()
+    if (!this.#read(slice)) return this.#goOnSoon()
     if (this.#isWriting) return
     if (this.#batch.operations.length > 0) {
       this.#write()
-      this.#read()
+      this.#goOnSoon()
     } else if (this.#isFull) {
       // Blank lines alone, of which there may be millions.
       this.#batch = newBatch()
@@ -150,14 +152,16 @@ export class Upload implements ReceivedUpload {
     else if (this.options.caller() === undefined) this.#refuse()
   }
 
-  #read(): void {
-    if (this.#problem !== undefined || this.#isOver) return
+  /** @returns whether everything was read that has arrived and has room in the batch; otherwise the slice is over */
+  #read(slice: Slice): boolean {
     const batch = this.#batch
-    while (!this.#isFull) {
+    while (this.#problem === undefined && !this.#isFull) {
+      if (slice.isOver()) break
       const line = this.#lines.next()
       if (line === undefined) {
         this.inlet.resume()
-        break
+        this.#countKept()
+        return true
       }
       const isTooLong = line instanceof TooLong
       const operation = isTooLong ? this.#tooLong() : parseLine(line)
@@ -166,13 +170,17 @@ export class Upload implements ReceivedUpload {
       if (operation === undefined) continue
       if (!this.#hasBegun && isProblem(operation)) {
         const mistake = otherBodyProblem(isTooLong ? line.start : line)
-        if (mistake !== undefined) return this.#stop(mistake)
+        if (mistake !== undefined) {
+          this.#stop(mistake)
+          return true
+        }
       }
       this.#hasBegun = true
       batch.operations.push(operation)
       batch.numbers.push(this.#lines.number)
     }
     this.#countKept()
+    return this.#problem !== undefined || this.#isFull
   }
 
   #tooLong(): Problem {
@@ -198,7 +206,7 @@ export class Upload implements ReceivedUpload {
         took()
         this.#isWriting = false
         this.#stop(problemFor(error))
-        this.#goOn()
+        this.#goOnSoon()
       },
     )
   }
@@ -215,10 +223,7 @@ export class Upload implements ReceivedUpload {
       if (isProblem(outcome)) this.#answer.addRefused(outcome, numbers[index] ?? 0)
       else this.#answer.addDurable()
     }
-    this.#goOn()
-    if (this.#isOver) return
-    if (!this.#isWriting) this.#answer.report()
-    this.#answer.flush()
+    this.#goOnSoon()
   }
 
   /** Takes no more. What is being written is still counted. */
