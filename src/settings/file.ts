@@ -13,8 +13,7 @@ export interface SettingsFile {
   readonly problems: readonly string[]
 }
 
-const lineForm =
-  /^\s*(?:export\s+)?(?<name>\w+)\s*=\s*(?:(?<quote>["'])(?<quoted>.*?)\k<quote>\s*(?:#.*)?|(?<plain>.*?)(?:\s#.*)?)\s*$/
+const lineForm = /^(?:export\s+)?(?<name>\w+)\s*=(?<rest>.*)$/s
 
 /** The variables that a settings file may set: it cannot name another settings file. */
 const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
@@ -31,27 +30,42 @@ export function parseSettingsFile(content: string, path: string): SettingsFile {
   for (const [index, written] of lines.entries()) {
     if (/^\s*(#.*)?$/.test(written)) continue
     const line = index + 1
-    const { name = '', quoted, plain } = lineForm.exec(written)?.groups ?? {}
-    const problem = lineProblem(written, name, plain, texts.get(name))
+    const { name = '', rest = '' } = lineForm.exec(written.trim())?.groups ?? {}
+    const value = rest.trimStart()
+    const quoted = quotedText(value)
+    const text = quoted ?? value.replace(/\s#.*$/s, '').trimEnd()
+    const problem = lineProblem(written, name, quoted === undefined ? text : '', texts.get(name))
     if (problem !== undefined) problems.push(`${path} line ${line}: ${problem}`)
-    else texts.set(name, { text: quoted ?? plain ?? '', line })
+    else texts.set(name, { text, line })
   }
   return { texts, problems }
 }
 
-/** @param name empty if the line does not have the form of a setting */
+/** The text between quotes that nothing but a comment follows; undefined if there is none. */
+function quotedText(value: string): string | undefined {
+  const [quote = ''] = value
+  if (quote !== '"' && quote !== "'") return undefined
+  for (let end = value.indexOf(quote, 1); end !== -1; end = value.indexOf(quote, end + 1)) {
+    if (/^\s*(?:#|$)/.test(value.slice(end + 1))) return value.slice(1, end)
+  }
+  return undefined
+}
+
+/**
+ * @param name empty if the line does not have the form of a setting
+ * @param plain a value without quotes; empty for one in quotes
+ */
 function lineProblem(
   written: string,
   name: string,
-  plain: string | undefined,
+  plain: string,
   earlier: { readonly line: number } | undefined,
 ): string | undefined {
   // The whole line is not shown, because it may contain a password.
   if (name === '') return `${JSON.stringify(written.trim().split(/[=:@]/)[0])} is not followed by "=" and a value`
   if (!names.includes(name)) return unknownVariable(name, names)
   if (earlier !== undefined) return `${name} is already set in line ${earlier.line}`
-  if (plain !== undefined && /^["']/.test(plain))
-    return `the value of ${name} starts with a quote but does not end with one`
+  if (/^["']/.test(plain)) return `the value of ${name} starts with a quote but does not end with one`
   return undefined
 }
 

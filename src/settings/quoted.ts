@@ -11,7 +11,7 @@ export function quoted(text: string): string {
 
 /** The text; a PostgreSQL address in it, or any address with a user, is shown as `redactAddress` returns it. */
 export function redacted(text: string): string {
-  return text.replace(/\w+:\/\/.*$/s, (address) =>
+  return text.replace(/\b\w+:\/\/.*$/s, (address) =>
     isPostgresAddress(address) || address.includes('@') ? redactAddress(address) : address,
   )
 }

@@ -77,7 +77,7 @@ export const settingTable = {
     value: 'PATH',
     default: '/',
     help: 'path before /topics/…',
-    check: (text) => (/^\/([\w.~-]+\/?)*$/.test(text) ? undefined : 'must be a path such as / or /diffusion'),
+    check: (text) => (/^\/(?:[\w.~-]+\/)*[\w.~-]*$/.test(text) ? undefined : 'must be a path such as / or /diffusion'),
     normalise: (text) => text.replace(/\/$/, ''),
   },
   'admin-host': {

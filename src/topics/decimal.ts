@@ -9,6 +9,9 @@ export const numberTextMax = numberDigitsMax + 20
 /** Integers of so many digits are numbers that no addition of two of them rounds. */
 const smallInteger = /^-?\d{1,15}$/
 
+/** Tried at the first zero of a run only, so that many runs take linear time. */
+const lastZeros = /(?<!0)0+$/
+
 const number = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /** `digits` times ten to the power of `exponent`; neither begins nor ends with zeros that could be left out. */
@@ -35,7 +38,7 @@ function parse(text: string): Decimal | undefined {
   const [, sign, whole = '', fraction = '', exponent = '0'] = number.exec(text) ?? []
   if (sign === undefined || wholeDigits(whole) + fraction.length > numberDigitsMax) return undefined
   const significant = (whole + fraction).replace(/^0+/, '')
-  const digits = significant.replace(/0+$/, '')
+  const digits = significant.replace(lastZeros, '')
   if (digits === '') return { digits: 0n, exponent: 0 }
   const power = Number(exponent) - fraction.length + significant.length - digits.length
   if (digitsOf(digits.length, power) > numberDigitsMax) return undefined
@@ -67,7 +70,7 @@ function plainText({ digits, exponent }: Decimal): string | undefined {
   }
   const padded = text.padStart(1 - exponent, '0')
   const whole = padded.slice(0, exponent)
-  const fraction = padded.slice(exponent).replace(/0+$/, '')
+  const fraction = padded.slice(exponent).replace(lastZeros, '')
   if (wholeDigits(whole) + fraction.length > numberDigitsMax) return undefined
   return fraction === '' ? sign + whole : `${sign}${whole}.${fraction}`
 }

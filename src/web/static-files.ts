@@ -64,7 +64,7 @@ export function answerWith(
   // A strong ETag names bytes, and so each encoding has its own.
   const tag = isGzipped ? `"${etag}-gzip"` : `"${etag}"`
   const all = [...headers, ['etag', tag], ['vary', 'accept-encoding'], ['x-content-type-options', 'nosniff']] as const
-  if (ifNoneMatch === '*' || ifNoneMatch.split(/\s*,\s*/).some((known) => known.replace(/^W\//, '') === tag)) {
+  if (ifNoneMatch === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === tag)) {
     return { status: 304, contentType, headers: all, body: Buffer.alloc(0) }
   }
   if (!isGzipped) return { status: 200, contentType, headers: all, body: plain }
