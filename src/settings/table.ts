@@ -2,6 +2,7 @@
  * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it.
  * The service and every command use this one table; a new setting is added here only. config.ts reads the values.
  */
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { addressProblem, redactAddress } from './address.js'
 import { usableCores } from './cores.js'
@@ -41,13 +42,22 @@ const workersMax = 64
 /** One per core that the process may use, but at least two, so that one serves while another is replaced. */
 const workersDefault = Math.min(workersMax, Math.max(2, usableCores()))
 
+/** Each connection may keep an unfinished head of this size: at this bound, those of a worker 1.3 GB. */
+const headerBytesMaxMax = 64 * 1024
+
+/** An address, or a name as resolvers take it, with underscores too. */
+function hostProblem(text: string): string | undefined {
+  if (isIP(text) !== 0 || /^[\w.-]+$/.test(text)) return undefined
+  return 'must be an IP address or a host name, without quotes, a scheme or a port'
+}
+
 function emptyProblem(text: string): string | undefined {
   return text === '' ? 'must not be empty' : undefined
 }
 
 /** Every setting. Its flag is its name; its environment variable is TOPICD_ and the name in capitals. */
 export const settingTable = {
-  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', check: emptyProblem },
+  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', check: hostProblem },
   port: { kind: 'number', default: '8080', min: 0, max: 65535, help: 'port to listen on; 0 picks one' },
   data: {
     kind: 'text',
@@ -85,7 +95,7 @@ export const settingTable = {
     value: 'ADDRESS',
     default: '127.0.0.1',
     help: 'address of the admin listener',
-    check: emptyProblem,
+    check: hostProblem,
   },
   'admin-port': {
     kind: 'number',
@@ -93,6 +103,13 @@ export const settingTable = {
     min: 0,
     max: 65535,
     help: 'port of the admin listener; 0 picks one',
+  },
+  'header-bytes-max': {
+    kind: 'number',
+    default: '16384',
+    min: 4096,
+    max: headerBytesMaxMax,
+    help: 'largest request line with all headers, cookies of other services on the host among them',
   },
   'body-bytes-max': {
     kind: 'number',

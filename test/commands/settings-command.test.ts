@@ -47,6 +47,19 @@ t.test('settings names everything that is wrong, not only the first, and ends wi
   t.match(stderr, /TOPICD_WORKERS is "0"/)
 })
 
+t.test('settings refuses a host that serve cannot listen on, and a base path at once', async (t) => {
+  for (const host of ['"127.0.0.1"', '*', 'http://127.0.0.1', '127.0.0.1:8080', '[::1]', '', 'a b'])
+    for (const flag of ['--host', '--admin-host'])
+      t.match(await runCommand(['settings', flag, host]), { code: 2, stderr: `${flag} is` }, `${flag} ${host}`)
+  for (const host of ['localhost', 'my_service.internal', '::', 'fe80::1%eth0', '192.0.2.1'])
+    t.match(await runCommand(['settings', '--host', host]), { code: 0 }, host)
+  t.match(await runCommand(['settings', '--base-path', `/${'a'.repeat(10_000)}!`]), {
+    code: 2,
+    stderr: /--base-path is/,
+  })
+  t.match(await runCommand(['settings', '--base-path', '/a-b/~c.d/']), { code: 0 })
+})
+
 t.test('settings tries the certificate with its key', async (t) => {
   const { code, stderr } = await runCommand([
     'settings',

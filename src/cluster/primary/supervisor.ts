@@ -120,7 +120,7 @@ export class Supervisor {
     this.#workers = new Workers({
       opener,
       log,
-      fork: () => this.#forkWorker(),
+      fork: ({ start }) => this.#forkWorker(start.config),
       onGivingUp: (reason) => void this.#stop(exitCodes.restartLimit, reason),
     })
     const serving = (): readonly Child[] => this.#workers.serving()
@@ -292,8 +292,9 @@ export class Supervisor {
     return { count: config.workers, start: this.#writers === undefined ? start : { ...start, hasWriter: true } }
   }
 
-  #forkWorker(): Child {
-    const worker = cluster.fork()
+  #forkWorker({ headerBytesMax }: Config): Child {
+    // The HTTP library reads it as it is loaded.
+    const worker = cluster.fork({ UWS_HTTP_MAX_HEADERS_SIZE: headerBytesMax })
     // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end
     // the primary.
     worker.on('error', () => {})

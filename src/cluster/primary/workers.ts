@@ -35,8 +35,8 @@ export interface Wanted {
 interface WorkersOptions {
   readonly opener: StoreOpener
   readonly log: Logger
-  /** Forks a worker. */
-  readonly fork: () => Child
+  /** Forks a worker for a desired state. */
+  readonly fork: (wanted: Wanted) => Child
   /** Called when no worker serves and starting more makes no sense. */
   readonly onGivingUp: (reason: string) => void
 }
@@ -183,7 +183,7 @@ export class Workers {
       this.#unreplaced--
       this.#restarts++
     }
-    const child = this.#fork()
+    const child = this.#fork(wanted)
     if (child === undefined) return
     const worker: Worker = { child, wanted, isReplacement, servedAtMs: NaN }
     this.#all.add(worker)
@@ -195,9 +195,9 @@ export class Workers {
   }
 
   /** A new process. Undefined when it cannot be started, as for lack of memory: then another attempt is scheduled. */
-  #fork(): Child | undefined {
+  #fork(wanted: Wanted): Child | undefined {
     try {
-      return this.options.fork()
+      return this.options.fork(wanted)
     } catch (error) {
       const nowMs = performance.now()
       this.options.log.error({ reason: (error as Error).message }, 'worker failed to start')
