@@ -7,12 +7,13 @@ import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Scope } from '../changes/scope.js'
 import type { Answer, Ongoing, Stream } from '../http/answer.js'
 import { restrict } from '../keys/rights.js'
+import { asksFor } from '../web/accept.js'
 import { otherWalkProblem, parseChanges } from './bodies/parse-changes.js'
 import { type ApiContext, operationProblem, pathProblem, refuse } from './context.js'
 import { pageBytes } from './fetch.js'
 import { isProblem, problem } from './problems.js'
 
-const eventStream = /\btext\/event-stream\b/i
+const eventStream = 'text/event-stream'
 
 /** Proxies must neither keep nor gather what is sent. */
 const streamHeaders = [
@@ -35,7 +36,7 @@ export function handleChanges(context: ApiContext, bytes: Buffer, access: Access
   const scope = new Scope({ text, plan: restrict(access, request.plan), under: access.under, form, size })
   if (typeof since === 'object' && since.walk !== undefined && !since.walk.id.equals(scope.walkId))
     return refuse(otherWalkProblem)
-  if (eventStream.test(accept)) {
+  if (asksFor(eventStream, accept)) {
     const refusal = (): 'unauthorized' | 'access_changed' | undefined => refusalOf(access, context, authorization)
     return whenKnown(changes.openStream({ scope, since, refusal }, access.name), answerOf)
   }
@@ -56,7 +57,7 @@ function answerOf(stream: Stream | 'gone' | 'full' | 'draining'): Answer {
   if (stream === 'gone') return gone
   if (stream === 'full') return overloaded
   if (stream === 'draining') return draining
-  return { status: 200, body: '', contentType: 'text/event-stream; charset=utf-8', headers: streamHeaders, stream }
+  return { status: 200, body: '', contentType: `${eventStream}; charset=utf-8`, headers: streamHeaders, stream }
 }
 
 /** Why what was opened with these rights may not go on; undefined if it may. */

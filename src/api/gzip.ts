@@ -6,7 +6,7 @@
 import { gzip, gzipSync } from 'node:zlib'
 import { whenKnown } from '../base/awaitable.js'
 import type { Answer, Route } from '../http/answer.js'
-import { takesGzip } from '../web/accept-encoding.js'
+import { takesGzip } from '../web/accept.js'
 
 const kibibyte = 1024
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { takesGzip } from './accept-encoding.js'
+import { takesGzip } from './accept.js'
 
 export interface StaticFile {
   readonly contentType: string

@@ -10,6 +10,7 @@
  */
 import type { Answer, Outlet, RouteHeaders, Stream } from '../../http/answer.js'
 import type { RefusedLine } from '../answers.js'
+import { asksFor } from '../../web/accept.js'
 import { refuse } from '../context.js'
 import { type Problem, problem } from '../problems.js'
 
@@ -28,10 +29,8 @@ const linesListedMax = 100
 /** The largest body, in bytes, of which nobody needs to know how far it is: those of the client are smaller. */
 const soonWholeBytesMax = 4 * 1024 * 1024
 
+/** Of an answer with lines; a client that accepts it asks for progress. */
 const contentType = 'application/x-ndjson'
-
-/** What a client accepts that asks for progress. */
-const progress = /\bapplication\/x-ndjson\b/i
 
 /** Proxies must not gather what is sent. */
 const streamHeaders = [['x-accel-buffering', 'no']] as const
@@ -68,7 +67,7 @@ export class UploadAnswer implements Stream {
     { accept, contentLength }: Pick<RouteHeaders, 'accept' | 'contentLength'>,
     private readonly gone: () => void,
   ) {
-    this.#showsProgress = progress.test(accept)
+    this.#showsProgress = asksFor(contentType, accept)
     this.#beginsEarly = this.#showsProgress && (contentLength === '' || Number(contentLength) > soonWholeBytesMax)
     this.answer = new Promise((resolve) => {
       this.#resolve = resolve

@@ -1,0 +1,27 @@
+/**
+ * What a client accepts, by its headers accept and accept-encoding: lists of names with weights (RFC 9110, 12.4.2), which
+ * a caller joins where a header has several lines. Nothing is chosen or compressed here.
+ */
+
+/** Whether a client takes gzip: by its name, or by `*` where it is not named. */
+export function takesGzip(acceptEncoding: string): boolean {
+  return (weightOf('gzip', acceptEncoding) ?? weightOf('*', acceptEncoding) ?? 0) > 0
+}
+
+/** Whether a client asks for this media type by its name, and not more for JSON, the type of every other answer. */
+export function asksFor(type: string, accept: string): boolean {
+  const weight = weightOf(type, accept) ?? 0
+  return weight > 0 && weight >= (weightOf('application/json', accept) ?? 0)
+}
+
+/** The weight that a list gives to a name, in any case; of several, the last. Undefined where it does not name it. */
+function weightOf(name: string, list: string): number | undefined {
+  let weight: number | undefined
+  for (const member of list.toLowerCase().split(',')) {
+    const [listed = '', ...parameters] = member.split(';').map((part) => part.trim())
+    if (listed !== name) continue
+    const given = parameters.find((parameter) => parameter.startsWith('q='))
+    weight = given === undefined ? 1 : Number(given.slice('q='.length))
+  }
+  return weight
+}
