@@ -21,7 +21,7 @@ const table = {
   invalid_parameter: { status: 400, wording: 'Parameter "{name}" is {found}; {allowed} is allowed.' },
   path_or_selector: {
     status: 400,
-    wording: 'Exactly one of the parameters "path" and "selector" is required, but {found} given.',
+    wording: 'Exactly one of the parameters {allowed} is required, but {found} given.',
   },
   invalid_path: { status: 400, wording: 'Parameter "{name}" {problem}.' },
   invalid_selector: { status: 400, wording: 'Parameter "selector" {problem}.' },
@@ -40,7 +40,7 @@ const table = {
   invalid_framing: {
     status: 400,
     wording:
-      'It is unclear from the headers where the request ends; one content-length, or "transfer-encoding: chunked" alone, is allowed.',
+      'It is unclear where the request begins or ends; one content-length, in bytes, or "transfer-encoding: chunked" alone, is allowed.',
   },
   unauthorized: {
     status: 401,

@@ -18,6 +18,14 @@ const faults: readonly (readonly [operation: string, code: string, ...mentions: 
   ['"set"', 'invalid_parameter', '"operations"', 'an array that contains the string "set"'],
   ['[]', 'invalid_parameter', '"operations"', 'an array that contains an array'],
   ['[{"op":"remove","path":"a"}]', 'invalid_parameter', '"operations"', 'an array that contains an array'],
+  ['{"opp":"set","path":"a","value":1}', 'unknown_parameter', '"opp"', '"value"'],
+  ['{"op":"set","path":"a","valeu":1}', 'unknown_parameter', '"valeu"'],
+  ['{"op":"set","pth":"a","value":1}', 'unknown_parameter', '"pth"'],
+  ['{"op":"addAndSet","path":"a","valeu":1}', 'unknown_parameter', '"valeu"'],
+  ['{"op":"addAndSet","pth":"a","value":1}', 'unknown_parameter', '"pth"'],
+  ['{"op":"increment","path":"a","increments":1}', 'unknown_parameter', '"increments"'],
+  ['{"op":"add","pth":"a"}', 'unknown_parameter', '"pth"'],
+  ['{"op":"remove","pth":"a"}', 'unknown_parameter', '"pth"'],
   ['{}', 'missing_parameter', '"op"', '"set", "increment", "addAndSet", "add" or "remove"'],
   ['{"path":"a","value":1}', 'missing_parameter', '"op"'],
   [
@@ -128,6 +136,13 @@ await overStores(t, async (t, { post }) => {
       refuses(t, answer, 400, 'invalid_parameter', `operations ${found}`, '"operations"', 'an array')
     }
     refuses(t, await post('batch', '{}'), 400, 'missing_parameter', 'none', '"operations"')
+    refuses(t, await post('batch', '{"ops":[]}'), 400, 'unknown_parameter', 'misspelt', '"ops"')
+    for (const lines of [`${remove}\n${remove}`, `${remove}\r\n${remove}\n`, `${remove}\n\n {"op":`])
+      refuses(t, await post('batch', lines), 400, 'invalid_json', 'lines', 'application/x-ndjson')
+    refuses(t, await post('batch', `${remove}\n`), 400, 'unknown_parameter', 'one line', 'application/x-ndjson')
+    const broken = await post('batch', `{"operations":\n{"op":}}`)
+    refuses(t, broken, 400, 'invalid_json', 'JSON on two lines')
+    t.notMatch(broken.message, 'x-ndjson')
     refuses(t, await post('batch', `[${remove}]`), 400, 'invalid_body', 'an array')
     refuses(t, await post('batch', 'null'), 400, 'invalid_body', 'null')
     const more = await post('batch', `{"operations":[${remove}],"path":"f"}`)

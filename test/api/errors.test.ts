@@ -161,6 +161,17 @@ await overStores(t, async (t, server) => {
       }
     })
 
+    await t.test(`${route} names a misspelt member, though a required one is missing`, async (t) => {
+      for (const name of Object.keys(accepted[route] ?? {})) {
+        const misspelt = Object.entries({ ...accepted[route] }).map(([own, value]) => [
+          own === name ? `${own}x` : own,
+          value,
+        ])
+        const answer = await post(route, Object.fromEntries(misspelt))
+        refuses(t, answer, 400, 'unknown_parameter', `${route} without ${name}`, `"${name}x"`)
+      }
+    })
+
     await t.test(`${route} refuses a member given twice`, async (t) => {
       for (const twice of [
         '"path":"a","path":"a"',

@@ -127,7 +127,7 @@ await overStores(t, async (t, { post }) => {
   })
 
   await t.test('exactly one of path and selector is required', async (t) => {
-    refuses(t, await post('fetch', {}), 400, 'path_or_selector', 'neither', '"path"', '"selector"')
+    refuses(t, await post('fetch', {}), 400, 'path_or_selector', 'neither', '"path"', '"paths"', '"selector"')
     refuses(
       t,
       await post('fetch', { path: 'a', selector: '*a//' }),

@@ -30,9 +30,9 @@ type Batch =
  */
 export function parseBatch(bytes: Buffer, operationsMax: number): Batch | Problem {
   const object = parseObject(bytes, { levelsMax, operationsMax })
-  if (isProblem(object)) return object
+  if (isProblem(object)) return areLines(bytes) ? linesProblem : object
   const batch = checkObject(object, batchShape)
-  if (isProblem(batch)) return batch
+  if (isProblem(batch)) return batch.code === 'unknown_parameter' && 'op' in object.input ? lineProblem : batch
   const { operations: elements, operationsCount: count } = object
   if (count < 1 || count > operationsMax) return countProblem(count, operationsMax)
   if (batch.body.atomic === false) return { isAtomic: false, operations: elements.map(parseElement) }
@@ -44,6 +44,21 @@ export function parseBatch(bytes: Buffer, operationsMax: number): Batch | Proble
   }
   return { isAtomic: true, operations }
 }
+
+/** Whether a body that is not JSON consists of lines that each could be an operation. */
+function areLines(bytes: Buffer): boolean {
+  const end = bytes.indexOf('\n')
+  if (end === -1 || bytes[spaceEnd(bytes, end)] !== openBrace) return false
+  return !isProblem(parseObject(bytes.subarray(0, end), {}))
+}
+
+const linesType = 'operations of one line each need the content-type application/x-ndjson'
+
+const linesProblem = problem('invalid_json', {
+  problem: `it has several lines, each of them a JSON text; ${linesType}`,
+})
+
+const lineProblem = problem('unknown_parameter', { name: 'op', allowed: `"atomic", "operations"; ${linesType}` })
 
 /** The operation of a line; undefined for one without anything but white space. */
 export function parseLine(line: Buffer): WriteOperation | Problem | undefined {
@@ -106,6 +121,12 @@ function elementProblem(element: unknown): Problem {
   return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
 }
 
+/** An object without `op`, which is refused, but may have the members of any operation. */
+const withoutOp = {
+  ...operationShapes.remove,
+  names: [...new Set(Object.values(operationShapes).flatMap(({ names }) => names))],
+}
+
 function parseOperation(object: BodyObject): WriteOperation | Problem {
   switch (object.input.op) {
     case 'set': {
@@ -126,7 +147,7 @@ function parseOperation(object: BodyObject): WriteOperation | Problem {
     }
     default: {
       // Its validator refuses any other `op`.
-      const checked = checkObject(object, operationShapes.remove)
+      const checked = checkObject(object, object.input.op === undefined ? withoutOp : operationShapes.remove)
       return isProblem(checked) ? checked : removeOperation(checked)
     }
   }

@@ -64,9 +64,17 @@ export function checkObject<Body>(object: BodyObject, shape: BodyShape<Body>, si
   if (repeated !== undefined) return problem('duplicate_parameter', { name: repeated })
   const wrong = propertiesProblem(object)
   if (wrong !== undefined) return wrong
-  if (object.isCrowded) return crowdProblem(input, shape.names)
+  if (object.isCrowded) {
+    const crowded = unknownMember(input, shape.names)
+    assert(crowded !== undefined, 'more names than are known')
+    return crowded
+  }
   const validation = shape.validate(input)
   if (!validation.success) return problemOf(validation.error, object, shape.names, sizeMax)
+  // A missing `value` could be anything to the validator, which then counts the members without looking at their names.
+  const misspelt =
+    valueText === undefined && shape.names.includes('value') ? unknownMember(input, shape.names) : undefined
+  if (misspelt !== undefined) return misspelt
   const inexact = sizeMax > 0 ? inexactProblem(object, sizeMax) : undefined
   return inexact ?? { body: validation.data, valueText, constraint, numberTexts }
 }
@@ -89,12 +97,11 @@ function propertiesProblem({ properties }: BodyObject): Problem | undefined {
   return problem('invalid_property', { name: repeated, problem: 'is given more than once; each may be given once' })
 }
 
-/** The problem of an object with more members than there are names, each of which is given once: one is unknown. */
-function crowdProblem(input: object, names: readonly string[]): Problem {
+/** The problem of the first member that has none of the names; undefined where all are known. */
+function unknownMember(input: object, names: readonly string[]): Problem | undefined {
   const known = new Set(names.map((name) => name.split('.')[0]))
   const name = Object.keys(input).find((name) => !known.has(name))
-  assert(name !== undefined, 'more names than are known')
-  return unknownProblem(JSON.stringify(name).slice(1, -1), names)
+  return name === undefined ? undefined : unknownProblem(JSON.stringify(name).slice(1, -1), names)
 }
 
 function unknownProblem(name: string, known: readonly string[]): Problem {
@@ -152,8 +159,11 @@ function problemOf(
   if (error.expected === 'undefined') {
     return unknownProblem(name, own === 'constraint' && own !== name ? constraintNames : names)
   }
-  if (own === name && !(name in input))
-    return problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
+  if (own === name && !(name in input)) {
+    // Most likely it is misspelt.
+    const missing = problem('missing_parameter', { name, allowed: `${allowedByName[name]} is required` })
+    return unknownMember(input, names) ?? missing
+  }
   if (isIntegerName(name)) {
     const text = numberTexts?.get(name)
     return integerProblem(name, text === undefined ? describe(error.value) : describeNumber(text), sizeMax)

@@ -7,7 +7,7 @@ import type { TopicType } from '../../topics/topic.js'
 import { isProblem, type Problem, problem } from '../problems.js'
 import { fetchShape } from '../validators.js'
 import type { FetchBody } from './bodies.js'
-import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
+import { parsePathParameter, parseSelectorParameter } from './parse.js'
 import { describe, integerProblem, parseBody } from './parse-body.js'
 import { readPlainFetch } from './plain-fetch.js'
 
@@ -69,6 +69,11 @@ export function parseFetch(
   const branches = branchLimitOf(body)
   return isProblem(branches) ? branches : { plan, form, branches, after: start, size }
 }
+
+const pathsOrSelector = '"path", "paths" and "selector"'
+
+const neitherProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: 'none is' })
+const bothProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: '"path" and "selector" are' })
 
 /** The members that only a page has. */
 const membersOfPages = [

@@ -147,8 +147,10 @@ const digitsProblem = problem('invalid_parameter', {
   allowed: `a number of at most ${numberDigitsMax} digits`,
 })
 
-export const neitherProblem = problem('path_or_selector', { found: 'none is' })
-export const bothProblem = problem('path_or_selector', { found: 'both are' })
+const pathOrSelector = '"path" and "selector"'
+
+export const neitherProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'none is' })
+export const bothProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'both are' })
 
 /** A path given as the parameter `name`. */
 export function parsePathParameter(name: 'path' | 'after' | `paths[${number}]`, text: string): Path | Problem {
