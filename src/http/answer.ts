@@ -181,8 +181,12 @@ export interface Service<Caller> {
   answerForError(error: unknown): Answer | undefined
   /** Called for each answer, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void
-  /** Called for each connection that is closed without an answer, or before all of it was read. */
-  closed(cause: CloseCause): void
+  /**
+   * Called for each connection that is closed without an answer, or before all of it was read.
+   *
+   * @param request the one that has no answer; undefined where no route has seen one
+   */
+  closed(cause: CloseCause, request?: Answered<Caller>): void
 }
 
 export type Refusal =
@@ -199,4 +203,5 @@ export type Refusal =
   | 'overloaded'
   | 'timed_out'
 
-export type CloseCause = 'connections' | 'unread'
+/** With `bytes_behind`, the library has closed it, because of what followed a request in the same bytes. */
+export type CloseCause = 'connections' | 'unread' | 'bytes_behind'

@@ -1,6 +1,6 @@
 /**
  * Bodies that arrive after their headers or in pieces: they are assembled here, within a bound on all bodies that this
- * process holds. A body that arrives with its headers is handled in place and never gets here.
+ * process holds. A body that arrives with its headers never gets here.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 

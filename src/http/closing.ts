@@ -44,6 +44,8 @@ const noBytes = new Uint8Array()
 export interface Receiver extends Headed {
   /** Whether the connection ends with its answer: its client wants it, or what follows on it cannot be trusted. */
   closing: boolean
+  /** Whether the library closes with the answer by itself: its request wants that in the words that the library knows. */
+  libraryCloses: boolean
   /** Whether all of the body has arrived. */
   bodyEnded: boolean
   /** Whether the client has gone; then `res` must not be touched. */
@@ -109,7 +111,7 @@ export class Closing {
     if (isSmall && receiver.bodyEnded && !isAfterPoll()) {
       // Here the library may close, which it does once the client has this answer, and those to requests that have
       // arrived behind it. It adds the header unless it saw that the client wants it.
-      if (receiver.closing) res.writeHeader('connection', 'close')
+      if (receiver.libraryCloses) res.writeHeader('connection', 'close')
       res.end(answer.body, true)
     } else this.#sendAndClose(receiver, bytesOf(answer.body))
   }

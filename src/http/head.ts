@@ -2,7 +2,9 @@
  * Heads of answers: the status line, and the headers except those that the library adds. Bodies are in
  * response.ts, and how connections end in closing.ts.
  */
+
 import type { HttpResponse } from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
 import type { Answer } from './answer.js'
 import type { OriginHeaders } from './cors.js'
 
@@ -10,32 +12,8 @@ import type { OriginHeaders } from './cors.js'
 const contentTypeName = Buffer.from('content-type')
 const contentTypeJson: Uint8Array | string = Buffer.from('application/json')
 
-const statusLines: Readonly<Record<number, string>> = {
-  200: '200 OK',
-  204: '204 No Content',
-  301: '301 Moved Permanently',
-  302: '302 Found',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  408: '408 Request Timeout',
-  409: '409 Conflict',
-  410: '410 Gone',
-  411: '411 Length Required',
-  413: '413 Content Too Large',
-  415: '415 Unsupported Media Type',
-  417: '417 Expectation Failed',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  503: '503 Service Unavailable',
-  507: '507 Insufficient Storage',
-}
-
 function statusLine(status: number): string {
-  return statusLines[status] ?? String(status)
+  return `${status} ${STATUS_CODES[status]}`
 }
 
 /** What an answer's head depends on, besides the answer. */

@@ -18,8 +18,11 @@ export const seen = {
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
-  /** Whether the connection ends with the answer: its client wants it, or sent a value that the library takes for it. */
+  connections: 0,
+  /** Whether the connection ends with the answer: its client wants it, or `libraryCloses`. */
   close: false,
+  /** Whether the library takes the client to want that; it then closes with the answer, and adds no header for it. */
+  libraryCloses: false,
   /**
    * Whether the client waits for a 100 that the library does not send, because the expectation is not in lower case.
    */
@@ -31,11 +34,14 @@ export const seen = {
 const identity = /^(identity)?$/i
 const notAscii = /[^\x20-\x7e]/
 
-/** The library takes any value of this many bytes for "close", and then closes with the answer. */
+/** The library takes any value of this many bytes for "close", in the first of several lines. */
 const closeBytes = 'close'.length
 
 /** The library answers this expectation, only in lower case, with 100 before the request's handler runs. */
 const metExpectation = '100-continue'
+
+/** The option "close" in a list of them. */
+const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i
 
 const anyCaseContinue = /^100-continue$/i
 
@@ -45,11 +51,10 @@ function see(name: string, value: string): void {
       seen.authorization = value
       break
     case 'accept':
-      seen.accept = value
+      seen.accept = listed(seen.accept, value)
       break
     case 'accept-encoding':
-      // Of several lines, each adds to the list.
-      seen.acceptEncoding = seen.acceptEncoding === '' ? value : `${seen.acceptEncoding},${value}`
+      seen.acceptEncoding = listed(seen.acceptEncoding, value)
       break
     case 'last-event-id':
       seen.lastEventId = value
@@ -70,7 +75,9 @@ function see(name: string, value: string): void {
       break
     case 'connection':
       // One of fewer characters may have as many bytes.
-      if (value.length === closeBytes || (value.length < closeBytes && notAscii.test(value))) seen.close = true
+      if (seen.connections++ === 0)
+        seen.libraryCloses = value.length === closeBytes || (value.length < closeBytes && notAscii.test(value))
+      seen.close ||= seen.libraryCloses || closeOption.test(value)
       break
     case 'expect':
       if (value === metExpectation) break
@@ -78,6 +85,11 @@ function see(name: string, value: string): void {
       else seen.unknownExpectation = true
       break
   }
+}
+
+/** A list to which a further line adds. */
+function listed(list: string, line: string): string {
+  return list === '' ? line : `${list},${line}`
 }
 
 /** Reads the request's headers into `seen`. */
@@ -91,8 +103,8 @@ export function readHeaders(req: HttpRequest): void {
     seen.contentLength =
     seen.transferEncoding =
       ''
-  seen.contentLengths = seen.transferEncodings = 0
-  seen.close = seen.continueExpected = seen.unknownExpectation = false
+  seen.contentLengths = seen.transferEncodings = seen.connections = 0
+  seen.close = seen.libraryCloses = seen.continueExpected = seen.unknownExpectation = false
   req.forEach(see)
 }
 

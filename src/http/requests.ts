@@ -2,12 +2,11 @@
  * Requests as they arrive: headers are checked, bodies are received within bounds, and whole bodies are handed to the
  * route. The service decides the answers; exchange.ts and response.ts send them.
  *
- * Two kinds of request end their connection because their end is in doubt. Those where it is missing or ambiguous are
- * refused. Chunked ones are served, but only the library knows where they end, and it accepts several kinds of malformed
- * chunk. The answers to both are sent after the parser has returned from the bytes that have arrived: a further request
- * in the same bytes then finds the first unanswered, which ends the connection. After the answer, the connection is
- * closed. A request whose client or whose server merely wants the connection to end is answered as any other, and so is
- * what its client has sent behind it all the same.
+ * A request whose end is missing or ambiguous is refused. A chunked one is served, although only the library knows its end,
+ * and accepts several kinds of malformed chunk. Both are answered after the parser has returned from the bytes that have
+ * arrived, and close the connection: a further request in the same bytes finds the first unanswered, which closes it, too.
+ * A write is also handled only then: if what follows it closes the connection in place of its answer, nothing has changed.
+ * Where merely the client or the server wants the connection to close, what the client has sent behind is still answered.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
@@ -37,9 +36,21 @@ const refusedMsMax = 5000
  */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
+/** A method that bytes precede: those of the body before it that its content-length did not count, up to a space. */
+const precededMethod = /.(?:get|head|post)$/s
+
+/** A request all of which has arrived. */
+interface Whole<Caller> {
+  readonly exchange: Exchange<Caller>
+  readonly route: Route<Caller>
+  readonly body: Buffer
+}
+
 export class Requests<Caller extends object> {
   /** Those of whose bodies a part has arrived since `allowTime` was called last. */
   readonly #arriving = new Set<Exchange<Caller>>()
+  /** Those that are handled once the parser has returned. */
+  #whole: Whole<Caller>[] = []
 
   /** @param bodyBytesMax the largest body that is accepted */
   constructor(
@@ -58,6 +69,7 @@ export class Requests<Caller extends object> {
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.exchanges.open(res, route, bytesIn)
     exchange.closing = seen.close
+    exchange.libraryCloses = seen.libraryCloses
     const takesLines = route.upload !== undefined && isLines()
     if (route.asksHeaders === true || takesLines) {
       const { accept, acceptEncoding, authorization, contentLength, lastEventId } = seen
@@ -82,8 +94,8 @@ export class Requests<Caller extends object> {
   }
 
   /**
-   * A request for a page, a preflight, or one that no route takes. Once its body has arrived and been dropped, it is
-   * answered and its connection closed.
+   * A request for a page, a preflight, or one that no route takes. It is answered once its body has arrived and been
+   * dropped. The connection stays open only after a whole page.
    */
   onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
     readHeaders(req)
@@ -91,12 +103,16 @@ export class Requests<Caller extends object> {
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.exchanges.open(res, undefined, 0)
     if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
-    const checked = framing === 'invalid' ? this.service.refusal('invalid_framing') : answer
-    const reply = req.getMethod() === 'head' ? headOf(checked) : checked
+    const method = req.getMethod()
+    const isInvalid = framing === 'invalid' || precededMethod.test(method)
+    const checked = isInvalid ? this.service.refusal('invalid_framing') : answer
+    const reply = method === 'head' ? headOf(checked) : checked
     const hasBody = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
     if (seen.continueExpected) sendContinue(exchange)
-    if (hasBody && !seen.unknownExpectation) this.#answerAfterBody(exchange, reply)
-    else this.#answerAndClose(exchange, reply)
+    if (hasBody && !seen.unknownExpectation) return this.#answerAfterBody(exchange, reply)
+    // A browser loads dozens of files. A length of 0 may hide another (server.ts).
+    exchange.closing = seen.close || framing !== 'none' || seen.unknownExpectation || !isPage(reply)
+    this.#answerUnread(exchange, reply)
   }
 
   /**
@@ -141,12 +157,15 @@ export class Requests<Caller extends object> {
     exchange.res.onAborted(() => this.#onAbort(exchange))
     exchange.res.onData((piece, isLast) => {
       if (this.#drops(exchange, isLast)) return
-      if (isLast && exchange.kept === undefined) return this.#handle(exchange, route, Buffer.from(piece))
+      if (isLast && exchange.kept === undefined) {
+        if (route.isRead) return this.#handle(exchange, route, Buffer.from(piece))
+        return this.#handleSoon(exchange, route, Buffer.from(new Uint8Array(piece)))
+      }
       const body = this.bodies.add(exchange, piece, exchange.bytesIn)
       if (body === undefined) return this.#refuse(exchange, this.service.refusal('overloaded'))
       if (!isLast) return void this.#arriving.add(exchange)
       this.bodies.releaseBody(exchange)
-      if (this.#isStillKnown(exchange, authorization)) this.#handle(exchange, route, body)
+      if (this.#isStillKnown(exchange, authorization)) this.#handleSoon(exchange, route, body)
       else this.#refuse(exchange, this.service.refusal('unauthorized', authorization))
     })
   }
@@ -177,14 +196,14 @@ export class Requests<Caller extends object> {
       if (!ended) return
       // Else a flood of refused requests would be kept until then.
       clearTimeout(answering)
-      if (refused !== undefined) return this.exchanges.finishLater(exchange, refused)
-      afterPoll(() => {
-        this.bodies.releaseBody(exchange)
-        // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's
-        // size.
-        if (!exchange.done)
-          exchange.res.cork(() => this.#handleChunks(exchange, route, Buffer.from(body ?? []), authorization))
-      })
+      // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's size.
+      const whole = Buffer.from(body ?? [])
+      this.bodies.releaseBody(exchange)
+      if (refused === undefined && whole.length === 0) refused = this.service.refusal('empty_body')
+      if (refused === undefined && !this.#isStillKnown(exchange, authorization))
+        refused = this.service.refusal('unauthorized', authorization)
+      if (refused === undefined) this.#handleSoon(exchange, route, whole)
+      else this.exchanges.finishLater(exchange, refused)
     })
   }
 
@@ -192,17 +211,30 @@ export class Requests<Caller extends object> {
     return setTimeout(() => this.exchanges.finishLater(exchange, refused), refusedMsMax).unref()
   }
 
-  #handleChunks(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer, authorization: string): void {
-    const { refusal } = this.service
-    if (body.length === 0) this.exchanges.finish(exchange, refusal('empty_body'))
-    else if (this.#isStillKnown(exchange, authorization)) this.#handle(exchange, route, body)
-    else this.exchanges.finish(exchange, refusal('unauthorized', authorization))
-  }
-
   /** Looks the caller up again, for a body that arrived later than its headers: the keys may have changed meanwhile. */
   #isStillKnown(exchange: Exchange<Caller>, authorization: string): boolean {
     exchange.caller = this.service.authenticate(authorization)
     return exchange.caller !== undefined
+  }
+
+  /**
+   * Handles a request after the parser has returned. If it has ended the connection meanwhile, because of bytes behind the
+   * request, in place of the answer, nothing is carried out.
+   */
+  #handleSoon(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer): void {
+    if (this.#whole.push({ exchange, route, body }) === 1) afterPoll(this.#handleWhole)
+  }
+
+  readonly #handleWhole = (): void => {
+    const whole = this.#whole
+    this.#whole = []
+    for (const { exchange, route, body } of whole) {
+      if (!exchange.done) this.#handle(exchange, route, body)
+      else {
+        exchange.endMs = performance.now()
+        this.service.closed('bytes_behind', exchange)
+      }
+    }
   }
 
   #handle(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer): void {
@@ -242,11 +274,15 @@ export class Requests<Caller extends object> {
     this.#answerAndClose(exchange, this.service.refusal(refusal))
   }
 
-  /** Answers once the parser has returned, and ends the connection. The body is dropped, and counts as 0 bytes. */
   #answerAndClose(exchange: Exchange<Caller>, answer: Answer): void {
+    exchange.closing = true
+    this.#answerUnread(exchange, answer)
+  }
+
+  /** Answers once the parser has returned. The body is dropped, and counts as 0 bytes. */
+  #answerUnread(exchange: Exchange<Caller>, answer: Answer): void {
     this.#onPiece(exchange, () => {})
     exchange.bytesIn = 0
-    exchange.closing = true
     this.exchanges.finishLater(exchange, answer)
   }
 
@@ -278,6 +314,11 @@ export class Requests<Caller extends object> {
     if (exchange.done) exchange.onDropped?.()
     return exchange.done
   }
+}
+
+/** Whether this is a page with its body: the library cannot complete an answer without one (head.ts). */
+function isPage({ status, body }: Answer): boolean {
+  return status < 400 && body.length > 0
 }
 
 /** The answer to a HEAD for which a GET would get `answer`. */

@@ -12,6 +12,15 @@
  * - A handler that returns without `onAborted` ends the process; after an abort, touching `res` throws.
  * - A chunk's bytes are invalid when `onData` returns, so a body in one chunk is handled inside it, in place. A body
  *   that arrives later than its headers has an empty chunk before it.
+ * - Bytes behind a request that begin none end the connection once the handlers of that request have returned. The library
+ *   writes a 400, 431 or 505 straight to the socket and closes it, so that an answer that is corked is lost. Nothing that
+ *   a handler can call sends it earlier or stops the parser. So a write is handled after the parser has returned
+ *   (requests.ts). To pause its connection until the answer would cost a quarter of its CPU time.
+ * - It takes these for the beginning of the next request: an empty line, which then never ends; and up to three bytes, or
+ *   ASCII without a space, which become a part of its method.
+ * - A target with a host, and `*`, get the 505 of HTTP/1.0. The service sees nothing of any of these answers.
+ * - A `connection` of five bytes in the first of its lines is "close"; it knows no lists (headers.ts).
+ * - It reads the bound of a head from the environment as it is loaded, so the primary sets that (cluster/primary/).
  * - The parser continues with the bytes after an answered request, even when the answer closes the connection. Where
  *   the framing is ambiguous, the answer must wait until the parser has returned (requests.ts): an empty header name
  *   hides the headers after it, and the first of two Content-Length headers wins. So a length of 0, which of our valid
@@ -235,7 +244,9 @@ class Server<Caller extends object> implements HttpServer {
 
 /** The scheme that the client used: as a proxy in front reports it, otherwise this server's own. */
 function schemeOf(req: HttpRequest, tls: HttpOptions['tls']): 'http' | 'https' {
-  const forwarded = req.getHeader('x-forwarded-proto')
+  // Of several proxies, the first is the client's.
+  const [first = ''] = req.getHeader('x-forwarded-proto').toLowerCase().split(',', 1)
+  const forwarded = first.trim()
   if (forwarded === 'http' || forwarded === 'https') return forwarded
   return tls === undefined ? 'http' : 'https'
 }

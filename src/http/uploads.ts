@@ -113,7 +113,11 @@ export class Uploads<Caller extends object> {
       source.isTaken = false
       this.#open.delete(upload)
     }
-    const upload = open({ resume: () => source.resume(), drop, close })
+    // What follows the body waits for the answer: the library would end the connection instead (server.ts).
+    const resume = (): void => {
+      if (!source.hasEnded) source.resume()
+    }
+    const upload = open({ resume, drop, close })
     this.#open.set(upload, source)
     res.onAborted(() => {
       close()

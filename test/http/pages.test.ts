@@ -12,14 +12,14 @@ interface Description {
   readonly servers: readonly { readonly url: string }[]
 }
 
-/** Sends a GET without a key over a bare connection: status, headers and body as they arrive. */
+/** Sends a GET without a key over a bare connection. */
 async function get(server: Server, path: string, ...headers: readonly string[]) {
   const connection = await server.raw()
   await connection.write(
     [`GET ${path} HTTP/1.1`, ...(headers.length > 0 ? headers : ['host: topicd']), '', ''].join('\r\n'),
   )
-  await connection.closed
-  const [answer] = await connection.answers(1)
+  const answer = await connection.answer()
+  connection.close()
   return answer ?? { status: 0, head: '', body: '' }
 }
 
@@ -32,6 +32,21 @@ await overStores(
       t.match(answer.head, /\r\ncontent-type: application\/json\r\ncache-control: no-store/)
       const head = await server.client.send('/healthz', '', { method: 'HEAD', token: null })
       t.match(head, { status: 200, text: '' }, 'HEAD')
+    })
+
+    await t.test('a page of the console and all of its files come over one connection', async (t) => {
+      const connection = await server.raw()
+      let count = 0
+      const load = async (path: string) => {
+        await connection.write(`GET ${path} HTTP/1.1\r\nhost: topicd\r\n\r\n`)
+        return (await connection.answers(++count))[count - 1]
+      }
+      const document = (await load('/console'))?.body ?? ''
+      const files = [...document.matchAll(/(?:href|src)="(console\/[^"]+)"/g)].map(([, path = '']) => path)
+      t.ok(files.length > 4, `${files.length} files`)
+      for (const path of files) t.equal((await load(`/${path}`))?.status, 200, path)
+      t.equal((await load('/none'))?.status, 404, 'a refusal ends it')
+      await connection.closed
     })
 
     await t.test('the HTTP library finds nothing to warn of', async (t) => {
@@ -59,8 +74,8 @@ await overStores(
         const lines = (text: string) =>
           text
             .split('\r\n')
-            // The library adds its name where it sends the body.
-            .filter((line) => !/^(date|uwebsockets): /.test(line))
+            // The library adds its name where it sends the body; one without a body ends the connection.
+            .filter((line) => !/^(date|uwebsockets|connection): /.test(line))
             .sort()
         t.strictSame(lines(head), lines(got.head), `${path}: the same headers, except the date`)
         const dateIn = (text: string) => Date.parse(/^date: (.+)$/m.exec(text)?.[1] ?? '')

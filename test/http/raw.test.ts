@@ -4,6 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
+import { scrape } from '../support/service/metrics.js'
 import { overStores } from '../support/service/over-stores.js'
 import { requestText } from '../support/service/raw.js'
 import type { Server } from '../support/service/server.js'
@@ -16,6 +17,9 @@ await overStores(
     await t.test('a request that is hidden in another is not executed', (t) => hiddenRequests(t, server))
     await t.test('a request that is hidden in a refused one is not executed', (t) => refusedRequests(t, server))
     await t.test('requests on one connection are answered in order', (t) => oneAfterAnother(t, server))
+    await t.test('what follows a write in the same bytes ends it before it is carried out', (t) => behind(t, server))
+    await t.test('a length that counts characters is named as a cause', (t) => countedInCharacters(t, server))
+    await t.test('an empty line behind a request costs the next one, not itself', (t) => emptyLine(t, server))
     await t.test('bytes that are not HTTP/1.1 end their connection', (t) => notHttp(t, server))
     await t.test('clients may disconnect at any point', (t) => disconnections(t, server))
     await t.test('after all of this every worker serves as before', async (t) => {
@@ -124,6 +128,9 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     'two lengths to no route': (hidden) =>
       `${head('/none')}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
     'chunks to no route': (hidden) => `${head('/none')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'a body of a page': (hidden) => `${head('/healthz').replace('POST', 'GET')}\r\n${hidden}`,
+    'a length of a page behind a header without a name': (hidden) =>
+      `${head('/healthz').replace('POST', 'GET')}: x\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
     'no length to no route': (hidden) => `${head('/none')}\r\n${hidden}`,
   }
   for (const [i, [expectation, attempt]] of Object.entries(attempts).entries()) {
@@ -200,6 +207,57 @@ async function oneAfterAnother(t: Test, server: Server): Promise<void> {
   )
   writes.close()
   gives(t, await server.post('set', { path: 'series', value: 0 }), '{"path":"series"}', 'other clients are served')
+}
+
+async function behind(t: Test, server: Server): Promise<void> {
+  const closed = async () => (await scrape(server.adminUrl)).value('topicd_rejected_total', { cause: 'bytes_behind' })
+  const texts = {
+    'no request': 'what is this',
+    'white space that the length does not count': ' \n \n \n',
+    'a request for a proxy': 'GET http://topicd/healthz HTTP/1.1\r\nhost: topicd\r\n\r\n',
+    'another write': requestText('/topics/add', server.token, '{"path":"behind/second"}'),
+  }
+  const before = await closed()
+  for (const [i, [expectation, text]] of Object.entries(texts).entries()) {
+    const connection = await server.raw()
+    await connection.write(requestText('/topics/add', server.token, `{"path":"behind/${i}"}`) + text)
+    await connection.closed
+    t.notMatch(connection.received, /^HTTP\/1\.1 200/, expectation)
+    // A worker's writes are carried out in their order.
+    const { connections } = server.client
+    await Promise.all(Array.from({ length: connections }, () => server.post('addAndSet', { path: 'last', value: 0 })))
+    refuses(
+      t,
+      await server.post('fetch', { path: `behind/${i}` }),
+      400,
+      'no_such_topic',
+      `${expectation}: not executed`,
+    )
+  }
+  refuses(t, await server.post('fetch', { path: 'behind/second' }), 400, 'no_such_topic', 'nor is the second')
+  t.equal((await closed()) - before, Object.keys(texts).length, 'they are counted')
+}
+
+async function countedInCharacters(t: Test, server: Server): Promise<void> {
+  const connection = await server.raw()
+  const body = '{"path":"counted","value":"é"}'
+  const text = requestText('/topics/addAndSet', server.token, body)
+  await connection.write(text.replace(/content-length: \d+/, `content-length: ${body.length}`))
+  t.match(await connection.answer(), { status: 400, body: /invalid_json/ }, 'its text ends too early')
+  await connection.write(requestText('/topics/fetch', server.token, '{"path":"none"}'))
+  t.match((await connection.answers(2)).at(1), { status: 400, body: /"invalid_framing".* in bytes, / }, 'the next one')
+  await connection.closed
+}
+
+/** A caveat of the library, which waits for the rest of a line that never comes. */
+async function emptyLine(t: Test, server: Server): Promise<void> {
+  const connection = await server.raw()
+  await connection.write(`${requestText('/topics/add', server.token, '{"path":"empty/line"}')}\r\n`)
+  t.equal((await connection.answer())?.body, '{"path":"empty/line","created":true}', 'it is answered')
+  await connection.write(requestText('/topics/add', server.token, '{"path":"empty/next"}'))
+  await barrier(server)
+  connection.close()
+  refuses(t, await server.post('fetch', { path: 'empty/next' }), 400, 'no_such_topic', 'the next one is not executed')
 }
 
 async function notHttp(t: Test, server: Server): Promise<void> {

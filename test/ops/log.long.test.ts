@@ -4,6 +4,7 @@
 
 import t from 'tap'
 import { first } from '../support/elements.js'
+import { requestText } from '../support/service/raw.js'
 import { type LogLine, startServer, until } from '../support/service/server.js'
 
 const secret = 'never-in-the-log'
@@ -17,10 +18,13 @@ await t.test('the access log has one line per request, with its key, route, stat
   await server.post('set', body, { token })
   await server.post('nowhere', body)
   await server.post('fetch', body, { token: secret })
+  const behind = await server.raw()
+  await behind.write(`${requestText('/topics/set', server.token, body)}behind`)
+  await behind.closed
   // Before these come the requests that `addKey` sends until every worker knows the new key.
   const answered = () => server.log.filter(({ msg }) => msg === 'request')
   const requests = () => answered().slice(answered().findIndex(({ route }) => route === '/topics/addAndSet'))
-  const lines = await until('five lines', async () => (requests().length >= 5 ? requests() : undefined))
+  const lines = await until('six lines', async () => (requests().length >= 6 ? requests() : undefined))
   const bytesIn = Buffer.byteLength(body)
   t.match(lines, [
     { route: '/topics/addAndSet', status: 200, bytesIn, bytesOut: 47, key: 'first' },
@@ -28,12 +32,13 @@ await t.test('the access log has one line per request, with its key, route, stat
     { route: '/topics/set', status: 403, cause: 'forbidden_operation', key: 'tester' },
     { route: 'other', status: 404, cause: 'unknown_route', bytesIn },
     { route: '/topics/fetch', status: 401, cause: 'unauthorized', key: undefined },
+    { route: '/topics/set', status: undefined, cause: 'bytes_behind', bytesIn, bytesOut: 0, key: 'first' },
   ])
   for (const { ms } of lines) t.ok(typeof ms === 'number' && ms >= 0 && ms < 10_000, `${ms} ms`)
   t.notOk(server.output.includes(secret), 'it contains no path, value or token')
   t.notOk(server.output.includes(token), 'not even a valid token')
   await server.stop()
-  t.equal(requests().length, 5, 'one line each')
+  t.equal(requests().length, 6, 'one line each')
 })
 
 await t.test(

@@ -144,8 +144,7 @@ export class WorkerLife {
       address: `${bracketed(host)}:${port}`,
       onFailure: (error) => this.log.error({ err: error }, 'request failed'),
       onRefusedKey: () => this.#refusedKeys.add(),
-      answered: config.accessLog ? this.#countedAndLogged(counter) : counter.answered,
-      closed: counter.closed,
+      ...(config.accessLog ? this.#countedAndLogged(counter) : counter),
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
     const origins = config.corsOrigins ?? ''
@@ -155,10 +154,16 @@ export class WorkerLife {
   }
 
   #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {
-    const logAnswer = createAccessLog(this.log)
-    return (request, answer) => {
-      counter.answered(request, answer)
-      logAnswer(request, answer)
+    const accessLog = createAccessLog(this.log)
+    return {
+      answered(request, answer) {
+        counter.answered(request, answer)
+        accessLog.answered(request, answer)
+      },
+      closed(cause, request) {
+        counter.closed(cause)
+        accessLog.closed(cause, request)
+      },
     }
   }
 
