@@ -75,7 +75,8 @@ export class Bodies {
       // The buffer that this one replaces does not count: only one body grows at a time, and within this call.
       this.releaseBody(arriving)
       if (this.isTooMuch(room)) return undefined
-      buffer = Buffer.allocUnsafeSlow(room)
+      // Of one that is whole, nothing is kept for long: it may share memory with others.
+      buffer = needed === bytesMax ? Buffer.allocUnsafe(room) : Buffer.allocUnsafeSlow(room)
       if (kept !== undefined) buffer.set(kept.subarray(0, keptBytes))
       arriving.kept = buffer
       this.#bytes += room

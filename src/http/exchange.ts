@@ -8,7 +8,7 @@
  * overwrite costs 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { afterPoll, isAfterPoll } from '../base/after-poll.js'
+import { afterPoll } from '../base/after-poll.js'
 import { turnMs } from '../base/turn-clock.js'
 import type { Answer, Answered, Ongoing, Route, RouteHeaders, Service } from './answer.js'
 import type { Arriving } from './body.js'
@@ -89,13 +89,9 @@ export class Exchanges<Caller extends object> {
     }
   }
 
-  /**
-   * Sends the answer, unless the exchange is done. Must be called within the library's handler, or in work after the poll,
-   * which queues it.
-   */
+  /** Sends the answer, unless the exchange is done. Must be called within the library's handler or a cork. */
   finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
-    if (isAfterPoll()) return this.finishLater(exchange, answer)
     exchange.endMs = performance.now()
     this.#send(exchange, answer)
   }

@@ -51,6 +51,8 @@ export class Requests<Caller extends object> {
   readonly #arriving = new Set<Exchange<Caller>>()
   /** Those that are handled once the parser has returned. */
   #whole: Whole<Caller>[] = []
+  /** The one that `#handleWhole` is handling; undefined outside it. */
+  #next: Whole<Caller> | undefined
 
   /** @param bodyBytesMax the largest body that is accepted */
   constructor(
@@ -157,16 +159,14 @@ export class Requests<Caller extends object> {
     exchange.res.onAborted(() => this.#onAbort(exchange))
     exchange.res.onData((piece, isLast) => {
       if (this.#drops(exchange, isLast)) return
-      if (isLast && exchange.kept === undefined) {
-        if (route.isRead) return this.#handle(exchange, route, Buffer.from(piece))
-        return this.#handleSoon(exchange, route, Buffer.from(new Uint8Array(piece)))
-      }
+      const isWhole = isLast && exchange.kept === undefined
+      if (isWhole && route.isRead) return this.#handle(exchange, route, Buffer.from(piece))
       const body = this.bodies.add(exchange, piece, exchange.bytesIn)
       if (body === undefined) return this.#refuse(exchange, this.service.refusal('overloaded'))
       if (!isLast) return void this.#arriving.add(exchange)
+      if (isWhole || this.#isStillKnown(exchange, authorization)) return this.#handleSoon(exchange, route, body)
       this.bodies.releaseBody(exchange)
-      if (this.#isStillKnown(exchange, authorization)) this.#handleSoon(exchange, route, body)
-      else this.#refuse(exchange, this.service.refusal('unauthorized', authorization))
+      this.#refuse(exchange, this.service.refusal('unauthorized', authorization))
     })
   }
 
@@ -196,14 +196,13 @@ export class Requests<Caller extends object> {
       if (!ended) return
       // Else a flood of refused requests would be kept until then.
       clearTimeout(answering)
-      // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's size.
-      const whole = Buffer.from(body ?? [])
-      this.bodies.releaseBody(exchange)
-      if (refused === undefined && whole.length === 0) refused = this.service.refusal('empty_body')
+      if (refused === undefined && exchange.bytesIn === 0) refused = this.service.refusal('empty_body')
       if (refused === undefined && !this.#isStillKnown(exchange, authorization))
         refused = this.service.refusal('unauthorized', authorization)
-      if (refused === undefined) this.#handleSoon(exchange, route, whole)
-      else this.exchanges.finishLater(exchange, refused)
+      // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's size.
+      if (refused === undefined) return this.#handleSoon(exchange, route, Buffer.from(body ?? []))
+      this.bodies.releaseBody(exchange)
+      this.exchanges.finishLater(exchange, refused)
     })
   }
 
@@ -228,13 +227,23 @@ export class Requests<Caller extends object> {
   readonly #handleWhole = (): void => {
     const whole = this.#whole
     this.#whole = []
-    for (const { exchange, route, body } of whole) {
-      if (!exchange.done) this.#handle(exchange, route, body)
+    for (const next of whole) {
+      const { exchange } = next
+      this.bodies.releaseBody(exchange)
+      this.#next = next
+      if (!exchange.done) exchange.res.cork(this.#handleNext)
       else {
         exchange.endMs = performance.now()
         this.service.closed('bytes_behind', exchange)
       }
     }
+    this.#next = undefined
+  }
+
+  /** One function for all requests: making one for each costs more. An answer that is known at once must be sent at once. */
+  readonly #handleNext = (): void => {
+    const { exchange, route, body } = this.#next as Whole<Caller>
+    this.#handle(exchange, route, body)
   }
 
   #handle(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer): void {

@@ -45,6 +45,19 @@ await overStores(
   { store: 'lmdb', flags },
 )
 
+await t.test('fetches with chunked bodies that arrive together get each their own page', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const numbers = Array.from({ length: 30 }, (_, i) => i)
+  await Promise.all(numbers.map((i) => server.post('addAndSet', { path: `own/${i}`, value: 'x'.repeat(i) })))
+  const connections = await Promise.all(numbers.map(() => server.raw()))
+  const text = (i: number) => chunkedText(server.token, JSON.stringify({ selector: `?own/${i}`, with_values: true }))
+  await Promise.all(connections.map((connection, i) => connection.write(text(i))))
+  for (const [i, connection] of connections.entries()) {
+    const item = `{"path":"own/${i}","type":"json","value":"${'x'.repeat(i)}"}`
+    t.equal((await connection.answer())?.body, `{"has_more":false,"results":[${item}]}`)
+  }
+})
+
 await t.test('a fetch that another request follows in the same bytes is answered, though it is the last', async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'a', value: 'x'.repeat(1000) })
