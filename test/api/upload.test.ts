@@ -70,6 +70,8 @@ await overStores(t, async (t, server) => {
       )
       for (const count of [1000, 2000, 3000, 4000, 5000]) t.ok(counts.includes(count), `${count} of ${counts}`)
       t.equal(request.response?.headers['content-type'], 'application/x-ndjson')
+      const isStream = request.response?.headers['content-length'] === undefined
+      t.equal(isStream, length === undefined, 'the answer to a small body that is announced comes at its end')
       gives(t, await post('fetch', { path: 'u/0' }), '{"path":"u/0","type":"json","value":"last"}', 'in order')
       gives(t, await post('fetch', { selector: '*u//', count: true }), '{"count":5500}', 'all are there')
     }

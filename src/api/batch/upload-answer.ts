@@ -45,7 +45,7 @@ export class UploadAnswer implements Stream {
   /** Whether the answer has lines whatever happens. */
   readonly #showsProgress: boolean
   readonly #beginsEarly: boolean
-  /** Without them, the first refusals. */
+  /** The first refusals, for an answer without lines. */
   readonly #listed: RefusedLine[] = []
   #durable = 0
   #refused = 0
