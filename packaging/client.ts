@@ -14,7 +14,9 @@ const clientFolder = join(built, 'client')
 export function buildClient(version: string, work: string, out: string): string {
   const name = 'topicd-client'
   const directory = join(work, `${name}-${version}`)
-  const modules = readdirSync(clientFolder).filter((file) => file.endsWith('.js'))
+  const modules = readdirSync(clientFolder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.js'),
+  )
   const files = [...modules.map((file) => join(clientFolder, file)), ...declarations()]
   for (const file of files) {
     const target = join(directory, relative(built, file))

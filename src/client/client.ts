@@ -7,13 +7,14 @@
  */
 import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import { Changes, type ChangesOptions } from './changes.js'
+import { Changes, type ChangesOptions } from './changes/changes.js'
+import { LiveTopics } from './changes/live-topics.js'
+import { SharedStreams } from './changes/shared-stream.js'
 import { untilSatisfied } from './conflicts.js'
 import { type Connection, type ConnectOptions, createConnection, type RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
 import { type Child, type Item, itemOf, itemsOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
-import { LiveTopics } from './live-topics.js'
 import { descendants, segmentsOf } from './selectors.js'
 import { type Uploaded, type UploadOptions, upload } from './upload.js'
 import type {
@@ -64,9 +65,11 @@ export function connect(url: string, options: ConnectOptions): Client {
 export class Client {
   readonly #connection: Connection
   readonly #post: Connection['post']
+  readonly #streams: SharedStreams
 
   constructor(connection: Connection) {
     this.#connection = connection
+    this.#streams = new SharedStreams(connection)
     this.#post = connection.post
   }
 
@@ -260,7 +263,7 @@ export class Client {
    * it is made. It goes on by itself after lost connections, and ends only with the signal or a refusal.
    */
   changes(selector: string, { signal, ...members }: ChangesOptions = {}): Changes {
-    return new Changes(this.#connection, { selector, ...members }, signal)
+    return new Changes(this.#streams, { selector, ...members }, signal)
   }
 
   /** What the selector matches, as a Map that keeps itself up to date until it is closed. */

@@ -55,6 +55,8 @@ export interface Connection {
   readonly open: (route: string, members: object, accept: string, signal: AbortSignal) => Promise<Response>
   /** The time limit of a request, in ms; undefined for none. */
   readonly timeoutMs: number | undefined
+  /** The scheme, host and port of the service. */
+  readonly origin: string
 }
 
 /** A connection has failed, so another attempt may succeed; `cause` says how. */
@@ -129,7 +131,7 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
     const { status, retryAfter, text } = await overNetwork(signal, () => answerOf(response))
     throw refusalOf(status, retryAfter, text, selectorIn(members))
   }
-  return { post, sendLines, open, timeoutMs }
+  return { post, sendLines, open, timeoutMs, origin: new URL(base).origin }
 }
 
 /** The selector of a request, if it has one. */

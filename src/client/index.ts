@@ -5,7 +5,9 @@
  * The files of this folder import only each other; from the rest of the source they take types alone, which are the
  * API's own. The service imports nothing from here.
  */
-export type { Change, Changes, ChangesOptions } from './changes.js'
+export type { Change, Changes, ChangesOptions } from './changes/changes.js'
+export type { Disconnection } from './changes/events.js'
+export type { LiveTopics, TopicChange } from './changes/live-topics.js'
 export {
   type Client,
   type CountOptions,
@@ -17,10 +19,8 @@ export {
 } from './client.js'
 export type { ConnectOptions } from './connection.js'
 export { TopicdError } from './error.js'
-export type { Disconnection } from './events.js'
 export type { Child, Item, Page } from './item.js'
 export { type JsonText, jsonText } from './json-text.js'
-export type { LiveTopics, TopicChange } from './live-topics.js'
 export { anyOf, descendants, selectorFor, subtree, topic } from './selectors.js'
 export type { Refusal, Uploaded, UploadOptions } from './upload.js'
 export type { Addend, Constraint, Incremented, Operation } from './wire.js'

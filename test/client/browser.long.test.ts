@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
@@ -29,7 +29,7 @@ async function openSite(t: Test): Promise<Site> {
       site.requests++
       res.destroy()
     } else if (url.startsWith('/client/')) {
-      const text = readFileSync(join(root, 'dist/client', basename(url)), 'utf8')
+      const text = readFileSync(join(root, 'dist', url), 'utf8')
       res.setHeader('content-type', 'text/javascript').end(text)
     } else res.setHeader('content-type', 'text/html').end('<!doctype html><title>a page</title>')
   }).listen(0, '127.0.0.1')

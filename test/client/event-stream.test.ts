@@ -1,6 +1,6 @@
 /** The client finds the same events however a stream is cut into pieces, and searches each piece once. */
 import t from 'tap'
-import { EventParser } from '../../dist/client/event-stream.js'
+import { EventParser } from '../../dist/client/changes/event-stream.js'
 import { type Random, seededRandom } from '../support/random.js'
 
 const parts = [

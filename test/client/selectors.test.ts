@@ -1,13 +1,16 @@
-/** The client's selectors match exactly the paths that they name, whatever characters those contain. */
-
+/**
+ * The client's selectors match exactly the paths that they name, whatever characters those contain; and where the client
+ * decides itself what a selector matches, the service decides the same.
+ */
 import t from 'tap'
+import { matchesOf } from '../../dist/client/changes/matches.js'
 import { anyOf, descendants, subtree, topic } from '../../dist/client/selectors.js'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { pathBytesMax } from '../../dist/settings/limits.js'
-import { encodeKey } from '../../dist/topics/key.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
+import { selects } from '../support/models/changes-model.js'
+import { randomSelector, randomPath as simplePath } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { endlessSlice } from '../support/slices.js'
 
 /** Pieces of segments: whatever has a meaning in a selector or in a pattern, and characters beside it. */
 const pieces = [
@@ -47,17 +50,6 @@ function neighbours(random: Random, path: Path): readonly string[] {
     ...segments,
     ...pieces,
   ].filter((text) => parsePath(text) === text)
-}
-
-/** Whether the service would select this path. */
-function selects(selector: string, path: string): boolean {
-  const plan = planSelector(selector)
-  if ('problem' in plan) throw new Error(`${JSON.stringify(selector)} ${plan.problem}`)
-  const key = encodeKey(path)
-  const isInRange = plan.ranges.some(
-    ({ start, end }) => Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0,
-  )
-  return isInRange && (plan.matcher?.(path, endlessSlice) ?? true) === true
 }
 
 const isBelow = (path: string, ancestor: string): boolean => path.startsWith(`${ancestor}/`)
@@ -119,5 +111,113 @@ t.test('a slash at either end is dropped; an empty segment is refused', (t) => {
     t.equal(select('/a/b/'), select('a/b'))
     for (const path of ['', '/', '//', '//a', 'a//', 'a//b', '///']) t.throws(() => select(path), RangeError, path)
   }
+  t.end()
+})
+
+/** Selectors of the forms that are decided by the client, and of some that are not. */
+function decidable(random: Random): string {
+  const names = [
+    'a',
+    'b',
+    'ab',
+    '.',
+    '.*',
+    '.+',
+    'a.*',
+    '.*b',
+    'a.b',
+    '[^/]*',
+    '[^/]+',
+    '\\.',
+    '\\Qa.b\\E',
+    '\\Qa/b\\E',
+    '\\Qa',
+  ]
+  const odd = [
+    'a*',
+    'a?',
+    '(a)',
+    '^a',
+    'a$',
+    '.*?',
+    '.+a.+b.+',
+    '\\E',
+    '\\d',
+    '',
+    '{',
+    ']',
+    '\ud800',
+    '\0',
+    '\n',
+    '😀',
+    '\\',
+  ]
+  const piece = () => random.pick(random.oneIn(30) ? odd : names)
+  const body = Array.from({ length: 1 + random.below(3) }, () => (random.oneIn(5) ? piece() + piece() : piece())).join(
+    '/',
+  )
+  const member =
+    random.pick(['', '>', '?', '?', '?', '*', '*', '*', '?/', '*/', '$']) + body + random.pick(['', '', '/', '//'])
+  return random.oneIn(4) ? `#${member}////${decidable(random)}` : member
+}
+
+t.test('where the client decides what a selector matches, the service decides the same', (t) => {
+  const random = seededRandom(t)
+  const paths = [
+    'a',
+    'b',
+    'ab',
+    'a.b',
+    'a/b',
+    'a/a.b',
+    'ab/a/b',
+    '.',
+    'a/.',
+    '\n',
+    'a/\n/b',
+    '😀',
+    '\\',
+    '.*/a',
+    'a/.*/b/c',
+  ]
+  let decided = 0
+  let matched = 0
+  for (let round = 0; round < 5_000; round++) {
+    const model = randomSelector(random)
+    const selector = random.oneIn(4) ? model.text : decidable(random)
+    const matches = matchesOf(selector)
+    if (matches === undefined || 'problem' in planSelector(selector)) continue
+    decided++
+    const literal = selector.replace(/^[#>?*]+|\/+$/g, '')
+    const others = [...paths, literal, `${literal}/x`, simplePath(random), simplePath(random), randomPath(random)]
+    const [first = '', ...members] = matches.selectors
+    const union = anyOf(first, ...members)
+    for (const path of others.filter((text) => parsePath(text) === text)) {
+      const expected = selects(selector, path)
+      if (expected) matched++
+      if (matches.test(path) !== expected)
+        t.fail(`${JSON.stringify(selector)} and ${JSON.stringify(path)}: ${!expected}`)
+      if (selects(union, path) !== expected)
+        t.fail(`${JSON.stringify(union)}, of ${JSON.stringify(selector)}, and ${JSON.stringify(path)}`)
+    }
+  }
+  t.ok(decided > 1000 && matched > 1000, `${decided} selectors, ${matched} matches`)
+  t.end()
+})
+
+t.test('the client decides what its own selectors match, and those of usual patterns', (t) => {
+  const usual = [
+    topic('a.b'),
+    subtree('a/b'),
+    descendants('a'),
+    anyOf('a', '*b//'),
+    '*.*',
+    '?.*//',
+    '*plant/.*',
+    '*.*temp.*',
+    '?a/.*/temp',
+  ]
+  for (const selector of usual) t.ok(matchesOf(selector), selector)
+  for (const selector of ['*(a|b)', '?a/[0-9]+', '*.*a.*b.*c']) t.notOk(matchesOf(selector), selector)
   t.end()
 })

@@ -29,7 +29,7 @@ const modules = new Map()
 
 function load(specifier, importer) {
   const file = join(dirname(importer), specifier)
-  if (!specifier.startsWith('.') || dirname(file) !== folder) throw new Error(`${importer} imports ${specifier}`)
+  if (!specifier.startsWith('.') || !file.startsWith(folder)) throw new Error(`${importer} imports ${specifier}`)
   let module = modules.get(file)
   if (module === undefined) {
     module = new vm.SourceTextModule(readFileSync(file, 'utf8'), { context, identifier: file })

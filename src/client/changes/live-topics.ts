@@ -2,9 +2,10 @@
  * Topics that keep themselves up to date: a Map, and events for those who show it. What is missed while the connection is
  * away is made up for; until then the Map has what was known last.
  */
+
+import type { Item } from '../item.js'
 import type { Change, Changes } from './changes.js'
 import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
-import type { Item } from './item.js'
 
 /** The details of the event `change`: a topic that is new or has changed, or, without `item`, one that is gone. */
 export interface TopicChange {

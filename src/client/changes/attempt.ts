@@ -1,0 +1,164 @@
+/**
+ * One request for changes, as a stream of events or as a page, and how it fails. What follows a failure is for
+ * page-stream.ts.
+ */
+import type { ChangesBody } from '../../api/bodies/bodies.js'
+import { type Connection, ConnectionLost, overNetwork } from '../connection.js'
+import { readAnswer, TopicdError } from '../error.js'
+import { type Item, itemOf } from '../item.js'
+import { elementsOf, membersOf } from '../json-slices.js'
+import { EventParser } from './event-stream.js'
+
+/** A topic as it is now, or one that is gone. */
+export type Result =
+  | { readonly kind: 'topic'; readonly path: string; readonly item: Item }
+  | { readonly kind: 'removed'; readonly path: string }
+
+/** A page of changes. */
+export interface ChangesPage {
+  readonly has_more: boolean
+  readonly results: readonly Result[]
+  readonly next: string
+}
+
+const eventStream = 'text/event-stream'
+
+/** How long the first piece of a stream may take, in ms: the service sends it at once, so something holds it back. */
+const firstPieceMsMax = 5000
+
+/** A stream that is silent for so long, in ms, is dead: the service says something every 15 s. */
+const silenceMsMax = 40_000
+
+/** How long the first piece of a poll's answer may take beyond its wait, in ms. */
+const pollWayMsMax = 10_000
+
+/** The same for one that does not wait, but may search: the service gives up after 120 s. */
+const searchMsMax = 130_000
+
+/** How long to wait after the end of a stream, in ms, where the service does not say it. */
+const retryMsDefault = 500
+
+/** Something on the way holds streams back. */
+export class HeldBack extends Error {}
+
+/** A stream has ended, and can be taken up again. */
+export class Ended extends Error {
+  /** How long to wait before that, in ms. */
+  readonly waitMs: number
+
+  /** @param retryMs how long at most, as the service has said; 0 for at once */
+  constructor(message: string, retryMs = retryMsDefault) {
+    super(message)
+    this.waitMs = retryMs * Math.random()
+  }
+}
+
+/** An attempt to get changes, which its signal ends. */
+export class Attempt {
+  /** @param onPiece called for each piece of an answer */
+  constructor(
+    private readonly connection: Connection,
+    private readonly members: ChangesBody,
+    private readonly signal: AbortSignal,
+    private readonly onPiece: () => void,
+  ) {}
+
+  /** The only page of an answer, for which the service waits if `members` say so. @throws as `#pieces` */
+  async page(): Promise<ChangesPage> {
+    const { wait = 0 } = this.members
+    let text = ''
+    for await (const piece of this.#pieces('application/json', wait > 0 ? wait * 1000 + pollWayMsMax : searchMsMax))
+      text += piece
+    return readAnswer(text, pageOf)
+  }
+
+  /** The pages of a stream. @throws Ended at its end; HeldBack if nothing comes of it; otherwise as `#pieces` */
+  async *pages(): AsyncGenerator<ChangesPage, never, undefined> {
+    const parser = new EventParser()
+    for await (const piece of this.#pieces(eventStream, firstPieceMsMax)) {
+      for (const { event, data } of parser.push(piece)) {
+        if (event === 'message') yield readAnswer(data, pageOf)
+        if (event === 'end') throw endOf(data, parser.retryMs)
+      }
+    }
+    throw new Ended('the stream has ended', parser.retryMs)
+  }
+
+  /**
+   * The text of an answer, as it arrives.
+   *
+   * @throws ConnectionLost, also after a silence; TopicdError; the signal's reason
+   */
+  async *#pieces(accept: string, firstMsMax: number): AsyncGenerator<string, void, undefined> {
+    const request = new AbortController()
+    const abort = () => request.abort(this.signal.reason)
+    this.signal.addEventListener('abort', abort)
+    const limit = new SilenceLimit((reason) => request.abort(reason))
+    const isStream = accept === eventStream
+    try {
+      limit.restart(firstMsMax, isStream ? new HeldBack() : silent(firstMsMax))
+      this.signal.throwIfAborted()
+      const response = await this.connection.open('changes', this.members, accept, request.signal)
+      const reader = response.body?.getReader()
+      if (isStream && response.headers.get('content-type')?.startsWith(eventStream) !== true) throw new HeldBack()
+      if (reader === undefined) return
+      const decoder = new TextDecoder()
+      for (;;) {
+        const { done, value } = await overNetwork(request.signal, () => reader.read())
+        limit.restart(silenceMsMax, silent(silenceMsMax))
+        if (!done) this.onPiece()
+        yield decoder.decode(value, { stream: !done })
+        if (done) return
+      }
+    } finally {
+      limit.stop()
+      this.signal.removeEventListener('abort', abort)
+      request.abort()
+    }
+  }
+}
+
+/** @throws SyntaxError for a text that is not a page of changes */
+function pageOf(text: string): ChangesPage {
+  const members = membersOf(text)
+  const [has_more, next] = ['has_more', 'next'].map((name) => JSON.parse(members.get(name) ?? 'null') as unknown)
+  if (typeof has_more !== 'boolean' || typeof next !== 'string') throw new SyntaxError('not a page of changes')
+  return { has_more, next, results: elementsOf(members.get('results') ?? '').map(resultOf) }
+}
+
+function resultOf(text: string): Result {
+  if (!membersOf(text).has('removed')) {
+    const item = itemOf(text)
+    return { kind: 'topic', path: item.path, item }
+  }
+  return { kind: 'removed', path: JSON.parse(membersOf(text).get('path') ?? 'null') as string }
+}
+
+/** Why the service ended a stream. */
+function endOf(data: string, retryMs: number | undefined): Error {
+  const { code, message } = readAnswer(data, JSON.parse) as { readonly code: string; readonly message: string }
+  if (code === 'unauthorized') return new TopicdError(401, code, message)
+  if (code === 'since_gone' || code === 'access_changed') return new TopicdError(410, 'since_gone', message)
+  // Streams rotate at different times, so those of many clients do not come back together.
+  return new Ended(message, code === 'rotated' ? 0 : retryMs)
+}
+
+function silent(ms: number): ConnectionLost {
+  return new ConnectionLost(new Error(`no response within ${ms / 1000} s`))
+}
+
+/** Calls back, with a reason, unless it is restarted or stopped in time. */
+class SilenceLimit {
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(private readonly onSilence: (reason: Error) => void) {}
+
+  restart(ms: number, reason: Error): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.onSilence(reason), ms)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Which paths a selector matches, decided here exactly as the service decides it, for selectors of common forms: paths, and
+ * patterns of literal text, `\Q…\E`, `.`, `.*`, `.+`, `[^/]*` and `[^/]+`. Every other selector is left to the service. A
+ * text that the service refuses may get any answer.
+ */
+import { quoted } from '../selectors.js'
+
+type Test = (path: string) => boolean
+
+/** A selector that is decided here. */
+export interface Matches {
+  /** Its members, none of them a set. */
+  readonly selectors: readonly string[]
+  /** @param path as the service writes it */
+  readonly test: Test
+  /** Wildcards in it: each can be a regular expression, of which the service limits the number and the size. */
+  readonly wildcards: number
+  /** Characters of the members that have wildcards. */
+  readonly wildLength: number
+}
+
+/** What a pattern selects: the match, what is below it, or both. */
+type Scope = 'self' | 'descendants' | 'subtree'
+
+/** Repetitions in an expression: with more, a long path that does not match could take too long. */
+const repetitionsMax = 2
+
+/** How the selector decides; undefined if only the service can tell. */
+export function matchesOf(selector: string): Matches | undefined {
+  // The service refuses these, and a lone surrogate cannot be sent.
+  if (/[\0\p{Surrogate}]/u.test(selector)) return undefined
+  const selectors = selector.startsWith('#') ? membersOf(selector.slice(1)) : [selector]
+  const tests = selectors.map(testOf)
+  if (!tests.every((test) => test !== undefined)) return undefined
+  const wild = selectors.filter((member) => /^[?*].*[.[]/s.test(member)).join('')
+  const wildcards = wild.match(/[.[]/g)?.length ?? 0
+  return { selectors, test: (path) => tests.some((test) => test(path)), wildcards, wildLength: wild.length }
+}
+
+/** The members of a set: of each run of slashes, the last four separate. A set within a set is one with it. */
+function membersOf(set: string): readonly string[] {
+  return set.split(/\/{4}(?!\/)/).map((member) => member.replace(/^#+/, ''))
+}
+
+function testOf(member: string): Test | undefined {
+  switch (member[0]) {
+    case '?':
+      return patternTest(member.slice(1), splitPathTest)
+    case '*':
+      return patternTest(member.slice(1), fullPathTest)
+    case '>':
+      return pathTest(member.slice(1))
+    case undefined:
+    case '#':
+    case '$':
+    case '%':
+    case '&':
+    case '<':
+      return undefined
+    default:
+      return pathTest(member)
+  }
+}
+
+function pathTest(text: string): Test | undefined {
+  const path = pathIn(text)
+  return path === undefined ? undefined : (other) => other === path
+}
+
+/** The path that a text is, without one slash at each end; undefined if it is none. */
+function pathIn(text: string): string | undefined {
+  const path = text.replace(/^\//, '').replace(/\/$/, '')
+  return path === '' || /^\/|\/\/|\/$/.test(path) ? undefined : path
+}
+
+function patternTest(text: string, read: (pattern: string, scope: Scope) => Test | undefined): Test | undefined {
+  if (text.endsWith('//')) return read(text.slice(0, -2), 'subtree')
+  return text.endsWith('/') ? read(text.slice(0, -1), 'descendants') : read(text, 'self')
+}
+
+/** One pattern for each segment, tested one by one, so that repetitions of different segments never combine. */
+function splitPathTest(pattern: string, scope: Scope): Test | undefined {
+  const expressions = sourceOf(pattern.replace(/^\//, ''), '.')
+    ?.split('/')
+    .map((source) => expressionOf(source))
+  if (!expressions?.every((expression) => expression !== undefined)) return undefined
+  const { length } = expressions
+  const least = scope === 'descendants' ? 1 : 0
+  const most = scope === 'self' ? 0 : Number.POSITIVE_INFINITY
+  return (path) => {
+    const segments = path.split('/')
+    const below = segments.length - length
+    return (
+      below >= least &&
+      below <= most &&
+      expressions.every((expression, index) => expression.test(segments[index] ?? ''))
+    )
+  }
+}
+
+/** One pattern for the whole path. Where its subtree is selected, the text is also taken as a path. */
+function fullPathTest(pattern: string, scope: Scope): Test | undefined {
+  const source = sourceOf(pattern, '[^/]')
+  const tail = { self: '', descendants: '/.+', subtree: '(?:/.+)?' }[scope]
+  const expression = source === undefined ? undefined : expressionOf(source, tail)
+  if (expression === undefined) return undefined
+  const literal = scope === 'subtree' ? pathIn(pattern) : undefined
+  if (literal === undefined) return (path) => expression.test(path)
+  return (path) => path === literal || path.startsWith(`${literal}/`) || expression.test(path)
+}
+
+/** A quotation, an escaped character, a wildcard, a literal character; each but the first without another repetition after it. */
+const token =
+  /\\Q(?<text>.*?)(?:\\E|$)|\\(?<escaped>[\\^$.*+?()[\]{}|])|(?<wildcard>(?:\.|\[\^\/\])[*+]?)|[^\\^$.*+?()[\]{}|]/suy
+
+/** The pattern as a source of RegExp; undefined if it has anything else. @param notSlash how its `[^/]` is written there */
+function sourceOf(pattern: string, notSlash: string): string | undefined {
+  let source = ''
+  token.lastIndex = 0
+  while (token.lastIndex < pattern.length) {
+    const found = token.exec(pattern)
+    if (found === null) return undefined
+    const { text, escaped, wildcard } = found.groups ?? {}
+    source += wildcard?.replace('[^/]', notSlash) ?? quoted(text ?? escaped ?? found[0])
+  }
+  return source === '' ? undefined : source
+}
+
+/** Matches whole texts as the service does, where a dot is any character. */
+function expressionOf(source: string, tail = ''): RegExp | undefined {
+  const repetitions = source.replace(/\\./gs, '').match(/[*+]/g)?.length ?? 0
+  return repetitions > repetitionsMax ? undefined : new RegExp(`^(?:${source})${tail}$`, 'su')
+}

@@ -1,0 +1,227 @@
+/**
+ * One stream for all who follow topics in the same form. It asks for the union of their selectors, and gives each what its own
+ * selector matches. Positions do not depend on selectors, so another can join later:
+ *
+ *     founders    those who begin in one turn, at the same position, open the stream together
+ *     joining     it has got everything by polls of its own; the stream is then opened anew, with a larger union, from a
+ *                 position that it had before the last of those polls. What is shown twice is as it is now both times
+ *     leaving     the union stays as it is until the stream is opened anew for another reason
+ */
+import type { ChangesBody } from '../../api/bodies/bodies.js'
+import type { Connection } from '../connection.js'
+import { TopicdError } from '../error.js'
+import { anyOf } from '../selectors.js'
+import type { ChangesPage } from './attempt.js'
+import type { Matches } from './matches.js'
+import { type Outage, PageStream, type Step } from './page-stream.js'
+import { placesAt } from './places.js'
+
+/** What the service allows in one selector: bytes, regular expressions, and characters of those with several repetitions. */
+const selectorBytesMax = 8192
+const wildcardsMax = 32
+const wildLengthMax = 600
+
+/** A step; of a page, the token may belong to the walk of another selector: then there is none. */
+export type Delivery = (Omit<ChangesPage, 'next'> & { readonly next: string | undefined }) | Exclude<Step, ChangesPage>
+
+/** One who follows a selector. */
+export interface Follower {
+  readonly selector: string
+  /** Undefined if only the service can tell: it has a stream of its own. */
+  readonly matches: Matches | undefined
+  /** Takes what is new; false if it takes nothing more and leaves. */
+  deliver(delivery: Delivery): boolean
+  /** Resolves once its consumer has taken everything. */
+  drained(): Promise<void>
+  /** It has left. @param error undefined if its selector may be followed in another stream */
+  onEnd(error: unknown): void
+}
+
+/** A position at which the stream had everything. Those of greater numbers are later. */
+export interface Position {
+  readonly number: number
+  readonly token: string
+}
+
+export class SharedStream {
+  readonly #followers = new Set<Follower>()
+  readonly #joining = new Set<Follower>()
+  readonly #controller = new AbortController()
+  readonly #stream: PageStream
+  #state: 'founding' | 'open' | 'closed' = 'founding'
+  /** The selector of the attempt that is under way. */
+  #asked: string | undefined
+  /** Undefined until it has had everything: until then the stream's token belongs to its selector. */
+  #position: Position | undefined
+  #positions = 0
+  /** The number of the first position that is still known to the service. */
+  #oldest = 0
+  #outage: Outage | undefined
+  /** Goes on although no follower has taken everything. */
+  #hasten = () => {}
+
+  constructor(
+    connection: Connection,
+    form: ChangesBody,
+    private readonly since: string | undefined,
+  ) {
+    const members = (since: string | undefined): ChangesBody => {
+      if (since === undefined || this.#position !== undefined) this.#asked = undefined
+      this.#asked ??= unionOf(this.#followers)
+      return { ...form, selector: this.#asked }
+    }
+    this.#stream = new PageStream(
+      {
+        connection,
+        members,
+        since,
+        places: placesAt(connection.origin),
+        onStep: (step) => this.#distribute(step),
+      },
+      this.#controller.signal,
+    )
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  /** To be read before a poll that may get everything; undefined if nobody can join yet. */
+  get position(): Position | undefined {
+    return this.#position
+  }
+
+  /** Whether it may take this follower, at once or after its own polls. */
+  mayTake(follower: Follower, since: string | undefined): boolean {
+    // A stream that is open would show one who begins now what came before.
+    const fits = this.#state === 'founding' ? since === this.since : since !== 'now'
+    return !this.isClosed && fits && hasRoom([...this.#followers, ...this.#joining, follower])
+  }
+
+  /** Takes part from the beginning. @returns false if it is too late for that */
+  found(follower: Follower): boolean {
+    if (this.#state !== 'founding') return false
+    if (this.#followers.size === 0) void Promise.resolve().then(() => this.#run())
+    this.#followers.add(follower)
+    return true
+  }
+
+  /**
+   * Takes part from now on.
+   *
+   * @param position what `position` was before the follower asked for what it has got
+   * @returns false if that is no longer known
+   */
+  join(follower: Follower, position: Position): boolean {
+    const isKnown = this.#position !== undefined && position.number >= this.#oldest
+    if (this.isClosed || !isKnown || !hasRoom([...this.#followers, ...this.#joining, follower])) return false
+    if (this.#joining.size === 0) void Promise.resolve().then(() => this.#admit())
+    this.#joining.add(follower)
+    // Others may be owed what came after an earlier one.
+    if (position.number < (this.#position?.number ?? 0)) this.#position = position
+    return true
+  }
+
+  leave(follower: Follower): void {
+    const wasHere = this.#followers.delete(follower) || this.#joining.delete(follower)
+    if (wasHere && this.#followers.size + this.#joining.size === 0) this.#close()
+  }
+
+  #close(): void {
+    this.#state = 'closed'
+    this.#controller.abort()
+  }
+
+  async #run(): Promise<void> {
+    if (this.isClosed) return
+    this.#state = 'open'
+    try {
+      await this.#stream.run()
+    } catch (error) {
+      const followers = [...this.#followers, ...this.#joining]
+      this.#followers.clear()
+      this.#joining.clear()
+      this.#close()
+      // One selector may be the reason, or the size of all.
+      const mayDiffer = followers.length > 1 && error instanceof TopicdError && error.status === 400
+      for (const follower of followers) follower.onEnd(mayDiffer ? undefined : error)
+    }
+  }
+
+  /** Opens the stream anew for all who have joined in this turn. */
+  #admit(): void {
+    if (this.isClosed || this.#joining.size === 0 || this.#position === undefined) return
+    for (const follower of this.#joining) {
+      this.#followers.add(follower)
+      if (this.#outage !== undefined) follower.deliver(this.#outage)
+    }
+    this.#joining.clear()
+    this.#hasten()
+    this.#stream.reopen(this.#position.token)
+  }
+
+  /** Goes at the pace of the fastest follower, so that none need queue what nobody takes. */
+  async #distribute(step: Step): Promise<void> {
+    const isWalk = this.#position === undefined
+    this.#note(step)
+    for (const follower of [...this.#followers]) {
+      if (!follower.deliver(this.#partOf(step, follower, isWalk))) this.leave(follower)
+    }
+    await new Promise<void>((resolve) => {
+      this.#hasten = resolve
+      for (const follower of this.#followers) void follower.drained().then(resolve)
+      if (this.#followers.size === 0) resolve()
+    })
+  }
+
+  #note(step: Step): void {
+    if (step === 'restarted') {
+      this.#position = undefined
+      this.#oldest = this.#positions + 1
+    } else if (step === 'connected') this.#outage = undefined
+    else if ('outage' in step) this.#outage = step
+    // After a return to an earlier position it is later than all before it only once it has everything again.
+    else if (!step.has_more) this.#position = { number: ++this.#positions, token: step.next }
+  }
+
+  #partOf(step: Step, { selector, matches }: Follower, isWalk: boolean): Delivery {
+    if (typeof step === 'string' || 'outage' in step) return step
+    const results = matches === undefined ? step.results : step.results.filter(({ path }) => matches.test(path))
+    const isOthers = isWalk && step.has_more && this.#asked !== selector
+    return { ...step, results, next: isOthers ? undefined : step.next }
+  }
+}
+
+function unionOf(followers: Iterable<Follower>): string {
+  const [first, ...others] = followers
+  if (first !== undefined && others.length === 0) return first.selector
+  const members = new Set([...followers].flatMap(({ selector, matches }) => matches?.selectors ?? [selector]))
+  return anyOf(...([...members] as [string, ...string[]]))
+}
+
+function hasRoom(followers: readonly Follower[]): boolean {
+  if (followers.length === 1) return true
+  if (!followers.every(({ matches }) => matches !== undefined)) return false
+  const sum = (of: 'wildcards' | 'wildLength') =>
+    followers.reduce((total, { matches }) => total + (matches?.[of] ?? 0), 0)
+  const bytes = new TextEncoder().encode(unionOf(followers)).length
+  return bytes <= selectorBytesMax && sum('wildcards') <= wildcardsMax && sum('wildLength') <= wildLengthMax
+}
+
+/** The shared streams of a connection. */
+export class SharedStreams {
+  readonly #streams = new Map<string, SharedStream[]>()
+
+  constructor(readonly connection: Connection) {}
+
+  /** The stream that takes this follower, perhaps a new one. @param form the request without what it selects and since when */
+  streamFor(follower: Follower, form: ChangesBody, since: string | undefined): SharedStream {
+    const name = JSON.stringify(Object.entries(form).sort())
+    const open = (this.#streams.get(name) ?? []).filter(({ isClosed }) => !isClosed)
+    const found = open.find((stream) => stream.mayTake(follower, since))
+    if (found !== undefined) return found
+    const stream = new SharedStream(this.connection, form, since)
+    this.#streams.set(name, [...open, stream])
+    return stream
+  }
+}
