@@ -2,6 +2,7 @@
  * The client as the service serves it to browsers: `/client.js`, with the policy of the console's files, imported by a
  * page of another origin in Chromium, as docs/client.md shows.
  */
+import { dirname, join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import * as client from '../../dist/client/index.js'
@@ -33,7 +34,7 @@ await t.test('one module names every part, and each is served once and for all',
     const text = await part.text()
     t.notMatch(text, 'sourceMappingURL')
     for (const [, imported = ''] of text.matchAll(/from '(.+)'/g))
-      t.ok(parts.includes(path.replace(/[^/]+$/, imported.replace('./', ''))), `${path} imports ${imported}`)
+      t.ok(parts.includes(`./${join(dirname(path), imported)}`), `${path} imports ${imported}`)
   }
   const other = await fetch(new URL(first(parts).replace(/[0-9a-f]{16}/, '0'.repeat(16)), answer.url))
   t.equal(other.headers.get('cache-control'), 'no-store', 'under the hash of another build')

@@ -80,14 +80,14 @@ export class PageStream {
   reopen(since: string): void {
     this.#since = since
     this.#hasAll = false
-    this.#attempt.abort(again)
+    this.#tryAgain()
   }
 
   /** Goes on until it fails. @throws TopicdError when the service refuses for good; the signal's reason; a defect */
   async run(): Promise<never> {
     const abort = () => this.#attempt.abort(this.signal.reason)
     this.signal.addEventListener('abort', abort)
-    const unwatch = this.options.places?.watch(() => this.#reconsider())
+    const unwatch = this.options.places?.watch(() => this.#tryAgain())
     try {
       for (;;) {
         this.signal.throwIfAborted()
@@ -127,7 +127,10 @@ export class PageStream {
 
   async *#pages(signal: AbortSignal): AsyncGenerator<ChangesPage, void, undefined> {
     const { places } = this.options
-    this.#place ??= await places?.take()
+    this.#place ??= await places?.take(() => {
+      this.#place = undefined
+      this.#tryAgain()
+    })
     if (this.#place === undefined) {
       const page = await this.#ask(signal, 0).page()
       yield page
@@ -153,10 +156,7 @@ export class PageStream {
     if (!has_more) this.#completeMs = Math.min(this.#completeMs, performance.now())
   }
 
-  /** A place may have to be given back, or may be there. */
-  #reconsider(): void {
-    this.#place?.giveBack()
-    this.#place = undefined
+  #tryAgain(): void {
     this.#attempt.abort(again)
   }
 

@@ -3,14 +3,18 @@
  * streams open, no other request to it gets an answer, in any tab. So the tabs share `placesMax` places, by a BroadcastChannel,
  * which every page has, other than locks. Nothing but numbers goes over it. Elsewhere there is no such limit.
  *
- * The limit is soft: a tab that does not answer in time, since it is frozen, may hold a place that another tab takes, too.
+ * A tab claims a place and takes it, unless enough earlier claims are known within a moment. Where it hears of them later, from
+ * a busy tab, it gives the place back. So the limit may be exceeded for a while, but not for long.
  */
 
 /** Two of six connections are left for requests. */
 const placesMax = 4
 
-/** How long the answers of other tabs may take, in ms. */
+/** How long a claim waits for the claims of other tabs, in ms. */
 const answerMsMax = 50
+
+/** Claims of a tab that has not answered for so long, in ms, are void: it is closed, or frozen. */
+const silenceMsMax = 10_000
 
 /** How long a hidden tab keeps its places, in ms: long enough for a look at another one. */
 const hiddenMsMax = 10_000
@@ -26,22 +30,20 @@ export interface Place {
 }
 
 export interface Places {
-  /** A place; undefined if there is none at the moment. */
-  take(): Promise<Place | undefined>
+  /**
+   * A place; undefined if there is none at the moment.
+   *
+   * @param onLost called when it is no longer there
+   */
+  take(onLost: () => void): Promise<Place | undefined>
   /** How long to wait between two polls without a place, in ms. */
   readonly pollMs: number
-  /**
-   * Calls back when all places are to be given back, and when it is worth trying to take one again.
-   *
-   * @returns what ends that
-   */
-  watch(onChange: () => void): () => void
+  /** Calls back when it is worth trying to take a place at once. @returns what ends that */
+  watch(onVisible: () => void): () => void
 }
 
-const freePlace: Place = { giveBack() {} }
-
 /** Where connections have no limit. */
-const unlimited: Places = { take: async () => freePlace, pollMs, watch: () => () => {} }
+const unlimited: Places = { take: async () => ({ giveBack() {} }), pollMs, watch: () => () => {} }
 
 /** The globals of a browser, whose types a service lacks. */
 declare const document:
@@ -59,27 +61,30 @@ export function placesAt(origin: string): Places {
   return places
 }
 
-/** What tabs tell each other: `ask` is a random number, which tells one claim from another, and the least is the first. */
+/** What tabs tell each other. */
 interface Message {
-  readonly ask: number
-  /** Places that this tab holds, or claims before the one who asked; without it, the message asks for them. */
-  readonly held?: number
+  /** A random number for each tab. */
+  readonly from: number
+  /** When it claimed each of its places, in ms, with a random fraction; earlier claims come first. */
+  readonly claims: readonly number[]
+  /** Whether the others are to tell theirs. */
+  readonly asks: boolean
 }
 
 class SharedPlaces implements Places {
+  readonly #id = Math.random()
   readonly #channel: InstanceType<typeof BroadcastChannel>
   readonly #watchers = new Set<() => void>()
-  #held = 0
-  /** A claim that is not decided, the number that it asked with, and how many places others have. */
-  #claim: Promise<void> | undefined
-  #ask = Number.POSITIVE_INFINITY
-  #others = 0
+  /** What to call when the place of a claim is lost, by the claim. */
+  readonly #claims = new Map<number, () => void>()
+  /** The claims of other tabs, and when each tab told them. */
+  readonly #others = new Map<number, { readonly claims: readonly number[]; readonly heardMs: number }>()
   #isHidden = false
   #hiding: ReturnType<typeof setTimeout> | undefined
 
   constructor(
     private readonly origin: string,
-    private readonly page: { readonly hidden: boolean } & Pick<NonNullable<typeof document>, 'addEventListener'>,
+    private readonly page: NonNullable<typeof document>,
   ) {
     this.#channel = new BroadcastChannel(`topicd-places ${origin}`)
     this.#channel.onmessage = (event: unknown) => this.#hear((event as { readonly data: Message }).data)
@@ -91,51 +96,63 @@ class SharedPlaces implements Places {
     return this.#isHidden ? hiddenPollMs : pollMs
   }
 
-  async take(): Promise<Place | undefined> {
+  async take(onLost: () => void): Promise<Place | undefined> {
     if (this.#isHidden) return undefined
-    if (isMultiplexed(this.origin)) return freePlace
-    this.#claim ??= this.#askOthers()
-    await this.#claim
-    if (this.#isHidden || this.#others + this.#held >= placesMax) return undefined
-    this.#held++
-    return { giveBack: () => this.#held-- }
-  }
-
-  watch(onChange: () => void): () => void {
-    this.#watchers.add(onChange)
-    return () => this.#watchers.delete(onChange)
-  }
-
-  async #askOthers(): Promise<void> {
-    this.#others = 0
-    this.#ask = Math.random()
-    this.#channel.postMessage({ ask: this.#ask } satisfies Message)
+    for (const [id, { heardMs }] of this.#others)
+      if (performance.now() - heardMs > silenceMsMax) this.#others.delete(id)
+    const claim = Date.now() + Math.random()
+    this.#claims.set(claim, () => {})
+    this.#tell(true)
     await new Promise((resolve) => setTimeout(resolve, answerMsMax))
-    this.#ask = Number.POSITIVE_INFINITY
-    this.#claim = undefined
+    this.#settle()
+    if (!this.#claims.has(claim)) return undefined
+    this.#claims.set(claim, onLost)
+    return { giveBack: () => this.#drop(claim) }
   }
 
-  #hear({ ask, held }: Message): void {
-    if (held !== undefined) {
-      if (ask === this.#ask) this.#others += held
-      return
-    }
-    // Of two claims at the same time, each side must come to the same decision.
-    const isFirst = this.#ask < ask
-    if (this.#claim !== undefined && !isFirst) this.#others++
-    const places = this.#held + (isFirst ? 1 : 0)
-    if (places > 0) this.#channel.postMessage({ ask, held: places } satisfies Message)
+  watch(onVisible: () => void): () => void {
+    this.#watchers.add(onVisible)
+    return () => this.#watchers.delete(onVisible)
+  }
+
+  #tell(asks: boolean): void {
+    this.#channel.postMessage({ from: this.#id, claims: [...this.#claims.keys()], asks } satisfies Message)
+  }
+
+  #hear({ from, claims, asks }: Message): void {
+    this.#others.set(from, { claims, heardMs: performance.now() })
+    if (asks && this.#claims.size > 0) this.#tell(false)
+    this.#settle()
+  }
+
+  /** Drops claims of this tab that come after too many others. */
+  #settle(): void {
+    if (isMultiplexed(this.origin)) return
+    const others = [...this.#others.values()].flatMap(({ claims }) => claims)
+    const late = [...this.#claims.keys(), ...others].sort((a, b) => a - b).slice(placesMax)
+    for (const claim of late) this.#drop(claim)
+  }
+
+  #drop(claim: number): void {
+    const onLost = this.#claims.get(claim)
+    if (onLost === undefined) return
+    this.#claims.delete(claim)
+    this.#tell(false)
+    onLost()
   }
 
   #look(): void {
     clearTimeout(this.#hiding)
-    if (this.page.hidden) this.#hiding = setTimeout(() => this.#turn(true), hiddenMsMax)
-    else if (this.#isHidden) this.#turn(false)
+    if (this.page.hidden) this.#hiding = setTimeout(() => this.#hide(), hiddenMsMax)
+    else if (this.#isHidden) {
+      this.#isHidden = false
+      for (const onVisible of [...this.#watchers]) onVisible()
+    }
   }
 
-  #turn(isHidden: boolean): void {
-    this.#isHidden = isHidden
-    for (const onChange of [...this.#watchers]) onChange()
+  #hide(): void {
+    this.#isHidden = true
+    for (const claim of [...this.#claims.keys()]) this.#drop(claim)
   }
 }
 
