@@ -52,16 +52,19 @@ t.test('a request that is handled after the poll does not share its snapshot wit
   t.equal(next, 1, 'a request of the next poll gets a fresh snapshot')
 })
 
-t.test('a slice that was resumed does not share its snapshot with the next poll, nor does what follows it', async (t) => {
-  const { request } = countingSnapshots()
-  const next = await new Promise<number>((resolve) => {
-    void waitForSlice().then(async () => {
-      t.equal(request(), 1, 'it gets a snapshot of its own')
-      await Promise.resolve()
-      t.equal(request(), 1, 'and so does what it does without waiting for an event')
-      void inPoll(request).then(resolve)
-      for (const endMs = performance.now() + 100; performance.now() < endMs; );
+t.test(
+  'a slice that was resumed does not share its snapshot with the next poll, nor does what follows it',
+  async (t) => {
+    const { request } = countingSnapshots()
+    const next = await new Promise<number>((resolve) => {
+      void waitForSlice().then(async () => {
+        t.equal(request(), 1, 'it gets a snapshot of its own')
+        await Promise.resolve()
+        t.equal(request(), 1, 'and so does what it does without waiting for an event')
+        void inPoll(request).then(resolve)
+        for (const endMs = performance.now() + 100; performance.now() < endMs; );
+      })
     })
-  })
-  t.equal(next, 1, 'a request of the next poll gets a fresh snapshot')
-})
+    t.equal(next, 1, 'a request of the next poll gets a fresh snapshot')
+  },
+)

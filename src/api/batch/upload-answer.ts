@@ -9,8 +9,8 @@
  * the rest of another line.
  */
 import type { Answer, Outlet, RouteHeaders, Stream } from '../../http/answer.js'
-import type { RefusedLine } from '../answers.js'
 import { asksFor } from '../../web/accept.js'
+import type { RefusedLine } from '../answers.js'
 import { refuse } from '../context.js'
 import { type Problem, problem } from '../problems.js'
 

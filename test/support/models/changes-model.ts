@@ -3,9 +3,10 @@
  * It fails when a test says so. Tokens and walks are as those of the service: positions belong to no selector, but those of a
  * walk do.
  */
-import { endlessSlice } from '../slices.js'
+
 import { planSelector } from '../../../dist/selectors/planner.js'
 import { encodeKey } from '../../../dist/topics/key.js'
+import { endlessSlice } from '../slices.js'
 
 interface Body {
   readonly selector: string
