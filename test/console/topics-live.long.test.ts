@@ -95,10 +95,9 @@ await t.test('many changes at once are drawn once a frame, whether or not someon
   const server = await startServer(t)
   const { page } = await openConsole(await startBrowser(t), server)
   await page.evaluate(`location.hash = '#=?.*//'`)
-  await until('the first change is listed', async () => {
-    await addTopic(server, 'first', '1')
-    return (await page.locator('.changes tbody tr').count()) > 0 || undefined
-  })
+  await page.getByText('Nothing has changed yet.').waitFor()
+  await addTopic(server, 'first', '1')
+  await page.locator('.changes tbody tr').waitFor()
   const write = async (round: number): Promise<void> => {
     const operations = Array.from({ length: 1000 }, (_, i) => ({ op: 'add', path: `many/${round}/${1000 + i}` }))
     t.equal((await server.post('batch', { operations })).status, 200)
@@ -186,11 +185,8 @@ await t.test('changes are listed as they happen, the newest first, until they ar
   await page.getByRole('link', { name: 'Changes' }).click()
   await page.getByRole('heading', { name: 'Changes of *a//' }).waitFor()
   await page.getByText('Nothing has changed yet.').waitFor()
-  // It may not have begun to listen yet.
-  await until('the first change is listed', async () => {
-    await server.post('set', { path: 'a/b', value: 2 })
-    return (await page.locator('.changes tbody tr').count()) > 0 ? true : undefined
-  })
+  await server.post('set', { path: 'a/b', value: 2 })
+  await page.locator('.changes tbody tr').waitFor()
   await server.post('addAndSet', { path: 'a/c', value: '<b>text</b>' })
   await page.locator('.changes tbody tr').first().getByText('<b>text</b>').waitFor()
   await server.post('remove', { path: 'a/c' })

@@ -24,6 +24,8 @@ export class ChangesPanel {
   problem = ''
   /** Whether something was missed that is no longer known. */
   hasGap = false
+  /** Whether every change from now on is seen, once something has connected. */
+  #hasBegun = false
   #count = 0
   /** Where to go on; what changes first is what comes after it is shown. */
   #next = 'now'
@@ -36,7 +38,7 @@ export class ChangesPanel {
 
   /** Whether it shows what changes as it happens. */
   get isLive(): boolean {
-    return !this.isPaused && this.context.outageMs() === undefined
+    return this.#hasBegun && !this.isPaused && this.context.outageMs() === undefined
   }
 
   get isPaused(): boolean {
@@ -83,8 +85,10 @@ export class ChangesPanel {
   }
 
   #take(change: Change): void {
-    if (change.kind === 'complete') return
-    if (change.kind === 'restarted') this.hasGap = true
+    if (change.kind === 'complete') {
+      if (this.#hasBegun) return
+      this.#hasBegun = true
+    } else if (change.kind === 'restarted') this.hasGap = true
     else {
       const text = change.kind === 'topic' ? beginningOf(change.item) : undefined
       const entry = { number: ++this.#count, path: change.path, text, seenMs: Date.now() }

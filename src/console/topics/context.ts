@@ -1,8 +1,10 @@
 /** What every part of the page is given: the session, and how to say that something has changed or failed. */
-import { TopicdError } from '../../client/index.js'
-import type { NewTopic } from './dialogs/create-dialog.js'
+import { type Item, TopicdError } from '../../client/index.js'
 import type { Drawing } from './drawing.js'
 import type { Session } from './session.js'
+
+/** A topic as it is to be created, but for its path. */
+export type NewTopic = Pick<Item, 'type' | 'properties' | 'text'>
 
 export interface Context {
   readonly session: Session

@@ -18,6 +18,8 @@ import { visible } from './value-text.js'
 
 export class ShownPanel {
   #panel: TopicPanel | SearchPanel | ChangesPanel | undefined
+  /** The first fetch of what is shown. */
+  #arrival: Promise<void> = Promise.resolve()
   /** The last search. */
   #search: SearchPanel | undefined
   /** Panels with an edit, by path, until they are shown again. */
@@ -78,7 +80,7 @@ export class ShownPanel {
     this.#edited.delete(path)
     this.#panel = panel
     const focus = this.context.focusLater()
-    void panel.refresh().then(() => focus('#topic-path'))
+    this.#arrival = panel.refresh().then(() => focus('#topic-path'))
   }
 
   /** "Back" from a result leads to the page of results that it was on. */
@@ -88,7 +90,9 @@ export class ShownPanel {
     this.#search = panel
     this.#panel = panel
     const focus = this.context.focusLater()
-    void panel.refresh().then(() => panel.problem === '' && focus('#search-title'))
+    this.#arrival = panel.refresh().then(() => {
+      if (panel.problem === '') focus('#search-title')
+    })
   }
 
   showChanges(selector: string): void {
@@ -122,7 +126,9 @@ export class ShownPanel {
     if (panel === undefined || panel instanceof ChangesPanel) return undefined
     if (panel instanceof SearchPanel && panel.isRefused) return undefined
     const key = panel instanceof TopicPanel ? `topic ${panel.path}` : `page ${panel.number} of ${panel.selector}`
-    return { key, refresh: () => panel.refresh(true) }
+    // What has arrived need not be fetched again, where it is the same.
+    const arrival = this.#arrival
+    return { key, refresh: () => arrival.then(() => panel.refresh(true)) }
   }
 
   /** @param children of the topic that is shown; undefined for none */

@@ -1,10 +1,10 @@
 /** What someone with a key sees: the box for a selector, the tree, beside it what the address names, and dialogs. */
 import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
-import type { Context } from './context.js'
+import type { Context, NewTopic } from './context.js'
 import { curlCommand } from './curl.js'
 import { CommandDialog } from './dialogs/command-dialog.js'
-import { CreateDialog, type NewTopic } from './dialogs/create-dialog.js'
+import { CreateDialog } from './dialogs/create-dialog.js'
 import { Dialogs } from './dialogs/dialogs.js'
 import type { Drawing } from './drawing.js'
 import { type Refreshable, Refresher } from './refresher.js'

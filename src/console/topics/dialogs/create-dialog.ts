@@ -1,18 +1,10 @@
 /** The dialog that creates a topic, unless there is one already. */
-import { type Item, jsonText, TopicdError } from '../../../client/index.js'
+import { jsonText, TopicdError } from '../../../client/index.js'
 import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
-import { type Context, describeFailure } from '../context.js'
+import { type Context, describeFailure, type NewTopic } from '../context.js'
 import { may } from '../session.js'
 import { visible } from '../value-text.js'
 import type { Dialog } from './dialogs.js'
-
-/** A topic as it is to be created, but for its path. */
-export interface NewTopic {
-  readonly type: Item['type']
-  readonly properties: Item['properties']
-  /** The value's JSON text; undefined for none. */
-  readonly text: string | undefined
-}
 
 const emptyTopic: NewTopic = { type: 'json', properties: {}, text: undefined }
 
