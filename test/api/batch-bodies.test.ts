@@ -42,7 +42,7 @@ const faults: readonly (readonly [operation: string, code: string, ...mentions: 
   ['{"op":"remove"}', 'missing_parameter', '"path"'],
   ['{"op":"set","path":"a"}', 'missing_parameter', '"value"'],
   ['{"op":"addAndSet","path":"a"}', 'missing_parameter', '"value"'],
-  ['{"op":"remove","selector":"*a//"}', 'missing_parameter', '"path"'],
+  ['{"op":"remove","selector":"*a//"}', 'unknown_parameter', '"selector"', '"path"'],
   ['{"op":"remove","path":"a","selector":"*a//"}', 'unknown_parameter', '"selector"', '"constraint", "op", "path"'],
   ['{"op":"remove","path":"a","dry_run":true}', 'unknown_parameter', '"dry_run"'],
   ['{"op":"remove","path":"a","type":"json"}', 'unknown_parameter', '"type"'],

@@ -38,7 +38,7 @@ t.test('the first name that repeats an earlier one is reported, however it is es
   }
   const twice = parse('set', '{"path":"a","value":1,"constraint":{"value":[2],"v\\u0061lue":[2]}}')
   t.match(twice, refusal('duplicate_parameter', /"constraint\.value"/))
-  t.match(parse('set', '{"a":1,"A":2,"é":3,"e":4,"":5}'), refusal('missing_parameter', /"path"/), 'different names')
+  t.match(parse('set', '{"a":1,"A":2,"é":3,"e":4,"":5}'), refusal('unknown_parameter', /"a"/), 'different names')
   t.end()
 })
 

@@ -19,7 +19,7 @@ await t.test('the access log has one line per request, with its key, route, stat
   await server.post('nowhere', body)
   await server.post('fetch', body, { token: secret })
   const behind = await server.raw()
-  await behind.write(`${requestText('/topics/set', server.token, body)}behind`)
+  await behind.write(`${requestText('/topics/set', server.token, body)}what is this`)
   await behind.closed
   // Before these come the requests that `addKey` sends until every worker knows the new key.
   const answered = () => server.log.filter(({ msg }) => msg === 'request')
