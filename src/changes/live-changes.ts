@@ -103,7 +103,7 @@ export class LiveChanges {
     if (since === 'now') return readNow(this.store)
     const { place } = since
     return this.store.inSnapshot((log) =>
-      log.changesAfter<Position | 'gone'>(place, 0, (changes) => (changes === 'gone' ? changes : since)),
+      log.changesAfter<Position | 'gone'>(place, 1, (changes) => (changes === 'gone' ? changes : since)),
     )
   }
 

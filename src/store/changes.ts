@@ -41,7 +41,7 @@ export interface LogSnapshot {
   /** The place after all changes. */
   end(): Awaitable<LogPlace>
   /**
-   * Reads the first changes after a place, about `keysMax` of them.
+   * Reads the first changes after a place, about `keysMax` of them, at least 1: a place within a commit is known by it.
    *
    * @param take receives them, in a slice; `gone` if the log does not have all of them: they were trimmed, or the place is
    *   of another store, or of a future that was lost
