@@ -126,7 +126,7 @@ t.test('a settings file may have comments, quotes, blanks, export, and a # withi
     '',
     '  export TOPICD_HOST = "127.0.0.2"  # the other one',
     "TOPICD_BASE_PATH='/quoted'\r",
-    'TOPICD_ADMIN_HOST=a#b',
+    'TOPICD_DATA=a#b',
     'TOPICD_WORKERS=3 # three',
   )
   const { stdout, stderr } = await runCommand(['settings', '--json'], { TOPICD_SETTINGS: file })
@@ -135,6 +135,6 @@ t.test('a settings file may have comments, quotes, blanks, export, and a # withi
     host: { value: '127.0.0.2', from: `${file} line 3` },
     'base-path': { value: '/quoted', from: `${file} line 4` },
     workers: { value: '3', from: `${file} line 6` },
-    'admin-host': { value: 'a#b', from: `${file} line 5` },
+    data: { value: 'a#b', from: `${file} line 5` },
   })
 })
