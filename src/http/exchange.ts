@@ -8,7 +8,7 @@
  * overwrite costs 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { afterPoll } from '../base/after-poll.js'
+import { afterPoll, isAfterPoll } from '../base/after-poll.js'
 import { turnMs } from '../base/turn-clock.js'
 import type { Answer, Answered, Ongoing, Route, RouteHeaders, Service } from './answer.js'
 import type { Arriving } from './body.js'
@@ -89,11 +89,15 @@ export class Exchanges<Caller extends object> {
     }
   }
 
-  /** Sends the answer, unless the exchange is done. Must be called within the library's handler or a cork. */
+  /**
+   * Sends the answer before it returns, unless the exchange is done. Must be called within the library's handler or in
+   * work after the poll.
+   */
   finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
     exchange.endMs = performance.now()
-    this.#send(exchange, answer)
+    if (isAfterPoll()) exchange.res.cork(() => this.#send(exchange, answer))
+    else this.#send(exchange, answer)
   }
 
   /**

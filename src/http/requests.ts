@@ -51,8 +51,6 @@ export class Requests<Caller extends object> {
   readonly #arriving = new Set<Exchange<Caller>>()
   /** Those that are handled once the parser has returned. */
   #whole: Whole<Caller>[] = []
-  /** The one that `#handleWhole` is handling; undefined outside it. */
-  #next: Whole<Caller> | undefined
 
   /** @param bodyBytesMax the largest body that is accepted */
   constructor(
@@ -227,23 +225,14 @@ export class Requests<Caller extends object> {
   readonly #handleWhole = (): void => {
     const whole = this.#whole
     this.#whole = []
-    for (const next of whole) {
-      const { exchange } = next
+    for (const { exchange, route, body } of whole) {
       this.bodies.releaseBody(exchange)
-      this.#next = next
-      if (!exchange.done) exchange.res.cork(this.#handleNext)
+      if (!exchange.done) this.#handle(exchange, route, body)
       else {
         exchange.endMs = performance.now()
         this.service.closed('bytes_behind', exchange)
       }
     }
-    this.#next = undefined
-  }
-
-  /** One function for all requests: making one for each costs more. An answer that is known at once must be sent at once. */
-  readonly #handleNext = (): void => {
-    const { exchange, route, body } = this.#next as Whole<Caller>
-    this.#handle(exchange, route, body)
   }
 
   #handle(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer): void {
