@@ -1,7 +1,7 @@
 /**
  * Cooperative scheduling for work that may be long, such as a scan that finds little, a bulk removal or a check. It runs in
- * slices of about a millisecond, whose time each turn of the event loop accounts: what requests begin as they arrive gets
- * about 1 ms of a turn together, resumed slices another 1 ms, however many wait. The rest is left to other requests.
+ * slices of about a millisecond, whose time each turn of the event loop accounts: resumed slices get about 1 ms of a turn
+ * together, however many wait, and what requests begin as they arrive 20 ms. The rest is left to other requests.
  *
  * A slice ends between two steps, and the worst pattern on the longest path takes far longer than a slice for a single
  * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
@@ -20,6 +20,12 @@ const overrunMs = 5 * sliceMs
 
 /** The longest pause, in ms: the worst steps take less, and a process that was suspended meanwhile has nothing to make up for. */
 const pauseMsMax = 200
+
+/**
+ * How long the requests of a turn may work as they arrive, in ms. Some large pages are sent from where they are built; one that
+ * waits for a slice is copied, and the copies of many would be a worker's largest memory.
+ */
+const requestsMsMax = 20
 
 /** Requests that take less, in ms, count for nothing: a turn is there to handle some dozens of them. */
 const shortRequestMs = 0.1
@@ -124,13 +130,9 @@ function pauseAfter(tookMs: number): void {
 let requestsMs = 0
 let isCounting = false
 
-/** Whether the requests of this turn, or a pause, leave no time for another one that may be long: it takes a slice. */
+/** Whether the requests of this turn leave no time for another one that may be long: it takes a slice. */
 export function isTurnSpent(): boolean {
-  if (requestsMs > sliceMs) return true
-  if (pausedUntilMs === 0) return false
-  if (performance.now() < pausedUntilMs) return true
-  pausedUntilMs = 0
-  return false
+  return requestsMs > requestsMsMax
 }
 
 /** Handles a request as it arrives: its first slice, which is accounted. @throws what `work` throws */
