@@ -1,6 +1,6 @@
 /**
- * The lines of bytes that arrive in pieces, in whatever pieces. Nothing here decodes them or knows what is in them: the reader
- * of a line must be able to refuse invalid UTF-8, which decoding would replace.
+ * Cuts bytes that arrive in pieces of any size into lines. Nothing here decodes a line or knows its content: its reader must be
+ * able to refuse invalid UTF-8, which decoding would replace.
  */
 
 const lineFeed = 0x0a

@@ -6,7 +6,7 @@
  * A slice ends between two steps, and the worst pattern on the longest path takes far longer than a slice for a single
  * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
  *
- * Whatever may be long takes a `Slice`, which only this file creates, so none of it can run unaccounted.
+ * Work that may be long takes a `Slice`. Only this file creates slices, so none of that work can run unaccounted.
  */
 import { setAfterPoll } from './after-poll.js'
 import type { Awaitable } from './awaitable.js'
@@ -138,11 +138,12 @@ export function isTurnSpent(): boolean {
 /** Handles a request as it arrives: its first slice, which is accounted. @throws what `work` throws */
 export function inTurn<T>(work: (slice: Slice) => T): T {
   const slice = new AccountedSlice()
+  const outer = current
   current = slice
   try {
     return work(slice)
   } finally {
-    current = undefined
+    current = outer
     slice.isClosed = true
     const tookMs = performance.now() - slice.beganMs
     if (tookMs > shortRequestMs) account(tookMs)

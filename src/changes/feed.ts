@@ -238,7 +238,7 @@ export class Feed {
   }
 
   async #advanceOnce(from: LogPlace): Promise<void> {
-    // What changes comes before what waits for slices.
+    // Listeners come before work that waits for a slice.
     const found = await inTurn(() => this.store.inSnapshot((log) => this.#read(log, from)))
     if (this.#place !== from) return
     if (found === 'gone') {
