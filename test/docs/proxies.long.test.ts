@@ -20,7 +20,7 @@ import { ChangesStream } from '../support/service/changes.js'
 import { send } from '../support/service/keep-alive.js'
 import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
-import { type UploadLine, UploadRequest, upload } from '../support/service/upload.js'
+import { refusedUpload, type UploadLine, UploadRequest } from '../support/service/upload.js'
 
 /** Enough that the kernel spreads the proxy's connections over both workers. */
 const clients = 16
@@ -111,8 +111,9 @@ const afterLoss: Readonly<Record<ProxyName, RegExp>> = {
 /** The statuses of a body beyond the limit. Caddy has one of its own, and a race with the service's early answer. */
 const tooLarge: Readonly<Record<ProxyName, readonly number[]>> = { nginx: [413], haproxy: [413], caddy: [413, 502] }
 
-/** Lines of an upload: more than 1 MiB. */
+/** Lines of an upload: more than 4 MiB, so that its answer begins early even if its length is announced. */
 const lineCount = 20_000
+const filling = 'x'.repeat(200)
 
 /** Whether a client may ask for the answer of an upload while its body is being sent, as the page says. */
 const passesProgress: Readonly<Record<ProxyName, boolean>> = { nginx: true, haproxy: true, caddy: false }
@@ -125,7 +126,7 @@ const linesPerRefusal = 20
 
 function linesFrom(below: string, from: number, to: number): string {
   const line = (i: number): string =>
-    `{"op":"${i % linesPerRefusal === 10 ? 'set' : 'addAndSet'}","path":"uploads/${below}/${i}","value":${i}}\n`
+    `{"op":"${i % linesPerRefusal === 10 ? 'set' : 'addAndSet'}","path":"uploads/${below}/${i}","value":"${filling}"}\n`
   return Array.from({ length: to - from }, (_, i) => line(from + i)).join('')
 }
 
@@ -145,7 +146,8 @@ async function uploadInParts(server: Server, proxy: RunningProxy, name: ProxyNam
     if (passesProgress[name]) await until('progress', async () => request.last ?? request.error)
     for (let i = 0; i < writesPerPart; i++) await server.post('addAndSet', { path: 'beside', value: i })
   }
-  return { bytes, lines: await request.end(parts.at(-1)) }
+  const lines = await request.end(parts.at(-1))
+  return { bytes, end: passesProgress[name] ? lines.at(-1) : request.refusal }
 }
 
 /** Reloads during an upload that would go on until that ends it. @returns its last line */
@@ -231,10 +233,11 @@ for (const name of proxyNames) {
 
     for (const isChunked of [true, false]) {
       await t.test(`an upload passes ${isChunked ? 'in chunks' : 'with a length'}`, async (t) => {
-        const { bytes, lines } = await uploadInParts(server, proxy, name, isChunked)
+        const { bytes, end } = await uploadInParts(server, proxy, name, isChunked)
         const refused = lineCount / linesPerRefusal
-        t.strictSame(lines.at(-1), { done: true, durable: lineCount - refused, refused })
-        t.ok(bytes > 1_048_576, 'it is larger than other bodies may be')
+        t.match(end, { durable: lineCount - refused, refused })
+        t.match(end, passesProgress[name] ? { done: true } : { status: 400, code: 'upload_refused' })
+        t.ok(bytes > 4 * 1_048_576, 'it is larger than other bodies may be')
       })
     }
 
@@ -244,11 +247,9 @@ for (const name of proxyNames) {
         const { code, durable = 0, refused = 0 } = (await reloadDuringUpload(server, proxy)) ?? {}
         t.equal(code, 'draining')
         const done = durable + refused
-        const rest = await upload(
-          { ...server, url: proxy.url, agent: proxy.agent() },
-          linesFrom('drained', done, done + 500),
-        )
-        t.strictSame(rest.at(-1), { done: true, durable: 475, refused: 25 }, 'it goes on from there')
+        const to = { ...server, url: proxy.url, agent: proxy.agent() }
+        const rest = await refusedUpload(to, linesFrom('drained', done, done + 500))
+        t.match(rest, { code: 'upload_refused', durable: 475, refused: 25 }, 'it goes on from there')
         const { text } = await server.post('fetch', { selector: '*uploads/drained//', count: true })
         t.equal(text, `{"count":${durable + 475}}`, 'nothing is missing')
       })

@@ -34,8 +34,8 @@ await t.test('a backup to restore', async (t) => {
 /** What a cut has left of the store: nothing, all of it, or something that must not be. */
 async function stateOf(data: string): Promise<'none' | 'whole' | string> {
   if (!existsSync(join(data, 'topics', 'data.mdb'))) return 'none'
-  const { code, stdout, stderr } = await runCommand(['check', '--data', data])
-  if (code === 0 && Number(/^(\d+) records/.exec(stdout)?.[1]) > topics) return 'whole'
+  const { code, stdout, stderr } = await runCommand(['check', '--data', data, '--json'])
+  if (code === 0 && (JSON.parse(stdout) as { checked: { records: number } }).checked.records > topics) return 'whole'
   return `${stdout}${stderr}`
 }
 
