@@ -50,7 +50,7 @@ function plant(directory: string, mutant: Mutant): void {
 async function failures(directory: string, test: string): Promise<readonly string[]> {
   const run = join(directory, 'dist-test/support/run.js')
   // Without the environment of this test's own runner, which would change what the inner one prints.
-  const child = spawn(...tied('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, run, test]), {
+  const child = spawn(...tied('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, run, test, '--once']), {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

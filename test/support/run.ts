@@ -11,8 +11,9 @@
  * With --times, a table at the end says how long each file took and how much CPU time, the slowest first. With
  * --no-skips, a file that skips anything fails: a release needs every test.
  *
- * A file that passes is one line; of a file that fails, the whole output is shown. The exit status is 1 if any failed,
- * or none ran.
+ * A file that passes is one line; of a file that fails, the whole output is shown. A file that has failed runs once more at the
+ * end, alone. If it passes then, it counts as passed, and the end of the log lists it as FLAKY: a defect to be mended.
+ * The exit status is 1 if a file failed twice, or none ran. With --once, none runs again.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -58,7 +59,8 @@ interface Outcome extends Verdict {
   readonly seconds: number
 }
 
-async function run(tests: readonly string[]): Promise<Outcome> {
+/** @param isShownWhole whether its output is shown even if it passes */
+async function run(tests: readonly string[], isShownWhole = false): Promise<Outcome> {
   const startedMs = performance.now()
   const test = tests.length === 1 ? `${tests[0]}` : `${tests.length} files over each store`
   const env = { ...testEnvironment(timeoutS * tests.length), ...sharedByFiles }
@@ -66,8 +68,9 @@ async function run(tests: readonly string[]): Promise<Outcome> {
   const verdict = verdictOf(output, code)
   const seconds = (performance.now() - startedMs) / 1000
   const took = `${seconds.toFixed(1)} s`
-  if (!verdict.ok) process.stdout.write(`${output}\nnot ok ${test}: exit status ${code}, ${took}\n`)
-  else process.stdout.write(`ok ${test}: ${verdict.passed} passed, ${took}\n`)
+  if (isShownWhole || !verdict.ok) process.stdout.write(`${output}\n`)
+  if (verdict.ok) process.stdout.write(`ok ${test}: ${verdict.passed} passed, ${took}\n`)
+  else process.stdout.write(`not ok ${test}: exit status ${code}, ${took}\n`)
   for (const skip of verdict.skips) process.stdout.write(`   skipped: ${skip}\n`)
   return { ...verdict, test, seconds, ok: verdict.ok && !(noSkips && verdict.skipped > 0) }
 }
@@ -86,6 +89,7 @@ const args = process.argv.slice(2)
 const option = (name: string): number | undefined =>
   args.flatMap((arg) => (arg.startsWith(`--${name}=`) ? [Number(arg.slice(name.length + 3))] : []))[0]
 const noSkips = args.includes('--no-skips')
+const runsOnce = args.includes('--once')
 const names = args.filter((arg) => !arg.startsWith('--'))
 const chosen = new Set<string>()
 for (const name of names) {
@@ -109,10 +113,23 @@ if (engine !== undefined) sharedByFiles[sharedEngine] = engine.address('postgres
 // Quick files often wait, so one more than there are cores may run; others measure time, and only two run at once.
 const waiting = groupsOf([...chosen])
 const outcomes: Outcome[] = []
+const failed: string[][] = []
 async function work(): Promise<void> {
-  for (let tests = waiting.shift(); tests !== undefined; tests = waiting.shift()) outcomes.push(await run(tests))
+  for (let tests = waiting.shift(); tests !== undefined; tests = waiting.shift()) {
+    const outcome = await run(tests)
+    if (outcome.ok || runsOnce) outcomes.push(outcome)
+    else failed.push(tests)
+  }
 }
 await Promise.all(Array.from({ length: option('jobs') ?? (isQuick ? availableParallelism() + 1 : 2) }, work))
+
+const flaky: string[] = []
+for (const tests of failed) {
+  process.stdout.write(`again, alone: ${tests.join(' ')}\n`)
+  const outcome = await run(tests, true)
+  outcomes.push(outcome)
+  if (outcome.ok) flaky.push(outcome.test)
+}
 await engine?.remove()
 rmSync(packages, { recursive: true, force: true })
 
@@ -122,6 +139,7 @@ if (args.includes('--times')) {
   for (const { test, seconds, cpuSeconds } of outcomes.sort((a, b) => b.seconds - a.seconds))
     process.stdout.write(`${seconds.toFixed(1).padStart(7)} ${cpuSeconds.toFixed(1).padStart(7)}   ${test}\n`)
 }
+for (const test of flaky) process.stdout.write(`FLAKY: ${test}\n`)
 for (const { test } of outcomes.filter(({ ok }) => !ok)) process.stdout.write(`FAILED: ${test}\n`)
 process.stdout.write(
   `${chosen.size} files: ${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed, ` +
