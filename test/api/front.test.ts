@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { type Server, startServer } from '../support/service/server.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** Without following a redirection. */
 function ask(url: string, method = 'GET'): Promise<Response> {

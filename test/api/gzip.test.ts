@@ -169,7 +169,7 @@ t.test('off by default', async (t) => {
   t.match(reply.headers, { 'content-encoding': undefined, vary: undefined, 'content-length': '50000' })
 })
 
-t.test('many pages at once, clients that leave, and one that does not read', { timeout: 120_000 }, async (t) => {
+t.test('many pages at once, clients that leave, and one that does not read', { timeout: 600_000 }, async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--page-bytes-max', String(9 * 1024 * kibibyte)] })
   // Base64 of random bytes gets a quarter smaller, so that much is left to send.
   for (let i = 0; i < 16; i++)

@@ -29,7 +29,7 @@ const benches: readonly (readonly [name: string, workloads: readonly string[], e
 ]
 
 for (const [name, workloads, expectations] of benches) {
-  test(`the benchmark ${name} runs and all its answers are right`, { skip, timeout: 240_000 }, async (t) => {
+  test(`the benchmark ${name} runs and all its answers are right`, { skip, timeout: 600_000 }, async (t) => {
     const directory = t.testdir()
     const main = join(import.meta.dirname, '../../dist-bench/main.js')
     const args = [main, name, '--smoke', '--dir', directory, '--keep', join(directory, 'kept'), ...workloads]

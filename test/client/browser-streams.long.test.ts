@@ -9,7 +9,7 @@ import { addTopic, choose, signIn } from '../support/browser/console.js'
 import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 const skip = whyNoBrowser()
 

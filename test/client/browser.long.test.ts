@@ -13,7 +13,7 @@ import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { startServer } from '../support/service/server.js'
 import { root } from '../support/sources.js'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 interface Site {
   readonly page: Page

@@ -133,7 +133,7 @@ const fileOf = (name: string): string => join(root, 'test/support/clients', name
 
 /** Why a command cannot be run here; false when it can. */
 function missing(command: string, ...args: readonly string[]): string | false {
-  const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 60_000 })
+  const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 600_000 })
   const runs = error === undefined && status === 0
   return runs ? false : `${[command, ...args].join(' ')} does not run here: this client was NOT tested`
 }

@@ -11,7 +11,7 @@ import { blocksOf, readDocument } from '../support/documents.js'
 import { first } from '../support/elements.js'
 import { startServer } from '../support/service/server.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 await t.test('one module names every part, and each is served once and for all', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })

@@ -16,7 +16,7 @@ import { seededRandom } from '../support/random.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-t.setTimeout(180_000)
+t.setTimeout(600_000)
 
 /** The longest first line that is read, as src/cluster/control/socket.ts has it. */
 const requestBytesMax = 1024 * 1024

@@ -13,7 +13,7 @@ import { freePorts } from '../support/machines/ports.js'
 import { cleanEnv, mainFile } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 interface Outcome {
   /** The exit code of a service that did not start; undefined for one that listens. */

@@ -12,7 +12,7 @@ import { overwriteModule, patchedProgram, replaceModule } from '../support/fault
 import { cleanEnv, mainFile, runCommand, type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** Starts a server of two workers, with a settings file that the test writes with `set`. */
 async function start(

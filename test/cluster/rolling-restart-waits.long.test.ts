@@ -15,7 +15,7 @@ import { type Server, startServer, until } from '../support/service/server.js'
 const clients = 16
 const rounds = 3
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** Writes without a pause, each client to a topic of its own; it sends again what a closed connection has lost. */
 class Writes {

@@ -114,7 +114,7 @@ const deathsMin = failedStartsMax + 1
 
 t.test(
   'workers that are killed from outside are replaced, however many and however soon',
-  { timeout: 180_000, buffered: true },
+  { timeout: 600_000, buffered: true },
   async (t) => {
     const server = await startServer(t)
     const killed = new Set<number>()
@@ -151,7 +151,7 @@ export async function startHttpServer(...args) {
 }
 `
 
-t.test('if workers die before they serve, again and again', { timeout: 240_000, buffered: true }, async (t) => {
+t.test('if workers die before they serve, again and again', { timeout: 600_000, buffered: true }, async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(join(directory, 'program'), 'http/server.js', refusingToServe)
   t.jobs = 2

@@ -10,7 +10,7 @@ import { type Server, startServer, until } from '../support/service/server.js'
 const streams = 1000
 const groups = 50
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** Follows one subtree, and opens its stream again whenever that has ended. */
 class Follower {

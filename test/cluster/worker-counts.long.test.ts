@@ -11,7 +11,7 @@ import { patchedProgram } from '../support/faults/patched.js'
 import { get } from '../support/service/metrics.js'
 import { Server, startServer, until } from '../support/service/server.js'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 /** Resolves once the service is ready with this many workers. */
 async function settles(t: Test, server: Server, workers: number): Promise<void> {

@@ -9,7 +9,7 @@ import { checkAccessibility, openWatched, type Watched } from '../support/browse
 import { first } from '../support/elements.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 const skip = whyNoBrowser()
 

@@ -6,7 +6,7 @@ import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { addTopic, checkAccessibility, isClean, openConsole } from '../support/browser/console.js'
 import { runCommand, startServer } from '../support/service/server.js'
 
-t.setTimeout(180_000)
+t.setTimeout(600_000)
 
 const skip = whyNoBrowser()
 

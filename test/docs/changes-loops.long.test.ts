@@ -7,7 +7,7 @@ import { blocksOf, readDocument, sectionOf } from '../support/documents.js'
 import { startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-t.setTimeout(180_000)
+t.setTimeout(600_000)
 
 /** The only block of a kind, with the service and the key before it. */
 function loopOf(kind: 'python' | 'js', url: string, key: string): string {

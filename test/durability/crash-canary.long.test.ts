@@ -9,7 +9,7 @@ import { patchedProgram } from '../support/faults/patched.js'
 import { torture } from '../support/faults/torture.js'
 import type { Load } from '../support/load/load.js'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 const program = patchedProgram(join(t.testdir(), 'faulty'), 'store/lmdb/write/commits.js', hastyCommits)
 

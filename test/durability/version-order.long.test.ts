@@ -10,7 +10,7 @@ import { patchedProgram } from '../support/faults/patched.js'
 import { hourMs, requireVersionOrder } from '../support/load/version-order.js'
 import { type Server, until } from '../support/service/server.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** A clock that a file sets back, by as many milliseconds as it says. */
 const clockSetBackBy = (file: string): string => `

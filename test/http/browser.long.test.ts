@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { servePage, startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { startServer } from '../support/service/server.js'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 /** What a page's script finds in an answer; or the name of the error that its `fetch` throws. */
 interface Read {

@@ -12,7 +12,7 @@ import { overWorkers } from '../support/service/over-stores.js'
 import { requestText } from '../support/service/raw.js'
 import { type Server, startServer } from '../support/service/server.js'
 
-t.setTimeout(180_000)
+t.setTimeout(600_000)
 
 const bodyBytesMax = 4096
 

@@ -8,6 +8,7 @@ import t from 'tap'
 import type { Answer, Service } from '../../dist/http/answer.js'
 import { Exchanges } from '../../dist/http/exchange.js'
 import type { Responses } from '../../dist/http/response.js'
+import { until } from '../support/service/server.js'
 
 const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
 
@@ -32,7 +33,7 @@ t.test('the time that a body takes to arrive does not count as waiting', async (
   await sleep(20)
   exchanges.finishWhenKnown(slow, new Promise(() => {}))
   exchanges.expire(beforeMs)
-  await sleep(20)
+  await until('an answer', async () => sent.length > 0 || undefined)
   t.equal(quick.aborted, true, 'the one that has waited since before that time is cancelled')
   t.equal(slow.aborted, false, 'the one whose body arrived later is not')
   t.strictSame(sent, [refusal])
@@ -54,7 +55,7 @@ t.test('a stream whose client goes before its answer is sent learns of it', asyn
   exchanges.finishLater(late, answerOf('while it was queued'))
   exchanges.abort(late)
   exchanges.finishLater(open(), answerOf('never'))
-  await sleep(20)
+  await until('all are told', async () => (gone.length === 2 && sent.length > 0) || undefined)
   t.strictSame(gone.sort(), ['while it was made', 'while it was queued'])
   t.equal(sent.length, 1)
 })

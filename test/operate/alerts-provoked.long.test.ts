@@ -24,7 +24,7 @@ import { scrape } from '../support/service/metrics.js'
 import { runCommand, type Server, startServer, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** How long the healthy services are watched: longer than any shortened time before an alert fires. */
 const watchMs = 10_000
@@ -36,7 +36,7 @@ const ofTheMachine = ['TopicdDiskFillsUp', 'TopicdEventLoopSlow']
 const diskMark = 2 ** 50
 
 /** How long an alert may take to fire after its cause, in ms, on a busy machine. */
-const firesMs = 25_000
+const firesMs = 120_000
 
 const seen = new Set<string>()
 

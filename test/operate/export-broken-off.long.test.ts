@@ -65,7 +65,7 @@ async function steadyServer(t: Test, program?: string): Promise<Server> {
 const exportOf = (t: Test, dataDir: string, program?: string): Running =>
   startCommand(t, ['export', '--data', dataDir], program)
 
-await t.test('beside a service, an interrupted export releases its snapshot', { timeout: 120_000 }, async (t) => {
+await t.test('beside a service, an interrupted export releases its snapshot', { timeout: 600_000 }, async (t) => {
   const server = await steadyServer(t)
 
   async function checkInterrupted(t: Test, how: (running: Running) => void): Promise<void> {
@@ -116,7 +116,7 @@ await t.test('beside a service, an interrupted export releases its snapshot', { 
   })
 })
 
-await t.test('beside a service, an export that is not read ends by itself', { timeout: 120_000 }, async (t) => {
+await t.test('beside a service, an export that is not read ends by itself', { timeout: 600_000 }, async (t) => {
   const program = patchedProgram(
     join(directory, 'patched'),
     'settings/limits.js',
@@ -150,7 +150,7 @@ await t.test('beside a service, an export that is not read ends by itself', { ti
 
 await t.test(
   'without a service, an interrupted export releases the directory and its snapshot',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async (t) => {
     const server = await steadyServer(t)
     await server.stop()

@@ -73,7 +73,7 @@ t.test('serve says whose a store is that it cannot reach', { skip: needsRoot }, 
   const serve = [mainFile, 'serve', '--port', '0', '--admin-port', '0', '--data', data]
   // As root without its privileges: another account may not reach the checkout.
   const asMere = ['--bounding-set=-all', '--inh-caps=-all', process.execPath, ...serve]
-  const { status, stderr } = spawnSync('setpriv', asMere, { env: cleanEnv(), encoding: 'utf8', timeout: 60_000 })
+  const { status, stderr } = spawnSync('setpriv', asMere, { env: cleanEnv(), encoding: 'utf8', timeout: 600_000 })
   t.equal(status, 1)
   t.match(stderr, /topics: this process \(uid 0\) cannot .*\(EACCES\); it is owned by uid 65534.*: change its owner/)
 })

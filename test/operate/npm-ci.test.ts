@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { root } from '../support/documents.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** The packages of package-lock.json, whose other members are of no interest here. */
 interface Lock {

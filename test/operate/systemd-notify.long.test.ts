@@ -11,7 +11,7 @@ import { first } from '../support/elements.js'
 import { get } from '../support/service/metrics.js'
 import { startServer, until } from '../support/service/server.js'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 const directory = t.testdir()
 const notifications = join(directory, 'notifications')

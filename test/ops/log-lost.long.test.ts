@@ -18,7 +18,7 @@ import { scrape } from '../support/service/metrics.js'
 import { mainFile, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 /** Requests of each test: without a key, as any client could send them. */
 const requests = 20

@@ -7,7 +7,7 @@ import t from 'tap'
 import { onTerminal, whyNoTerminal } from '../support/machines/terminal.js'
 import { mainFile, until } from '../support/service/server.js'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 await t.test(
   'on a terminal no line of the log is JSON, and the first key is on a line of its own',

@@ -74,7 +74,7 @@ async function makeBig(): Promise<string> {
 
 await t.test(
   'concurrent fetches of big values grow a worker by a bounded amount',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const [topics, valueBytes] = [bigTopics, bigBytes]
     const store = await storeOfBig
@@ -95,7 +95,7 @@ await t.test(
   },
 )
 
-await t.test('concurrent reads of big values are served about equally often', { skip, timeout: 120_000 }, async (t) => {
+await t.test('concurrent reads of big values are served about equally often', { skip, timeout: 600_000 }, async (t) => {
   const opened = await openPostgresStore(await storeOfBig)
   t.teardown(() => opened.close())
   const endMs = performance.now() + 3000
@@ -111,7 +111,7 @@ await t.test('concurrent reads of big values are served about equally often', { 
 
 await t.test(
   'concurrent pages of large items are correct, and within their limit of bytes',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
     const roots = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
@@ -155,7 +155,7 @@ function impatientProgram(directory: string): string {
 
 await t.test(
   'the engine ends the transaction of an export whose process is stopped',
-  { skip, timeout: 180_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
     const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)

@@ -23,7 +23,7 @@ async function storeId(address: string): Promise<number> {
   return Number(row.value)
 }
 
-await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 60_000 }, async (t) => {
+await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   const store = await openStore(address, { directory: t.testdir() })
   t.teardown(() => store.close())
@@ -85,7 +85,7 @@ await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 6
   t.equal((await readLog(address)).length, 65, 'and the log')
 })
 
-await t.test('each store has a number of its own', { skip, timeout: 60_000 }, async (t) => {
+await t.test('each store has a number of its own', { skip, timeout: 600_000 }, async (t) => {
   const ids = new Set<number>()
   for (let count = 0; count < 3; count++) {
     const address = (await engine?.database('bare')) ?? ''

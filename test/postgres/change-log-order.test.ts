@@ -88,7 +88,7 @@ async function findingsOf(store: TopicStore | undefined): Promise<readonly strin
   return findings
 }
 
-await t.test('no reader sees a number before one that is smaller', { skip, timeout: 60_000 }, async (t) => {
+await t.test('no reader sees a number before one that is smaller', { skip, timeout: 600_000 }, async (t) => {
   const { address, stores } = await openStores(t, 3)
   await writeAndRead(address, stores, 500, 50)
   const log = await readLog(address)
@@ -101,7 +101,7 @@ await t.test('no reader sees a number before one that is smaller', { skip, timeo
 /** Rounds after which sessions that share a lane must have met. */
 const roundsMax = 20
 
-await t.test('sessions that choose the same lane lose no write', { skip, timeout: 60_000 }, async (t) => {
+await t.test('sessions that choose the same lane lose no write', { skip, timeout: 600_000 }, async (t) => {
   let conflicts = 0
   // There may be none in a round, since the sessions leave the lane after a first one.
   for (let round = 0; conflicts === 0 && round < roundsMax; round++) {
@@ -122,7 +122,7 @@ await t.test('sessions that choose the same lane lose no write', { skip, timeout
   t.ok(conflicts > 0, `${conflicts} conflicts`)
 })
 
-await t.test('in one lane the later session waits for the earlier one', { skip, timeout: 60_000 }, async (t) => {
+await t.test('in one lane the later session waits for the earlier one', { skip, timeout: 600_000 }, async (t) => {
   const { address, stores } = await openStores(t, 1)
   for (const topic of ['a', 'b']) await stores[0]?.write([{ kind: 'add', ...creation(topic), valueText: undefined }])
   const clients = await Promise.all(

@@ -84,7 +84,7 @@ function trimAfter(ms: number): (store: TopicStore) => Promise<void> {
 
 const trim = trimAfter(agedMs)
 
-await t.test('the newest changes stay, and the last row of each lane', { skip, timeout: 60_000 }, async (t) => {
+await t.test('the newest changes stay, and the last row of each lane', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, 1000, (store) => write(store, 600))
   await withStore(t, address, 200, trimAfter(agedMs / 2))
@@ -105,7 +105,7 @@ await t.test('the newest changes stay, and the last row of each lane', { skip, t
   t.equal(changesOf(await readLog(address)), changes + 10, 'a greater number removes nothing')
 })
 
-await t.test('more than one statement is needed for many rows', { skip, timeout: 60_000 }, async (t) => {
+await t.test('more than one statement is needed for many rows', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, 5000, (store) => write(store, 100))
   await lengthenLane(address, 2500)
@@ -114,7 +114,7 @@ await t.test('more than one statement is needed for many rows', { skip, timeout:
   t.ok((await readLog(address)).length <= lanes + 1)
 })
 
-await t.test('processes with different settings do no harm', { skip, timeout: 60_000 }, async (t) => {
+await t.test('processes with different settings do no harm', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   const [none, few, many] = await Promise.all(
     [0, 10, 1000].map((changesKept) => openStore(address, { directory: t.testdir(), changesKept })),
@@ -132,7 +132,7 @@ await t.test('processes with different settings do no harm', { skip, timeout: 60
   await withStore(t, address, 1000, trim)
 })
 
-await t.test('versions in the future are trimmed as others are', { skip, timeout: 60_000 }, async (t) => {
+await t.test('versions in the future are trimmed as others are', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, 1000, (store) => write(store, 600))
   await setClockBack(address, 3_600_000)

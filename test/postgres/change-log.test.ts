@@ -49,7 +49,7 @@ async function follow(address: string): Promise<() => Promise<readonly LoggedCha
 
 const pathsOf = (rows: readonly LoggedChange[]): string[][] => rows.map(({ paths }) => [...paths].sort())
 
-await t.test('each kind of write logs what it changed, once', { skip, timeout: 60_000 }, async (t) => {
+await t.test('each kind of write logs what it changed, once', { skip, timeout: 600_000 }, async (t) => {
   const { address, store } = await open(t)
   const news = await follow(address)
   /** Each kind, and the topics that it changes: mostly all by one row. */
@@ -105,7 +105,7 @@ await t.test('each kind of write logs what it changed, once', { skip, timeout: 6
   t.match(left, [{ topics: 2, versions: 2 }])
 })
 
-await t.test('addAndSet of other properties logs what it changed', { skip, timeout: 60_000 }, async (t) => {
+await t.test('addAndSet of other properties logs what it changed', { skip, timeout: 600_000 }, async (t) => {
   const { address, store } = await open(t)
   await addAndSet(store, 'a', { ...note, more: 'y' })
   const news = await follow(address)
@@ -115,7 +115,7 @@ await t.test('addAndSet of other properties logs what it changed', { skip, timeo
   t.strictSame(await news(), [])
 })
 
-await t.test('batches that share a transaction share a row', { skip, timeout: 60_000 }, async (t) => {
+await t.test('batches that share a transaction share a row', { skip, timeout: 600_000 }, async (t) => {
   const { address, store } = await open(t)
   await store.write([add('a'), add('b')])
   const news = await follow(address)
@@ -127,7 +127,7 @@ await t.test('batches that share a transaction share a row', { skip, timeout: 60
   t.strictSame(pathsOf(await news()), [['a']], 'without those that are refused, and each topic once')
 })
 
-await t.test('automatic removals are logged', { skip, timeout: 60_000 }, async (t) => {
+await t.test('automatic removals are logged', { skip, timeout: 600_000 }, async (t) => {
   const { address, store } = await open(t)
   const past = 'when time after "Tue, 01 Jan 2019 00:00:00 GMT"'
   await addAndSet(store, 'others/a')
@@ -145,7 +145,7 @@ await t.test('automatic removals are logged', { skip, timeout: 60_000 }, async (
   t.strictSame(logged.sort(), ['due', 'others/a', 'others/b'], 'those of a clause, too, and nothing else')
 })
 
-await t.test('what cannot be logged is not changed', { skip, timeout: 60_000 }, async (t) => {
+await t.test('what cannot be logged is not changed', { skip, timeout: 600_000 }, async (t) => {
   const { address, store } = await open(t)
   await store.write([add('a'), add('b')])
   const version = () => execute(address, `select key, version from topicd.topics order by key`)
@@ -164,7 +164,7 @@ await t.test('what cannot be logged is not changed', { skip, timeout: 60_000 }, 
 
 await t.test(
   'a removal has a version between those of its topic and of the next',
-  { skip, timeout: 60_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { address, store } = await open(t)
     let last = 0n

@@ -14,7 +14,7 @@ const engine = await postgres()
 
 await t.test(
   'each refusal by the engine has its own answer',
-  { skip: engine === undefined && skipReason, timeout: 60_000 },
+  { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
     await execute(
@@ -77,7 +77,7 @@ await t.test(
 
 await t.test(
   'a connection lost in a commit is an unknown outcome, and a read whose connection is lost is retried',
-  { skip: engine === undefined && skipReason, timeout: 60_000 },
+  { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
     const { searchParams, pathname, hostname, port } = new URL(address.replace(':///', '://unix/'))

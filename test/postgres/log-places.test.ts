@@ -53,7 +53,7 @@ async function withStores(
   }
 }
 
-t.test('what comes after a place comes once, in parts of any size', { skip, timeout: 120_000 }, async (t) => {
+t.test('what comes after a place comes once, in parts of any size', { skip, timeout: 600_000 }, async (t) => {
   const random = seededRandom(t)
   await withStores(t, async (_, stores) => {
     const [first] = stores as [TopicStore]
@@ -80,7 +80,7 @@ t.test('what comes after a place comes once, in parts of any size', { skip, time
 
 t.test(
   'a place of a future that was lost is refused, and one whose rows were trimmed',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     await withStores(t, async (address, [store]) => {
       if (store === undefined) throw new Error('there is no store')
@@ -112,7 +112,7 @@ t.test(
 
 t.test(
   'a place within a commit that was lost is refused, whatever has its number',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     await withStores(t, async (address, [store]) => {
       if (store === undefined) throw new Error('there is no store')

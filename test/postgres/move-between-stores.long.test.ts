@@ -26,7 +26,7 @@ function run(input: Buffer, ...args: readonly string[]): Buffer {
 
 await t.test(
   'a tree that moves to PostgreSQL and back is unchanged, byte for byte',
-  { skip: engine === undefined && skipReason, timeout: 240_000 },
+  { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const directory = join(t.testdir(), 'from')
     const from = ['--store', 'lmdb', '--data', directory]

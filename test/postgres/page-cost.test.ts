@@ -140,7 +140,7 @@ async function blocks(store: string): Promise<number> {
 
 for (const [belief, steps] of Object.entries(fillings)) {
   const name = `pages, reads and writes touch few blocks of a large tree: the planner ${belief}`
-  await t.test(name, { skip, timeout: 240_000 }, async (t) => {
+  await t.test(name, { skip, timeout: 600_000 }, async (t) => {
     const store = (await engine?.database()) ?? ''
     await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
     for (const step of steps) await execute(store, step)
@@ -205,7 +205,7 @@ const policy = (clause: string): string =>
 
 await t.test(
   'automatic removal touches few blocks for each topic that is due, though the planner believes that none is',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
     await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
@@ -246,7 +246,7 @@ const entriesMax = 5
 
 await t.test(
   'a listing of children reads few entries of the indexes for each, however many topics are below',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
     await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')

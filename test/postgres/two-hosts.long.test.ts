@@ -16,7 +16,7 @@ const engine = await postgres()
 /** How long after it is due a topic may still exist, in ms. */
 const lateMsMax = 5000
 
-await t.test('two hosts serve one tree', { skip: engine === undefined && skipReason, timeout: 120_000 }, async (t) => {
+await t.test('two hosts serve one tree', { skip: engine === undefined && skipReason, timeout: 600_000 }, async (t) => {
   const store = (await engine?.database()) ?? ''
   const directory = t.testdir()
   let token: string | undefined

@@ -24,7 +24,7 @@ const fakeClock = `
 
 await t.test(
   'no version of a topic goes back',
-  { skip: engine === undefined && skipReason, timeout: 300_000 },
+  { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
     await execute(store, fakeClock)

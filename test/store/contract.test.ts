@@ -261,7 +261,7 @@ await eachStore(t, async (t, address) => {
         await single.set(store, 'kept' as Path, 'json', valueText(2))
         await store.removeDue(planSelector)
         if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
-        if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000 && idleGoneMs < 5000, `the idle one goes after ${idleGoneMs} ms`)
+        if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000, `the idle one goes after ${idleGoneMs} ms`)
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
       t.equal(await read('past'), 'no_such_topic', 'the past one is removed')

@@ -183,7 +183,7 @@ async function play(t: Test, kind: StoreKind, address: string): Promise<void> {
 }
 
 await eachKind(t, async (t, kind, makeStore) => {
-  await t.test('a place is answered while few changes came after it', { timeout: 120_000 }, async (t) =>
+  await t.test('a place is answered while few changes came after it', { timeout: 600_000 }, async (t) =>
     play(t, kind, await makeStore()),
   )
 })

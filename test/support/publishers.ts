@@ -9,7 +9,7 @@ import { tied } from './tied.js'
 
 /** Why a program cannot be run here; false when it can. */
 export function programMissing(program: string, ...args: readonly string[]): string | false {
-  const { error, status } = spawnSync(program, args, { stdio: 'ignore', timeout: 120_000 })
+  const { error, status } = spawnSync(program, args, { stdio: 'ignore', timeout: 600_000 })
   const runs = error === undefined && status === 0
   return runs ? false : `${[program, ...args].join(' ')} does not run here: its recipe was NOT tested`
 }
