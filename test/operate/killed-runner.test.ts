@@ -59,7 +59,7 @@ t.test('nothing that a test has started outlives the kill of its runner', { skip
   const engine = mkdtempSync(join(tmpdir(), 'topicd-killed-'))
   t.teardown(() => rmSync(engine, { recursive: true, force: true }))
   const child = spawn(...tied(process.execPath, [join(directory, 'runner.mjs'), join(directory, 'endless.mjs')]), {
-    env: { ...process.env, TAP: '1', TAP_SAVE_FIXTURE: '1', ENGINE_DIRECTORY: engine },
+    env: { ...process.env, TAP: '1', ENGINE_DIRECTORY: engine },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))

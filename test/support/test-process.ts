@@ -44,9 +44,9 @@ export function verdictOf(output: string, code: number | null): Verdict {
   }
 }
 
-/** What a test's process needs of its environment: fixtures stay, since what it started may still use them. */
+/** What a test's process needs of its environment. */
 export function testEnvironment(secondsMax: number): NodeJS.ProcessEnv {
-  return { ...process.env, TAP: '1', TAP_SAVE_FIXTURE: '1', TAP_TIMEOUT: String(secondsMax) }
+  return { ...process.env, TAP: '1', TAP_TIMEOUT: String(secondsMax) }
 }
 
 /**

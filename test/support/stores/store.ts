@@ -22,6 +22,7 @@ import type { Path } from '../../../dist/topics/path.js'
 import { removalOf } from '../../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../../dist/topics/topic.js'
 import { at } from '../elements.js'
+import '../kept-fixtures.js'
 import type { StoreAddress } from './stores.js'
 
 /** A reader that is never cancelled. */
