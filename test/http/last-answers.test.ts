@@ -93,13 +93,18 @@ async function askWithoutReading(server: Server, size: number) {
   const connection = await server.raw()
   connection.pause()
   const fetch = JSON.stringify({ selector: '*full//', size })
-  const sent = async (): Promise<number> => (await scrape(server.adminUrl)).value('topicd_requests_total')
-  const before = await sent()
+  const seen = async (): Promise<readonly [answers: number, connections: number]> => {
+    const metrics = await scrape(server.adminUrl)
+    return [metrics.value('topicd_requests_total'), metrics.value('topicd_connections')]
+  }
+  const [answersBefore, connectionsBefore] = await seen()
   await connection.write(
     requestText('/topics/fetch', server.token, fetch) + chunkedText(server.token, '{"path":"last"}'),
   )
-  // The other one is handled in the same turn, or the connection ends there.
-  await until('the first answer is sent', async () => (await sent()) > before || undefined)
+  await until('the answers are sent, or the other request has ended the connection', async () => {
+    const [answers, connections] = await seen()
+    return answers >= answersBefore + 2 || connections < connectionsBefore || undefined
+  })
   connection.resume()
   await connection.closed
   return connection.parsed()
