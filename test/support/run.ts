@@ -46,11 +46,17 @@ function testsOf(name: string): string[] {
 
 const fileOf = (test: string): string => join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
 
+/** Files of one process: enough that the starts of services hardly count, and so few that processes end at the same time. */
+const filesTogetherMax = 8
+
 /** Files that run in one process: those that state their expectations of a service of each store share its start. */
 function groupsOf(tests: readonly string[]): string[][] {
   const shares = (test: string): boolean => readFileSync(fileOf(test), 'utf8').includes('overStores(')
-  const together = tests.filter(shares)
-  return [...(together.length > 0 ? [together] : []), ...tests.filter((test) => !shares(test)).map((test) => [test])]
+  const sharing = tests.filter(shares)
+  const groups = Array.from({ length: Math.ceil(sharing.length / filesTogetherMax) }, (_, i) =>
+    sharing.slice(i * filesTogetherMax, (i + 1) * filesTogetherMax),
+  )
+  return [...groups, ...tests.filter((test) => !shares(test)).map((test) => [test])]
 }
 
 interface Outcome extends Verdict {
@@ -62,7 +68,7 @@ interface Outcome extends Verdict {
 /** @param isShownWhole whether its output is shown even if it passes */
 async function run(tests: readonly string[], isShownWhole = false): Promise<Outcome> {
   const startedMs = performance.now()
-  const test = tests.length === 1 ? `${tests[0]}` : `${tests.length} files over each store`
+  const test = tests.length === 1 ? `${tests[0]}` : `${tests[0]} and ${tests.length - 1} more over each store`
   const env = { ...testEnvironment(timeoutS * tests.length), ...sharedByFiles }
   const { output, code } = await endOf(startTest(tests.map(fileOf), env))
   const verdict = verdictOf(output, code)
