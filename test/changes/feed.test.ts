@@ -36,7 +36,7 @@ function scopeOf(selector: string, size = 100): Scope {
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Lets everything happen that no longer waits for the store. */
+/** Lets all work finish that does not wait for the store. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -101,7 +101,7 @@ async function askWithoutReading(server: Server, size: number) {
   await connection.write(
     requestText('/topics/fetch', server.token, fetch) + chunkedText(server.token, '{"path":"last"}'),
   )
-  await until('the answers are sent, or the other request has ended the connection', async () => {
+  await until('both answers are sent, or the second request has ended the connection', async () => {
     const [answers, connections] = await seen()
     return answers >= answersBefore + 2 || connections < connectionsBefore || undefined
   })
@@ -132,7 +132,7 @@ await t.test('an answer for which the kernel has little room is whole', async (t
     else tooMany = size
   }
   t.ok(fitting > 1 && tooMany < values, `${fitting} values fit`)
-  // How many fit varies.
+  // The room varies from one connection to the next.
   let tried = 0
   for (let more = 4; more >= -4 || (tried === 0 && fitting + more > 0); more -= more >= -4 ? 1 : -more)
     if (await fits(fitting + more)) tried++

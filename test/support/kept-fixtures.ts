@@ -1,9 +1,9 @@
 /**
- * Fixtures that stay: what a test has started may still use its directory after tap would have emptied it, and the tear-down
- * looks at the store that is left. Importing this is enough, so that a file run by plain `node` passes, too.
+ * Keeps the directories of tests, which tap would empty too early: a service may still use its own, and the tear-down checks
+ * the store in it. Importing this file is enough, so a test file also passes when plain `node` runs it.
  */
 import t from 'tap'
 
 process.env.TAP_SAVE_FIXTURE = '1'
-// The root test has read the variable before.
+// The root test read the variable before it was set here.
 t.saveFixture = true

@@ -11,9 +11,9 @@
  * With --times, a table at the end says how long each file took and how much CPU time, the slowest first. With
  * --no-skips, a file that skips anything fails: a release needs every test.
  *
- * A file that passes is one line; of a file that fails, the whole output is shown. A file that has failed runs once more at the
- * end, alone. If it passes then, it counts as passed, and the end of the log lists it as FLAKY: a defect to be mended.
- * The exit status is 1 if a file failed twice, or none ran. With --once, none runs again.
+ * A file that passes is one line; of a file that fails, the whole output is shown. A file that fails runs once more at the end,
+ * alone. If it then passes, it counts as passed, and the end of the log lists it as FLAKY: a defect to be mended.
+ * The exit status is 1 if a file failed twice, or none ran. With --once, no file runs again.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ function testsOf(name: string): string[] {
 
 const fileOf = (test: string): string => join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
 
-/** Files of one process: enough that the starts of services hardly count, and so few that processes end at the same time. */
+/** Files in one process: enough to make the start of its services cheap, few enough to keep every core busy to the end. */
 const filesTogetherMax = 8
 
 /** Files that run in one process: those that state their expectations of a service of each store share its start. */
