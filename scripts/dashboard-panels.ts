@@ -135,6 +135,7 @@ export const rows: readonly Row[] = [
       { title: 'Writes in flight', queries: [gauge('topicd_writes_in_flight')] },
       { title: 'Frames from workers', queries: [rate('topicd_writer_frames_total')] },
       { title: 'Topics removed by REMOVAL', unit: 'wps', queries: [rate('topicd_topics_expired_total')] },
+      { title: 'Unreadable records', queries: [gauge('topicd_unreadable_total', 'kind')] },
     ],
   },
   {

@@ -58,6 +58,8 @@ export class Keyring {
   #accesses = new Map<string, Access>()
   /** The limits of those that have a rate, which outlive a change of other keys: else that would be a fresh burst. */
   #rateLimits: ReadonlyMap<string, KeyRateLimit> = new Map()
+  /** The names of the keys whose records could not be read, each of which was reported. */
+  readonly #unreadable = new Set<string>()
   #clockTimer: NodeJS.Timeout | undefined
   /** The last reading of the keys; never rejects. */
   #reading: Promise<void> = Promise.resolve()
@@ -141,6 +143,11 @@ export class Keyring {
     return this.#counts.read()
   }
 
+  /** Keys whose records could not be read, since the start; each counts once. */
+  get unreadable(): number {
+    return this.#unreadable.size
+  }
+
   /** Whether the keys have ever been read: the store may be unavailable when the service starts. */
   isKnown(): boolean {
     return this.#revision !== undefined
@@ -163,7 +170,7 @@ export class Keyring {
   async #read(): Promise<void> {
     const revision = await this.store.keysRevision()
     if (revision === this.#revision) return
-    const records = await this.store.readKeys()
+    const records = await this.store.readKeys(this.#onUnreadable)
     this.#tokens = new KeyTokens(records)
     this.#expired = this.#tokens.expired(Date.now())
     this.#rateLimits = this.#rateLimitsOf(records)
@@ -210,6 +217,13 @@ export class Keyring {
       await nextPoll()
       await this.reload()
     }
+  }
+
+  /** Reports a key once. The others are read all the same: a revocation must not depend on a record that nobody can read. */
+  readonly #onUnreadable = (name: string, problem: string): void => {
+    if (this.#unreadable.has(name)) return
+    this.#unreadable.add(name)
+    this.onFailure(new Error(`API key "${name}" is refused: ${problem}; topicd keys revoke ${name} removes it`))
   }
 
   readonly #report = (error: unknown): void => {

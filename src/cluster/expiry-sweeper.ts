@@ -11,11 +11,16 @@ import type { Availability } from '../store/lifecycle.js'
 /** From the end of a sweep to the next: due topics are gone within 5 s, even after a slow sweep. */
 const pauseMs = 1000
 
+/** Unreadable topics that are named in the log, and counted, so that a damaged store fills neither log nor memory. */
+const unreadableNamedMax = 1000
+
 export class ExpirySweeper {
   #isEnabled = false
   /** Sweeps that failed in a row while the engine seemed to be there. */
   #failures = 0
   #removed = 0
+  /** The topics that were named in the log as unreadable. */
+  readonly #unreadable = new Set<string>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(
@@ -26,6 +31,11 @@ export class ExpirySweeper {
   /** Topics removed since the start. */
   get removed(): number {
     return this.#removed
+  }
+
+  /** Topics that could not be read, since the start; each counts once. */
+  get unreadable(): number {
+    return this.#unreadable.size
   }
 
   /** Starts or stops sweeping; a sweep in progress is finished. */
@@ -42,7 +52,7 @@ export class ExpirySweeper {
 
   async #sweep(): Promise<void> {
     try {
-      const { removed, refused } = await this.store.removeDue(planSelector)
+      const { removed, refused, unreadable } = await this.store.removeDue(planSelector)
       this.#failures = 0
       this.#removed += removed
       if (removed > 0) this.log.info({ removed }, 'topics removed by their policies')
@@ -51,10 +61,18 @@ export class ExpirySweeper {
           { topic: path, reason: `its selector ${problem}` },
           'remove clause refused; its policy is dropped',
         )
+      for (const { path, message } of unreadable) this.#onUnreadable(path, message)
     } catch (error) {
       this.#onFailure(error)
     }
     if (this.#isEnabled) this.#schedule()
+  }
+
+  /** Names the topic once: each sweep meets it again. */
+  #onUnreadable(path: string, reason: string): void {
+    if (this.#unreadable.has(path) || this.#unreadable.size >= unreadableNamedMax) return
+    this.#unreadable.add(path)
+    this.log.error({ topic: path, reason }, 'topic with an unreadable REMOVAL skipped')
   }
 
   /**

@@ -21,7 +21,10 @@ const responders: {
   revokeKey: (store, { name }) => store.revokeKey(name),
   async listKeys(store) {
     const uses = await store.keyUses()
-    const records = await store.readKeys()
+    // Whoever lists the keys decides by that: none, or a name that is free, must not be for want of a record.
+    const records = await store.readKeys((name, problem) => {
+      throw new NothingDone(`API key "${name}": ${problem}; topicd keys revoke ${name} removes it`)
+    })
     return records.map((record) => ({ ...record, usedMs: uses.get(record.name) }))
   },
 }

@@ -3,6 +3,7 @@
  */
 import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
+import type { UnreadableTopic } from './shared/unreadable-topic.js'
 
 /** Compiles the selector of a remove clause, or says what is wrong with it: a store knows plans, and no selectors. */
 export type PlanOf = (selector: string) => Plan | { readonly problem: string }
@@ -18,9 +19,14 @@ export interface RefusedClause {
 export interface DueRemovals {
   readonly removed: number
   readonly refused: readonly RefusedClause[]
+  /** Topics that were left as they are, each with every sweep that meets it; of very many, some. */
+  readonly unreadable: readonly UnreadableTopic[]
   /** When the next one is due, in ms since the epoch: 0 while remove clauses wait, undefined when none is known. */
   readonly nextMs: number | undefined
 }
+
+/** What a call does that removes nothing. */
+export const nothingRemoved: DueRemovals = { removed: 0, refused: [], unreadable: [], nextMs: undefined }
 
 /** Executing the policies of topics. */
 export interface DueRemover {

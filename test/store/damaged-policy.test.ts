@@ -1,20 +1,29 @@
 /**
  * A topic whose stored REMOVAL cannot be read concerns its own requests alone: each fails as a whole, all others are
- * carried out, due topics are removed, and the topic itself can be.
+ * carried out, due topics are removed, and the topic itself can be. A sweep skips, names and counts it.
  */
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { ExpirySweeper } from '../../dist/cluster/expiry-sweeper.js'
+import type { Logger } from '../../dist/ops/log.js'
 import { planSelector } from '../../dist/selectors/planner.js'
+import type { PlanOf } from '../../dist/store/due-removals.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { dueKey } from '../../dist/store/lmdb/read/specification.js'
 import type { Finding } from '../../dist/store/maintenance.js'
+import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { Clocks } from '../support/clocks.js'
 import { present } from '../support/elements.js'
-import { creation, single } from '../support/stores/store.js'
+import { until } from '../support/service/server.js'
+import { inside } from '../support/stores/environment.js'
+import { execute } from '../support/stores/postgres-cluster.js'
+import { creation, load, planned, readItems, single } from '../support/stores/store.js'
+import { eachStore } from '../support/stores/stores.js'
 
 const minute = 60_000
 const value = Buffer.from('1')
@@ -55,12 +64,133 @@ t.test('a topic with a damaged policy fails its own requests alone', async (t) =
   t.notOk(await there('new'), 'nothing of the failed one is')
 
   clocks.pass(2 * minute)
-  await t.rejects(store.removeDue(planSelector), { message: unreadable }, 'the sweep says so')
+  const { removed, unreadable: skipped } = await store.removeDue(planSelector)
+  t.match(skipped, [{ path: damaged, message: unreadable }], 'the sweep says so')
+  t.equal(removed, 2)
   t.strictSame(await Promise.all(['before', 'too', damaged].map(there)), [false, false, true], 'and removes the others')
 
+  const findings: Finding[] = []
+  await store.check((finding) => findings.push(finding), planSelector)
+  t.match(findings, [/^topic "damaged": its property REMOVAL /], 'check finds it')
+  t.equal(findings.length, 1)
+  findings.length = 0
   t.equal(await single.remove(store, damaged), true, 'it can be removed')
   await store.removeDue(planSelector)
+  await store.check((finding) => findings.push(finding), planSelector)
+  t.strictSame(findings, [], 'the store is sound again')
+})
+
+const isDue = 'when no updates for 1h or time after 0'
+const clause = "when time after 0 remove '*other//'"
+
+/** How the properties of a topic, as JSON, may be damaged. */
+const damages: Readonly<Record<string, (stored: string) => string>> = {
+  policy: (stored) => stored.replace('when', 'whem'),
+  json: (stored) => stored.slice(0, -1),
+  null: () => 'null',
+  'not-text': (stored) => stored.replace(/"when[^"]*"/, '7'),
+}
+
+async function damageLmdb(directory: string): Promise<void> {
+  await inside(directory, ({ specifications, updates, meta, due }) => {
+    const change = (path: string, change: (details: string) => string): void => {
+      const record = present(specifications.get(path as Path)).toString()
+      specifications.putSync(path as Path, Buffer.from(record[0] + change(record.slice(1))), 1)
+    }
+    for (const [number, [how, damage]] of Object.entries(damages).entries()) {
+      change(`a/${how}`, damage)
+      // Its clause waits.
+      change(`z/${how}`, (details) => {
+        const key = dueKey(0, number)
+        due.putSync(key, Buffer.from(`z/${how}`))
+        const [, former = ''] = /"due":"(\w+)"/.exec(details) ?? []
+        due.removeSync(Buffer.from(former, 'hex'))
+        return damage(details.replace(former, key.toString('hex')))
+      })
+    }
+    updates.putSync('a/time' as Path, Buffer.from('{"wallMs":"?"}'), 1)
+    change('z/time', (details) => details.replace(/"created":\{[^}]*\}/, '"created":0'))
+    // What no topic owns: the last reading of the clock, and entries that are none.
+    meta.putSync('clock', Buffer.from('{"offset":'))
+    for (const [number, value] of ['', '//', 'x'.repeat(3000)].entries())
+      due.putSync(dueKey(5, number), Buffer.from(value))
+    due.putSync(Buffer.from([0, 0, 0, 1]), Buffer.from('b'))
+  })
+}
+
+async function damagePostgres(address: string): Promise<void> {
+  for (const name of ['a', 'z']) {
+    for (const [how, damage] of Object.entries(damages)) {
+      const key = `decode('${Buffer.from(`${name}\0${how}`).toString('hex')}', 'hex')`
+      const [row] = await execute(address, `select properties from topicd.topics where key = ${key}`)
+      const damaged = damage(String(row?.properties)).replaceAll("'", "''")
+      const due = name === 'z' ? ', due = 0' : ''
+      await execute(address, `update topicd.topics set properties = '${damaged}'${due} where key = ${key}`)
+    }
+    const key = `decode('${Buffer.from(`${name}\0time`).toString('hex')}', 'hex')`
+    await execute(
+      address,
+      `update topicd.topics set created = ${2n ** 63n - 1n}, updated = ${2n ** 63n - 1n} where key = ${key}`,
+    )
+  }
+}
+
+await eachStore(t, async (t, address) => {
+  const options = { directory: join(t.testdir(), 'db') }
+  const names = [...Object.keys(damages), 'time']
+  const damaged = ['a', 'z'].flatMap((name) => names.map((how) => `${name}/${how}`)).sort()
+  const opened = await openStore(address, options)
+  for (const [how, first, second] of [
+    ...Object.keys(damages).map((how) => [how, isDue, clause] as const),
+    ['time', 'when no updates for 1s', 'when no updates for 1s after 1s'] as const,
+  ]) {
+    await single.add(opened, creation(`a/${how}`, 'json', { REMOVAL: first }))
+    await single.add(opened, creation(`z/${how}`, 'json', { REMOVAL: second }))
+  }
+  for (const path of ['b', 'y']) await single.add(opened, creation(path, 'json', { REMOVAL: isDue }))
+  await single.add(opened, creation('zz', 'json', { REMOVAL: clause }))
+  await load(opened, ['other/1', 'stays'])
+  await opened.close()
+  await (address === 'lmdb' ? damageLmdb(options.directory) : damagePostgres(address))
+
+  const store = await openStore(address, options)
+  t.teardown(() => store.close())
+  const named: string[] = []
+  const failed: unknown[] = []
+  const log = {
+    info() {},
+    warn() {},
+    error: ({ topic, ...others }: { topic?: string }) =>
+      topic === undefined ? failed.push(others) : named.push(topic),
+  }
+  let sweeps = 0
+  const counted = { ...store, removeDue: (planOf: PlanOf) => store.removeDue(planOf).finally(() => sweeps++) }
+  const sweeper = new ExpirySweeper(counted, log as unknown as Logger)
+  t.teardown(() => sweeper.enable(false))
+  sweeper.enable(true)
+  const paths = async (): Promise<string> =>
+    (await readItems(store, { plan: planned('?.*//') })).items.map(({ path }) => path).join()
+  const left = [...damaged, 'stays', 'zz'].sort().join()
+  await until('due topics are removed, and the clause is executed', async () => (await paths()) === left || undefined)
+  await until('all others are named', async () => named.length === damaged.length || undefined)
+  const before = sweeps
+  await until('others follow', async () => sweeps > before + 1 || undefined)
+  t.strictSame(named.sort(), damaged, 'each once')
+  t.equal(sweeper.unreadable, damaged.length, 'and counted')
+  t.strictSame(failed, [])
+  sweeper.enable(false)
+
   const findings: Finding[] = []
+  await store.check((finding) => findings.push(finding), planSelector)
+  for (const path of damaged)
+    t.ok(
+      findings.some((finding) => finding.includes(`"${path}": `)),
+      `check finds ${path}`,
+    )
+  t.equal(await store.removeMatches(planned('?[az]/'), { aborted: false }), damaged.length, 'they can be removed')
+  const nextMs = async (): Promise<unknown> => (await store.removeDue(planSelector)).nextMs
+  await until('nothing is due', async () => (await nextMs()) === undefined || undefined)
+  findings.length = 0
   await store.check((finding) => findings.push(finding), planSelector)
   t.strictSame(findings, [], 'the store is sound again')
 })

@@ -195,8 +195,7 @@ export class WorkerLife {
         loopDelay: this.#loopDelay,
         changesKeptMin: this.#requireStart().config.changesKept,
       }
-      const expired = this.#opened.sweeper?.removed ?? 0
-      sendToParent({ kind: 'stats', stats: await readWorkerStats(sources, expired, withStore) })
+      sendToParent({ kind: 'stats', stats: await readWorkerStats(sources, withStore) })
     } catch (error) {
       this.log.error({ err: error }, 'statistics could not be read')
     }

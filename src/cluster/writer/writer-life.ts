@@ -79,7 +79,7 @@ export class WriterLife {
   sendStats(): void {
     if (this.#opened === undefined) return
     const { writer, sweeper } = this.#opened
-    sendToParent({ kind: 'writerStats', stats: readWriterStats(writer, sweeper.removed) })
+    sendToParent({ kind: 'writerStats', stats: readWriterStats(writer, sweeper) })
   }
 
   sendHeartbeat(): void {

@@ -90,9 +90,17 @@ function changesCounts({ changes }: WorkerStats): Metric[] {
 }
 
 /** The counts of a process that commits: of the writer or, on PostgreSQL, of each worker. */
-export function commitCounts({ commits, expired }: Pick<WorkerStats, 'commits' | 'expired'>): Metric[] {
+export function commitCounts({
+  commits,
+  expired,
+  unreadable: { topics, keys } = { topics: 0, keys: 0 },
+}: Pick<WorkerStats, 'commits' | 'expired' | 'unreadable'>): Metric[] {
   return [
     counter('topicd_topics_expired_total', 'Topics removed by a REMOVAL policy.', one(expired)),
+    counter('topicd_unreadable_total', 'Stored records that cannot be read, and were skipped, by kind.', [
+      [{ kind: 'removal' }, topics],
+      [{ kind: 'api_key' }, keys],
+    ]),
     counter('topicd_writes_total', 'Writes given to the store.', one(commits?.writes ?? 0)),
     counter('topicd_writes_failed_total', 'Writes whose commit failed.', one(commits?.failed ?? 0)),
     histogram('topicd_commit_duration_seconds', 'Time that a commit took, from its first write until it was on disk.', [

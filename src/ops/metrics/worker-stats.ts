@@ -27,6 +27,8 @@ export interface WorkerStats extends RequestStats {
   /** Topics removed by their policies. */
   readonly expired: number
   /** Undefined in a worker of an earlier version. */
+  readonly unreadable?: UnreadableCounts
+  /** Undefined in a worker of an earlier version. */
   readonly changes?: ChangesStats
   readonly uploads?: UploadStats
   /** How many changes the log is to keep. */
@@ -52,6 +54,20 @@ interface Descriptors {
   readonly max?: number
 }
 
+/** Stored records that cannot be read, and were skipped. */
+export interface UnreadableCounts {
+  readonly topics: number
+  readonly keys: number
+}
+
+/** What removes due topics. */
+export interface Sweeps {
+  /** Topics removed by their policies. */
+  readonly removed: number
+  /** Topics whose policies cannot be read. */
+  readonly unreadable: number
+}
+
 export interface CommitCounts {
   readonly writes: number
   readonly failed: number
@@ -72,8 +88,10 @@ interface StatsSources {
   readonly store: StoreMonitor
   readonly server: HttpServer
   readonly counter: RequestCounter
-  readonly keyring: Pick<Keyring, 'requests'>
+  readonly keyring: Pick<Keyring, 'requests' | 'unreadable'>
   readonly changes: Pick<LiveChanges, 'stats'>
+  /** Undefined where the writer sweeps. */
+  readonly sweeper: Sweeps | undefined
   readonly changesKeptMin: number
   readonly loopDelay: () => LoopDelay
 }
@@ -81,12 +99,10 @@ interface StatsSources {
 /**
  * Reads all statistics.
  *
- * @param expired topics that this worker removed by their policies
  * @param withStore whether those of the store are read too
  */
 export async function readWorkerStats(
-  { store, server, counter, keyring, changes, changesKeptMin, loopDelay }: StatsSources,
-  expired: number,
+  { store, server, counter, keyring, changes, sweeper, changesKeptMin, loopDelay }: StatsSources,
   withStore: boolean,
 ): Promise<WorkerStats> {
   return {
@@ -97,7 +113,8 @@ export async function readWorkerStats(
     waiting: server.waiting(),
     uploads: server.uploads(),
     commits: readCommits(store),
-    expired,
+    expired: sweeper?.removed ?? 0,
+    unreadable: { topics: sweeper?.unreadable ?? 0, keys: keyring.unreadable },
     changes: changes.stats(),
     changesKeptMin,
     stored: withStore ? await readStored(store) : undefined,

@@ -3,7 +3,14 @@
  * writer-metrics.ts turns them into metrics.
  */
 import type { LmdbWriter } from '../../store/lmdb/open.js'
-import { type CommitCounts, type ProcessStats, readCommits, readProcess } from './worker-stats.js'
+import {
+  type CommitCounts,
+  type ProcessStats,
+  readCommits,
+  readProcess,
+  type Sweeps,
+  type UnreadableCounts,
+} from './worker-stats.js'
 
 /** Members are added, never changed: during a rolling restart the reader may be older than the writer. */
 export interface WriterStats extends ProcessStats {
@@ -12,18 +19,20 @@ export interface WriterStats extends ProcessStats {
   readonly frames: number
   /** Topics removed by their policies. */
   readonly expired: number
+  /** Undefined in a writer of an earlier version. */
+  readonly unreadable?: UnreadableCounts
   readonly diskFreeBytes: number
   /** With less free space, writes that add bytes are refused. */
   readonly diskFreeBytesMin: number
 }
 
-/** @param expired topics removed by their policies */
-export function readWriterStats({ store, frames }: LmdbWriter, expired: number): WriterStats {
+export function readWriterStats({ store, frames }: LmdbWriter, { removed, unreadable }: Sweeps): WriterStats {
   return {
     ...readProcess(),
     commits: readCommits(store),
     frames: frames(),
-    expired,
+    expired: removed,
+    unreadable: { topics: unreadable, keys: 0 },
     diskFreeBytes: store.disk?.freeBytes() ?? 0,
     diskFreeBytesMin: store.disk?.freeBytesMin ?? 0,
   }

@@ -1,8 +1,9 @@
 /** API keys as records: name → JSON. Reading them; what a change does is in write/small-changes.ts. */
 import type { ApiKeyStore } from '../api-keys.js'
+import { readKeyRecords } from '../shared/key-records.js'
 import type { Environment } from './environment/environment.js'
 import type { Snapshots } from './read/read-freshness.js'
-import { keyRecordOf, keysRevisionName } from './write/small-changes.js'
+import { keysRevisionName } from './write/small-changes.js'
 import type { Writing } from './write/writes.js'
 
 export function createKeyRecords(
@@ -11,7 +12,13 @@ export function createKeyRecords(
   writing: Pick<Writing, 'change'>,
 ): ApiKeyStore {
   return {
-    readKeys: () => snapshots.alone(() => [...keys.getRange({})].map(({ value }) => keyRecordOf(value))),
+    readKeys(onUnreadable) {
+      const stored = snapshots.alone(() => [...keys.getRange({})])
+      return readKeyRecords(
+        stored.map(({ key, value }) => ({ name: key, text: value.toString() })),
+        onUnreadable,
+      )
+    },
     keysRevision: () => snapshots.alone(() => meta.get(keysRevisionName)?.readDoubleBE() ?? 0),
     addKey: (record) => writing.change({ about: 'addKey', record }),
     async restoreKey(record) {

@@ -11,7 +11,7 @@ import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { type Clock, now } from '../../base/clock.js'
 import { inSlice } from '../../base/time-slices.js'
-import type { DueRemovals } from '../due-removals.js'
+import { type DueRemovals, nothingRemoved } from '../due-removals.js'
 import type { TopicStore } from '../store.js'
 import type { LoggedRecord } from './environment/change-record.js'
 import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
@@ -134,7 +134,7 @@ export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket):
   const environment = openEnvironment(options.directory, { ...options, readOnly: true })
   const link = new WriterLink(connect, options.onUnusable ?? (() => {}))
   // The writer removes what is due.
-  const removeDue = (): Promise<DueRemovals> => Promise.resolve({ removed: 0, refused: [], nextMs: undefined })
+  const removeDue = (): Promise<DueRemovals> => Promise.resolve(nothingRemoved)
   const snapshots = snapshotsOf(environment, options)
   const bulk = new BulkRemoval(environment, snapshots, link.write)
   return { ...assemble(environment, snapshots, link, bulk, options, () => Promise.resolve()), removeDue }

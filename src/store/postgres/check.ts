@@ -5,12 +5,13 @@
 import { type Cancellation, Cancelled } from '../../base/cancellation.js'
 import { decodeKey } from '../../topics/key.js'
 import { parsePath } from '../../topics/path.js'
-import { parseProperties, retainsValue } from '../../topics/properties.js'
+import { retainsValue } from '../../topics/properties.js'
 import { everyTopic } from '../../topics/range.js'
-import { type Properties, valueOfItem } from '../../topics/topic.js'
+import { valueOfItem } from '../../topics/topic.js'
 import type { PlanOf } from '../due-removals.js'
 import type { Finding } from '../maintenance.js'
-import { clauseProblem, itemProblem, keyRecordProblem } from '../shared/check-item.js'
+import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from '../shared/check-item.js'
+import { storedDueMs } from '../shared/unreadable-topic.js'
 import { LogCheck } from './check-log.js'
 import type { Connections } from './connection/connections.js'
 import { rowsOf, type TopicRow } from './read/walk.js'
@@ -65,14 +66,9 @@ function* findingsOf(row: TopicRow, planOf: PlanOf): Generator<Finding> {
   const type = typeOfColumn(row.type)
   const problem = itemProblem(path, type, row.item)
   if (problem !== undefined) yield `item at "${path}": ${problem}`
-  let properties: Properties
-  try {
-    properties = propertiesOf(row.properties)
-  } catch {
-    return yield `topic "${path}": its properties are not valid JSON`
-  }
-  const checked = parseProperties(properties)
-  if ('problem' in checked) return yield `topic "${path}": its property ${checked.name} ${checked.problem}`
+  const checked = checkProperties(() => propertiesOf(row.properties))
+  if (typeof checked === 'string') return yield `topic "${path}": ${checked}`
+  const { properties } = checked
   if (row.properties === '{}') yield `topic "${path}": its properties are stored as {}, not as null`
   if ((row.retains === 't') !== retainsValue(properties))
     yield `topic "${path}": its column "retains" does not match its properties`
@@ -80,6 +76,8 @@ function* findingsOf(row: TopicRow, planOf: PlanOf): Generator<Finding> {
     yield `topic "${path}": it has a value although DONT_RETAIN_VALUE is true`
   }
   const policy = checked.removal
+  const wrong = policy && timesProblem(() => storedDueMs(policy, Number(row.created), Number(row.updated)))
+  if (wrong !== undefined) yield `topic "${path}": ${wrong}`
   const refused = policy && clauseProblem(policy, planOf)
   if (refused !== undefined) yield `topic "${path}": ${refused}`
   if (policy === undefined && row.due !== null) yield `topic "${path}": it has a due time but no REMOVAL`

@@ -7,13 +7,14 @@ import { rotated } from '../../keys/rotation.js'
 import { conflictsMax } from '../../settings/limits.js'
 import type { ApiKeyStore } from '../api-keys.js'
 import { StoreError } from '../errors.js'
+import { readKeyRecords } from '../shared/key-records.js'
 import type { Connections } from './connection/connections.js'
 import { plainArray, textArray } from './sql/arrays.js'
 import { inTime, type Statement } from './sql/statement.js'
 
-const readRecords: Statement<{ record: string }> = {
+const readRecords: Statement<{ name: string; text: string }> = {
   name: 'read_keys_records',
-  text: 'select record from topicd.api_keys order by name',
+  text: 'select name, record as text from topicd.api_keys order by name',
 }
 
 const readRevision: Statement<{ value: string }> = {
@@ -75,7 +76,7 @@ const touchRecords: Statement<never> = {
 
 export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'write'>): ApiKeyStore {
   return {
-    readKeys: async () => (await read(readRecords, [])).map(({ record }) => JSON.parse(record) as KeyRecord),
+    readKeys: async (onUnreadable) => readKeyRecords(await read(readRecords, []), onUnreadable),
     async keysRevision() {
       const [row] = await read(readRevision, [])
       return Number(row?.value ?? 0)

@@ -2,9 +2,11 @@
  * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where
  * records are, and which other records must agree with them, is checked by each engine.
  */
+import { type CheckedProperties, parseProperties } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
-import type { TopicType } from '../../topics/topic.js'
+import type { Properties, TopicType } from '../../topics/topic.js'
 import type { PlanOf } from '../due-removals.js'
+import { readKeyRecord } from './key-records.js'
 
 /** What is wrong with the item of the topic at `path`, as the end of a sentence; undefined when it is sound. */
 export function itemProblem(path: string, type: TopicType, item: string): string | undefined {
@@ -20,9 +22,31 @@ export function itemProblem(path: string, type: TopicType, item: string): string
  * What is wrong with the record of the API key with this name, as the end of a sentence; undefined when it is sound.
  */
 export function keyRecordProblem(name: string, record: string): string | undefined {
-  const stored = parseObject(record)?.name
-  if (stored === undefined) return 'its record cannot be read'
-  return stored === name ? undefined : 'its record has another name'
+  const read = readKeyRecord(name, record)
+  return typeof read === 'string' ? read : undefined
+}
+
+/** The policy among a topic's properties, if any; or what is wrong with them, as the end of a sentence. @param read may throw */
+export function checkProperties(
+  read: () => Properties,
+): (CheckedProperties & { readonly properties: Properties }) | string {
+  try {
+    const properties = read()
+    const checked = parseProperties(properties)
+    return 'problem' in checked ? `its property ${checked.name} ${checked.problem}` : { ...checked, properties }
+  } catch {
+    return 'its properties cannot be read'
+  }
+}
+
+/** What is wrong with the times of a topic that has a policy, as the end of a sentence. @param dueMs throws if one is no time */
+export function timesProblem(dueMs: () => number): string | undefined {
+  try {
+    dueMs()
+    return undefined
+  } catch {
+    return 'the time of its creation or its last update cannot be read'
+  }
 }
 
 /**

@@ -2,7 +2,8 @@
  * The remove clauses of policies that are due, executed one after the other in the background: a clause may scan the
  * whole tree, and topics whose policies have no clause must not wait for that. The store keeps waiting clauses apart
  * from other due entries, so that a sweep does not visit them. This file ensures only that one pass over them runs at a
- * time. A clause that was not finished, for whatever reason, keeps waiting, and a later pass tries it again.
+ * time, and gathers what comes of it and of sweeps. A clause that was not finished, for whatever reason, keeps waiting, and
+ * a later pass tries it again.
  */
 
 import { type Cancellation, Cancelled } from '../../base/cancellation.js'
@@ -10,6 +11,7 @@ import { waitForSlice } from '../../base/time-slices.js'
 import type { Plan } from '../../selectors/plan.js'
 import type { Path } from '../../topics/path.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../due-removals.js'
+import { UnreadableTopic } from './unreadable-topic.js'
 
 /**
  * The due time that the store gives a topic whose clause waits, in ms since the epoch: earlier than any policy can be
@@ -30,17 +32,22 @@ export async function removeByClause(
   return 'problem' in plan ? { path, problem: plan.problem } : removeMatches(plan)
 }
 
+/** Unreadable topics that are reported at once: each sweep meets the same ones. */
+const unreadableMax = 1000
+
 export class Clauses<Clause> {
   readonly #closing = new AbortController()
   #pass: Promise<void> | undefined
   #removed = 0
   #refused: RefusedClause[] = []
+  /** By their paths. */
+  readonly #unreadable = new Map<Path, UnreadableTopic>()
   #failure: { readonly error: unknown } | undefined
 
   /**
    * @param waiting the waiting clauses, each once, in batches
    * @param execute resolves with the number of topics that the clause removed, or with why it was refused; a rejection
-   *   with `Cancelled` ends the pass
+   *   with `Cancelled` ends the pass, one with `UnreadableTopic` is no failure
    */
   constructor(
     private readonly waiting: () => AsyncIterable<readonly Clause[]>,
@@ -64,20 +71,26 @@ export class Clauses<Clause> {
     this.#removed += topics
   }
 
+  /** Notes a topic that was left as it is, to be reported with the others. */
+  readonly addUnreadable = (topic: UnreadableTopic): void => {
+    if (this.#unreadable.size < unreadableMax) this.#unreadable.set(topic.path, topic)
+  }
+
   /**
-   * What was removed, and which clauses were refused, since the last call that returned.
+   * What was removed, which clauses were refused, and what could not be read, since the last call that returned.
    *
    * @throws the first error of a pass since then
    */
-  takeOutcome(): Pick<DueRemovals, 'removed' | 'refused'> {
+  takeOutcome(): Pick<DueRemovals, 'removed' | 'refused' | 'unreadable'> {
     if (this.#failure !== undefined) {
       const { error } = this.#failure
       this.#failure = undefined
       throw error
     }
-    const taken = { removed: this.#removed, refused: this.#refused }
+    const taken = { removed: this.#removed, refused: this.#refused, unreadable: [...this.#unreadable.values()] }
     this.#removed = 0
     this.#refused = []
+    this.#unreadable.clear()
     return taken
   }
 
@@ -98,7 +111,8 @@ export class Clauses<Clause> {
           else this.#refused.push(executed)
         } catch (error) {
           if (error instanceof Cancelled) return
-          this.#fail(error)
+          if (error instanceof UnreadableTopic) this.addUnreadable(error)
+          else this.#fail(error)
         }
       }
     }

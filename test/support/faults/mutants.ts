@@ -213,8 +213,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a topic is removed although it was updated lately',
     file: 'store/lmdb/removal/due-entries.js',
-    from: 'dueMs(policy, created, updated)',
-    to: 'dueMs(policy, created, created)',
+    from: 'storedDueMs(policy, createdMs, updatedMs)',
+    to: 'storedDueMs(policy, createdMs, createdMs)',
     test: 'store/removal-clock.long',
     finds: /what was updated lately stays/,
   },

@@ -9,17 +9,19 @@
  */
 
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { now } from '../../../base/clock.js'
 import { waitForSlice } from '../../../base/time-slices.js'
 import { type Path, parsePath } from '../../../topics/path.js'
-import { removalOf, retainsValue } from '../../../topics/properties.js'
-import { tracksUpdates } from '../../../topics/removal/policy.js'
+import { retainsValue } from '../../../topics/properties.js'
+import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../../topics/topic.js'
 import type { PlanOf } from '../../due-removals.js'
 import type { Finding } from '../../maintenance.js'
-import { clauseProblem, itemProblem, keyRecordProblem } from '../../shared/check-item.js'
+import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from '../../shared/check-item.js'
 import type { Environment, Tree } from '../environment/environment.js'
-import { type Details, decodeSpecification, type Specification } from '../read/specification.js'
+import { type Details, readable } from '../read/specification.js'
 import { createOrder, type Entries, openSnapshot, type Snapshot } from '../read/whole-snapshot.js'
+import { dueMsOf } from '../removal/due-entries.js'
 import { VersionRules } from './check-versions.js'
 
 type Report = (finding: Finding) => void
@@ -105,21 +107,30 @@ class Checker {
     const item = this.environment.items[type].get(path, this.snapshot)
     if (item === undefined) this.report(`topic "${path}": it has a specification of type ${type} but no item`)
     if (details === undefined) return
-    this.#checkDetails(path, details)
+    const checked = checkProperties(() => details.properties)
+    if (typeof checked === 'string') {
+      // Which records its policy needs is not known.
+      if (this.environment.updates.get(path, this.snapshot) !== undefined) this.#expected.updates++
+      if (details.due !== undefined) this.#expected.due++
+      return this.report(`topic "${path}": ${checked}`)
+    }
+    this.#checkDetails(path, details, checked.removal)
     if (!retainsValue(details.properties) && item && valueOfItem(item, path, type) !== undefined) {
       this.report(`topic "${path}": it has a value although DONT_RETAIN_VALUE is true`)
     }
   }
 
   /** Checks that the records are there that a REMOVAL policy needs. */
-  #checkDetails(path: Path, details: Details): void {
+  #checkDetails(path: Path, details: Details, policy: RemovalPolicy | undefined): void {
     const { updates, due } = this.environment
-    const policy = removalOf(details.properties)
+    let update: Buffer | undefined
     if (policy !== undefined && tracksUpdates(policy)) {
       this.#expected.updates++
-      if (updates.get(path, this.snapshot) === undefined)
-        this.report(`topic "${path}": the time of its last update is missing`)
+      update = updates.get(path, this.snapshot)
+      if (update === undefined) this.report(`topic "${path}": the time of its last update is missing`)
     }
+    const wrong = policy && timesProblem(() => dueMsOf(policy, details.created, update, now()))
+    if (wrong !== undefined) this.report(`topic "${path}": ${wrong}`)
     const refused = policy && this.planOf && clauseProblem(policy, this.planOf)
     if (refused !== undefined) this.report(`topic "${path}": ${refused}`)
     if (details.due === undefined) return
@@ -201,13 +212,5 @@ class Checker {
       if (slice.isOver()) slice = await waitForSlice(this.cancellation)
     }
     return count
-  }
-}
-
-function readable(record: Buffer): Specification | undefined {
-  try {
-    return decodeSpecification(record)
-  } catch {
-    return undefined
   }
 }

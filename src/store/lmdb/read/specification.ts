@@ -55,12 +55,39 @@ export function readSpecification(specifications: Tree, path: Path): Specificati
   return record && decodeSpecification(record)
 }
 
-export function decodeSpecification(record: Uint8Array): Specification {
+function decodeSpecification(record: Uint8Array): Specification {
   const type = typeByByte(record[0])
   if (record.length === 1) return { type, details: undefined }
   const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
   return { type, details: JSON.parse(text) as Details }
 }
+
+/** The same; undefined for a record that cannot be read, or whose properties cannot. */
+export function readable(record: Uint8Array): Specification | undefined {
+  try {
+    const specification = decodeSpecification(record)
+    const properties: unknown = specification.details === undefined ? {} : specification.details.properties
+    return typeof properties === 'object' && properties !== null ? specification : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The same for a removal, which must be possible whatever is stored. Details that cannot be read count as those of a topic
+ * without an entry in `due`: if it had one, no topic owns that from then on, and the sweep removes it.
+ */
+export function readForRemoval(specifications: Tree, path: Path): Specification | undefined {
+  const record = specifications.getBinaryFast(path)
+  if (record === undefined) return undefined
+  try {
+    return decodeSpecification(record)
+  } catch {
+    return { type: typeByByte(record[0]), details: { properties: {}, created: nowhen, due: undefined } }
+  }
+}
+
+const nowhen: Moment = { wallMs: 0, steadyMs: 0, boot: '' }
 
 /** The type of the topic at a path in the current snapshot, or undefined where there is none. */
 export function readType(specifications: Tree, path: Path): TopicType | undefined {

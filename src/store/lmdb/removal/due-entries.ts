@@ -6,11 +6,12 @@
 
 import { type Clock, type Moment, wallMsOf } from '../../../base/clock.js'
 import { waitForSlice } from '../../../base/time-slices.js'
-import type { Path } from '../../../topics/path.js'
+import { type Path, parsePath } from '../../../topics/path.js'
 import { removalOf } from '../../../topics/properties.js'
-import { dueMs, tracksUpdates } from '../../../topics/removal/policy.js'
+import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/policy.js'
 import type { TopicType } from '../../../topics/topic.js'
 import { clauseWaitsMs } from '../../shared/remove-clauses.js'
+import { readOf, storedDueMs, UnreadableTopic } from '../../shared/unreadable-topic.js'
 import { loggedBytesMax } from '../environment/change-record.js'
 import { type Environment, recordVersion } from '../environment/environment.js'
 import type { Snapshots } from '../read/read-freshness.js'
@@ -22,21 +23,25 @@ import type { TopicChanges } from '../write/topic-changes.js'
 /** Entries that are examined, and settled, in one transaction. */
 const entriesPerSlice = 200
 
-/** An entry of `due`: its key, and the path of its topic. */
+/** An entry of `due`: its key, and the path of its topic; undefined if its value is none. */
 export interface Entry {
   readonly key: Buffer
-  readonly path: Path
+  readonly path: Path | undefined
 }
 
-/** What the topic of an entry was created with. */
+/** The topic of an entry, and what it was created with. */
 interface Owner {
+  readonly path: Path
   readonly type: TopicType
   readonly details: Details
 }
 
 /** An entry with what its evaluation found. */
 interface Evaluated extends Entry {
+  readonly path: Path
   readonly stored: Owner
+  /** The time in its key. */
+  readonly entryMs: number
   readonly dueMs: number
   readonly isDue: boolean
   /** The selector of the policy's `remove` clause; undefined without one. */
@@ -55,7 +60,7 @@ export class DueEntries {
   firstDueMs(): number | undefined {
     const range = { start: dueKey(0, 0), limit: 1 }
     const [first] = this.snapshots.alone(() => [...this.environment.due.getKeys(range)])
-    return first && dueMsOfKey(first)
+    return first && readDueMs(first)
   }
 
   /**
@@ -66,7 +71,7 @@ export class DueEntries {
     for (;;) {
       const range = { start, end: dueKey(untilMs + 1, 0), limit: entriesPerSlice }
       const records = this.snapshots.alone(() => [...this.environment.due.getRange(range)])
-      const entries = records.map(({ key, value }) => ({ key, path: value.toString() as Path }))
+      const entries = records.map(({ key, value }) => ({ key, path: pathIn(value) }))
       yield entries
       const last = entries.at(-1)
       if (last === undefined || entries.length < entriesPerSlice) return
@@ -79,10 +84,10 @@ export class DueEntries {
    * Removes the topics of entries that are due and have no clause, with the entries themselves; moves every other entry
    * to the time at which it is due next, or where its clause waits. An entry that no topic owns is removed.
    *
-   * @param onDamaged called for an entry whose topic cannot be read, which is left as it is
+   * @param onUnreadable called for an entry whose topic cannot be read, which is left as it is
    * @returns how many topics were removed
    */
-  settle(entries: readonly Entry[], onDamaged: (error: unknown) => void): Promise<number> {
+  settle(entries: readonly Entry[], onUnreadable: (topic: UnreadableTopic) => void): Promise<number> {
     const { due } = this.environment
     return this.commits.run((changes) => {
       changes.put()
@@ -91,7 +96,8 @@ export class DueEntries {
         try {
           return [{ entry, evaluated: this.#evaluate(entry, present) }]
         } catch (error) {
-          onDamaged(error)
+          if (!(error instanceof UnreadableTopic)) throw error
+          onUnreadable(error)
           return []
         }
       })
@@ -106,7 +112,7 @@ export class DueEntries {
     }, this.#sizeOf(entries))
   }
 
-  /** The entry as it is now; undefined if no topic owns it. */
+  /** The entry as it is now; undefined if no topic owns it. @throws UnreadableTopic */
   examine(entry: Entry): Evaluated | undefined {
     return this.snapshots.alone(() => this.#evaluate(entry, this.now()))
   }
@@ -123,19 +129,18 @@ export class DueEntries {
 
   /** @returns whether its topic was removed */
   #settleOne(evaluated: Evaluated, changes: TopicChanges): boolean {
-    const { key, path, stored, isDue, clauseSelector } = evaluated
+    const { path, stored, entryMs, isDue, clauseSelector } = evaluated
     if (isDue && clauseSelector === undefined) {
       changes.remove(path, stored)
       return true
     }
     const atMs = isDue ? clauseWaitsMs : evaluated.dueMs
-    if (Math.floor(atMs) !== dueMsOfKey(key))
-      this.#putDue(evaluated, stored, dueKey(atMs, this.environment.nextDueNumber()))
+    if (Math.floor(atMs) !== entryMs) this.#putDue(evaluated, stored, dueKey(atMs, this.environment.nextDueNumber()))
     return false
   }
 
   /** Replaces the entry by one with another key, or by none, within a transaction's callback. */
-  #putDue({ key, path }: Entry, { type, details }: Owner, next: Buffer | undefined): void {
+  #putDue({ key }: Entry, { path, type, details }: Owner, next: Buffer | undefined): void {
     const { specifications, due } = this.environment
     const record = encodeSpecification({ type, details: { ...details, due: next?.toString('hex') } })
     void specifications.put(path, record, recordVersion)
@@ -145,29 +150,59 @@ export class DueEntries {
 
   /** What the topic is that owns the entry; undefined if none does. */
   #ownerOf({ key, path }: Entry): Owner | undefined {
+    if (path === undefined) return undefined
     const stored = readSpecification(this.environment.specifications, path)
-    if (stored?.details?.due !== key.toString('hex')) return undefined
-    return { type: stored.type, details: stored.details }
+    if (stored?.details === undefined || stored.details.due !== key.toString('hex')) return undefined
+    return { path, type: stored.type, details: stored.details }
   }
 
-  /** Evaluates the entry by what is stored; undefined if no topic owns it. */
-  #evaluate(entry: Entry, present: Moment): Evaluated | undefined {
-    const stored = this.#ownerOf(entry)
-    const policy = stored && removalOf(stored.details.properties)
-    if (stored === undefined || policy === undefined) return undefined
-    const created = wallMsOf(stored.details.created, present)
-    const update = tracksUpdates(policy) ? this.environment.updates.get(entry.path) : undefined
-    const updated = update ? wallMsOf(JSON.parse(update.toString()) as Moment, present) : created
-    const atMs = dueMs(policy, created, updated)
-    return { ...entry, stored, dueMs: atMs, isDue: atMs <= present.wallMs, clauseSelector: policy.selector }
+  /** Evaluates the entry by what is stored; undefined if no topic owns it. @throws UnreadableTopic */
+  #evaluate({ key, path }: Entry, present: Moment): Evaluated | undefined {
+    if (path === undefined) return undefined
+    return readOf(path, () => {
+      const stored = this.#ownerOf({ key, path })
+      const policy = stored && removalOf(stored.details.properties)
+      if (stored === undefined || policy === undefined) return undefined
+      const update = tracksUpdates(policy) ? this.environment.updates.get(path) : undefined
+      const atMs = dueMsOf(policy, stored.details.created, update, present)
+      const isDue = atMs <= present.wallMs
+      return { key, path, stored, entryMs: dueMsOfKey(key), dueMs: atMs, isDue, clauseSelector: policy.selector }
+    })
   }
 
   /** A change of an entry writes the specification again. */
   #sizeOf(entries: readonly Entry[]): WriteSize {
     const { specifications } = this.environment
     const bytesOf = ({ path }: Entry): number =>
-      loggedBytesMax(path) + (specifications.getBinaryFast(path)?.length ?? 0)
+      path === undefined ? 0 : loggedBytesMax(path) + (specifications.getBinaryFast(path)?.length ?? 0)
     const bytes = this.snapshots.alone(() => entries.reduce((sum, entry) => sum + bytesOf(entry), 0))
     return { operations: entries.length, bytes, grows: false }
+  }
+}
+
+/**
+ * When the policy of a topic is due, in ms since the epoch.
+ *
+ * @param update the record of the topic's last update, if updates defer the policy
+ * @throws Error when a time cannot be read
+ */
+export function dueMsOf(policy: RemovalPolicy, created: Moment, update: Buffer | undefined, present: Moment): number {
+  const createdMs = wallMsOf(created, present)
+  const updatedMs = update ? wallMsOf(JSON.parse(update.toString()) as Moment, present) : createdMs
+  return storedDueMs(policy, createdMs, updatedMs)
+}
+
+/** The path in the value of an entry; undefined if it is none, so that no topic can own the entry. */
+function pathIn(value: Buffer): Path | undefined {
+  const text = value.toString()
+  return parsePath(text) === text ? (text as Path) : undefined
+}
+
+/** The time in the key of an entry; undefined for one that is too short for any. */
+function readDueMs(key: Buffer): number | undefined {
+  try {
+    return dueMsOfKey(key)
+  } catch {
+    return undefined
   }
 }

@@ -14,7 +14,7 @@
 
 import type { Cancellation } from '../../../base/cancellation.js'
 import type { Clock } from '../../../base/clock.js'
-import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
+import { type DueRemovals, nothingRemoved, type PlanOf, type RefusedClause } from '../../due-removals.js'
 import { Clauses, clauseWaitsMs, removeByClause } from '../../shared/remove-clauses.js'
 import type { TopicRemover } from '../../topics.js'
 import type { Environment, Table } from '../environment/environment.js'
@@ -63,7 +63,7 @@ export class Expiry {
    */
   removeDue(planOf: PlanOf): Promise<DueRemovals> {
     const sweep = this.#sweep(planOf).catch((error: unknown) => {
-      if (this.#closed) return { removed: 0, refused: [], nextMs: undefined }
+      if (this.#closed) return nothingRemoved
       throw error
     })
     const ended = sweep.then(
@@ -85,7 +85,7 @@ export class Expiry {
     const present = this.now()
     const known = this.#knownClock()
     const offset = present.wallMs - present.steadyMs
-    const stepped = known?.boot === present.boot && Math.abs(known.offset - offset) > stepMs
+    const stepped = known?.boot === present.boot && !(Math.abs(known.offset - offset) <= stepMs)
     await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs)
     if ((stepped || known?.boot !== present.boot) && !this.#closed)
       await this.#storeClock({ offset, boot: present.boot })
@@ -94,10 +94,16 @@ export class Expiry {
     return { ...this.#clauses.takeOutcome(), nextMs }
   }
 
-  /** The clock as a process last compared it; undefined in a new store. */
+  /** The clock as a process last compared it; undefined in a new store. One that cannot be read has stepped, perhaps. */
   #knownClock(): KnownClock | undefined {
     const record = this.snapshots.alone(() => this.#meta.get(clockName))
-    return record && (JSON.parse(record.toString()) as KnownClock)
+    if (record === undefined) return undefined
+    try {
+      const { offset, boot } = JSON.parse(record.toString()) as KnownClock
+      return { offset, boot }
+    } catch {
+      return { offset: NaN, boot: this.now().boot }
+    }
   }
 
   async #storeClock(clock: KnownClock): Promise<void> {
@@ -105,19 +111,12 @@ export class Expiry {
     await this.commits.run((changes) => changes.write(() => this.#meta.putSync(clockName, record)))
   }
 
-  /**
-   * Settles every entry whose time is at most `untilMs`.
-   *
-   * @throws the first error of an entry whose topic cannot be read, once all others are settled
-   */
+  /** Settles every entry whose time is at most `untilMs`. */
   async #settleAll(untilMs: number): Promise<void> {
-    const failures: unknown[] = []
     for await (const entries of this.#entries.between(clauseWaitsMs + 1, untilMs)) {
-      if (entries.length > 0)
-        this.#clauses.addRemoved(await this.#entries.settle(entries, (error) => failures.push(error)))
+      if (entries.length > 0) this.#clauses.addRemoved(await this.#entries.settle(entries, this.#clauses.addUnreadable))
       if (this.#closed) break
     }
-    if (failures.length > 0) throw failures[0]
   }
 
   /**
@@ -125,13 +124,11 @@ export class Expiry {
    * policy, even if it was cancelled or its topic updated meanwhile.
    */
   async #executeClause(entry: Entry, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
-    const { isDue, clauseSelector } = this.#entries.examine(entry) ?? {}
-    if (isDue !== true || clauseSelector === undefined) {
-      return this.#entries.settle([entry], (error) => {
-        throw error
-      })
+    const { path, isDue, clauseSelector } = this.#entries.examine(entry) ?? {}
+    if (path === undefined || isDue !== true || clauseSelector === undefined) {
+      return this.#entries.settle([entry], this.#clauses.addUnreadable)
     }
-    const executed = await removeByClause(entry.path, clauseSelector, planOf, (plan) =>
+    const executed = await removeByClause(path, clauseSelector, planOf, (plan) =>
       this.removeMatches(plan, cancellation),
     )
     await this.#entries.endPolicy(entry)

@@ -44,7 +44,7 @@ function decide(environment: Environment, change: SmallChange): (() => void) | u
       return putKey(environment, change.record)
     case 'rotateKey': {
       const known = keys.get(change.rotation.name)
-      const record = rotated(known && keyRecordOf(known), change.rotation)
+      const record = rotated(known && (JSON.parse(known.toString()) as KeyRecord), change.rotation)
       return record && putKey(environment, record)
     }
     case 'revokeKey':
@@ -79,9 +79,4 @@ function changingKeys({ meta }: Environment, write: () => void): () => void {
     write()
     meta.putSync(keysRevisionName, next)
   }
-}
-
-/** A key as it is stored. */
-export function keyRecordOf(value: Buffer): KeyRecord {
-  return JSON.parse(value.toString()) as KeyRecord
 }

@@ -16,7 +16,13 @@ import type { BatchResult, Creation, WriteAction, WriteOperation } from '../../t
 import { loggedBytesMax } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { versionOfLastRead } from '../environment/versions.js'
-import { type Details, propertiesBytes, readSpecification, type Specification } from '../read/specification.js'
+import {
+  type Details,
+  propertiesBytes,
+  readForRemoval,
+  readSpecification,
+  type Specification,
+} from '../read/specification.js'
 import type { ChangeLog } from './change-log.js'
 import type { WriteSize } from './disk-room.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'
@@ -209,7 +215,8 @@ export class TopicChanges {
   }
 
   #read(path: Path, kind: WriteAction['kind']): Stored | undefined {
-    const stored = readSpecification(this.environment.specifications, path)
+    const { specifications } = this.environment
+    const stored = kind === 'remove' ? readForRemoval(specifications, path) : readSpecification(specifications, path)
     if (stored === undefined) return undefined
     // A removal needs no policy, so that a topic with a damaged one can be removed.
     const policy = stored.details && kind !== 'remove' ? removalOf(stored.details.properties) : undefined

@@ -2,9 +2,11 @@
  * Topics whose REMOVAL policy may be due: the statements that find, remove and reschedule them, and the evaluation of
  * one. What is done with them, and in which order, is decided in expiry.ts.
  */
+import { decodeKey } from '../../../topics/key.js'
 import { removalOf } from '../../../topics/properties.js'
-import { dueMs, tracksUpdates } from '../../../topics/removal/policy.js'
+import { tracksUpdates } from '../../../topics/removal/policy.js'
 import { clauseWaitsMs } from '../../shared/remove-clauses.js'
+import { readOf, storedDueMs, UnreadableTopic } from '../../shared/unreadable-topic.js'
 import type { Connections } from '../connection/connections.js'
 import { bytesArray, bytesOf, plainArray } from '../sql/arrays.js'
 import { logged } from '../sql/logged-statement.js'
@@ -75,36 +77,59 @@ export interface Evaluated {
   readonly clauseSelector: string | undefined
 }
 
-function evaluate({ key, properties, created, updated, generation, now }: DueRow): Evaluated {
-  const policy = removalOf(propertiesOf(properties))
-  const topic = { key: bytesOf(key), generation, clauseSelector: policy?.selector }
-  if (policy === undefined) return { ...topic, updated: undefined, isDue: false, dueMs: undefined }
-  const atMs = Math.floor(dueMs(policy, Number(created), Number(updated)))
-  const tracked = tracksUpdates(policy) ? updated : undefined
-  return { ...topic, updated: tracked, isDue: atMs <= Number(now), dueMs: atMs }
+/** @throws UnreadableTopic */
+function evaluate({ key: column, properties, created, updated, generation, now }: DueRow): Evaluated {
+  const key = bytesOf(column)
+  return readOf(decodeKey(key), () => {
+    const policy = removalOf(propertiesOf(properties))
+    const topic = { key, generation, clauseSelector: policy?.selector }
+    if (policy === undefined) return { ...topic, updated: undefined, isDue: false, dueMs: undefined }
+    const atMs = Math.floor(storedDueMs(policy, Number(created), Number(updated)))
+    const tracked = tracksUpdates(policy) ? updated : undefined
+    return { ...topic, updated: tracked, isDue: atMs <= Number(now), dueMs: atMs }
+  })
 }
 
-/** Every topic whose `due` has come, evaluated, in batches; without those whose clauses wait. */
-export function dueTopics(read: Execute): AsyncGenerator<Evaluated[]> {
-  return batchesFrom(read, readDue, clauseWaitsMs + 1)
+type OnUnreadable = (topic: UnreadableTopic) => void
+
+/**
+ * Every topic whose `due` has come, evaluated, in batches; without those whose clauses wait.
+ *
+ * @param onUnreadable called for each topic that cannot be evaluated, which is left out
+ */
+export function dueTopics(read: Execute, onUnreadable: OnUnreadable): AsyncGenerator<Evaluated[]> {
+  return batchesFrom(read, readDue, clauseWaitsMs + 1, onUnreadable)
 }
 
-/** Every topic whose clause waits, evaluated, in batches. */
-export function waitingTopics(read: Execute): AsyncGenerator<Evaluated[]> {
-  return batchesFrom(read, readWaiting, clauseWaitsMs)
+/** The same for every topic whose clause waits. */
+export function waitingTopics(read: Execute, onUnreadable: OnUnreadable): AsyncGenerator<Evaluated[]> {
+  return batchesFrom(read, readWaiting, Number.MIN_SAFE_INTEGER, onUnreadable)
 }
 
-/** Evaluates one topic again; undefined when it no longer exists or was rescheduled. */
+/** Evaluates one topic again; undefined when it no longer exists or was rescheduled. @throws UnreadableTopic */
 export async function readDueAgain(read: Execute, { key, generation }: Evaluated): Promise<Evaluated | undefined> {
   const [row] = await read(readDueTopic, [key, generation])
   return row === undefined ? undefined : evaluate(row)
 }
 
-async function* batchesFrom(read: Execute, statement: Statement<DueRow>, fromMs: number): AsyncGenerator<Evaluated[]> {
+async function* batchesFrom(
+  read: Execute,
+  statement: Statement<DueRow>,
+  fromMs: number,
+  onUnreadable: OnUnreadable,
+): AsyncGenerator<Evaluated[]> {
   let last: readonly [string, Buffer] = [String(fromMs), Buffer.alloc(0)]
   for (;;) {
     const rows = await read(statement, [...last, topicsMax])
-    yield rows.map(evaluate)
+    yield rows.flatMap((row) => {
+      try {
+        return [evaluate(row)]
+      } catch (error) {
+        if (!(error instanceof UnreadableTopic)) throw error
+        onUnreadable(error)
+        return []
+      }
+    })
     const row = rows.at(-1)
     if (row === undefined || rows.length < topicsMax) return
     last = [row.due, bytesOf(row.key)]

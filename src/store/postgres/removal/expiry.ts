@@ -72,7 +72,7 @@ export class Expiry {
     this.#write = write
     this.#writeLogged = writeLogged
     this.#clauses = new Clauses(
-      () => waitingTopics(this.#read),
+      () => waitingTopics(this.#read, this.#clauses.addUnreadable),
       (clause: Evaluated, planOf, cancellation) => this.#executeClause(clause, planOf, cancellation),
     )
   }
@@ -86,7 +86,7 @@ export class Expiry {
     this.#clauses.addRemoved(evaluated ?? 0)
     const [first] = await this.#read(readNextDue, [])
     const nextMs = first?.next == null ? undefined : Number(first.next)
-    if (evaluated !== undefined && nextMs === clauseWaitsMs) this.#clauses.start(planOf)
+    if (evaluated !== undefined && nextMs !== undefined && nextMs <= clauseWaitsMs) this.#clauses.start(planOf)
     return { ...this.#clauses.takeOutcome(), nextMs }
   }
 
@@ -98,7 +98,7 @@ export class Expiry {
   /** Evaluates every topic whose `due` has come; returns how many were removed. */
   async #evaluateAll(lost: Cancellation): Promise<number> {
     let removed = 0
-    for await (const batch of dueTopics(this.#read)) {
+    for await (const batch of dueTopics(this.#read, this.#clauses.addUnreadable)) {
       const topics = batch.sort((a, b) => Buffer.compare(a.key, b.key))
       removed += await removeDue(
         this.#writeLogged,

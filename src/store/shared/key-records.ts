@@ -1,0 +1,43 @@
+/**
+ * The records of API keys as every engine reads them, and as `check` does. Nothing here knows where they are stored.
+ */
+import type { KeyRecord } from '../../keys/record.js'
+import type { OnUnreadableKey } from '../api-keys.js'
+
+/** The record of the key with this name; or what is wrong with it, as the end of a sentence. */
+export function readKeyRecord(name: string, text: string): KeyRecord | string {
+  let record: unknown
+  try {
+    record = JSON.parse(text)
+  } catch {
+    return 'its record cannot be read'
+  }
+  if (!isKeyRecord(record)) return 'its record cannot be read'
+  return record.name === name ? record : 'its record has another name'
+}
+
+/**
+ * The records of all keys.
+ *
+ * @param onUnreadable without it, one that cannot be read is an error
+ */
+export function readKeyRecords(
+  stored: readonly { readonly name: string; readonly text: string }[],
+  onUnreadable: OnUnreadableKey = (name, problem) => {
+    throw new Error(`API key "${name}": ${problem}; topicd keys revoke ${name} removes it`)
+  },
+): readonly KeyRecord[] {
+  return stored.flatMap(({ name, text }) => {
+    const record = readKeyRecord(name, text)
+    if (typeof record !== 'string') return [record]
+    onUnreadable(name, record)
+    return []
+  })
+}
+
+/** Whether it has what is needed to find and to check callers. */
+function isKeyRecord(input: unknown): input is KeyRecord {
+  if (typeof input !== 'object' || input === null) return false
+  const { name, tokenHash, allow, under } = input as Partial<KeyRecord>
+  return typeof name === 'string' && typeof tokenHash === 'string' && Array.isArray(allow) && Array.isArray(under)
+}
