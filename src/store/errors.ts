@@ -26,3 +26,15 @@ export class StoreError extends Error {
  * The store cannot be used in its present state. The message says which file or record is wrong, how, and what to do.
  */
 export class StoreUnusable extends Error {}
+
+/** The error for a person when a walk failed with `cause`; LMDB's own messages are as short as MDB_CORRUPTED. */
+export function damaged(cause: unknown): StoreUnusable {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; "topicd check" says more`, { cause })
+}
+
+/** The error at the end of a walk that left some topics out. @param first the path of the first of them, if it is known */
+export function damagedTopics(count: number, first: string | undefined): StoreUnusable {
+  const topics = `${count} ${count === 1 ? 'topic' : 'topics'}${first === undefined ? '' : `, the first at "${first}",`}`
+  return damaged(`${topics} could not be read; all others were`)
+}

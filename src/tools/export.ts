@@ -13,6 +13,7 @@ import { waitForSlice } from '../base/time-slices.js'
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'
 import type { KeyReader } from '../store/api-keys.js'
+import { StoreUnusable } from '../store/errors.js'
 import type { StoreMonitor } from '../store/monitoring.js'
 import type { TopicWalker, WholeTopic } from '../store/topics.js'
 import { everyTopic } from '../topics/range.js'
@@ -50,12 +51,18 @@ export const exportTool: Tool<ExportOptions, TopicWalker & KeyReader & StoreMoni
     report('exporting', topics, total)
     await waitForSlice()
   }
-  for await (const topic of store.walk(plan, io.signal)) {
-    const line = lineOf(topic)
-    lines.push(line)
-    bytes += line.length
-    topics++
-    if (bytes >= chunkBytes) await flush()
+  try {
+    for await (const topic of store.walk(plan, io.signal)) {
+      const line = lineOf(topic)
+      lines.push(line)
+      bytes += line.length
+      topics++
+      if (bytes >= chunkBytes) await flush()
+    }
+  } catch (error) {
+    // All topics but some were read, or all before a damaged page.
+    if (error instanceof StoreUnusable) await flush()
+    throw error
   }
   await flush()
   await io.emit(JSON.stringify({ end: { topics, keys: keys.length } } satisfies EndLine))

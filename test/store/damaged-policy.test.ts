@@ -135,6 +135,17 @@ async function damagePostgres(address: string): Promise<void> {
   }
 }
 
+/** The paths that a walk yields, and how it fails. */
+async function walked(store: TopicStore): Promise<{ readonly paths: string[]; readonly message: string }> {
+  const paths: string[] = []
+  try {
+    for await (const { path } of store.walk(planned('?.*//'), { aborted: false })) paths.push(path)
+    return { paths, message: '' }
+  } catch (error) {
+    return { paths, message: (error as Error).message }
+  }
+}
+
 await eachStore(t, async (t, address) => {
   const options = { directory: join(t.testdir(), 'db') }
   const names = [...Object.keys(damages), 'time']
@@ -187,6 +198,14 @@ await eachStore(t, async (t, address) => {
       findings.some((finding) => finding.includes(`"${path}": `)),
       `check finds ${path}`,
     )
+  const whole = await walked(store)
+  const readable = [...damaged.filter((path) => !/json|null/.test(path)), 'stays', 'zz'].sort()
+  t.strictSame(whole.paths, readable, 'an export has all that can be read')
+  t.match(
+    whole.message,
+    /: 4 topics, the first at "a\/json", could not be read; all others were\./,
+    'and names the first',
+  )
   t.equal(await store.removeMatches(planned('?[az]/'), { aborted: false }), damaged.length, 'they can be removed')
   const nextMs = async (): Promise<unknown> => (await store.removeDue(planSelector)).nextMs
   await until('nothing is due', async () => (await nextMs()) === undefined || undefined)

@@ -9,10 +9,11 @@ import type { Plan } from '../../../selectors/plan.js'
 import type { Path } from '../../../topics/path.js'
 import { everyTopic } from '../../../topics/range.js'
 import { valueOfItem } from '../../../topics/topic.js'
+import { damaged, damagedTopics } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
 import type { Environment } from '../environment/environment.js'
-import { decodeSpecification } from './specification.js'
-import { createOrder, damaged, openSnapshot, type Snapshot } from './whole-snapshot.js'
+import { readable } from './specification.js'
+import { createOrder, openSnapshot, type Snapshot } from './whole-snapshot.js'
 
 function coversAll({ ranges, matcher }: Plan): boolean {
   const [range] = ranges
@@ -31,7 +32,7 @@ export async function* walk(
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
   const { snapshot, entries } = openSnapshot(environment)
-  const counts = { visited: 0, lost: 0 }
+  const counts: Counts = { visited: 0, lost: 0, firstLost: undefined }
   try {
     yield* walkSnapshot(environment, snapshot, plan, counts, cancellation)
   } catch (error) {
@@ -41,14 +42,20 @@ export async function* walk(
   }
   const unseen = coversAll(plan) ? Math.abs(entries.specifications - counts.visited) : 0
   const lost = counts.lost + unseen
-  if (lost > 0) throw damaged(`${lost} ${lost === 1 ? 'topic' : 'topics'} could not be read; all others were`)
+  if (lost > 0) throw damagedTopics(lost, counts.firstLost)
+}
+
+interface Counts {
+  visited: number
+  lost: number
+  firstLost: Path | undefined
 }
 
 async function* walkSnapshot(
   { specifications, items }: Environment,
   snapshot: Snapshot,
   plan: Plan,
-  counts: { visited: number; lost: number },
+  counts: Counts,
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
   const isInOrder = createOrder()
@@ -65,10 +72,15 @@ async function* walkSnapshot(
         if (slice.isOver()) slice = await waitForSlice(cancellation)
         const verdict = plan.matcher === undefined || plan.matcher(path, slice)
         if (verdict === true) {
-          const { type, details } = decodeSpecification(value)
-          const item = items[type].get(path, snapshot)
-          if (item === undefined) counts.lost++
-          else yield { path, type, properties: details?.properties ?? {}, valueText: valueOfItem(item, path, type) }
+          const specification = readable(value)
+          const item = specification && items[specification.type].get(path, snapshot)
+          if (specification === undefined || item === undefined) {
+            counts.lost++
+            counts.firstLost ??= path
+            continue
+          }
+          const { type, details } = specification
+          yield { path, type, properties: details?.properties ?? {}, valueText: valueOfItem(item, path, type) }
         } else if (verdict !== false) {
           start = verdict
           break

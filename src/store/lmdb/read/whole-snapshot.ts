@@ -6,7 +6,6 @@
 import type { Transaction } from 'lmdb'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import { StoreUnusable } from '../../errors.js'
 import type { Environment } from '../environment/environment.js'
 
 /** Passed to lmdb's reads as their options. */
@@ -54,10 +53,4 @@ export function createOrder(): (path: Path) => boolean {
     last = key
     return isNext
   }
-}
-
-/** The error for a person when a walk failed with `cause`; LMDB's own messages are as short as MDB_CORRUPTED. */
-export function damaged(cause: unknown): StoreUnusable {
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; "topicd check" says more`, { cause })
 }

@@ -7,8 +7,10 @@ import type { Cancellation } from '../../../base/cancellation.js'
 import { waitForSlice } from '../../../base/time-slices.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { decodeKey } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
-import { valueOfItem } from '../../../topics/topic.js'
+import { type Properties, valueOfItem } from '../../../topics/topic.js'
+import { damagedTopics } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
 import type { Connections } from '../connection/connections.js'
 import type { Snapshot } from '../connection/snapshot.js'
@@ -59,13 +61,15 @@ export async function* rowsOf({ read }: Snapshot, ranges: readonly KeyRange[]): 
 /**
  * Every match of the plan, complete, in tree order.
  *
- * @throws Cancelled once `cancellation` is set; StoreError `unavailable`
+ * @throws Cancelled once `cancellation` is set; StoreError `unavailable`; StoreUnusable at its end when some topics could
+ *   not be read
  */
 export async function* walk(
   connections: Pick<Connections, 'openSnapshot'>,
   { ranges, matcher }: Plan,
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
+  const lost: Path[] = []
   const snapshot = await connections.openSnapshot()
   try {
     for await (const rows of rowsOf(snapshot, ranges)) {
@@ -74,12 +78,24 @@ export async function* walk(
         if (slice.isOver()) slice = await waitForSlice(cancellation)
         const path = decodeKey(bytesOf(row.key))
         if (matcher !== undefined && matcher(path, slice) !== true) continue
+        const properties = readable(row.properties)
         const type = typeOfColumn(row.type)
-        const valueText = valueOfItem(Buffer.from(row.item), path, type)
-        yield { path, type, properties: propertiesOf(row.properties), valueText }
+        if (properties === undefined) lost.push(path)
+        else yield { path, type, properties, valueText: valueOfItem(Buffer.from(row.item), path, type) }
       }
     }
   } finally {
     await snapshot.close()
+  }
+  if (lost.length > 0) throw damagedTopics(lost.length, lost[0])
+}
+
+/** The properties in a column; undefined when they cannot be read. */
+function readable(column: string | null): Properties | undefined {
+  try {
+    const properties: unknown = propertiesOf(column)
+    return typeof properties === 'object' && properties !== null ? (properties as Properties) : undefined
+  } catch {
+    return undefined
   }
 }
