@@ -79,11 +79,15 @@ function frameOf(content: Buffer): Buffer {
   return Buffer.concat([head, content])
 }
 
+function fail(reason: Error): void {
+  throw reason
+}
+
 /** Feeds chunks to a reader of frames; returns the frames. */
 function framesIn(chunks: readonly Buffer[]): Buffer[] {
   const socket = new EventEmitter() as Socket
   const frames: Buffer[] = []
-  readFrames(socket, (frame) => frames.push(frame))
+  readFrames(socket, (frame) => frames.push(frame), fail)
   for (const chunk of chunks) socket.emit('data', chunk)
   return frames
 }
@@ -140,12 +144,33 @@ t.test('frames of several MB among small ones arrive unchanged in chunks of any 
 t.test('a frame stays as it is when later ones arrive', (t) => {
   const socket = new EventEmitter() as Socket
   const frames: Buffer[] = []
-  readFrames(socket, (frame) => frames.push(frame))
+  readFrames(socket, (frame) => frames.push(frame), fail)
   for (let i = 0; i < 300; i++) {
     const bytes = frameOf(Buffer.alloc(100, i))
     socket.emit('data', bytes.subarray(0, 50))
     socket.emit('data', bytes.subarray(50))
   }
   t.ok(frames.every((frame, i) => frame.equals(Buffer.alloc(100, i))))
+  t.end()
+})
+
+t.test('what is no frame, or cannot be taken, ends the connection, and the reason is passed on', (t) => {
+  const planted = new RangeError('planted')
+  const tooLong = Buffer.alloc(frameHeadBytes, 0xff)
+  for (const [bytes, message] of [
+    [frameOf(Buffer.from('x')), 'planted'],
+    [tooLong, `a frame claims to have ${frameHeadBytes + 0xffff_ffff} bytes`],
+  ] as const) {
+    let isEnded = false
+    const socket = Object.assign(new EventEmitter(), { destroy: () => (isEnded = true) }) as unknown as Socket
+    const reasons: Error[] = []
+    const take = (): void => {
+      throw planted
+    }
+    readFrames(socket, take, (reason) => reasons.push(reason))
+    socket.emit('data', bytes)
+    t.match(reasons, [{ message }])
+    t.ok(isEnded)
+  }
   t.end()
 })

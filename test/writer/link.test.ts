@@ -374,6 +374,20 @@ await t.test('an error of the work itself reaches its caller, and nobody else', 
   t.equal(await link.change({ about: 'revokeKey', name: 'damaged' }), true)
 })
 
+await t.test('a request that the writer cannot read fails alone, and the writer says so once', async (t) => {
+  const unreadable: string[] = []
+  const onUnreadable = ({ message }: Error): unknown => unreadable.push(message)
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'), { onUnreadable })
+  const link = host.link(t)
+  const bad = (): Promise<unknown> => failedWith(link.change(null as never))
+  const set = (path: string): Promise<unknown> => single.addAndSet(link, creation(path), Buffer.from('1'))
+  const results = await Promise.all([set('a'), bad(), set('b'), bad(), bad(), bad(), set('c')])
+  const message = /Cannot use 'in' operator/
+  t.match(results, ['created', { message }, 'created', { message }, { message }, { message }, 'created'])
+  t.equal(await set('a'), 'updated', 'later ones are carried out')
+  t.match(unreadable, [message, message, message, message])
+})
+
 const set: WriteOperation = { kind: 'addAndSet', ...creation('b'), valueText: Buffer.from('1') }
 
 await t.test('a request that cannot be encoded fails alone', async (t) => {

@@ -220,18 +220,36 @@ for (const lives of [true, false]) {
   })
 }
 
+const unexpected = (reason: Error): never => {
+  throw reason
+}
+
+/** The frame with an outcome, by its kind: 1 is a creation. */
+function outcome(number: number, kind: number): Buffer {
+  const out = new ByteWriter()
+  out.uint32(0)
+  out.double(number)
+  out.byte(kind)
+  const frame = out.take()
+  frame.writeUInt32LE(frame.length - frameHeadBytes)
+  return frame
+}
+
 /** Something that speaks as a writer, until it does what a test wants. */
-async function stubWriter(t: Test, onConnection: (socket: Socket, greet: () => void) => void): Promise<() => Socket> {
+async function stubWriter(
+  t: Test,
+  onConnection: (socket: Socket, greet: (lastTaken?: number) => void) => void,
+): Promise<() => Socket> {
   const directory = t.testdir()
   const sockets = new Set<Socket>()
   const server = await listenForWorkers(directory, (socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
-    const greet = (): void => {
+    const greet = (lastTaken = 0): void => {
       const out = new ByteWriter()
       out.uint32(Uint32Array.BYTES_PER_ELEMENT + Float64Array.BYTES_PER_ELEMENT)
       out.uint32(protocolVersion)
-      out.double(0)
+      out.double(lastTaken)
       socket.write(out.take())
     }
     onConnection(socket, greet)
@@ -248,14 +266,15 @@ await t.test(`a request of which ${writerSendsMax} writers die has an unknown ou
   let requests = 0
   const connect = await stubWriter(t, (socket, greet) => {
     let isGreeted = false
-    readFrames(socket, () => {
+    const take = (): void => {
       if (isGreeted) {
         requests++
         return void socket.destroy()
       }
       isGreeted = true
       greet()
-    })
+    }
+    readFrames(socket, take, unexpected)
   })
   const link = new WriterLink(connect, (reason) => t.fail(reason.message))
   const outcome = await outcomeOf(link.write([counted('n', 0)]))
@@ -266,12 +285,45 @@ await t.test(`a request of which ${writerSendsMax} writers die has an unknown ou
   await link.close()
 })
 
+await t.test('a request is not given up because connections to one writer end that cannot be read', async (t) => {
+  let connections = 0
+  const connect = await stubWriter(t, (socket, greet) => {
+    const isLast = ++connections > 2 * writerSendsMax
+    let isGreeted = false
+    const take = (frame: Buffer): void => {
+      if (!isGreeted) {
+        isGreeted = true
+        // From the second on, it has taken the first request.
+        return greet(connections === 1 ? 0 : 1)
+      }
+      const from = new ByteReader(frame)
+      from.double()
+      const number = from.double()
+      socket.write(outcome(1, isLast ? 1 : 255))
+      if (isLast && number === 2) socket.write(outcome(2, 1))
+    }
+    readFrames(socket, take, unexpected)
+  })
+  const reported: string[] = []
+  const link = new WriterLink(
+    connect,
+    (reason) => t.fail(reason.message),
+    (reason) => reported.push(reason.message),
+  )
+  const first = link.write([created('a')])
+  while (connections < 2) await turn()
+  const second = link.write([created('b')])
+  t.strictSame(await Promise.all([first, second]), [['created'], ['created']])
+  t.strictSame(reported, ['an outcome has the unknown number 255'], 'it says why, once')
+  await link.close()
+})
+
 await t.test('a request that is sent again has its number, and says what was answered', async (t) => {
   const seen: { answered: number; first: number }[] = []
   const hellos: number[] = []
   const connect = await stubWriter(t, (socket, greet) => {
     let isGreeted = false
-    readFrames(socket, (frame) => {
+    const take = (frame: Buffer): void => {
       const from = new ByteReader(frame)
       if (!isGreeted) {
         isGreeted = true
@@ -284,14 +336,9 @@ await t.test('a request that is sent again has its number, and says what was ans
       seen.push({ answered, first })
       if (seen.length === 2) return void socket.destroy()
       if (seen.length < 3) return
-      const out = new ByteWriter()
-      out.uint32(0)
-      out.double(first)
-      out.byte(1)
-      const answer = out.take()
-      answer.writeUInt32LE(answer.length - frameHeadBytes)
-      socket.write(answer)
-    })
+      socket.write(outcome(first, 1))
+    }
+    readFrames(socket, take, unexpected)
   })
   const link = new WriterLink(connect, (reason) => t.fail(reason.message))
   const first = link.write([created('a')])

@@ -105,6 +105,8 @@ export class WorkerLife {
       fencedReads: config.fencedReads,
       changesKept: config.changesKept,
       onUnusable: (reason: Error) => this.#onUnusable(reason),
+      onUnreadable: (reason: Error) =>
+        this.log.error({ err: reason }, 'unreadable: a record of the log, or a message of the writer'),
     }
     const store = await openStore(config.store, options, () => connectToWriter(config.data))
     this.#store = store

@@ -60,6 +60,7 @@ export class WriterLife {
     const writer = openLmdbWriter({
       directory: data,
       onBroken: (reason) => this.#onBroken(reason),
+      onUnreadable: (reason) => this.log.error({ err: reason }, 'unreadable request of a worker or a tool'),
       disk: { freeBytesMin: diskFreeBytesMin },
       changesKept,
     })

@@ -47,6 +47,8 @@ interface LmdbReadOptions {
   readonly socketCount?: () => number
   /** Called when the writer is of a build that cannot serve this process, which is expected to end. */
   readonly onUnusable?: (reason: Error) => void
+  /** Called with the defect when a record of the log, or a message of another process, cannot be read; all go on. */
+  readonly onUnreadable?: (reason: Error) => void
   /** The machine's by default. Tests give another, which can step or skip time. */
   readonly clock?: Clock
 }
@@ -107,7 +109,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   const hooks = { end: () => receipts.put(), committed: (record: LoggedRecord | undefined) => desk?.answerAll(record) }
   const { store, writing, expiry } = openHere(options, environment, hooks)
   const { commits, taskOf } = writing
-  const served = new Desk({ commits, receipts, taskOf })
+  const served = new Desk({ commits, receipts, taskOf, onUnreadable: options.onUnreadable ?? (() => {}) })
   desk = served
   return {
     store,
@@ -132,7 +134,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
  */
 export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket): TopicStore {
   const environment = openEnvironment(options.directory, { ...options, readOnly: true })
-  const link = new WriterLink(connect, options.onUnusable ?? (() => {}))
+  const link = new WriterLink(connect, options.onUnusable ?? (() => {}), options.onUnreadable)
   // The writer removes what is due.
   const removeDue = (): Promise<DueRemovals> => Promise.resolve(nothingRemoved)
   const snapshots = snapshotsOf(environment, options)

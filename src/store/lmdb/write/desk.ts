@@ -55,6 +55,8 @@ interface DeskOptions {
   readonly receipts: Receipts
   /** What a request does in a transaction. */
   readonly taskOf: (request: Request) => Task<BatchResult | boolean>
+  /** Called with what a client sent that cannot be read: a defect, of which only the request in question is told. */
+  readonly onUnreadable: (reason: Error) => void
 }
 
 export class Desk {
@@ -81,11 +83,12 @@ export class Desk {
     let connection: Connection | undefined
     socket.on('error', () => socket.destroy())
     socket.on('close', () => connection && this.#onClosed(connection))
-    readFrames(socket, (frame) => {
+    const take = (frame: Buffer): void => {
       if (this.#isStopped) return
       if (connection === undefined) connection = this.#greet(socket, new ByteReader(frame))
       else this.#take(connection, frame)
-    })
+    }
+    readFrames(socket, take, this.options.onUnreadable)
   }
 
   /** Takes no more requests, answers those that were taken, and closes the connections. */
@@ -151,9 +154,16 @@ export class Desk {
     if (number <= receipt.lastTaken) throw new RangeError('a request was sent twice')
     while (from.hasMore) {
       const start = from.position
-      const request = readRequest(from, frame)
-      this.#submit(connection, number, request, from.position - start)
-      receipt.lastTaken = number++
+      receipt.lastTaken = number
+      try {
+        const request = readRequest(from, frame)
+        this.#submit(connection, number, request, from.position - start)
+      } catch (error) {
+        // Where the next request begins is not known: the client sends the rest again over the next connection.
+        this.#refuse(receipt, number, error as Error)
+        throw error
+      }
+      number++
     }
     this.#regulate(connection)
   }
@@ -186,7 +196,11 @@ export class Desk {
   /** Any other failure means that this process ends, and that its successor will know what became of the request. */
   #onRefused(receipt: Receipt, number: number, failure: StoreError): void {
     if (failure.kind === 'unknown_outcome') this.#onBroken()
-    if (failure.kind !== 'full') return
+    if (failure.kind === 'full') this.#refuse(receipt, number, failure)
+  }
+
+  /** Answers a request that does nothing in any transaction. */
+  #refuse(receipt: Receipt, number: number, failure: Error): void {
     receipt.add(number, failure)
     process.nextTick(() => this.#answer(receipt))
   }

@@ -25,12 +25,17 @@ export function takeFrame(out: ByteWriter): Buffer {
  *
  * @param onFrame receives the rest of each frame, in order: a view into memory that nothing changes any more. If it
  *   throws, the frame is none
+ * @param onBroken gets the reason just before the connection is ended: at both ends, only a defect is one
  */
-export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void): void {
+export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void, onBroken: (reason: Error) => void): void {
   const pieces: Buffer[] = []
   let bytes = 0
   /** How many bytes are needed before something can be done. */
   let needed = frameHeadBytes
+  const end = (reason: Error): void => {
+    onBroken(reason)
+    socket.destroy()
+  }
 
   socket.on('data', (chunk: Buffer) => {
     pieces.push(chunk)
@@ -43,12 +48,12 @@ export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void): vo
       needed = frameHeadBytes
       if (buffer.length - at < frameHeadBytes) break
       needed += buffer.readUInt32LE(at)
-      if (needed > frameBytesMax) return void socket.destroy()
+      if (needed > frameBytesMax) return end(new RangeError(`a frame claims to have ${needed} bytes`))
       if (buffer.length - at < needed) break
       try {
         onFrame(buffer.subarray(at + frameHeadBytes, at + needed))
-      } catch {
-        return void socket.destroy()
+      } catch (error) {
+        return end(error as Error)
       }
       // The rest of a connection that was just closed is sent again over the next.
       if (socket.destroyed) return

@@ -76,7 +76,7 @@ interface Pending {
   readonly end: number
   /** Undefined until the end of its turn. */
   frame: Buffer | undefined
-  /** How many writers it was sent to. */
+  /** How often it was sent over a connection that the writer ended, perhaps because of it; or is, over the present one. */
   sends: number
 }
 
@@ -94,6 +94,12 @@ export class WriterLink implements Writing {
   #isClosed = false
   /** Whether the end of this turn will send its frame. */
   #endsSoon = false
+  /** Whether a frame was reported as unreadable, and no answer has come since. */
+  #isReported = false
+  /** Whether it was this end that ended the last connection. */
+  #hasEndedConnection = false
+  /** As the writer last said. */
+  #lastTaken = 0
   #progressAtMs = 0
   #checkedAtMs = performance.now()
   #onDrained: (() => void)[] = []
@@ -105,10 +111,13 @@ export class WriterLink implements Writing {
    *
    * @param connect begins a connection to the writer's socket
    * @param onUnusable called when the writer is of a build that cannot serve this process
+   * @param onUnreadable called with the defect when something that the writer sent cannot be taken, and then not again
+   *   before an answer was
    */
   constructor(
     private readonly connect: () => Socket,
     private readonly onUnusable: (reason: Error) => void,
+    private readonly onUnreadable: (reason: Error) => void = () => {},
   ) {
     this.#deadlines = setInterval(() => this.#rejectLate(), deadlineCheckMs)
     this.#deadlines.unref()
@@ -234,11 +243,18 @@ export class WriterLink implements Writing {
     })
     socket.on('connect', () => this.#greet(socket))
     let isFirst = true
-    readFrames(socket, (frame) => {
+    const take = (frame: Buffer): void => {
       if (!isFirst) return this.#takeFrame(frame)
       isFirst = false
       this.#onGreeting(socket, new ByteReader(frame))
-    })
+    }
+    readFrames(socket, take, this.#report)
+  }
+
+  readonly #report = (reason: Error): void => {
+    if (!this.#isReported) this.onUnreadable(reason)
+    this.#isReported = true
+    this.#hasEndedConnection = true
   }
 
   #greet(socket: Socket): void {
@@ -260,6 +276,8 @@ export class WriterLink implements Writing {
     }
     const lastTaken = from.double()
     this.#takeOutcomes(from)
+    // From a writer that has replaced another, and has taken nothing yet, an answer may be expected.
+    if (lastTaken === 0) this.#progressAtMs = performance.now()
     this.#isGreeted = true
     this.#sendAgain(lastTaken)
     if (this.#followers.isWatching) this.#sayWatching()
@@ -273,8 +291,14 @@ export class WriterLink implements Writing {
     this.onUnusable(new Error(reason))
   }
 
-  /** Sends every request that the writer has not taken, each in a frame of its own. */
+  /**
+   * Sends every request that the writer has not taken, each in a frame of its own. Any of them may be what a writer dies of;
+   * none is why this end ended the connection, or why a writer did that has refused one since.
+   */
   #sendAgain(lastTaken: number): void {
+    const areSuspect = !this.#hasEndedConnection && lastTaken <= this.#lastTaken
+    this.#hasEndedConnection = false
+    this.#lastTaken = lastTaken
     for (const pending of [...this.#pending.values()]) {
       const { number, frame, start, end } = pending
       if (number <= lastTaken || frame === undefined) continue
@@ -282,11 +306,12 @@ export class WriterLink implements Writing {
         this.#settle(pending, unanswered(pending, 'the writer may have forgotten its outcome'))
         continue
       }
-      if (pending.sends >= writerSendsMax) {
-        this.#settle(pending, new StoreError('unknown_outcome', `${pending.sends} writers died before they responded`))
+      if (areSuspect && pending.sends >= writerSendsMax) {
+        const reason = `${pending.sends} writers died before they responded`
+        this.#settle(pending, new StoreError('unknown_outcome', reason))
         continue
       }
-      pending.sends++
+      if (areSuspect || pending.sends === 0) pending.sends++
       const out = new ByteWriter(headBytes + end - start)
       this.#writeHead(out, number)
       out.raw(frame.subarray(start, end))
@@ -303,9 +328,10 @@ export class WriterLink implements Writing {
   }
 
   #takeOutcomes(from: ByteReader): void {
-    this.#progressAtMs = performance.now()
     while (from.hasMore) {
       const { number, outcome } = readOutcome(from)
+      this.#progressAtMs = performance.now()
+      this.#isReported = false
       const pending = this.#pending.get(number)
       // One that was given up, or whose outcome comes a second time.
       if (pending !== undefined) this.#settle(pending, outcome)
@@ -314,7 +340,11 @@ export class WriterLink implements Writing {
 
   #settle(pending: Pending, outcome: Outcome): void {
     this.#pending.delete(pending.number)
-    answer(pending, outcome)
+    try {
+      answer(pending, outcome)
+    } catch (error) {
+      pending.reject(error as Error)
+    }
     if (this.#pending.size > 0) return
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
