@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
+import type { LogPlace, LogSnapshot } from '../../dist/store/changes.js'
 import { logBound, loggedKeys, logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { type LmdbOptions, openLmdbStore } from '../../dist/store/lmdb/open.js'
@@ -63,6 +64,40 @@ async function findings(directory: string): Promise<readonly string[]> {
   })
   return found
 }
+
+t.test('whoever follows the log gets over a record that cannot be read, and a check finds it', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  const ends: LogPlace[] = []
+  await withStore(directory, async (store) => {
+    for (const topic of ['a', 'b', 'c']) {
+      await single.add(store, creation(topic))
+      ends.push(await store.inSnapshot((log) => log.end()))
+    }
+  })
+  const after = (index: number) => (log: LogSnapshot) => log.changesAfter(at(ends, index), 100, (changes) => changes)
+  for (const value of [Buffer.from([0]), Buffer.from([0, 9, 0x62])]) {
+    await inside(directory, ({ changes }) => {
+      const [, , second] = [...changes.getKeys({})]
+      changes.putSync(second as Buffer, value)
+    })
+    const named: string[] = []
+    const onUnreadable = ({ message }: Error): unknown => named.push(message)
+    const follow = async (store: TopicStore): Promise<void> => {
+      for (let i = 0; i < 2; i++) t.equal(await store.inSnapshot(after(0)), 'gone', 'it begins anew')
+      t.match(named, [/^record \d+ of the log: its keys cannot be read/], 'and the record is named once')
+      t.match(await store.inSnapshot(after(1)), { keys: ['c'], isAll: true }, 'after it, nothing is lost')
+      t.match(await store.inSnapshot(after(2)), { keys: [], isAll: true })
+    }
+    await withStore(directory, follow, { onUnreadable })
+    t.match((await findings(directory)).at(-1), /^record \d+ of the log: its keys cannot be read$/)
+  }
+  await inside(directory, ({ changes }) => {
+    for (const key of [...changes.getKeys({ limit: 2 })]) changes.removeSync(key)
+  })
+  await withStore(directory, async (store) => {
+    t.match(await store.stats(), { topics: 3 }, 'nor does it hide the statistics when it is the first')
+  })
+})
 
 const versionOf = ({ items }: Environment, topic: string): number => items.json.getEntry(path(topic))?.version ?? 0
 

@@ -169,13 +169,13 @@ function assemble(
   snapshots: Snapshots,
   writing: Writing,
   { removeMatches, countMatches }: BulkRemoval,
-  { directory, clock = now }: LmdbReadOptions,
+  { directory, clock = now, onUnreadable = () => {} }: LmdbReadOptions,
   onClose: () => Promise<void>,
 ): Omit<TopicStore, 'removeDue'> {
   const { root, specifications, meta } = environment
   const stopClearing = clearDeadReaders(root)
   const { readTopic, readPage } = new Reads(environment, snapshots, new PageScan(environment), new Scans(snapshots))
-  const log = new LogReads(environment)
+  const log = new LogReads(environment, onUnreadable)
   let copying = false
   const copy = async (to: string): Promise<void> => {
     copying = true

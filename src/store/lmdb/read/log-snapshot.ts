@@ -27,6 +27,9 @@ import {
 import type { Environment } from '../environment/environment.js'
 import { readInForm } from './item-forms.js'
 
+/** Unreadable records that are reported, so that a damaged log fills neither the service's log nor memory. */
+const unreadableNamedMax = 1000
+
 const doubleBytes = 8
 const placeBytes = 3 * doubleBytes + 4
 
@@ -74,8 +77,14 @@ interface Commit {
 /** Reads within the snapshot that lmdb has at the moment: `inSnapshot` in open.ts takes it. */
 export class LogReads {
   readonly #changes: Environment['changes']
+  /** The versions of the unreadable records that were reported. */
+  readonly #reported = new Set<number>()
 
-  constructor(private readonly environment: Environment) {
+  /** @param onUnreadable called once for each record that cannot be read */
+  constructor(
+    private readonly environment: Environment,
+    private readonly onUnreadable: (reason: Error) => void,
+  ) {
     this.#changes = environment.changes
   }
 
@@ -113,7 +122,13 @@ export class LogReads {
       }
       if (last !== undefined) {
         commits.push({ firstIndex: keys.length, after: last, skipped })
-        addKeys(keys, value, skipped)
+        try {
+          addKeys(keys, value, skipped)
+        } catch (error) {
+          // Its followers start over behind it, since they would be stuck here forever.
+          this.#report(position.version, error)
+          return 'gone'
+        }
         skipped = 0
       }
       last = position
@@ -125,6 +140,13 @@ export class LogReads {
       isAll,
       placeAt: (index) => encodePlace(index >= keys.length ? end : { storeId, ...within(commits, index) }),
     }
+  }
+
+  #report(version: number, cause: unknown): void {
+    if (this.#reported.has(version) || this.#reported.size === unreadableNamedMax) return
+    this.#reported.add(version)
+    const followers = 'whatever follows the log starts over behind it'
+    this.onUnreadable(new Error(`record ${version} of the log: its keys cannot be read; ${followers}`, { cause }))
   }
 
   #readItems(paths: readonly Path[], form: ItemForm, take: (item: Uint8Array | undefined) => boolean): void {
@@ -167,19 +189,24 @@ export class LogReads {
   }
 }
 
-/** How many keys a record has. */
+/** How many keys a record has; none if they cannot be read. */
 function countOf(record: Buffer): number {
   let count = 0
-  for (const _ of loggedKeys(record)) count++
+  try {
+    for (const _ of loggedKeys(record)) count++
+  } catch {
+    return 0
+  }
   return count
 }
 
-/** Adds the keys of a record, without the first `skipped` ones. */
+/** Adds the keys of a record, without the first `skipped` ones. @throws RangeError when it ends within one */
 function addKeys(keys: string[], record: Buffer, skipped: number): void {
   let left = skipped
   for (let at = 0; at < record.length; ) {
     const start = at + keyLengthBytes
     at = start + record.readUInt16BE(at)
+    if (at > record.length) throw new RangeError('a record of the log ends within a key')
     if (left > 0) left--
     else keys.push(keyTextOf(record, start, at))
   }
