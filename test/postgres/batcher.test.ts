@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { StoreError } from '../../dist/store/errors.js'
-import { Batcher, type Request } from '../../dist/store/postgres/connection/batcher.js'
+import { Batcher, type PutBack, type Request } from '../../dist/store/postgres/connection/batcher.js'
 import { at, only } from '../support/elements.js'
 
 interface NamedRequest extends Request {
@@ -28,6 +28,7 @@ interface Statement {
   readonly text: string
   end(): void
   fail(reason: Error): void
+  readonly putBack: PutBack<NamedRequest>
 }
 
 interface Simulation {
@@ -40,10 +41,10 @@ function simulate({ inFlightMax = 1, groupsMax = 10, waitMsMax = 60_000 } = {}):
   const statements: Statement[] = []
   const batcher = new Batcher<NamedRequest>({
     canShare: (_, { name }) => name === name.toLowerCase(),
-    execute: (groups) =>
+    execute: (groups, putBack) =>
       new Promise((end, fail) => {
         const text = groups.map((group) => group.map(({ name }) => name).join('+')).join(' ')
-        statements.push({ text, end, fail })
+        statements.push({ text, end, fail, putBack })
       }),
     inFlightMax,
     groupsMax,
@@ -102,13 +103,32 @@ t.test('a statement has a bounded number of groups, and takes no further one bey
   t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'at the limit one more group is taken, beyond it none')
 })
 
-t.test('requests that are added ahead are sent before those that arrived meanwhile', async (t) => {
+t.test('requests that are put back are sent before those that arrived meanwhile', async (t) => {
   const simulation = simulate()
-  simulation.batcher.add(request('a1'))
+  const [changed, same] = [request('a1'), request('b0')]
+  for (const one of [changed, same]) simulation.batcher.add(one)
   await nextTurn()
   simulation.batcher.add(request('b1'))
-  simulation.batcher.addAhead([request('a2'), request('b0')])
-  t.strictSame(await endAll(simulation), ['a1', 'a2 b0+b1'])
+  const { putBack } = only(simulation.statements)
+  putBack(changed, request('a2'))
+  putBack(same)
+  t.strictSame(await endAll(simulation), ['a1 b0', 'a2 b0+b1'])
+})
+
+t.test('a request that is put back is not rejected with its statement: it is still carried out', async (t) => {
+  const simulation = simulate()
+  const requests = ['a1', 'b1', 'c1'].map((name) => request(name))
+  for (const one of requests) simulation.batcher.add(one)
+  await nextTurn()
+  const [first, second, third] = requests as [NamedRequest, NamedRequest, NamedRequest]
+  const { putBack, fail } = only(simulation.statements)
+  putBack(first)
+  putBack(second, request('b2'))
+  const reason = new StoreError('unavailable', 'the engine is away')
+  fail(reason)
+  await nextTurn()
+  t.strictSame([first.reason, second.reason, third.reason], [undefined, undefined, reason])
+  t.strictSame(await endAll(simulation), ['a1 b1 c1', 'a1 b2'])
 })
 
 t.test('a request that has waited too long is rejected when its statement would be sent', async (t) => {

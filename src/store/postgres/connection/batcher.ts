@@ -22,11 +22,21 @@ export interface Request {
 /** Requests about one key, at least one, that one change satisfies. */
 export type RequestGroup<R extends Request> = readonly [R, ...R[]]
 
+/**
+ * Has a request of a batch tried again in a later one, before those that have arrived since, whatever becomes of the batch.
+ *
+ * @param instead is tried in its place
+ */
+export type PutBack<R extends Request> = (request: R, instead?: R) => void
+
 interface BatcherOptions<R extends Request> {
   /** Whether a request can be answered together with an earlier one about the same key. */
   readonly canShare: (earlier: R, later: R) => boolean
-  /** Executes a batch of at most `groupsMax` groups, and resolves every request in it. */
-  readonly execute: (groups: readonly RequestGroup<R>[]) => Promise<void>
+  /**
+   * Executes a batch of at most `groupsMax` groups, and resolves every request in it that it does not put back. If it fails,
+   * the requests that it has neither resolved nor put back are rejected: the failure is not that of a request that goes on.
+   */
+  readonly execute: (groups: readonly RequestGroup<R>[], putBack: PutBack<R>) => Promise<void>
   readonly inFlightMax: number
   readonly groupsMax: number
   /** In ms: a request that has waited longer than this when its batch is sent is rejected. No bound by default. */
@@ -65,14 +75,6 @@ export class Batcher<R extends Request> {
     this.#schedule()
   }
 
-  /** Adds requests that a batch could not answer, ahead of those that arrived in the meantime. */
-  addAhead(requests: readonly R[]): void {
-    const others = this.#takeAll()
-    for (const request of requests) this.#gather(request)
-    for (const request of others) this.#gather(request)
-    this.#schedule()
-  }
-
   /** Resolves once no request is gathered or in flight. */
   drained(): Promise<void> {
     if (this.#inFlight === 0 && !this.#scheduled) return Promise.resolve()
@@ -91,6 +93,12 @@ export class Batcher<R extends Request> {
     }
   }
 
+  #gatherAhead(requests: Iterable<R>): void {
+    const others = this.#takeAll()
+    for (const request of requests) this.#gather(request)
+    for (const request of others) this.#gather(request)
+  }
+
   #schedule(): void {
     if (this.#scheduled || this.#inFlight === this.#inFlightMax || this.#gathered.size === 0) return
     this.#scheduled = true
@@ -107,12 +115,14 @@ export class Batcher<R extends Request> {
     for (const request of waiting) this.#gather(request)
     if (groups.length === 0) return this.#resolveDrained()
     this.#inFlight++
-    void this.#execute(groups)
+    const again = new Map<R, R>()
+    void this.#execute(groups, (request, instead = request) => again.set(request, instead))
       .catch((reason: unknown) => {
-        for (const group of groups) for (const request of group) request.reject(reason)
+        for (const group of groups) for (const request of group) if (!again.has(request)) request.reject(reason)
       })
       .finally(() => {
         this.#inFlight--
+        if (again.size > 0) this.#gatherAhead(again.values())
         this.#schedule()
         this.#resolveDrained()
       })

@@ -6,7 +6,7 @@
 import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { PageQuery } from '../../topics.js'
-import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
+import { Batcher, type PutBack, type Request, type RequestGroup } from '../connection/batcher.js'
 import { bytesArray, plainArray } from '../sql/arrays.js'
 import { limitConcurrency } from '../sql/concurrency.js'
 import { typeNumbers } from '../sql/rows.js'
@@ -64,7 +64,7 @@ export class RangeReads {
     this.#read = limitConcurrency(read, readsInFlightMax)
     this.#batcher = new Batcher({
       canShare: () => true,
-      execute: (groups) => this.#execute(groups),
+      execute: (groups, putBack) => this.#execute(groups, putBack),
       inFlightMax: readsInFlightMax,
       groupsMax: rangesMax,
     })
@@ -79,7 +79,7 @@ export class RangeReads {
     return new Promise((resolve, reject) => this.#batcher.add({ ...request, resolve, reject }))
   }
 
-  async #execute(groups: readonly RequestGroup<RangeRequest>[]): Promise<void> {
+  async #execute(groups: readonly RequestGroup<RangeRequest>[], putBack: PutBack<RangeRequest>): Promise<void> {
     const batches = new Map<string, RangeBatch>()
     for (const group of groups) {
       const [{ limit, bytesMax }] = group
@@ -88,10 +88,10 @@ export class RangeReads {
       if (batch === undefined) batches.set(limits, { limit, bytesMax, groups: [group] })
       else batch.groups.push(group)
     }
-    await Promise.all([...batches.values()].map((batch) => this.#readBatch(batch)))
+    await Promise.all([...batches.values()].map((batch) => this.#readBatch(batch, putBack)))
   }
 
-  async #readBatch({ limit, bytesMax, groups }: RangeBatch): Promise<void> {
+  async #readBatch({ limit, bytesMax, groups }: RangeBatch, putBack: PutBack<RangeRequest>): Promise<void> {
     const bytesPerRange = groups.length === 1 ? bytesMax : Math.min(bytesMax, sharedBytesMax)
     const rows = await this.#read(readRanges, [
       plainArray(groups.map(([{ type }]) => typeNumbers[type])),
@@ -102,14 +102,12 @@ export class RangeReads {
     ])
     const results = groups.map((group) => ({ group, items: [] as string[] }))
     for (const { place, item } of rows) results[Number(place) - 1]?.items.push(item)
-    const left: RangeRequest[] = []
     for (const { group, items } of results) {
       const isWhole = bytesPerRange === bytesMax || items.length === limit || !isLonger(items, bytesPerRange)
       if (isWhole) for (const { resolve } of group) resolve(items)
       // Infinite bytes close the batch, so no other range joins it.
-      else left.push(...group.map((request) => ({ ...request, bytes: Infinity })))
+      else for (const request of group) putBack(request, { ...request, bytes: Infinity })
     }
-    if (left.length > 0) this.#batcher.addAhead(left)
   }
 }
 

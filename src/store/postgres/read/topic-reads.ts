@@ -7,7 +7,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Absent } from '../../topics.js'
-import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
+import { Batcher, type PutBack, type Request, type RequestGroup } from '../connection/batcher.js'
 import { bytesArray, columnOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
 import { type Execute, readsInFlightMax, type Statement, sameKey } from '../sql/statement.js'
@@ -66,7 +66,7 @@ export class TopicReads {
     this.#read = read
     this.#batcher = new Batcher({
       canShare: () => true,
-      execute: (groups) => this.#execute(groups),
+      execute: (groups, putBack) => this.#execute(groups, putBack),
       inFlightMax: readsInFlightMax,
       groupsMax: topicsMax,
     })
@@ -88,21 +88,19 @@ export class TopicReads {
     )
   }
 
-  async #execute(groups: readonly RequestGroup<TopicRequest>[]): Promise<void> {
+  async #execute(groups: readonly RequestGroup<TopicRequest>[], putBack: PutBack<TopicRequest>): Promise<void> {
     const rows = await this.#readItems(groups)
     const rowsByKey = new Map(rows.map((row) => [row.key, row]))
-    const left: TopicRequest[] = []
     for (const group of groups) {
       const row = rowsByKey.get(group[0].id)
       if (row === undefined) for (const { resolve } of group) resolve('no_such_topic')
-      else if (row.item === null) left.push(...group.map((request) => ({ ...request, isLarge: true })))
+      else if (row.item === null) for (const request of group) putBack(request, { ...request, isLarge: true })
       else {
         const item = Buffer.from(row.item)
         for (const { type, resolve } of group)
           resolve(Number(row.type) === typeNumbers[type] ? item : 'incompatible_type')
       }
     }
-    if (left.length > 0) this.#batcher.addAhead(left)
   }
 
   #readItems(groups: readonly RequestGroup<TopicRequest>[]): Promise<readonly ItemRow[]> {

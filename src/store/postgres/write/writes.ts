@@ -19,7 +19,7 @@ import { compatible, retainsValue } from '../../../topics/properties.js'
 import { StoreError } from '../../errors.js'
 import { isRefusal } from '../../shared/batch.js'
 import type { BatchResult, TopicRemover, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
-import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
+import { Batcher, type PutBack, type Request, type RequestGroup } from '../connection/batcher.js'
 import { matchingKeys } from '../read/match-scan.js'
 import { bytesArray, columnOf, plainArray, textArray } from '../sql/arrays.js'
 import { propertiesOf, typeNumbers } from '../sql/rows.js'
@@ -103,7 +103,7 @@ export class Writes implements TopicRemover {
     this.#sets = new Batcher<SetRequest>({
       ...valueBatches,
       canShare: (a, b) => a.type === b.type,
-      execute: (batch) => this.#executeSets(batch),
+      execute: (batch, putBack) => this.#executeSets(batch, putBack),
     })
     this.#adds = new Batcher<AddRequest>({
       ...otherBatches,
@@ -113,7 +113,7 @@ export class Writes implements TopicRemover {
     this.#addAndSets = new Batcher<AddAndSetRequest>({
       ...valueBatches,
       canShare: isSameCreation,
-      execute: (batch) => this.#executeAddAndSets(batch),
+      execute: (batch, putBack) => this.#executeAddAndSets(batch, putBack),
     })
     this.#removes = new Batcher<RemoveRequest>({
       ...otherBatches,
@@ -167,7 +167,7 @@ export class Writes implements TopicRemover {
     )
   }
 
-  async #executeSets(batch: readonly RequestGroup<SetRequest>[]): Promise<void> {
+  async #executeSets(batch: readonly RequestGroup<SetRequest>[], putBack: PutBack<SetRequest>): Promise<void> {
     const groups = inKeyOrder(batch)
     const left = resolveChanged(groups, await this.#overwriteAll(groups), 'set')
     const specifications = await this.#specificationsOf(left)
@@ -176,7 +176,7 @@ export class Writes implements TopicRemover {
       for (const request of group) {
         if (type === undefined) request.resolve('no_such_topic')
         else if (Number(type) !== typeNumbers[request.type]) request.resolve('incompatible_type')
-        else retry(this.#sets, request)
+        else retry(putBack, request)
       }
     }
   }
@@ -200,7 +200,10 @@ export class Writes implements TopicRemover {
     for (const group of groups) resolveFirst(group, created.has(group[0].id) ? 'created' : 'present', 'present')
   }
 
-  async #executeAddAndSets(batch: readonly RequestGroup<AddAndSetRequest>[]): Promise<void> {
+  async #executeAddAndSets(
+    batch: readonly RequestGroup<AddAndSetRequest>[],
+    putBack: PutBack<AddAndSetRequest>,
+  ): Promise<void> {
     const [first] = batch
     if (first !== undefined && batch.length === 1 && (await this.#overwriteFirst(first))) return
     const groups = inKeyOrder(batch)
@@ -214,7 +217,7 @@ export class Writes implements TopicRemover {
       if (changed === undefined) left.push(group)
       else resolveFirst(group, changed === generation ? 'created' : 'updated', 'updated')
     }
-    await this.#resolveIncompatible(left)
+    await this.#resolveIncompatible(left, putBack)
   }
 
   /** @returns whether the topic had exactly these properties, or none were given; otherwise nothing was changed */
@@ -229,30 +232,35 @@ export class Writes implements TopicRemover {
    * Answers groups whose topics differ in type or in the text of their properties; those that are compatible are
    * overwritten.
    */
-  async #resolveIncompatible(groups: readonly RequestGroup<AddAndSetRequest>[]): Promise<void> {
+  async #resolveIncompatible(
+    groups: readonly RequestGroup<AddAndSetRequest>[],
+    putBack: PutBack<AddAndSetRequest>,
+  ): Promise<void> {
     const specifications = await this.#specificationsOf(groups)
     const same: [RequestGroup<AddAndSetRequest>, Specification][] = []
     for (const group of groups) {
       const [{ id, creation }] = group
       const specification = specifications.get(id)
-      if (specification === undefined) for (const request of group) retry(this.#addAndSets, request)
+      if (specification === undefined) for (const request of group) retry(putBack, request)
       else if (Number(specification.type) !== typeNumbers[creation.type]) resolveAll(group, 'incompatible_type')
       else if (compatible(propertiesOf(specification.properties), creation.properties))
         same.push([group, specification])
       else resolveAll(group, 'incompatible_properties')
     }
-    if (same.length > 0) await this.#overwriteCompatible(same)
+    if (same.length > 0) await this.#overwriteCompatible(same, putBack)
   }
 
-  async #overwriteCompatible(same: readonly [RequestGroup<AddAndSetRequest>, Specification][]): Promise<void> {
+  async #overwriteCompatible(
+    same: readonly [RequestGroup<AddAndSetRequest>, Specification][],
+    putBack: PutBack<AddAndSetRequest>,
+  ): Promise<void> {
     const groups = same.map(([group]) => group)
     const rows = await this.commits.execute(overwriteSame, groups, [
       keysOf(groups),
       plainArray(same.map(([, { generation }]) => generation)),
       textArray(groups.map((group) => lastOf(group).item)),
     ])
-    for (const group of resolveChanged(groups, rows, 'updated'))
-      for (const request of group) retry(this.#addAndSets, request)
+    for (const group of resolveChanged(groups, rows, 'updated')) for (const request of group) retry(putBack, request)
   }
 
   async #executeRemoves(batch: readonly RequestGroup<RemoveRequest>[]): Promise<void> {
@@ -272,8 +280,8 @@ export class Writes implements TopicRemover {
   }
 }
 
-/** Adds a request to another batch, unless too many other writes have come in between. */
-function retry<R extends Request & { conflicts: number }>(batcher: Batcher<R>, request: R): void {
-  if (++request.conflicts < conflictsMax) batcher.add(request)
+/** Has a request tried again in another batch, unless too many other writes have come in between. */
+function retry<R extends Request & { conflicts: number }>(putBack: PutBack<R>, request: R): void {
+  if (++request.conflicts < conflictsMax) putBack(request)
   else request.reject(new StoreError('retry', 'too many concurrent writes to one topic'))
 }
