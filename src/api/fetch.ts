@@ -67,7 +67,10 @@ function fetchMany(
     parts.push(result)
     return true
   }
-  const read = context.store.inSnapshot((snapshot) => snapshot.readItems(paths, form, bytesMax, take))
+  const read = context.store.inSnapshot((snapshot) => {
+    parts.length = count = bytes = 0
+    return snapshot.readItems(paths, form, bytesMax, take)
+  })
   return whenKnown(read, () => {
     const end = count < paths.length ? Buffer.from(`],"rest":${paths.length - count}}`) : tail
     return { status: 200, body: Buffer.concat([heads.many, ...parts, end]) }

@@ -79,6 +79,7 @@ export interface ChangeReader {
    * Reads at one moment, not earlier than the call, in a slice: at once if the caller runs in one. Where an engine reads
    * without waiting, `work` must not wait either.
    *
+   * @param work begins anew when it is called again: its connection was lost, or the engine was no longer the primary
    * @throws what `work` throws; StoreError `unavailable`
    */
   inSnapshot<T>(work: (log: LogSnapshot) => Awaitable<T>): Awaitable<T>

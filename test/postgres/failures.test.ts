@@ -6,6 +6,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
+import { ChangesStream } from '../support/service/changes.js'
 import { startServer } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
@@ -112,7 +113,8 @@ await t.test(
     const { port: proxyPort } = proxy.address() as { port: number }
     const user = searchParams.get('user') ?? (new URL(address).username || 'postgres')
     const store = `postgres://${user}@127.0.0.1:${proxyPort}${pathname}`
-    const { post } = await startServer(t, { store, workers: 1 })
+    const server = await startServer(t, { store, workers: 1 })
+    const { post } = server
 
     shouldCut = (bytes) => bytes.includes('"path":"cut"')
     refuses(
@@ -132,5 +134,22 @@ await t.test(
     let cuts = 1
     shouldCut = (bytes) => bytes.includes('read_items') && cuts-- > 0
     gives(t, await post('fetch', { path: 'other' }), '{"path":"other","type":"json","value":1}', 'a read is retried')
+    for (const statement of ['begin_snapshot', 'read_logged_items']) {
+      cuts = 1
+      shouldCut = (bytes) => bytes.includes(statement) && cuts-- > 0
+      const read = await post('fetch', { paths: ['other', 'none'] })
+      const expected = '{"results":[{"path":"other","type":"json","value":1},{"path":"none","missing":true}]}'
+      gives(t, read, expected, `a read at one moment is retried: ${statement}`)
+    }
+    const stream = await ChangesStream.open(server, { path: 'other' })
+    t.teardown(() => stream.close())
+    await stream.complete('the stream has the present state')
+    for (const [value, statement] of ['begin_snapshot', 'read_log_rows'].entries()) {
+      cuts = 1
+      shouldCut = (bytes) => bytes.includes(statement) && cuts-- > 0
+      await post('set', { path: 'other', value })
+      await stream.complete(`a stream goes on: ${statement}`, ({ topics }) => topics.get('other')?.value === value)
+      t.ok(cuts <= 0, 'although a session was lost')
+    }
   },
 )

@@ -1,8 +1,8 @@
 /**
  * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
  * own, except in a snapshot (snapshot.ts) and in a batch of operations (transaction.ts). A statement that lost a
- * conflict with another is tried again, a few times; a read is also tried again when its connection is lost. What a
- * failure means is in failures.ts.
+ * conflict with another is tried again, a few times; a read, or all reads at one moment, also when the connection is lost.
+ * What a failure means is in failures.ts.
  *
  * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
  * not answered in time, once it is answered. Otherwise the session is ended.
@@ -101,6 +101,15 @@ function backOff(attempt: number): Promise<void> {
   return sleep(Math.random() * backoffMs * 2 ** attempt)
 }
 
+/** Whether a read may succeed when it is repeated. One that was not answered in time would not be in time then either. */
+function isLost(error: unknown): boolean {
+  return meaningOf(error) === 'lost' && !(error instanceof TimedOut)
+}
+
+function deposedDuringRead(): Error {
+  return new Error('the PostgreSQL server was deposed during the read')
+}
+
 export class Connections {
   readonly #engine: Engine
   readonly #readers: Pool
@@ -146,8 +155,7 @@ export class Connections {
         return await this.#readOnce(statement, parameters)
       } catch (error) {
         const meaning = meaningOf(error)
-        // A read that was not answered in time would not be in time on a second attempt either.
-        if (meaning === 'lost' && attempt === 1 && !(error instanceof TimedOut)) continue
+        if (attempt === 1 && isLost(error)) continue
         if (meaning !== 'conflict' || attempt === attemptsMax) throw readFailure(error, meaning)
         await backOff(attempt)
       }
@@ -184,11 +192,22 @@ export class Connections {
   }
 
   /**
-   * Reads at one moment, in a transaction of its own.
+   * Reads at one moment, in a transaction of its own; if the connection is lost, once more at a later moment: otherwise a
+   * single lost session would end all streams of this process.
    *
+   * @param work begins anew when it is called a second time
    * @throws what `work` throws; StoreError `unavailable` when the engine cannot be reached, or was deposed meanwhile
    */
   async readAtOnce<T>(work: (read: Execute) => T | Promise<T>): Promise<T> {
+    try {
+      return await this.#readAtOnceOnce(work)
+    } catch (error) {
+      if (!(error instanceof StoreError && error.cause !== undefined && isLost(error.cause))) throw error
+      return this.#readAtOnceOnce(work)
+    }
+  }
+
+  async #readAtOnceOnce<T>(work: (read: Execute) => T | Promise<T>): Promise<T> {
     const session = await this.#acquire(this.#readers)
     const snapshot = await Snapshot.open(session, this.#readers)
     let result: T
@@ -198,7 +217,7 @@ export class Connections {
       await snapshot.close()
     }
     if (this.#engine.isCurrent(session)) return result
-    throw new StoreError('unavailable', 'the PostgreSQL server was deposed during the read')
+    throw readFailure(deposedDuringRead(), 'lost')
   }
 
   /** Executes text with any number of statements in one transaction, unprepared, without a time limit. */
@@ -236,7 +255,7 @@ export class Connections {
     try {
       const rows = await session.execute(statement, parameters, commitDeadlineMs)
       // What a deposed primary returns may be out of date, so the read goes to its successor.
-      if (!this.#engine.isCurrent(session)) throw new Error('the PostgreSQL server was deposed during the read')
+      if (!this.#engine.isCurrent(session)) throw deposedDuringRead()
       this.#readers.release(session)
       return rows
     } catch (error) {
