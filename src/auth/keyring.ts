@@ -5,6 +5,8 @@
  * revoked key is refused within a second everywhere. As often it looks at the clock, without the store, so that a key
  * that has expired is refused as soon; finding a caller again needs no clock.
  *
+ * A key that is being revoked is suspended: it is refused before its revocation is stored, and accepted again if that fails.
+ *
  * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
  */
 import { within } from '../base/within.js'
@@ -58,6 +60,8 @@ export class Keyring {
   #accesses = new Map<string, Access>()
   /** The limits of those that have a rate, which outlive a change of other keys: else that would be a fresh burst. */
   #rateLimits: ReadonlyMap<string, KeyRateLimit> = new Map()
+  /** The names of suspended keys, and how many revocations of each there are. */
+  readonly #suspended = new Map<string, number>()
   /** The names of the keys whose records could not be read, each of which was reported. */
   readonly #unreadable = new Set<string>()
   #clockTimer: NodeJS.Timeout | undefined
@@ -111,7 +115,21 @@ export class Keyring {
     }
   }
 
-  /** The caller, by the value of the `authorization` header; undefined for an unknown or expired one. */
+  /** Refuses a key until it is resumed as often. */
+  suspend(name: string): void {
+    this.#suspended.set(name, (this.#suspended.get(name) ?? 0) + 1)
+    this.#forgetCallers()
+  }
+
+  /** Accepts a suspended key again, if it is still among those that were read last. */
+  resume(name: string): void {
+    const left = (this.#suspended.get(name) ?? 0) - 1
+    if (left > 0) this.#suspended.set(name, left)
+    else this.#suspended.delete(name)
+    this.#forgetCallers()
+  }
+
+  /** The caller, by the value of the `authorization` header; undefined for an unknown, suspended or expired one. */
   find(authorization: string): Access | undefined {
     let access = this.#callers.get(authorization)
     if (access === undefined) {
@@ -175,25 +193,28 @@ export class Keyring {
     this.#expired = this.#tokens.expired(Date.now())
     this.#rateLimits = this.#rateLimitsOf(records)
     this.#accesses.clear()
-    this.#callers.clear()
     this.#revision = revision
+    this.#forgetCallers()
+  }
+
+  /** Every caller is looked up again. */
+  #forgetCallers(): void {
+    this.#callers.clear()
     this.#onChange()
   }
 
   readonly #onClock = (): void => {
     // Once a token has expired, or the clock was set back, every caller is looked up again.
     const expired = this.#tokens.expired(Date.now())
-    const isChanged = expired !== this.#expired
-    if (isChanged) this.#callers.clear()
+    if (expired !== this.#expired) this.#forgetCallers()
     this.#expired = expired
-    if (isChanged) this.#onChange()
     this.#startTouch()
   }
 
-  /** The caller with this token; undefined if it is unknown or has expired. */
+  /** The caller with this token; undefined if it is unknown, is suspended or has expired. */
   #accessBy(token: string): Access | undefined {
     const { record, expiresMs = 0 } = this.#tokens.get(hashToken(token)) ?? {}
-    if (record === undefined || expiresMs <= Date.now()) return undefined
+    if (record === undefined || expiresMs <= Date.now() || this.#suspended.has(record.name)) return undefined
     let access = this.#accesses.get(record.name)
     if (access === undefined) {
       access = accessOf(record, this.#rateLimits.get(record.name)?.limit, this.#counts.of(record.name))

@@ -41,8 +41,13 @@ export type ToChild =
   | { readonly kind: 'drain' }
   /** A request that must not be acted on after `untilMs` of `machineMs`: another worker gets it then. */
   | { readonly kind: 'request'; readonly id: number; readonly request: KeyRequest; readonly untilMs?: number }
-  /** The API keys have been changed, perhaps: serve by them, and say so with `keysLoaded`. */
-  | { readonly kind: 'keysChanged'; readonly id: number }
+  /** Refuse the API key of this name, which is being revoked, until `keysChanged` resumes it. */
+  | { readonly kind: 'suspendKey'; readonly name: string }
+  /**
+   * The API keys have been changed, perhaps: serve by them, and say so with `keysLoaded`. Then also accept the one that is
+   * resumed, if it is still stored.
+   */
+  | { readonly kind: 'keysChanged'; readonly id: number; readonly resumed?: string | undefined }
   /** Send your statistics; with `stored`, those of the store as well. */
   | { readonly kind: 'requestStats'; readonly stored: boolean }
 

@@ -1,5 +1,6 @@
 /**
- * Revoked API keys are refused within a second even while a slow disk delays the write of when keys were last used.
+ * Revoked API keys are refused within a second even while a slow disk delays the write of when keys were last used, and
+ * while their revocation itself waits for the disk.
  */
 import { mock } from 'node:test'
 import t from 'tap'
@@ -54,4 +55,45 @@ t.test('a revoked key is refused while a write of the last uses is still in flig
   await closed
   t.equal(touches, 2, 'the uses since then are written on close')
   t.strictSame(failures, [])
+})
+
+t.test('a key that is being revoked is refused until it is resumed, and then only if it is still stored', async (t) => {
+  const record = (name: string): KeyRecord => ({
+    name,
+    tokenHash: hashToken(name),
+    allow: ['fetch'],
+    under: [],
+    madeMs: 0,
+  })
+  let records = [record('a'), record('b')]
+  let revision = 1
+  const store: Partial<TopicStore> = {
+    keysRevision: () => revision,
+    readKeys: () => records,
+    touchKeys: () => Promise.resolve(),
+  }
+  const keyring = await Keyring.open(store as TopicStore, (error) => t.fail(String(error)), 1, false)
+  t.teardown(() => keyring.close())
+  let changes = 0
+  keyring.watch(() => changes++)
+  const accepted = (): string => ['a', 'b'].filter((name) => keyring.find(`Apikey ${name}`) !== undefined).join()
+
+  t.equal(accepted(), 'a,b')
+  keyring.suspend('a')
+  t.equal(accepted(), 'b', 'at once')
+  t.equal(changes, 1, 'its streams are told')
+  await keyring.reload()
+  t.equal(accepted(), 'b', 'whatever is read meanwhile')
+  keyring.resume('a')
+  t.equal(accepted(), 'a,b', 'its revocation has failed')
+  for (let i = 0; i < 2; i++) keyring.suspend('a')
+  keyring.resume('a')
+  t.equal(accepted(), 'b', 'the second revocation waits')
+  records = [record('b')]
+  revision++
+  await keyring.reload()
+  keyring.resume('a')
+  t.equal(accepted(), 'b', 'it is revoked')
+  keyring.resume('none')
+  t.equal(accepted(), 'b')
 })

@@ -1,8 +1,9 @@
 /** A worker that gives no answer may have made the key: keys add must not call its token void. Faults are planted. */
 import { join } from 'node:path'
 import t from 'tap'
+import { present } from '../support/elements.js'
 import { patchedProgram } from '../support/faults/patched.js'
-import { runCommand, startServer } from '../support/service/server.js'
+import { runCommand, startServer, until } from '../support/service/server.js'
 
 t.test('a worker that dies between its commit and its answer has made the key, and keys add succeeds', async (t) => {
   const directory = t.testdir()
@@ -73,6 +74,30 @@ export async function keyResponse(store, request) {
     t.equal((await server.post('add', { path: 'a' }, { token: each })).status, 200)
   }
 })
+
+t.test(
+  'while the writer hangs, a key that is being revoked is refused, and the command says what it waits for',
+  async (t) => {
+    const server = await startServer(t, { workers: 2 })
+    const token = await server.addKey('leaked')
+    process.kill(present(server.writerPid()), 'SIGSTOP')
+    const revoked = runCommand(['keys', 'revoke', 'leaked', '--data', server.dataDir])
+    let isDone = false
+    void revoked.finally(() => (isDone = true))
+    await until('both workers refuse it', async () => {
+      const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
+      return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
+    })
+    t.notOk(isDone, 'although it is not stored yet')
+    // The primary kills the writer, and the spare carries the revocation out.
+    t.strictSame(await revoked, {
+      code: 0,
+      stdout: '',
+      stderr: 'topicd: the key is not revoked yet: waiting for the writer, or its disk, to respond\n',
+    })
+    t.equal((await server.post('fetch', {}, { token })).status, 401)
+  },
+)
 
 t.test('a rotation that is overtaken by another, or by a revocation, says that its token is void', async (t) => {
   const directory = t.testdir()

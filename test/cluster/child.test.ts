@@ -1,6 +1,7 @@
 /**
  * A child as the primary sees it, with a simulated process: a message that is waited for comes, is late or never comes,
- * and a finished wait leaves nothing behind.
+ * and a finished wait leaves nothing behind. Also what the primary makes of several: of two that are given one change of an
+ * API key.
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
@@ -146,6 +147,79 @@ t.test('a tool that could not be started does not keep the service from ending',
   await requests.endTools()
   await finished(socket)
   t.equal(answer, '{"error":"no process could be started: spawn EAGAIN"}\n')
+})
+
+/** Workers that load keys as they are told to, and the desk that asks them. */
+function fakeWorkers(count: number): { readonly processes: FakeProcess[]; readonly desk: KeyDesk } {
+  const all = Array.from({ length: count }, (_, i) => fakeChild(new FakeProcess(i + 1)))
+  for (const { process } of all)
+    process.on('sent', (message: ToChild) => {
+      if (message.kind === 'keysChanged') setImmediate(() => process.report({ kind: 'keysLoaded', id: message.id }))
+    })
+  const children = all.map(({ child }) => child)
+  const desk = new KeyDesk({ serving: () => children, loaded: () => children })
+  return { processes: all.map(({ process }) => process), desk }
+}
+
+/** Waits until the process has been sent a request about keys. @returns its id */
+async function requested(process: FakeProcess): Promise<number> {
+  for (;;) {
+    const request = process.received.find(({ kind }) => kind === 'request')
+    if (request?.kind === 'request') return request.id
+    await once(process, 'sent')
+  }
+}
+
+t.test('of two workers that were given a revocation, the one that made it decides', async (t) => {
+  for (const [last, expected] of [
+    [{ response: true }, { response: true, late: [] }],
+    [{ response: false }, { response: false, late: [] }],
+    // It has not acted on the request, or nobody knows whether it has.
+    [
+      { reason: 'it came too late', nothingDone: true },
+      { response: false, late: [] },
+    ],
+    [{ reason: 'planted' }, new Error('planted')],
+  ] as const) {
+    const { processes, desk } = fakeWorkers(2)
+    const outcome = desk.request({ command: 'revokeKey', name: 'a' }).catch((error: unknown) => error)
+    const [first, second] = await Promise.all(
+      processes.map(async (process) => ({ process, id: await requested(process) })),
+    )
+    second?.process.report({ kind: 'response', id: second.id, response: false })
+    setImmediate(() => {
+      const id = first?.id ?? 0
+      if ('response' in last) first?.process.report({ kind: 'response', id, ...last })
+      else first?.process.report({ kind: 'noResponse', id, ...last })
+    })
+    t.match(await outcome, expected)
+  }
+})
+
+t.test('a key is refused from the begin of its revocation until that has succeeded, or failed', async (t) => {
+  for (const answer of [
+    { kind: 'response', response: true },
+    { kind: 'noResponse', reason: 'the disk is full', nothingDone: true },
+  ] as const) {
+    const { processes, desk } = fakeWorkers(2)
+    const outcome = desk.request({ command: 'revokeKey', name: 'a' }).catch((error: unknown) => error)
+    for (const process of processes) t.strictSame(process.received[0], { kind: 'suspendKey', name: 'a' }, 'at once')
+    if (answer.kind === 'response') {
+      const asked = await Promise.race(processes.map(async (process) => ({ process, id: await requested(process) })))
+      asked.process.report({ ...answer, id: asked.id })
+    } else for (const process of processes) void requested(process).then((id) => process.report({ ...answer, id }))
+    await outcome
+    for (const process of processes) t.match(process.received.at(-1), { kind: 'keysChanged', resumed: 'a' })
+  }
+  const { processes, desk } = fakeWorkers(1)
+  const added = desk.request({ command: 'addKey', record: {} as never })
+  const [process] = processes
+  process?.report({ kind: 'response', id: await requested(process), response: true })
+  await added
+  t.notOk(
+    process?.received.some(({ kind }) => kind === 'suspendKey'),
+    'no other change suspends a key',
+  )
 })
 
 t.test('a finished wait leaves no memory behind', async (t) => {

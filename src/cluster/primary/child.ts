@@ -143,10 +143,11 @@ export class Child {
    *
    * @throws Error when it did not say so in time, which does not end it, or ended
    */
-  async loadKeys(withinMs: number): Promise<void> {
+  async loadKeys(withinMs: number, resumed?: string): Promise<void> {
     const id = ++this.#lastId
     const loaded = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-    this.send({ kind: 'keysChanged', id })
+   * @param resumed the key that it refuses no longer
+    this.send({ kind: 'keysChanged', id, resumed })
     await loaded
   }
 

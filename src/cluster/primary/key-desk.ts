@@ -2,6 +2,9 @@
  * API keys in the primary: has a worker respond to each request and, if a key may have changed, has every worker load the
  * keys before the response is returned. A worker that does not respond delays this but cannot prevent it. Nothing here
  * opens the store.
+ *
+ * A revocation may wait for a writer that hangs, or for its disk. Until its outcome is known, all workers refuse the key;
+ * after that, what is stored decides: if the revocation failed, the key is accepted again before its caller is told.
  */
 import { within } from '../../base/within.js'
 import type { KeyCommand, KeyRequest, ResponseLine, Responses } from '../control/messages.js'
@@ -35,20 +38,28 @@ export class KeyDesk {
    */
   async request(request: KeyRequest): Promise<ResponseLine<KeyCommand>> {
     if (request.command === 'listKeys') return { response: await this.#response(request) }
+    const suspended = request.command === 'revokeKey' ? request.name : undefined
+    if (suspended !== undefined)
+      for (const worker of this.options.loaded()) worker.send({ kind: 'suspendKey', name: suspended })
     const outcome = await this.#response(request).then(
       (response) => ({ response }),
       (error: Error) => error,
     )
-    const late = await this.announce()
+    const late = await this.announce(suspended)
     if (outcome instanceof Error) throw outcome
     return { ...outcome, late }
   }
 
-  /** Has all workers load the keys. @returns the process ids of those that did not say in time that they have */
-  async announce(): Promise<number[]> {
+  /**
+   * Has all workers load the keys.
+   *
+   * @param resumed the key that they refuse no longer, if it is still one of them then
+   * @returns the process ids of those that did not say in time that they have
+   */
+  async announce(resumed?: string): Promise<number[]> {
     const late = await Promise.all(
       this.options.loaded().map((worker) =>
-        worker.loadKeys(loadMsMax).then(
+        worker.loadKeys(loadMsMax, resumed).then(
           () => [],
           // One that has ended serves nothing.
           () => (worker.state === 'ended' ? [] : [worker.process.pid ?? 0]),
@@ -58,7 +69,7 @@ export class KeyDesk {
     return late.flat()
   }
 
-  /** Of the worker that was heard last or, if it does not respond soon, another one as well. The first one counts. */
+  /** Of the worker that was heard last or, if it does not respond soon, another one as well. */
   async #response(request: KeyRequest): Promise<Responses[KeyCommand]> {
     const workers = [...this.options.serving()].sort((a, b) => b.heardMs - a.heardMs)
     const last = workers.pop()
@@ -67,7 +78,7 @@ export class KeyDesk {
     for (const worker of workers) {
       // One that is passed over must not act on the request much later, when the key may have changed again.
       attempts.push(worker.request(request, responseMsMax, patienceMs))
-      const first = Promise.any(attempts).then(
+      const first = firstDecisive(attempts).then(
         (response) => ({ response }),
         () => undefined,
       )
@@ -75,8 +86,30 @@ export class KeyDesk {
       if (outcome !== undefined) return outcome.response
     }
     attempts.push(last.request(request, responseMsMax))
-    return Promise.any(attempts).catch(({ errors }: AggregateError) => {
-      throw errors.findLast((error) => !(error instanceof NothingDone)) ?? errors.at(-1)
-    })
+    return firstDecisive(attempts)
   }
+}
+
+/** A worker found nothing to change. */
+class Unchanged extends Error {}
+
+/**
+ * The first response with a change, or with the keys. That a worker found nothing to change counts only once all have
+ * responded: another of them may have made the change before.
+ *
+ * @throws Error, as `request` does
+ */
+async function firstDecisive(attempts: readonly Promise<Responses[KeyCommand]>[]): Promise<Responses[KeyCommand]> {
+  const changes = attempts.map(async (attempt) => {
+    const response = await attempt
+    if (response === false) throw new Unchanged()
+    return response
+  })
+  return Promise.any(changes).catch(({ errors }: AggregateError) => {
+    const failures: Error[] = errors.filter((error) => !(error instanceof Unchanged))
+    const uncertain = failures.findLast((error) => !(error instanceof NothingDone))
+    if (uncertain !== undefined) throw uncertain
+    if (failures.length < errors.length) return false
+    throw failures.at(-1)
+  })
 }

@@ -169,10 +169,21 @@ export class WorkerLife {
     }
   }
 
-  /** Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it. */
-  async loadKeys(id: number): Promise<void> {
+  /** Refuses an API key until `loadKeys` resumes it. */
+  async suspendKey(name: string): Promise<void> {
+    await this.#opening?.catch(() => {})
+    this.#opened?.keyring.suspend(name)
+  }
+
+  /**
+   * Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it.
+   *
+   * @param resumed the key that is refused no longer
+   */
+  async loadKeys(id: number, resumed?: string): Promise<void> {
     await this.#opening?.catch(() => {})
     await this.#opened?.keyring.reload()
+    if (resumed !== undefined) this.#opened?.keyring.resume(resumed)
     sendToParent({ kind: 'keysLoaded', id })
   }
 
@@ -180,7 +191,7 @@ export class WorkerLife {
   async respond(id: number, request: KeyRequest, untilMs = Infinity): Promise<void> {
     try {
       // The key may have been changed again since another worker responded.
-      if (machineMs() > untilMs) throw new Error('the request came too late')
+      if (machineMs() > untilMs) throw new NothingDone('the request came too late')
       sendToParent({ kind: 'response', id, response: await keyResponse(this.#requireStore(), request) })
     } catch (error) {
       const nothingDone = error instanceof NothingDone

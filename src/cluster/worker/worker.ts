@@ -24,8 +24,10 @@ function take(message: ToChild): void {
       return void life.drain()
     case 'request':
       return void life.respond(message.id, message.request, message.untilMs)
+    case 'suspendKey':
+      return void life.suspendKey(message.name)
     case 'keysChanged':
-      return void life.loadKeys(message.id)
+      return void life.loadKeys(message.id, message.resumed)
     case 'requestStats':
       return void life.sendStats(message.stored)
   }

@@ -4,11 +4,13 @@
  */
 import { hashToken, makeToken, readTokenFile } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
-import { fatal } from '../../base/stderr.js'
+import { complain, fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
+import { NothingDone } from '../../cluster/control/nothing-done.js'
 import { type KeyRecord, keyNameForm, operations } from '../../keys/record.js'
 import { ownerOf } from '../../keys/rotation.js'
+import { isExclusive } from '../../settings/address.js'
 import { type Config, readConfig, UsageError } from '../../settings/config.js'
 import { keyRateMax } from '../../settings/limits.js'
 import { type Path, parsePath } from '../../topics/path.js'
@@ -17,6 +19,9 @@ import { MissingStore, persistentRequestsTo, requestsTo } from '../store/store-c
 import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken, storeToken } from './new-token.js'
+
+/** How long a revocation may take before the command says what it waits for, in ms: a commit takes milliseconds. */
+const waitingMs = 3000
 
 export const addKey: Command = {
   summary: 'creates an API key and prints its token, only this once',
@@ -111,23 +116,36 @@ async function addKeyOrEnd(
 export const revokeKey: Command = {
   summary: 'revokes an API key',
   details:
-    'When the command returns, no worker on this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. On PostgreSQL, other hosts follow within a second.',
+    'When the command returns, no worker on this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. While the service waits for its writer or its disk, workers already refuse the key; if the revocation fails, they accept it again. On PostgreSQL, other hosts follow within a second.',
   operands: ['NAME'],
   settings: storeSettings,
   flags: {},
   async run({ settings, operand }) {
     const name = checkedName(operand('NAME'))
     const config = readConfig(settings)
-    const known = await readKeys(requestsTo(config))
-    if (!known.some((key) => key.name === name)) fatal(exitCodes.failed, `there is no key named "${name}"`)
+    const known = await readKeys(requestsTo(config)).catch(unlessUnreadable)
+    if (known?.some((key) => key.name === name) === false) fatal(exitCodes.failed, `there is no key named "${name}"`)
     // Whatever the response is, the key is gone: an earlier attempt, or somebody else, may have revoked it.
-    await persistentRequestsTo(config)({ command: 'revokeKey', name }).catch((error: Error) =>
-      fatal(
-        exitCodes.failed,
-        `${error.message}; the key may not have been revoked: topicd keys revoke ${name} makes sure that it is`,
-      ),
+    const storing = isExclusive(config.store) ? 'the writer, or its disk,' : 'the PostgreSQL server'
+    const waiting = setTimeout(
+      () => complain(`the key is not revoked yet: waiting for ${storing} to respond`),
+      waitingMs,
     )
+    await persistentRequestsTo(config)({ command: 'revokeKey', name })
+      .finally(() => clearTimeout(waiting))
+      .catch((error: Error) => fatal(exitCodes.failed, `${error.message}; ${notRevoked(error, name)}`))
   },
+}
+
+/** Keys are not listed while the record of one cannot be read, which a revocation removes. */
+function unlessUnreadable(error: Error): undefined {
+  if (!(error instanceof NothingDone)) throw error
+}
+
+/** What is known of a key whose revocation failed, as a clause. */
+function notRevoked(error: Error, name: string): string {
+  if (error instanceof NothingDone) return 'the key was not revoked, and is still accepted'
+  return `the key may not have been revoked, and is accepted if it was not: topicd keys revoke ${name} makes sure that it is`
 }
 
 function operationsProblem(text: string): string | undefined {

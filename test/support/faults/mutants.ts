@@ -165,8 +165,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a revoked key keeps its streams',
     file: 'auth/keyring.js',
-    from: 'this.#revision = revision;\n        this.#onChange();',
-    to: 'this.#revision = revision;',
+    from: 'this.#callers.clear();\n        this.#onChange();',
+    to: 'this.#callers.clear();',
     test: 'api/streams',
     finds: /its stream ends/,
   },
@@ -221,8 +221,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a revoked key is accepted until the next restart',
     file: 'auth/keyring.js',
-    from: 'this.#accesses.clear();\n        this.#callers.clear();',
-    to: 'this.#accesses.clear();',
+    from: 'this.#callers.clear();\n        this.#onChange();',
+    to: 'this.#onChange();',
     test: 'auth/keys-command.long',
     finds: /every worker refuses/,
   },
