@@ -1,7 +1,7 @@
 /**
  * A child as the primary sees it, with a simulated process: a message that is waited for comes, is late or never comes,
  * and a finished wait leaves nothing behind. Also what the primary makes of several: of two that are given one change of an
- * API key.
+ * API key, and of one that cannot be started in the place of another.
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
@@ -11,12 +11,15 @@ import { finished } from 'node:stream/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import type { FromChild, ToChild } from '../../dist/cluster/messages.js'
+import type { FromChild, Start, ToChild } from '../../dist/cluster/messages.js'
 import { Child } from '../../dist/cluster/primary/child.js'
 import { ControlRequests } from '../../dist/cluster/primary/control-requests.js'
 import { KeyDesk } from '../../dist/cluster/primary/key-desk.js'
 import { StoreOpener } from '../../dist/cluster/primary/store-opening.js'
+import { Workers } from '../../dist/cluster/primary/workers.js'
+import { Writers } from '../../dist/cluster/primary/writers.js'
 import type { Logger } from '../../dist/ops/log.js'
+import { until } from '../support/service/server.js'
 
 interface Line {
   readonly child?: number
@@ -220,6 +223,58 @@ t.test('a key is refused from the begin of its revocation until that has succeed
     process?.received.some(({ kind }) => kind === 'suspendKey'),
     'no other change suspends a key',
   )
+})
+
+/** A process that loads its code, and does what it is told. */
+function obedient(pid: number): FakeProcess {
+  const process = new FakeProcess(pid)
+  setImmediate(() => process.report({ kind: 'loaded', version: '1' }))
+  process.on('sent', ({ kind }: ToChild) => {
+    if (kind === 'serve') setImmediate(() => process.report({ kind: 'serving' }))
+  })
+  return process
+}
+
+/** Forks processes, but neither the second nor the third time: one fork throws, the other has no process. */
+function fallibleFork(): { readonly fork: () => Child; readonly forked: FakeProcess[] } {
+  const forked: FakeProcess[] = []
+  const fork = (): Child => {
+    const process =
+      forked.length === 2 ? Object.assign(new FakeProcess(), { pid: undefined }) : obedient(forked.length + 1)
+    forked.push(process)
+    if (forked.length === 2) throw new Error('spawn ENOMEM')
+    if (forked.length === 3) setImmediate(() => process.emit('error', new Error('spawn EAGAIN')))
+    return fakeChild(process).child
+  }
+  return { fork, forked }
+}
+
+const quiet = { error() {}, warn() {}, info() {} } as unknown as Logger
+const stubOpener = { open: async () => {}, openWriter: async () => {} } as unknown as StoreOpener
+const start = { kind: 'start', config: { drainMs: 1000 }, port: 1 } as unknown as Start
+
+t.test('a worker that could not be started is no restart', async (t) => {
+  const { fork, forked } = fallibleFork()
+  const workers = new Workers({ opener: stubOpener, log: quiet, fork, onGivingUp: (reason) => t.fail(reason) })
+  t.teardown(() => workers.kill())
+  await workers.reach({ count: 1, start })
+  t.equal(workers.restarts, 0)
+  forked[0]?.emit('exit', null, 'SIGKILL')
+  await until('the fourth serves', async () => workers.serving().some(({ process }) => process.pid === 4) || undefined)
+  t.equal(forked.length, 4)
+  t.equal(workers.restarts, 1)
+})
+
+t.test('nor is a writer', async (t) => {
+  const { fork, forked } = fallibleFork()
+  const writers = new Writers({ opener: stubOpener, log: quiet, fork })
+  t.teardown(() => writers.kill())
+  // The spare cannot be started.
+  await writers.begin(start)
+  t.equal(forked.length, 2)
+  forked[0]?.emit('exit', null, 'SIGKILL')
+  await until('the fourth writes', async () => writers.current()?.process.pid === 4 || undefined)
+  t.equal(writers.restarts, 1)
 })
 
 t.test('a finished wait leaves no memory behind', async (t) => {

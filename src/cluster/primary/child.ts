@@ -87,12 +87,17 @@ export class Child {
       // Without a process id it was never started, and no exit follows. Otherwise a message could not be delivered: the
       // child is ending, and its exit event says how.
       process.on('error', (error: Error) => {
-        if (process.pid !== undefined) return
+        if (this.isStarted) return
         this.#failure = `no process could be started: ${error.message}`
         onEnd(null, null)
       })
     })
     process.on('message', (message: FromChild) => this.#receive(message))
+  }
+
+  /** Whether there is a process: without the memory or the descriptors for one, a fork returns all the same. */
+  get isStarted(): boolean {
+    return this.process.pid !== undefined
   }
 
   get state(): ChildState {
@@ -141,12 +146,12 @@ export class Child {
   /**
    * Tells a worker that the API keys have changed, and waits until it serves by them.
    *
+   * @param resumed the key that it refuses no longer
    * @throws Error when it did not say so in time, which does not end it, or ended
    */
   async loadKeys(withinMs: number, resumed?: string): Promise<void> {
     const id = ++this.#lastId
     const loaded = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-   * @param resumed the key that it refuses no longer
     this.send({ kind: 'keysChanged', id, resumed })
     await loaded
   }

@@ -178,13 +178,11 @@ export class Workers {
   }
 
   #startOne(wanted: Wanted): void {
-    const isReplacement = this.#unreplaced > 0
-    if (isReplacement) {
-      this.#unreplaced--
-      this.#restarts++
-    }
     const child = this.#fork(wanted)
     if (child === undefined) return
+    const isReplacement = this.#unreplaced > 0
+    if (isReplacement) this.#unreplaced--
+    if (isReplacement && child.isStarted) this.#restarts++
     const worker: Worker = { child, wanted, isReplacement, servedAtMs: NaN }
     this.#all.add(worker)
     const brought = this.#bringUp(worker).then(

@@ -221,8 +221,8 @@ export class Writers {
       if (this.#failedStarts > 0) await sleep(Math.min(startDelayMs * 2 ** (this.#failedStarts - 1), startDelayMsMax))
       if (this.#isEnding) return
       try {
-        this.#restarts++
         const writer = spare ?? this.#load(start)
+        if (writer.child.isStarted) this.#restarts++
         await this.#open(writer)
         this.options.log.info({ writer: writer.child.process.pid }, 'writer replaced')
       } catch (error) {
