@@ -25,6 +25,8 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   /** The client has gone, or the answer has been sent. */
   done: boolean
   aborted: boolean
+  /** Called just before the answer is sent. */
+  onAnswer: (() => void) | undefined
   headers: RouteHeaders | undefined
 }
 
@@ -86,6 +88,7 @@ export class Exchanges<Caller extends object> {
       keptBytes: 0,
       bodyEnded: false,
       onDropped: undefined,
+      onAnswer: undefined,
     }
   }
 
@@ -175,6 +178,7 @@ export class Exchanges<Caller extends object> {
   #send(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.done = true
     this.#unanswered--
+    exchange.onAnswer?.()
     // Only a read: if something was changed, the client must learn of it.
     const isRefused = exchange.route?.isRead !== false && !this.responses.hasRoom(answer)
     const sent = isRefused ? this.service.refusal('overloaded') : answer

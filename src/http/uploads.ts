@@ -105,18 +105,19 @@ export class Uploads<Caller extends object> {
   receive(exchange: Exchange<Caller>, open: (inlet: Inlet) => Upload): void {
     const { res } = exchange
     const source = new Source(res, () => exchange.aborted)
+    // What follows the body waits for the answer: the library would end the connection instead (server.ts).
+    const resume = (): void => {
+      if (!source.hasEnded || exchange.done) source.resume()
+    }
     const drop = (): void => {
       source.isTaken = false
-      source.resume()
+      resume()
     }
     const close = (): void => {
       source.isTaken = false
       this.#open.delete(upload)
     }
-    // What follows the body waits for the answer: the library would end the connection instead (server.ts).
-    const resume = (): void => {
-      if (!source.hasEnded) source.resume()
-    }
+    exchange.onAnswer = resume
     const upload = open({ resume, drop, close })
     this.#open.set(upload, source)
     res.onAborted(() => {

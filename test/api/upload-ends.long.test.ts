@@ -1,9 +1,10 @@
 /** How uploads end early: by their bounds, by a drain, by a key that is revoked; and where a client goes on. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { uploadsMax } from '../../dist/http/uploads.js'
 import { beginDrain } from '../support/service/drain.js'
 import { scrape } from '../support/service/metrics.js'
-import { startServer, until } from '../support/service/server.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 import { refusedUpload, UploadRequest, upload } from '../support/service/upload.js'
 
 const line = (i: number): string => `{"op":"addAndSet","path":"n/${i}","value":${i}}\n`
@@ -112,7 +113,7 @@ t.test('a client that leaves at any moment leaves nothing behind', async (t) => 
   for (let i = 0; i < 60; i++) {
     const request = new UploadRequest({ ...server, showsProgress: i % 2 === 0 }, i % 3 === 0 ? 1_000_000 : undefined)
     if (i % 5 > 0) await request.write(line(i).repeat(i % 5 === 1 ? 1 : 5000))
-    if (i % 5 > 2) await new Promise((resolve) => setTimeout(resolve, i))
+    if (i % 5 > 2) await sleep(i)
     request.close()
   }
   await until('all have left', async () => {
@@ -138,18 +139,35 @@ t.test('millions of empty lines keep nobody waiting', async (t) => {
   t.ok(answered > 20, `${answered} others were answered meanwhile`)
 })
 
+function uploadText(server: Server, body: string): string {
+  const headers = ['host: topicd', `authorization: Apikey ${server.token}`, 'content-type: application/x-ndjson']
+  return `POST /topics/batch HTTP/1.1\r\n${headers.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+
 t.test('what begins while a worker drains is told so', async (t) => {
   const server = await startServer(t, { workers: 1 })
-  const text = (body: string): string => {
-    const headers = ['host: topicd', `authorization: Apikey ${server.token}`, 'content-type: application/x-ndjson']
-    return `POST /topics/batch HTTP/1.1\r\n${headers.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
-  }
   const connection = await server.raw()
-  await connection.write(text(line(1)))
+  await connection.write(uploadText(server, line(1)))
   t.match(await connection.answer(), { status: 200 })
   await beginDrain(server)
-  await connection.write(text(line(2)))
+  await connection.write(uploadText(server, line(2)))
   t.match((await connection.answers(2))[1], { status: 503, body: /"draining"/ })
+})
+
+t.test('bytes behind an upload do not take its answer', async (t) => {
+  const server = await startServer(t, { workers: 1 })
+  const body = Array.from({ length: 1500 }, (_, i) => line(i)).join('')
+  const connection = await server.raw()
+  const writer = server.writerPid() ?? NaN
+  process.kill(writer, 'SIGSTOP')
+  await connection.write(uploadText(server, body))
+  await until('all of it has arrived', async () => {
+    const metrics = await scrape(server.adminUrl)
+    return metrics.value('topicd_upload_bytes_total') === body.length || undefined
+  })
+  await connection.write('more bytes of the body ')
+  process.kill(writer, 'SIGCONT')
+  t.match(await connection.answer(), { status: 200, body: /"durable":1500/ })
 })
 
 t.test('a source that never ends learns that its upload is refused', async (t) => {
@@ -157,7 +175,7 @@ t.test('a source that never ends learns that its upload is refused', async (t) =
   const request = new UploadRequest({ ...server, token: 'unknown' })
   for (let i = 0; request.response === undefined && request.error === undefined; i++) {
     await request.write(line(i))
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await sleep(100)
   }
   t.equal(request.response?.statusCode, 401)
   request.close()
