@@ -1,7 +1,7 @@
 /**
  * Cooperative scheduling for work that may be long, such as a scan that finds little, a bulk removal or a check. It runs in
- * slices of about a millisecond, whose time each turn of the event loop accounts: resumed slices get about 1 ms of a turn
- * together, however many wait, and what requests begin as they arrive 20 ms. The rest is left to other requests.
+ * slices of about a millisecond, whose time each turn of the event loop accounts: what requests begin as they arrive gets 20 ms
+ * of a turn, and resumed slices together as much as that used, at least 1 ms. The rest is left to other requests.
  *
  * A slice ends between two steps, and the worst pattern on the longest path takes far longer than a slice for a single
  * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
@@ -12,7 +12,7 @@ import { setAfterPoll } from './after-poll.js'
 import type { Awaitable } from './awaitable.js'
 import { type Cancellation, Cancelled } from './cancellation.js'
 
-/** How long a slice, and the slices of one turn together, may occupy the event loop, in ms. */
+/** How long a slice may occupy the event loop, in ms. */
 export const sliceMs = 1
 
 /** A slice that took longer than this is followed by a pause; the margin above `sliceMs` is for a busy machine. */
@@ -56,6 +56,8 @@ export function sliceNow(): Slice | undefined {
 const waiting: ((slice: Slice) => void)[] = []
 let isScheduled = false
 let pausedUntilMs = 0
+/** What requests have used of the time since slices were resumed last, in ms. */
+let requestsSinceMs = 0
 
 /**
  * Resolves when the caller may work for one slice. It is accounted until nothing is left of what the caller does without
@@ -98,10 +100,12 @@ function schedule(): void {
   else setImmediate(resumeWaiting)
 }
 
-/** Resumes the waiting callers one by one, as long as there is time in this turn. */
+/** Resumes the waiting callers one by one, as long as there is time in this turn: else requests that never end starve them. */
 function resumeWaiting(): void {
   isScheduled = false
   const beganMs = performance.now()
+  const shareMs = Math.max(sliceMs, requestsSinceMs)
+  requestsSinceMs = 0
   const resume = (): void => {
     const slice = new AccountedSlice()
     current = slice
@@ -114,16 +118,13 @@ function resumeWaiting(): void {
     slice.isClosed = true
     current = undefined
     setAfterPoll(false)
-    const tookMs = performance.now() - beganMs
-    pauseAfter(tookMs)
-    if (waiting.length > 0 && tookMs < sliceMs) resume()
+    const endMs = performance.now()
+    const tookMs = endMs - slice.beganMs
+    if (tookMs > overrunMs) pausedUntilMs = endMs + Math.min(tookMs, pauseMsMax)
+    if (waiting.length > 0 && endMs - beganMs < shareMs) resume()
     else schedule()
   }
   resume()
-}
-
-function pauseAfter(tookMs: number): void {
-  if (tookMs > overrunMs) pausedUntilMs = performance.now() + Math.min(tookMs, pauseMsMax)
 }
 
 /** The time of this turn that requests have used, in ms, and whether its end will be noticed. */
@@ -152,7 +153,7 @@ export function inTurn<T>(work: (slice: Slice) => T): T {
 
 function account(tookMs: number): void {
   requestsMs += tookMs
-  pauseAfter(tookMs)
+  requestsSinceMs = Math.min(requestsSinceMs + tookMs, requestsMsMax)
   if (isCounting) return
   isCounting = true
   setImmediate(endOfTurn)
