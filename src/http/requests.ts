@@ -36,8 +36,8 @@ const refusedMsMax = 5000
  */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
-/** A method that bytes precede: those of the body before it that its content-length did not count, up to a space. */
-const precededMethod = /.(?:get|head|post)$/s
+/** A method that bytes precede: those of the body before it that its content-length did not count, up to a space; JSON ends in no letter. */
+const precededMethod = /[^a-z](?:get|head|post)$/
 
 /** A request all of which has arrived. */
 interface Whole<Caller> {

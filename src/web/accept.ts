@@ -18,6 +18,7 @@ export function asksFor(type: string, accept: string): boolean {
 function weightOf(name: string, list: string): number | undefined {
   let weight: number | undefined
   for (const member of list.toLowerCase().split(',')) {
+    if (!member.includes(name)) continue
     const [listed = '', ...parameters] = member.split(';').map((part) => part.trim())
     if (listed !== name) continue
     const given = parameters.find((parameter) => parameter.startsWith('q='))
