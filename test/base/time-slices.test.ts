@@ -1,0 +1,24 @@
+/** How the time of a turn is shared between requests that are handled as they arrive and work that waits for slices. */
+import t from 'tap'
+import { inTurn, waitForSlice } from '../../dist/base/time-slices.js'
+import { spin } from '../support/stores/store.js'
+
+t.test('requests that never end leave waiting work about as much time as they use', async (t) => {
+  let requestsMs = 0
+  let isFlooding = true
+  const flood = (): void => {
+    inTurn(() => spin(10))
+    requestsMs += 10
+    if (isFlooding) setImmediate(flood)
+  }
+  flood()
+  let slicesMs = 0
+  while (slicesMs < 100) {
+    const slice = await waitForSlice()
+    const beganMs = performance.now()
+    while (!slice.isOver());
+    slicesMs += performance.now() - beganMs
+  }
+  isFlooding = false
+  t.ok(requestsMs < 4 * slicesMs, `${requestsMs} ms of requests, ${slicesMs.toFixed()} ms of slices`)
+})
