@@ -6,6 +6,7 @@
 import type { Awaitable } from '../base/awaitable.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
 import { StoreError } from '../store/errors.js'
+import { unreadableKey } from '../store/shared/key-records.js'
 import type { KeyCommand, KeyRequestOf, Responses } from './control/messages.js'
 import { NothingDone } from './control/nothing-done.js'
 
@@ -23,7 +24,7 @@ const responders: {
     const uses = await store.keyUses()
     // Whoever lists the keys decides by that: none, or a name that is free, must not be for want of a record.
     const records = await store.readKeys((name, problem) => {
-      throw new NothingDone(`API key "${name}": ${problem}; topicd keys revoke ${name} removes it`)
+      throw new NothingDone(unreadableKey(name, problem))
     })
     return records.map((record) => ({ ...record, usedMs: uses.get(record.name) }))
   },

@@ -27,6 +27,8 @@ const unreadable = {
   none: 'null',
   other: JSON.stringify(record('good')),
   empty: '{"name":"empty"}',
+  former: JSON.stringify({ ...record('former'), former: null }),
+  under: JSON.stringify({ ...record('under'), under: [7] }),
 }
 
 await eachStore(t, async (t, address) => {
@@ -65,6 +67,10 @@ await eachStore(t, async (t, address) => {
     name: 'Error',
     message: /^API key "\w+": its record .*; topicd keys revoke \w+ removes it$/,
   })
+  const rotation = { name: 'cut', tokenHash: hashToken('new'), formerHash: hashToken('token-of-cut') }
+  await t.rejects(keyResponse(store, { command: 'rotateKey', rotation }), {
+    message: 'API key "cut": its record cannot be read; topicd keys revoke cut removes it',
+  })
   const findings: string[] = []
   await store.check((finding) => findings.push(finding), planSelector)
   for (const name of Object.keys(unreadable))
@@ -77,4 +83,39 @@ await eachStore(t, async (t, address) => {
     (await keyResponse(store, { command: 'listKeys' })).map(({ name }) => name),
     ['good'],
   )
+})
+
+t.test('a time of use or a revision that cannot be read keeps no other from being read or written', async (t) => {
+  const directory = join(t.testdir(), 'db')
+  const first = await openStore('lmdb', { directory })
+  for (const name of ['a', 'b']) await first.addKey(record(name))
+  await first.touchKeys(new Map([['b', 1]]))
+  await first.close()
+  await inside(directory, ({ keyUses, meta }) => {
+    keyUses.putSync('a', Buffer.from('x'))
+    for (const name of ['keysRevision', 'backup']) meta.putSync(name, Buffer.from('x'))
+  })
+  const store = await openStore('lmdb', { directory })
+  t.teardown(() => store.close())
+  const uses = async (): Promise<unknown> => Object.fromEntries(await store.keyUses())
+  t.strictSame(await uses(), { b: 1 })
+  t.equal((await store.stats()).backupMs, undefined)
+  const findings: string[] = []
+  await store.check((finding) => findings.push(finding), planSelector)
+  t.strictSame(findings, ['API key "a": the time of its last use cannot be read'])
+  await store.touchKeys(
+    new Map([
+      ['a', 2],
+      ['b', 3],
+    ]),
+  )
+  t.strictSame(await uses(), { a: 2, b: 3 })
+
+  const keyring = await Keyring.open(store, (error) => t.fail(String(error)), 1, false)
+  t.teardown(() => keyring.close())
+  const accepted = (): string => ['a', 'b'].filter((name) => keyring.find(`Apikey token-of-${name}`)).join()
+  t.equal(accepted(), 'a,b')
+  await store.revokeKey('a')
+  await keyring.reload()
+  t.equal(accepted(), 'b')
 })

@@ -17,6 +17,7 @@ import { type BatchResult, storedForms, type WriteOperation } from '../../dist/s
 import type { Path } from '../../dist/topics/path.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type SkippedTime, skippableTime } from '../support/skipped-time.js'
+import { inside } from '../support/stores/environment.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation } from '../support/stores/store.js'
 
@@ -190,6 +191,36 @@ for (const successor of ['the same writer', 'the next writer, after a drain', 't
     }
   })
 }
+
+await t.test('receipts that cannot be read leave the outcomes of their client unknown, and stop nothing', async (t) => {
+  const reports: Error[] = []
+  const host = await WriterHost.open(t, join(t.testdir({ proxy: {} }), 'db'), {
+    onUnreadable: (reason) => reports.push(reason),
+  })
+  const proxy = await AnswerProxy.open(t, host, join(t.testdirName, 'proxy'))
+  const link = host.link(t, proxy.connect)
+  t.strictSame(await link.write([counted('n', 0)]), ['created'])
+  proxy.dropsAnswers = true
+  const dropped = proxy.dropped()
+  const committed = outcomeOf(link.write([created('a')]))
+  await dropped
+  const later = outcomeOf(link.write([created('b')]))
+  await host.die()
+  await inside(host.directory, ({ receipts }) => {
+    for (const { key, value } of [...receipts.getRange({})]) receipts.putSync(key, value.subarray(0, value.length - 1))
+    receipts.putSync('gone', Buffer.from('?'))
+  })
+  proxy.cut()
+  await host.start()
+  t.strictSame(await Promise.all([committed, later]), ['unknown_outcome', 'unknown_outcome'])
+  t.strictSame(await link.write([counted('n', 1)]), ['updated'], 'later ones are carried out')
+  t.equal(typeof (await host.store.readTopic('a' as Path, storedForms.json)), 'object')
+  t.equal(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic', 'no unknown one is repeated')
+  t.match(
+    reports.map(({ message }) => message),
+    [/^the receipts of the client \w{16} cannot be read$/, 'the receipts of the client gone cannot be read'],
+  )
+})
 
 for (const lives of [true, false]) {
   const what = lives ? 'while the writer lives' : 'beside the ends of writers'

@@ -60,7 +60,8 @@ export class WriterLife {
     const writer = openLmdbWriter({
       directory: data,
       onBroken: (reason) => this.#onBroken(reason),
-      onUnreadable: (reason) => this.log.error({ err: reason }, 'unreadable request of a worker or a tool'),
+      onUnreadable: (reason) =>
+        this.log.error({ err: reason }, 'unreadable: receipts, or a request of a worker or a tool'),
       disk: { freeBytesMin: diskFreeBytesMin },
       changesKept,
     })

@@ -2,15 +2,17 @@
 import type { ApiKeyStore } from '../api-keys.js'
 import { readKeyRecords } from '../shared/key-records.js'
 import type { Environment } from './environment/environment.js'
+import { numberOf } from './environment/number-record.js'
 import type { Snapshots } from './read/read-freshness.js'
-import { keysRevisionName } from './write/small-changes.js'
+import { keysRevisionOf } from './write/small-changes.js'
 import type { Writing } from './write/writes.js'
 
 export function createKeyRecords(
-  { keys, keyUses, meta }: Environment,
+  environment: Environment,
   snapshots: Snapshots,
   writing: Pick<Writing, 'change'>,
 ): ApiKeyStore {
+  const { keys, keyUses } = environment
   return {
     readKeys(onUnreadable) {
       const stored = snapshots.alone(() => [...keys.getRange({})])
@@ -19,7 +21,7 @@ export function createKeyRecords(
         onUnreadable,
       )
     },
-    keysRevision: () => snapshots.alone(() => meta.get(keysRevisionName)?.readDoubleBE() ?? 0),
+    keysRevision: () => snapshots.alone(() => keysRevisionOf(environment)),
     addKey: (record) => writing.change({ about: 'addKey', record }),
     async restoreKey(record) {
       await writing.change({ about: 'restoreKey', record })
@@ -28,7 +30,13 @@ export function createKeyRecords(
     revokeKey: (name) => writing.change({ about: 'revokeKey', name }),
     keyUses: () =>
       snapshots.alone(
-        () => new Map([...keyUses.getRange({})].map(({ key, value }) => [key, value.readDoubleBE()] as const)),
+        () =>
+          new Map(
+            [...keyUses.getRange({})].flatMap(({ key, value }) => {
+              const usedMs = numberOf(value)
+              return usedMs === undefined ? [] : [[key, usedMs] as const]
+            }),
+          ),
       ),
     async touchKeys(uses) {
       await writing.change({ about: 'touchKeys', uses: [...uses] })

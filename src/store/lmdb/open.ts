@@ -16,7 +16,7 @@ import type { TopicStore } from '../store.js'
 import type { LoggedRecord } from './environment/change-record.js'
 import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
-import { numberRecord } from './environment/number-record.js'
+import { numberOf, numberRecord } from './environment/number-record.js'
 import { backup as backUp } from './file/backup.js'
 import { check } from './file/check.js'
 import { clearDeadReaders } from './file/dead-readers.js'
@@ -104,7 +104,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   const environment = openEnvironment(options.directory, options)
   // What the last writer was committing when it died is on disk from here on, so that its receipts can be relied on.
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
-  const receipts = new Receipts(environment.receipts)
+  const receipts = new Receipts(environment.receipts, options.onUnreadable)
   let desk: Desk | undefined
   const hooks = { end: () => receipts.put(), committed: (record: LoggedRecord | undefined) => desk?.answerAll(record) }
   const { store, writing, expiry } = openHere(options, environment, hooks)
@@ -196,7 +196,7 @@ function assemble(
     stats: () => ({
       topics: snapshots.alone(() => entryCount(specifications)),
       bytes: statSync(dataFile(directory)).size,
-      backupMs: snapshots.alone(() => meta.get(backupName)?.readDoubleBE()),
+      backupMs: snapshots.alone(() => numberOf(meta.get(backupName))),
       log: snapshots.alone(() => log.range()),
     }),
     async backup(file, freeBytesMin, onProgress, cancellation) {

@@ -2,12 +2,11 @@
  * API keys as rows. Every change also increments the revision, in the same statement, so that a process can tell by one
  * small read whether the keys that it holds are current.
  */
-import type { KeyRecord } from '../../keys/record.js'
 import { rotated } from '../../keys/rotation.js'
 import { conflictsMax } from '../../settings/limits.js'
 import type { ApiKeyStore } from '../api-keys.js'
 import { StoreError } from '../errors.js'
-import { readKeyRecords } from '../shared/key-records.js'
+import { readKeyRecords, requireKeyRecord } from '../shared/key-records.js'
 import type { Connections } from './connection/connections.js'
 import { plainArray, textArray } from './sql/arrays.js'
 import { inTime, type Statement } from './sql/statement.js'
@@ -89,7 +88,7 @@ export function createKeyRecords({ read, write }: Pick<Connections, 'read' | 'wr
       const { name } = rotation
       for (let attempt = 0; attempt < conflictsMax; attempt++) {
         const [row] = await read(readRecord, [name])
-        const record = row && rotated(JSON.parse(row.record) as KeyRecord, rotation)
+        const record = row && rotated(requireKeyRecord(name, row.record), rotation)
         if (row === undefined || record === undefined) return false
         if ((await write(replaceRecord, [name, JSON.stringify(record), row.record])).length > 0) return true
       }

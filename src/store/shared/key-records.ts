@@ -24,7 +24,7 @@ export function readKeyRecord(name: string, text: string): KeyRecord | string {
 export function readKeyRecords(
   stored: readonly { readonly name: string; readonly text: string }[],
   onUnreadable: OnUnreadableKey = (name, problem) => {
-    throw new Error(`API key "${name}": ${problem}; topicd keys revoke ${name} removes it`)
+    throw new Error(unreadableKey(name, problem))
   },
 ): readonly KeyRecord[] {
   return stored.flatMap(({ name, text }) => {
@@ -35,9 +35,33 @@ export function readKeyRecords(
   })
 }
 
-/** Whether it has what is needed to find and to check callers. */
+/** The record of the key with this name. @throws Error when it cannot be read */
+export function requireKeyRecord(name: string, text: string): KeyRecord {
+  const record = readKeyRecord(name, text)
+  if (typeof record === 'string') throw new Error(unreadableKey(name, record))
+  return record
+}
+
+/** What a person is told of a key that cannot be read. */
+export function unreadableKey(name: string, problem: string): string {
+  return `API key "${name}": ${problem}; topicd keys revoke ${name} removes it`
+}
+
+/** Whether it has what is needed to find and to check callers: one record must not make those of all keys useless. */
 function isKeyRecord(input: unknown): input is KeyRecord {
   if (typeof input !== 'object' || input === null) return false
-  const { name, tokenHash, allow, under } = input as Partial<KeyRecord>
-  return typeof name === 'string' && typeof tokenHash === 'string' && Array.isArray(allow) && Array.isArray(under)
+  const { name, tokenHash, allow, under, expiresMs = 0, rate = 1, former } = input as Partial<KeyRecord>
+  return (
+    typeof name === 'string' &&
+    typeof tokenHash === 'string' &&
+    areStrings(allow) &&
+    areStrings(under) &&
+    typeof expiresMs === 'number' &&
+    typeof rate === 'number' &&
+    (former === undefined || (typeof former?.tokenHash === 'string' && typeof former.untilMs === 'number'))
+  )
+}
+
+function areStrings(input: unknown): boolean {
+  return Array.isArray(input) && input.every((each) => typeof each === 'string')
 }

@@ -1,6 +1,15 @@
-/** A number as a record of a table: `readDoubleBE` of Buffer reads it. */
+/** Numbers as records of tables. */
+
+const numberBytes = 8
+
 export function numberRecord(value: number): Buffer {
-  const record = Buffer.allocUnsafe(8)
+  const record = Buffer.allocUnsafe(numberBytes)
   record.writeDoubleBE(value)
   return record
+}
+
+/** The number in a record; undefined where there is none, or one that cannot be read. */
+export function numberOf(record: Buffer | undefined): number | undefined {
+  const number = record?.length === numberBytes ? record.readDoubleBE() : NaN
+  return Number.isFinite(number) ? number : undefined
 }

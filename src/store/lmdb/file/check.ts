@@ -19,6 +19,7 @@ import type { PlanOf } from '../../due-removals.js'
 import type { Finding } from '../../maintenance.js'
 import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from '../../shared/check-item.js'
 import type { Environment, Tree } from '../environment/environment.js'
+import { numberOf } from '../environment/number-record.js'
 import { type Details, readable } from '../read/specification.js'
 import { createOrder, type Entries, openSnapshot, type Snapshot } from '../read/whole-snapshot.js'
 import { dueMsOf } from '../removal/due-entries.js'
@@ -181,7 +182,12 @@ class Checker {
       if (problem !== undefined) this.report(`API key "${key}": ${problem}`)
     }
     this.#compare('API keys', found, this.entries.keys)
-    this.#compare('times of use of API keys', keyUses.getKeysCount({ ...this.snapshot }), this.entries.keyUses)
+    let uses = 0
+    for (const { key, value } of keyUses.getRange({ ...this.snapshot })) {
+      uses++
+      if (numberOf(value) === undefined) this.report(`API key "${key}": the time of its last use cannot be read`)
+    }
+    this.#compare('times of use of API keys', uses, this.entries.keyUses)
     return found
   }
 

@@ -130,6 +130,7 @@ export class Desk {
     const receipt = this.options.receipts.of(name)
     receipt.acknowledge(from.double())
     const takesRecords = from.hasMore && from.byte() === 1
+    if (from.hasMore) receipt.takeGiven(from.double())
     this.#connections.get(name)?.socket.destroy()
     const connection = { socket, receipt, operations: 0, bytes: 0, takesRecords, isWatching: false }
     this.#connections.set(name, connection)

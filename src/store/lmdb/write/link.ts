@@ -264,6 +264,7 @@ export class WriterLink implements Writing {
     out.text(this.#client)
     out.double(this.#answeredBelow(this.#lastNumber + 1))
     out.byte(1)
+    out.double(this.#lastNumber)
     socket.write(takeFrame(out))
   }
 

@@ -3,8 +3,10 @@
  * writer's death its successor knows from them what was carried out, so that nothing is done twice.
  *
  * A client is one end of a connection that outlives writers: a worker, or a tool. An outcome is kept until the client has
- * said that it has it; all outcomes of a client disappear some time after it has gone.
+ * said that it has it; all outcomes of a client disappear some time after it has gone. If they cannot be read, the client is
+ * told that those of all its requests until then are unknown: nobody knows which of them were carried out.
  */
+import { StoreError } from '../../errors.js'
 import type { BatchResult } from '../../topics.js'
 import type { Table } from '../environment/environment.js'
 import { ByteReader, ByteWriter } from './bytes.js'
@@ -23,6 +25,10 @@ interface Outcomes {
 export class Receipt {
   /** The number of the last request that this process has taken from it. */
   lastTaken = 0
+  /** Why the stored outcomes cannot be read, until the client is told; undefined if they can. */
+  damage: Error | undefined
+  /** The client has every outcome up to this number. */
+  #acknowledged = 0
   readonly #out = new ByteWriter()
   /** Of those in `#out`. */
   #lastNumber = 0
@@ -36,7 +42,12 @@ export class Receipt {
     if (stored === undefined) return
     const from = new ByteReader(stored)
     let lastNumber = 0
-    while (from.hasMore) lastNumber = Math.max(lastNumber, readOutcome(from).number)
+    try {
+      while (from.hasMore) lastNumber = Math.max(lastNumber, readOutcome(from).number)
+    } catch (error) {
+      this.damage = error as Error
+      return
+    }
     this.#kept.push({ frame: Buffer.concat([Buffer.alloc(frameHeadBytes), stored]), lastNumber })
   }
 
@@ -49,9 +60,21 @@ export class Receipt {
 
   /** The client has every outcome up to this number. */
   acknowledge(number: number): void {
+    this.#acknowledged = Math.max(this.#acknowledged, number)
     let known = 0
     while ((this.#kept[known]?.lastNumber ?? Infinity) <= number) known++
     if (known > 0) this.#kept.splice(0, known)
+  }
+
+  /** The client has given its requests the numbers up to this one: where stored outcomes are damaged, those are unknown. */
+  takeGiven(lastNumber: number): void {
+    if (this.damage === undefined) return
+    const unknown = new StoreError('unknown_outcome', 'the record of its outcome cannot be read', {
+      cause: this.damage,
+    })
+    for (let number = this.#acknowledged + 1; number <= lastNumber; number++) this.add(number, unknown)
+    this.lastTaken = lastNumber
+    this.damage = undefined
   }
 
   /** All outcomes that the client may not have. */
@@ -82,9 +105,21 @@ export class Receipts {
   readonly #all = new Map<string, Receipt>()
   readonly #changed = new Set<Receipt>()
 
-  /** Reads those that an earlier writer has left. */
-  constructor(private readonly table: Table) {
-    for (const { key, value } of table.getRange({})) this.#all.set(key, new Receipt(key, value))
+  /**
+   * Reads those that an earlier writer has left.
+   *
+   * @param onUnreadable called for each client whose receipts are damaged
+   */
+  constructor(
+    private readonly table: Table,
+    onUnreadable: (reason: Error) => void = () => {},
+  ) {
+    for (const { key, value } of table.getRange({})) {
+      const receipt = new Receipt(key, value)
+      this.#all.set(key, receipt)
+      const { damage: cause } = receipt
+      if (cause !== undefined) onUnreadable(new Error(`the receipts of the client ${key} cannot be read`, { cause }))
+    }
   }
 
   /** The names of all clients. */

@@ -5,15 +5,16 @@
  */
 import type { KeyRecord } from '../../../keys/record.js'
 import { rotated } from '../../../keys/rotation.js'
+import { requireKeyRecord } from '../../shared/key-records.js'
 import type { Environment } from '../environment/environment.js'
-import { numberRecord } from '../environment/number-record.js'
+import { numberOf, numberRecord } from '../environment/number-record.js'
 import type { Task } from './commits.js'
 import { smallWrite } from './disk-room.js'
 import type { TopicChanges } from './topic-changes.js'
 import type { SmallChange } from './wire.js'
 
 /** In `meta`: a number that changes with every change of a key. */
-export const keysRevisionName = 'keysRevision'
+const keysRevisionName = 'keysRevision'
 
 /** In `meta`: when the last backup was completed, in ms since the epoch. */
 export const backupName = 'backup'
@@ -43,8 +44,9 @@ function decide(environment: Environment, change: SmallChange): (() => void) | u
     case 'restoreKey':
       return putKey(environment, change.record)
     case 'rotateKey': {
-      const known = keys.get(change.rotation.name)
-      const record = rotated(known && (JSON.parse(known.toString()) as KeyRecord), change.rotation)
+      const { name } = change.rotation
+      const known = keys.get(name)
+      const record = rotated(known && requireKeyRecord(name, known.toString()), change.rotation)
       return record && putKey(environment, record)
     }
     case 'revokeKey':
@@ -55,7 +57,7 @@ function decide(environment: Environment, change: SmallChange): (() => void) | u
       })
     case 'touchKeys': {
       const news = change.uses.filter(
-        ([name, usedMs]) => usedMs > (keyUses.get(name)?.readDoubleBE() ?? 0) && keys.get(name) !== undefined,
+        ([name, usedMs]) => usedMs > (numberOf(keyUses.get(name)) ?? 0) && keys.get(name) !== undefined,
       )
       return () => {
         for (const [name, usedMs] of news) keyUses.putSync(name, numberRecord(usedMs))
@@ -73,10 +75,18 @@ function putKey(environment: Environment, record: KeyRecord): () => void {
   return changingKeys(environment, () => environment.keys.putSync(record.name, text))
 }
 
-function changingKeys({ meta }: Environment, write: () => void): () => void {
-  const next = numberRecord((meta.get(keysRevisionName)?.readDoubleBE() ?? 0) + 1)
+function changingKeys(environment: Environment, write: () => void): () => void {
+  const revision = keysRevisionOf(environment)
+  // In the place of one that cannot be read, one that no process has read.
+  const next = numberRecord(Number.isNaN(revision) ? Date.now() : revision + 1)
   return () => {
     write()
-    meta.putSync(keysRevisionName, next)
+    environment.meta.putSync(keysRevisionName, next)
   }
+}
+
+/** The revision of the keys; NaN, which differs from any, if it cannot be read. */
+export function keysRevisionOf({ meta }: Environment): number {
+  const record = meta.get(keysRevisionName)
+  return record === undefined ? 0 : (numberOf(record) ?? NaN)
 }

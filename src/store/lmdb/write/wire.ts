@@ -3,7 +3,7 @@
  * changes of API keys), never keys and records: what follows from it is decided by the writer. What it means that a
  * request is numbered, and answered once, is in link.ts and receipts.ts.
  *
- *     to the writer      hello:     protocol, client, last number answered, 1
+ *     to the writer      hello:     protocol, client, last number answered, 1, last number given
  *                        requests:  last number below which all are answered, number of the first, whether it watches the
  *                                   log, requests
  *     from the writer    hello:     protocol, last number taken, outcomes
@@ -12,7 +12,7 @@
  *
  * A client that watches the log gets a notice at once, and after each commit that changed topics. A notice with the record
  * saves it from reading the log to learn that nothing concerns it. Long records are not sent, and none to a client whose
- * hello does not end with the 1, such as one of version 1.0.0.
+ * hello has no 1, such as one of version 1.0.0.
  */
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { removalOf } from '../../../topics/properties.js'
