@@ -106,7 +106,10 @@ const table = {
       'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
   },
   upload_timed_out: { status: 408, wording: 'Nothing of the upload has arrived for a minute; go on where it ended.' },
-  timed_out: { status: 503, wording: 'The request took too long and was abandoned; ask for less at a time.' },
+  timed_out: {
+    status: 503,
+    wording: 'The request took too long, and a write may or may not have happened; ask for less at a time.',
+  },
   disk_nearly_full: {
     status: 507,
     wording:

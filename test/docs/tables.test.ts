@@ -22,6 +22,13 @@ t.test('docs/api.md lists exactly the errors that answers can carry', (t) => {
   t.end()
 })
 
+t.test('what may have happened is not said to be without effect', (t) => {
+  // After the time of a request, its write may still be on its way to the disk.
+  for (const code of ['unknown_outcome', 'timed_out'] as const)
+    t.match(problemTable[code].wording, /write may or may not have happened/, code)
+  t.end()
+})
+
 /** Those of 1.0.0, by status. Never change this: programs of users tell errors apart by them. */
 const stableCodes: Readonly<Record<number, string>> = {
   400: `invalid_utf8 invalid_json invalid_body unknown_parameter duplicate_parameter missing_parameter invalid_parameter
