@@ -60,8 +60,8 @@ export class Keyring {
   #accesses = new Map<string, Access>()
   /** The limits of those that have a rate, which outlive a change of other keys: else that would be a fresh burst. */
   #rateLimits: ReadonlyMap<string, KeyRateLimit> = new Map()
-  /** The names of suspended keys, and how many revocations of each there are. */
-  readonly #suspended = new Map<string, number>()
+  /** The names of suspended keys, by the numbers of their revocations. */
+  readonly #suspended = new Map<number, string>()
   /** The names of the keys whose records could not be read, each of which was reported. */
   readonly #unreadable = new Set<string>()
   #clockTimer: NodeJS.Timeout | undefined
@@ -115,17 +115,15 @@ export class Keyring {
     }
   }
 
-  /** Refuses a key until it is resumed as often. */
-  suspend(name: string): void {
-    this.#suspended.set(name, (this.#suspended.get(name) ?? 0) + 1)
+  /** Refuses a key until each of its revocations is over. */
+  suspend(revocation: number, name: string): void {
+    this.#suspended.set(revocation, name)
     this.#forgetCallers()
   }
 
-  /** Accepts a suspended key again, if it is still among those that were read last. */
-  resume(name: string): void {
-    const left = (this.#suspended.get(name) ?? 0) - 1
-    if (left > 0) this.#suspended.set(name, left)
-    else this.#suspended.delete(name)
+  /** Accepts a key again after its last revocation, if it is still among those that were read last. */
+  resume(revocation: number): void {
+    this.#suspended.delete(revocation)
     this.#forgetCallers()
   }
 
@@ -214,13 +212,18 @@ export class Keyring {
   /** The caller with this token; undefined if it is unknown, is suspended or has expired. */
   #accessBy(token: string): Access | undefined {
     const { record, expiresMs = 0 } = this.#tokens.get(hashToken(token)) ?? {}
-    if (record === undefined || expiresMs <= Date.now() || this.#suspended.has(record.name)) return undefined
+    if (record === undefined || expiresMs <= Date.now() || this.#isSuspended(record.name)) return undefined
     let access = this.#accesses.get(record.name)
     if (access === undefined) {
       access = accessOf(record, this.#rateLimits.get(record.name)?.limit, this.#counts.of(record.name))
       this.#accesses.set(record.name, access)
     }
     return access
+  }
+
+  #isSuspended(name: string): boolean {
+    for (const suspended of this.#suspended.values()) if (suspended === name) return true
+    return false
   }
 
   #rateLimitsOf(records: readonly KeyRecord[]): ReadonlyMap<string, KeyRateLimit> {

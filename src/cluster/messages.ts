@@ -41,13 +41,13 @@ export type ToChild =
   | { readonly kind: 'drain' }
   /** A request that must not be acted on after `untilMs` of `machineMs`: another worker gets it then. */
   | { readonly kind: 'request'; readonly id: number; readonly request: KeyRequest; readonly untilMs?: number }
-  /** Refuse the API key of this name, which is being revoked, until `keysChanged` resumes it. */
-  | { readonly kind: 'suspendKey'; readonly name: string }
+  /** Refuse the API key of this name until `keysChanged` says that this revocation, which has a number, is over. */
+  | { readonly kind: 'suspendKey'; readonly name: string; readonly revocation: number }
   /**
-   * The API keys have been changed, perhaps: serve by them, and say so with `keysLoaded`. Then also accept the one that is
-   * resumed, if it is still stored.
+   * The API keys have been changed, perhaps: serve by them, and say so with `keysLoaded`. Then also accept the one that was
+   * suspended for this revocation, if it is still stored.
    */
-  | { readonly kind: 'keysChanged'; readonly id: number; readonly resumed?: string | undefined }
+  | { readonly kind: 'keysChanged'; readonly id: number; readonly revocation?: number | undefined }
   /** Send your statistics; with `stored`, those of the store as well. */
   | { readonly kind: 'requestStats'; readonly stored: boolean }
 

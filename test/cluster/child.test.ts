@@ -206,13 +206,14 @@ t.test('a key is refused from the begin of its revocation until that has succeed
   ] as const) {
     const { processes, desk } = fakeWorkers(2)
     const outcome = desk.request({ command: 'revokeKey', name: 'a' }).catch((error: unknown) => error)
-    for (const process of processes) t.strictSame(process.received[0], { kind: 'suspendKey', name: 'a' }, 'at once')
+    for (const process of processes)
+      t.match(process.received[0], { kind: 'suspendKey', name: 'a', revocation: 1 }, 'at once')
     if (answer.kind === 'response') {
       const asked = await Promise.race(processes.map(async (process) => ({ process, id: await requested(process) })))
       asked.process.report({ ...answer, id: asked.id })
     } else for (const process of processes) void requested(process).then((id) => process.report({ ...answer, id }))
     await outcome
-    for (const process of processes) t.match(process.received.at(-1), { kind: 'keysChanged', resumed: 'a' })
+    for (const process of processes) t.match(process.received.at(-1), { kind: 'keysChanged', revocation: 1 })
   }
   const { processes, desk } = fakeWorkers(1)
   const added = desk.request({ command: 'addKey', record: {} as never })
@@ -255,7 +256,8 @@ const start = { kind: 'start', config: { drainMs: 1000 }, port: 1 } as unknown a
 
 t.test('a worker that could not be started is no restart', async (t) => {
   const { fork, forked } = fallibleFork()
-  const workers = new Workers({ opener: stubOpener, log: quiet, fork, onGivingUp: (reason) => t.fail(reason) })
+  const options = { opener: stubOpener, log: quiet, onOpened() {}, onGivingUp: (reason: string) => t.fail(reason) }
+  const workers = new Workers({ ...options, fork })
   t.teardown(() => workers.kill())
   await workers.reach({ count: 1, start })
   t.equal(workers.restarts, 0)
@@ -263,6 +265,48 @@ t.test('a worker that could not be started is no restart', async (t) => {
   await until('the fourth serves', async () => workers.serving().some(({ process }) => process.pid === 4) || undefined)
   t.equal(forked.length, 4)
   t.equal(workers.restarts, 1)
+})
+
+t.test('a worker that is started during a revocation refuses its key before it serves', async (t) => {
+  const forked: FakeProcess[] = []
+  const workers = new Workers({
+    opener: stubOpener,
+    log: quiet,
+    fork() {
+      const process = obedient(forked.length + 1)
+      forked.push(process)
+      return fakeChild(process).child
+    },
+    onOpened: (worker) => desk.suspendIn(worker),
+    onGivingUp: (reason) => t.fail(reason),
+  })
+  const desk = new KeyDesk({ serving: () => workers.serving(), loaded: () => workers.loaded() })
+  t.teardown(() => workers.kill())
+  await workers.reach({ count: 2, start })
+  const revoked = desk.request({ command: 'revokeKey', name: 'a' })
+  const asked = await Promise.race(forked.map(async (process) => ({ process, id: await requested(process) })))
+  for (const process of forked) t.match(process.received[2], { kind: 'suspendKey', name: 'a' }, 'after start and serve')
+  const replace = async (process: FakeProcess | undefined): Promise<readonly ToChild[]> => {
+    const next = forked.length
+    process?.emit('exit', null, 'SIGKILL')
+    await until(
+      'the next serves',
+      async () => workers.serving().some(({ process }) => process === asOf(next)) || undefined,
+    )
+    return forked[next]?.received ?? []
+  }
+  const asOf = (index: number): unknown => forked[index]
+  const during = await replace(forked.find((process) => process !== asked.process))
+  t.match(during, [{ kind: 'start' }, { kind: 'suspendKey', name: 'a' }, { kind: 'serve' }])
+  for (const process of forked)
+    process.on('sent', (message: ToChild) => {
+      if (message.kind === 'keysChanged') setImmediate(() => process.report({ kind: 'keysLoaded', id: message.id }))
+    })
+  asked.process.report({ kind: 'response', id: asked.id, response: true })
+  t.strictSame(await revoked, { response: true, late: [] })
+  const suspension = during.find(({ kind }) => kind === 'suspendKey') as { readonly revocation: number }
+  t.match(during.at(-1), { kind: 'keysChanged', revocation: suspension.revocation }, 'it is over there, too')
+  t.match(await replace(asked.process), [{ kind: 'start' }, { kind: 'serve' }], 'and suspends nothing any more')
 })
 
 t.test('nor is a writer', async (t) => {

@@ -146,13 +146,13 @@ export class Child {
   /**
    * Tells a worker that the API keys have changed, and waits until it serves by them.
    *
-   * @param resumed the key that it refuses no longer
+   * @param revocation the one that is over: it refuses the key no longer because of that
    * @throws Error when it did not say so in time, which does not end it, or ended
    */
-  async loadKeys(withinMs: number, resumed?: string): Promise<void> {
+  async loadKeys(withinMs: number, revocation?: number): Promise<void> {
     const id = ++this.#lastId
     const loaded = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-    this.send({ kind: 'keysChanged', id, resumed })
+    this.send({ kind: 'keysChanged', id, revocation })
     await loaded
   }
 

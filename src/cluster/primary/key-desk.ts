@@ -28,6 +28,10 @@ interface KeyDeskOptions {
 }
 
 export class KeyDesk {
+  /** The names of the keys that are being revoked, by the numbers of the revocations. */
+  readonly #revocations = new Map<number, string>()
+  #lastRevocation = 0
+
   constructor(private readonly options: KeyDeskOptions) {}
 
   /**
@@ -38,14 +42,13 @@ export class KeyDesk {
    */
   async request(request: KeyRequest): Promise<ResponseLine<KeyCommand>> {
     if (request.command === 'listKeys') return { response: await this.#response(request) }
-    const suspended = request.command === 'revokeKey' ? request.name : undefined
-    if (suspended !== undefined)
-      for (const worker of this.options.loaded()) worker.send({ kind: 'suspendKey', name: suspended })
+    const revocation = request.command === 'revokeKey' ? this.#beginRevocation(request.name) : undefined
     const outcome = await this.#response(request).then(
       (response) => ({ response }),
       (error: Error) => error,
     )
-    const late = await this.announce(suspended)
+    if (revocation !== undefined) this.#revocations.delete(revocation)
+    const late = await this.announce(revocation)
     if (outcome instanceof Error) throw outcome
     return { ...outcome, late }
   }
@@ -53,13 +56,13 @@ export class KeyDesk {
   /**
    * Has all workers load the keys.
    *
-   * @param resumed the key that they refuse no longer, if it is still one of them then
+   * @param revocation the one that is over: they refuse its key no longer because of that
    * @returns the process ids of those that did not say in time that they have
    */
-  async announce(resumed?: string): Promise<number[]> {
+  async announce(revocation?: number): Promise<number[]> {
     const late = await Promise.all(
       this.options.loaded().map((worker) =>
-        worker.loadKeys(loadMsMax, resumed).then(
+        worker.loadKeys(loadMsMax, revocation).then(
           () => [],
           // One that has ended serves nothing.
           () => (worker.state === 'ended' ? [] : [worker.process.pid ?? 0]),
@@ -67,6 +70,19 @@ export class KeyDesk {
       ),
     )
     return late.flat()
+  }
+
+  /** Has a worker that has just opened the store refuse the keys that are being revoked: it may have read them. */
+  suspendIn(worker: Child): void {
+    for (const [revocation, name] of this.#revocations) worker.send({ kind: 'suspendKey', name, revocation })
+  }
+
+  /** Has all workers refuse the key. @returns the number of the revocation */
+  #beginRevocation(name: string): number {
+    const revocation = ++this.#lastRevocation
+    this.#revocations.set(revocation, name)
+    for (const worker of this.options.loaded()) worker.send({ kind: 'suspendKey', name, revocation })
+    return revocation
   }
 
   /** Of the worker that was heard last or, if it does not respond soon, another one as well. */

@@ -121,6 +121,7 @@ export class Supervisor {
       opener,
       log,
       fork: ({ start }) => this.#forkWorker(start.config),
+      onOpened: (worker) => this.#keys.suspendIn(worker),
       onGivingUp: (reason) => void this.#stop(exitCodes.restartLimit, reason),
     })
     const serving = (): readonly Child[] => this.#workers.serving()

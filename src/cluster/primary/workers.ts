@@ -37,6 +37,8 @@ interface WorkersOptions {
   readonly log: Logger
   /** Forks a worker for a desired state. */
   readonly fork: (wanted: Wanted) => Child
+  /** Called when a worker has opened the store, before it serves. */
+  readonly onOpened: (worker: Child) => void
   /** Called when no worker serves and starting more makes no sense. */
   readonly onGivingUp: (reason: string) => void
 }
@@ -209,10 +211,11 @@ export class Workers {
   /** Load → open → serve. A step that fails ends the child; `#onEnd` handles that. */
   async #bringUp(worker: Worker): Promise<void> {
     const { child, wanted, isReplacement } = worker
-    const { opener, log } = this.options
+    const { opener, log, onOpened } = this.options
     await child.waitFor('loaded', loadMsMax)
     child.send(wanted.start)
     await opener.open(child)
+    onOpened(child)
     const served = child.waitFor('serving', serveMsMax)
     child.send({ kind: 'serve' })
     await served

@@ -169,21 +169,21 @@ export class WorkerLife {
     }
   }
 
-  /** Refuses an API key until `loadKeys` resumes it. */
-  async suspendKey(name: string): Promise<void> {
+  /** Refuses an API key until `loadKeys` ends the revocation. A worker that has not opened the store is told again then. */
+  async suspendKey(revocation: number, name: string): Promise<void> {
     await this.#opening?.catch(() => {})
-    this.#opened?.keyring.suspend(name)
+    this.#opened?.keyring.suspend(revocation, name)
   }
 
   /**
    * Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it.
    *
-   * @param resumed the key that is refused no longer
+   * @param revocation the one that is over: its key is refused no longer because of that
    */
-  async loadKeys(id: number, resumed?: string): Promise<void> {
+  async loadKeys(id: number, revocation?: number): Promise<void> {
     await this.#opening?.catch(() => {})
     await this.#opened?.keyring.reload()
-    if (resumed !== undefined) this.#opened?.keyring.resume(resumed)
+    if (revocation !== undefined) this.#opened?.keyring.resume(revocation)
     sendToParent({ kind: 'keysLoaded', id })
   }
 

@@ -25,9 +25,9 @@ function take(message: ToChild): void {
     case 'request':
       return void life.respond(message.id, message.request, message.untilMs)
     case 'suspendKey':
-      return void life.suspendKey(message.name)
+      return void life.suspendKey(message.revocation, message.name)
     case 'keysChanged':
-      return void life.loadKeys(message.id, message.resumed)
+      return void life.loadKeys(message.id, message.revocation)
     case 'requestStats':
       return void life.sendStats(message.stored)
   }
