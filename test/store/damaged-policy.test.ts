@@ -67,6 +67,9 @@ t.test('a topic with a damaged policy fails its own requests alone', async (t) =
   const { removed, unreadable: skipped } = await store.removeDue(planSelector)
   t.match(skipped, [{ path: damaged, message: unreadable }], 'the sweep says so')
   t.equal(removed, 2)
+  const writes = store.commits?.writes
+  t.match((await store.removeDue(planSelector)).unreadable, [{ path: damaged }], 'as does the next')
+  t.equal(store.commits?.writes, writes, 'which commits nothing')
   t.strictSame(await Promise.all(['before', 'too', damaged].map(there)), [false, false, true], 'and removes the others')
 
   const findings: Finding[] = []

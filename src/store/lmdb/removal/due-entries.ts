@@ -49,6 +49,9 @@ interface Evaluated extends Entry {
 }
 
 export class DueEntries {
+  /** Whether a transaction has met a topic that cannot be read: each sweep does, and must not commit for its sake. */
+  #hasUnreadable = false
+
   constructor(
     private readonly environment: Environment,
     private readonly snapshots: Snapshots,
@@ -87,20 +90,15 @@ export class DueEntries {
    * @param onUnreadable called for an entry whose topic cannot be read, which is left as it is
    * @returns how many topics were removed
    */
-  settle(entries: readonly Entry[], onUnreadable: (topic: UnreadableTopic) => void): Promise<number> {
+  async settle(entries: readonly Entry[], onUnreadable: (topic: UnreadableTopic) => void): Promise<number> {
     const { due } = this.environment
+    const readable = this.#hasUnreadable
+      ? this.snapshots.alone(() => this.#evaluateAll(entries, onUnreadable)).map(({ entry }) => entry)
+      : entries
+    if (readable.length === 0) return 0
     return this.commits.run((changes) => {
       changes.put()
-      const present = this.now()
-      const found = entries.flatMap((entry) => {
-        try {
-          return [{ entry, evaluated: this.#evaluate(entry, present) }]
-        } catch (error) {
-          if (!(error instanceof UnreadableTopic)) throw error
-          onUnreadable(error)
-          return []
-        }
-      })
+      const found = this.#evaluateAll(readable, onUnreadable)
       return changes.write(() => {
         let removed = 0
         for (const { entry, evaluated } of found) {
@@ -109,7 +107,25 @@ export class DueEntries {
         }
         return removed
       })
-    }, this.#sizeOf(entries))
+    }, this.#sizeOf(readable))
+  }
+
+  /** Evaluates those that can be read; undefined for an entry that no topic owns. */
+  #evaluateAll(
+    entries: readonly Entry[],
+    onUnreadable: (topic: UnreadableTopic) => void,
+  ): { readonly entry: Entry; readonly evaluated: Evaluated | undefined }[] {
+    const present = this.now()
+    return entries.flatMap((entry) => {
+      try {
+        return [{ entry, evaluated: this.#evaluate(entry, present) }]
+      } catch (error) {
+        if (!(error instanceof UnreadableTopic)) throw error
+        this.#hasUnreadable = true
+        onUnreadable(error)
+        return []
+      }
+    })
   }
 
   /** The entry as it is now; undefined if no topic owns it. @throws UnreadableTopic */
