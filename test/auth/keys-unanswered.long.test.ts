@@ -93,7 +93,7 @@ t.test(
     t.strictSame(await revoked, {
       code: 0,
       stdout: '',
-      stderr: 'topicd: the key is not revoked yet: waiting for the writer, or its disk, to respond\n',
+      stderr: 'topicd: the key may not be revoked yet: waiting for the writer, its disk or a worker to respond\n',
     })
     t.equal((await server.post('fetch', {}, { token })).status, 401)
   },

@@ -20,8 +20,11 @@ import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken, storeToken } from './new-token.js'
 
-/** How long a revocation may take before the command says what it waits for, in ms: a commit takes milliseconds. */
-const waitingMs = 3000
+/**
+ * How long a revocation may take before the command says what it may wait for, in ms: longer than a worker that hangs delays
+ * it (cluster/primary/key-desk.ts), and shorter than a writer may hang.
+ */
+const waitingMs = 6000
 
 export const addKey: Command = {
   summary: 'creates an API key and prints its token, only this once',
@@ -126,9 +129,9 @@ export const revokeKey: Command = {
     const known = await readKeys(requestsTo(config)).catch(unlessUnreadable)
     if (known?.some((key) => key.name === name) === false) fatal(exitCodes.failed, `there is no key named "${name}"`)
     // Whatever the response is, the key is gone: an earlier attempt, or somebody else, may have revoked it.
-    const storing = isExclusive(config.store) ? 'the writer, or its disk,' : 'the PostgreSQL server'
+    const storing = isExclusive(config.store) ? 'the writer, its disk' : 'the PostgreSQL server'
     const waiting = setTimeout(
-      () => complain(`the key is not revoked yet: waiting for ${storing} to respond`),
+      () => complain(`the key may not be revoked yet: waiting for ${storing} or a worker to respond`),
       waitingMs,
     )
     await persistentRequestsTo(config)({ command: 'revokeKey', name })
