@@ -1,25 +1,33 @@
 /**
- * Exchanges that wait for a promise expire by how long they have waited, however long their bodies took to arrive.
+ * Exchanges that wait for a promise: how long they may, what counts as their time, and that they count until it settles.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import type { Answer, Service } from '../../dist/http/answer.js'
+import type { Answer, Answered, Ongoing, Service } from '../../dist/http/answer.js'
 import { Exchanges } from '../../dist/http/exchange.js'
 import type { Responses } from '../../dist/http/response.js'
+import { requestText } from '../support/service/raw.js'
+import { serveRoutes } from '../support/service/served.js'
 import { until } from '../support/service/server.js'
+import { skippableTime } from '../support/skipped-time.js'
 
 const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
 
 /** Exchanges, and the answers that they have sent. */
 function makeExchanges() {
   const sent: Answer[] = []
-  const service = { refusal: () => refusal, answered() {}, answerForError: () => undefined }
+  const measuredMs: number[] = []
+  const service = {
+    refusal: () => refusal,
+    answered: ({ startMs, endMs }: Answered<object>) => void measuredMs.push(endMs - startMs),
+    answerForError: () => undefined,
+  }
   const responses = { hasRoom: () => true, send: (_: unknown, answer: Answer) => void sent.push(answer) }
   const exchanges = new Exchanges(service as unknown as Service<object>, responses as unknown as Responses)
   const res = { cork: (send: () => void) => send() } as unknown as HttpResponse
-  return { exchanges, sent, open: () => exchanges.open(res, undefined, 0) }
+  return { exchanges, sent, measuredMs, open: (bytesIn = 0) => exchanges.open(res, undefined, bytesIn) }
 }
 
 t.test('the time that a body takes to arrive does not count as waiting', async (t) => {
@@ -58,4 +66,48 @@ t.test('a stream whose client goes before its answer is sent learns of it', asyn
   await until('all are told', async () => (gone.length === 2 && sent.length > 0) || undefined)
   t.strictSame(gone.sort(), ['while it was made', 'while it was queued'])
   t.equal(sent.length, 1)
+})
+
+t.test('a request whose answer takes more than 120 s is cancelled and refused', async (t) => {
+  const time = skippableTime(t)
+  const cancelled: boolean[] = []
+  let ongoing: Ongoing | undefined
+  const handle = (_body: Buffer, _caller: object, request: Ongoing): Promise<Answer> => {
+    ongoing = request
+    request.onAborted = () => void cancelled.push(request.aborted)
+    return new Promise(() => {})
+  }
+  const { connect } = await serveRoutes(t, [{ path: '/endless', isRead: true, handle }])
+  const client = await connect()
+  await client.write(requestText('/endless', 'any', '{}'))
+  await until('the request is handled', async () => ongoing)
+  time.pass(60_000)
+  t.strictSame(cancelled, [], 'not before')
+  time.pass(61_000)
+  if (!t.strictSame(cancelled, [true], 'its handler is told')) return
+  await until('the answer', async () => client.received.includes('}') || undefined)
+  t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'its client is told')
+})
+
+t.test('the body of a request counts until its handler has ended, even if its client has gone', async (t) => {
+  const { exchanges, open } = makeExchanges()
+  let resolve: (answer: Answer) => void = () => {}
+  const left = open(1000)
+  exchanges.finishWhenKnown(left, new Promise((settle) => (resolve = settle)))
+  exchanges.finishWhenKnown(open(10), new Promise(() => {}))
+  exchanges.abort(left)
+  t.equal(exchanges.unanswered, 1)
+  t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both are at work')
+  resolve(refusal)
+  await until('its handler has ended', async () => exchanges.working === 1 || undefined)
+  t.equal(exchanges.workingBytes, 10)
+})
+
+t.test('a wait on purpose does not count as time of the request', async (t) => {
+  const { exchanges, measuredMs, open } = makeExchanges()
+  exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '', waitedMs: 1_000_000 }))
+  exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '' }))
+  await until('both answers', async () => measuredMs.length === 2 || undefined)
+  const [waited = 0, plain = 0] = measuredMs
+  t.ok(waited < -900_000 && plain >= 0, `it counts as ${waited} ms, another one as ${plain} ms`)
 })

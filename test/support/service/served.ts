@@ -13,7 +13,7 @@ interface Served {
   readonly connect: () => Promise<RawConnection>
 }
 
-const statuses: Partial<Record<Refusal, number>> = { overloaded: 503 }
+const statuses: Partial<Record<Refusal, number>> = { overloaded: 503, timed_out: 503 }
 
 /** Serves the routes until the test ends. */
 export async function serveRoutes(t: Test, routes: readonly Route<object>[]): Promise<Served> {
