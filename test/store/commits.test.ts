@@ -191,6 +191,26 @@ await t.test('writes that a transaction has no time for join the next, before la
   t.equal(committedOperations(commits), 5)
 })
 
+await t.test('a write waits for others no longer than 3 ms, however long the last transaction took', async (t) => {
+  const { commits } = trial(t.fail)
+  const busy = (): void => {
+    const untilMs = performance.now() + 20
+    while (performance.now() < untilMs);
+  }
+  await Promise.all([commits.run(busy), commits.run(() => {}), commits.run(() => {})])
+  const { setTimeout } = globalThis
+  const waitsMs: number[] = []
+  globalThis.setTimeout = ((callback: () => void, ms: number) => {
+    waitsMs.push(ms)
+    return setTimeout(callback, 0)
+  }) as typeof setTimeout
+  const written = commits.run(() => {})
+  globalThis.setTimeout = setTimeout
+  await written
+  t.strictSame(waitsMs, [3], 'in ms')
+  await commits.close()
+})
+
 await t.test('writes are settled in their order, after their transaction and before the next one', async (t) => {
   const { commits, steps } = trial(t.fail)
   const submit = (name: string, size = smallWrite): void =>
