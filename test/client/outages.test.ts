@@ -116,16 +116,43 @@ t.test('an iteration of changes tells of its connection while it lasts', async (
   t.notOk(changes.isConnected, 'nothing is connected after it')
 })
 
-t.test('restarts in a row wait longer each time', async (t) => {
+/** No limit of an answer is as long. */
+const retryAfterSeconds = 77
+
+/** The waits between attempts from now on; each is over immediately. */
+function recordWaits(t: Test): readonly number[] {
   const { setTimeout } = globalThis
   const waitsMs: number[] = []
-  // The limits of answers are whole seconds, and the polls of this test are short.
+  // The limits of answers are whole seconds, and the polls of these tests are short.
   globalThis.setTimeout = ((callback: () => void, ms: number) => {
-    if (ms % 1000 === 0 || ms < 100) return setTimeout(callback, ms)
+    if ((ms % 1000 === 0 && ms !== 1000 * retryAfterSeconds) || ms < 100) return setTimeout(callback, ms)
     waitsMs.push(ms)
     return setTimeout(callback, 0)
   }) as typeof setTimeout
   t.teardown(() => Object.assign(globalThis, { setTimeout }))
+  return waitsMs
+}
+
+t.test('attempts wait longer each time, until one brings a page', async (t) => {
+  const waitsMs = recordWaits(t)
+  await follow(t, ['close', 'close', 'close', stream(complete), 'close'])
+  t.equal(waitsMs.length, 4)
+  for (const [index, longestMs] of [500, 1000, 2000, 500].entries()) {
+    const ms = waitsMs[index] ?? 0
+    t.ok(ms >= longestMs / 2 && ms <= longestMs, `${ms} ms of ${longestMs}`)
+  }
+})
+
+t.test('an attempt waits for as long as the service asks for', async (t) => {
+  const waitsMs = recordWaits(t)
+  const headers = { 'retry-after': String(retryAfterSeconds) }
+  const refused = [429, 503].map((status) => ({ status, headers, text: '{"code":"overloaded","message":"x"}' }))
+  await follow(t, refused)
+  t.strictSame(waitsMs, [1000 * retryAfterSeconds, 1000 * retryAfterSeconds], 'each time')
+})
+
+t.test('restarts in a row wait longer each time', async (t) => {
+  const waitsMs = recordWaits(t)
   const { told } = await follow(t, Array<StubAnswer>(9).fill(ended('since_gone')))
   t.equal(waitsMs.length, 9)
   for (const [index, ms] of waitsMs.entries()) {
