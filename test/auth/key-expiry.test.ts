@@ -8,6 +8,7 @@ import { KeyLabels } from '../../dist/ops/metrics/key-labels.js'
 import { keyNamesCountedMax } from '../../dist/settings/limits.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { present } from '../support/elements.js'
+import { recordMaps } from '../support/recorded-maps.js'
 
 const startMs = Date.parse('2030-01-01T00:00:00Z')
 
@@ -155,4 +156,15 @@ t.test('a name keeps its label, so that no sum over the workers falls', (t) => {
   t.strictSame([second?.get('key-50'), second?.get('key-149'), second?.get('other')], [1, undefined, 53])
   t.strictSame(again, first)
   t.end()
+})
+
+t.test('however many spellings of a key arrive, a bounded number is cached', async (t) => {
+  const maps = recordMaps(t, (key) => /^bearer +spelled$/.test(String(key)))
+  const { keyring } = await open(t, record('spelled'))
+  let most = 0
+  for (let spaces = 1; spaces <= 10_100; spaces++) {
+    keyring.find(`bearer${' '.repeat(spaces)}spelled`)
+    most = Math.max(most, ...[...maps].map(({ size }) => size))
+  }
+  t.equal(most, 10_000, 'as many are kept')
 })

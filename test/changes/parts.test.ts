@@ -8,6 +8,7 @@ import { placeBytesMax } from '../../dist/store/changes.js'
 import { decodePlace, encodePlace } from '../../dist/store/postgres/read/log-place.js'
 import type { Path } from '../../dist/topics/path.js'
 import { seededRandom } from '../support/random.js'
+import { recordMaps } from '../support/recorded-maps.js'
 
 t.test('a token is the position that it was made of, and no other text is one', async (t) => {
   const place = Buffer.alloc(placeBytesMax, 7)
@@ -119,4 +120,15 @@ t.test('there are as many seats as are allowed, of each kind and for each key', 
   for (let i = 0; i < listenersOfKeyMax; i++) many.take(i % 2 === 0 ? 'poll' : 'stream', 'one')
   t.equal(many.take('stream', 'one'), undefined, 'one too many of a key')
   t.ok(many.take('stream', 'other'))
+})
+
+t.test('the count of a key is dropped with its last seat', (t) => {
+  const maps = recordMaps(t, (key) => /^key \d$/.test(String(key)))
+  const seats = new Seats(100)
+  const leave = Array.from({ length: 20 }, (_, i) => seats.take('poll', `key ${i % 10}`))
+  const counts = (): readonly number[] => [...maps].map(({ size }) => size)
+  t.strictSame(counts(), [10])
+  for (const leaveOne of leave) leaveOne?.()
+  t.strictSame(counts(), [0], 'none is left')
+  t.end()
 })
