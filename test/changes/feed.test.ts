@@ -495,6 +495,30 @@ t.test('a stream that is never done lets others have their turn', async (t) => {
   t.match(ends[0], /"code":"draining"/)
 })
 
+t.test('listeners that one commit wakes work in several turns, so that others have theirs', async (t) => {
+  const store = new SlowStore()
+  const feed = new Feed(store)
+  const count = 50
+  let woken = 0
+  for (let i = 0; i < count; i++) {
+    await feed.add(scopeOf('*a//'), {
+      onPages() {
+        woken++
+        for (const endMs = performance.now() + 1; performance.now() < endMs; );
+      },
+      onMissed: () => t.fail('it is on a page'),
+      onFailure: (error) => t.fail(String(error)),
+    })
+  }
+  store.commit({ 'a/1': 1 })
+  let most = 0
+  for (let before = 0; woken < count; before = woken) {
+    await new Promise((resolve) => setImmediate(resolve))
+    most = Math.max(most, woken - before)
+  }
+  t.ok(most < count / 2, `${most} of ${count} in a turn`)
+})
+
 t.test('changes whose scopes take long to ask are left to the listeners, each of which reads in slices', async (t) => {
   const store = new SlowStore()
   store.tells = () => 'all'
