@@ -2,6 +2,8 @@
  * The log: which events it has, what the access log adds, and what is never in either.
  */
 
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import t from 'tap'
 import { first } from '../support/elements.js'
 import { requestText } from '../support/service/raw.js'
@@ -76,6 +78,20 @@ await t.test(
     t.notOk(server.output.includes(secret), 'it contains no path and no token')
   },
 )
+
+await t.test('each level has its priority under systemd', (t) => {
+  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
+  const module = join(import.meta.dirname, '../../dist/ops/log.js')
+  const program = `import { createLog } from ${JSON.stringify(module)}
+    const log = createLog('tool')
+    log.level = 'trace'
+    for (const level of ${JSON.stringify(levels)}) log[level](level)`
+  const env = { ...process.env, JOURNAL_STREAM: '9:1' }
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', program], { env, encoding: 'utf8' })
+  const found = [...output.matchAll(/^<(\d)>.*"msg":"(\w+)"/gm)].map(([, priority, level]) => `${level} ${priority}`)
+  t.strictSame(found, ['trace 7', 'debug 7', 'info 6', 'warn 4', 'error 3', 'fatal 2'], 'as syslog counts them')
+  t.end()
+})
 
 await t.test('under systemd every line begins with its priority', async (t) => {
   const server = await startServer(t, { env: { JOURNAL_STREAM: '9:1' } })
