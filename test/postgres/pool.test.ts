@@ -5,10 +5,12 @@
 
 import t from 'tap'
 import { StoreError } from '../../dist/store/errors.js'
-import { type Engine, NoSlot } from '../../dist/store/postgres/connection/engine.js'
+import { Connections } from '../../dist/store/postgres/connection/connections.js'
+import { Engine, NoSlot } from '../../dist/store/postgres/connection/engine.js'
 import { Pool } from '../../dist/store/postgres/connection/pool.js'
 import type { Session } from '../../dist/store/postgres/connection/session.js'
 import { at } from '../support/elements.js'
+import { skippableTime } from '../support/skipped-time.js'
 
 class SimulatedSession {
   destroyed = false
@@ -56,6 +58,8 @@ function simulate(sizeMax: number) {
   t.teardown(() => pool.close())
   return { engine, pool }
 }
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is away')
 const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
@@ -123,6 +127,50 @@ t.test('a session on a deposed primary is not used again', async (t) => {
   engine.deposed = true
   pool.release(session)
   t.ok(at(engine.sessions, 0).destroyed)
+})
+
+t.test('a session that was not used for a minute is ended, and no other', async (t) => {
+  const time = skippableTime(t)
+  const { engine, pool } = simulate(3)
+  const [idle, used, late] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
+  const ended = (): readonly boolean[] => engine.sessions.map(({ destroyed }) => destroyed)
+  pool.release(idle)
+  time.pass(40_000)
+  pool.release(late)
+  t.strictSame(ended(), [false, false, false])
+  time.pass(30_000)
+  t.strictSame(ended(), [true, false, false], 'one that has served lately, and one in use, are not')
+  pool.release(used)
+  t.equal(await pool.acquire(), used)
+})
+
+t.test('a process has at most 8 sessions for reads, and fewer with an engine that has few', async (t) => {
+  const { open } = Engine.prototype
+  t.teardown(() => Object.assign(Engine.prototype, { open }))
+  for (const [slots, sharers, expected] of [
+    [1000, 1, 8],
+    [100, 4, 5],
+    [10, 4, 1],
+  ] as const) {
+    let opened = 0
+    let answer = (): void => {}
+    const answered = new Promise<readonly unknown[]>((resolve) => (answer = () => resolve([])))
+    Engine.prototype.open = async () => {
+      opened++
+      const session = { slots, timeline: 0, execute: () => answered }
+      return Object.assign(new SimulatedSession(), session) as unknown as Session
+    }
+    const connections = new Connections('postgres://127.0.0.1/test', sharers)
+    const read = (): Promise<unknown> => connections.read({ name: 'any', text: '' }, [])
+    const reads = [read()]
+    await turn()
+    for (let i = 0; i < 30; i++) reads.push(read())
+    await turn()
+    t.equal(opened, expected, `${slots} for ${sharers} processes`)
+    answer()
+    await Promise.all(reads)
+    await connections.close()
+  }
 })
 
 t.test('closing ends given-up sessions at once, and those in use after a moment', async (t) => {
