@@ -8,7 +8,8 @@ import t from 'tap'
 import { exitCodes } from '../../dist/base/exit-codes.js'
 import { readConfig } from '../../dist/settings/config.js'
 import { environmentName, settingTable } from '../../dist/settings/table.js'
-import { startServer } from '../support/service/server.js'
+import { present } from '../support/elements.js'
+import { startServer, until } from '../support/service/server.js'
 
 const directory = t.testdir()
 
@@ -151,12 +152,13 @@ await t.test('a reload of the unit runs topicd reload, with time for sixteen wor
 await t.test('the unit allows the threads of as many workers as there can be, while they are replaced', async (t) => {
   const unit = readFileSync(shipped('topicd.service'), 'utf8')
   const workersMax = settingTable.workers.max
-  // The primary, the workers, the one that replaces another, the tools, and the command that reloads.
-  const processes = 1 + workersMax + 1 + toolsMax + 1
+  // The primary, the workers, the one that replaces another, the writer, its spare and its successor, the tools, and the
+  // command that reloads.
+  const processes = 1 + workersMax + 1 + 3 + toolsMax + 1
   t.match(unit, `# Each process has at most ${threadsMax} threads`)
   t.match(
     unit,
-    `(1 primary + ${workersMax} workers + 1 that replaces another + ${toolsMax} tools + 1 reload) x ${threadsMax} =`,
+    `(1 primary + ${workersMax} workers + 1 that replaces another + 3 writers + ${toolsMax} tools + 1 reload)\n# x ${threadsMax} = ${processes * threadsMax}.`,
   )
   const tasksMax = Number(directivesOf(unit).get('TasksMax'))
   t.ok(processes * threadsMax <= tasksMax, `${processes * threadsMax} of ${tasksMax}`)
@@ -168,9 +170,14 @@ await t.test('the unit allows the threads of as many workers as there can be, wh
   const writes = Array.from({ length: 200 }, (_, i) => server.post('addAndSet', { path: `a/${i}`, value: i }))
   for (const { status } of await Promise.all(writes)) if (status !== 200) t.fail(`a write was answered ${status}`)
   await fetch(`${server.adminUrl}/metrics`)
-  const counts = [server.pid, ...server.workerPids()].map((pid) => readdirSync(`/proc/${pid}/task`).length)
-  t.equal(counts.length, 3)
-  t.ok(Math.max(...counts) <= threadsMax, `the primary and two workers have ${counts.join(', ')} threads`)
+  const spare = await until('a spare', async () => server.sparePid())
+  const pids = [server.pid, ...server.workerPids(), present(server.writerPid()), spare]
+  const counts = pids.map((pid) => readdirSync(`/proc/${pid}/task`).length)
+  t.equal(counts.length, 5)
+  t.ok(
+    Math.max(...counts) <= threadsMax,
+    `the primary, two workers, the writer and its spare: ${counts.join(', ')} threads`,
+  )
 })
 
 await t.test('restarts are unlimited and paced; only a wrong setting prevents them', async (t) => {
