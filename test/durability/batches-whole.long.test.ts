@@ -11,6 +11,7 @@ import { makeDisk, whyNoPowerCuts } from '../support/faults/power.js'
 import type { Target } from '../support/load/follow.js'
 import { watchSubtrees } from '../support/load/subtree-readers.js'
 import { halvedWrites, SubtreeWriters } from '../support/load/uniform-subtrees.js'
+import { childrenOf } from '../support/machines/processes.js'
 import { seededRandom } from '../support/random.js'
 import { startServer } from '../support/service/server.js'
 
@@ -55,7 +56,7 @@ async function killOften(t: Test, times: number, program?: string): Promise<read
   while (killed < times && faults.length === 0) {
     await writers.more(batchesMin)
     await new Promise((resolve) => setTimeout(resolve, random.below(50)))
-    for (const pid of [...server.workerPids(), server.pid]) process.kill(pid, 'SIGKILL')
+    for (const pid of [server.pid, ...childrenOf(server.pid)]) process.kill(pid, 'SIGKILL')
     killed++
     target = undefined
     await server.exited
