@@ -8,15 +8,20 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { bodyBytesWaitingMax } from '../../dist/http/body.js'
 import { first } from '../support/elements.js'
 import { refuses } from '../support/expected-answers.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { processorMs } from '../support/machines/processes.js'
 import type { FetchedPage } from '../support/service/client.js'
+import { scrape } from '../support/service/metrics.js'
 import { requestText } from '../support/service/raw.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
 const mebibyte = 1024 * 1024
+
+/** So slow that the writes of a test cannot all be committed meanwhile, and those that are accepted soon are. */
+const slowDisk = 'fdatasync:delay_enter=300ms'
 
 /** What one worker may occupy, whatever its clients do: the sum of the bounds, the code and the heap. */
 const residentBytesMax = 450 * mebibyte
@@ -181,8 +186,8 @@ t.test(
   async (t) => {
     const server = await startServer(t, { workers: 1 })
     await server.post('addAndSet', { path: 'small', value: 1 })
-    const pid = first(server.workerPids())
-    const strace = await Strace.attach(t, pid, 'fdatasync:delay_enter=3s')
+    const pid = await until('a writer', async () => server.writerPid())
+    const strace = await Strace.attach(t, pid, slowDisk)
     const value = 'x'.repeat(900_000)
     const measured = await besideOthers(server, async () => {
       const answers = await Promise.all(
@@ -199,7 +204,7 @@ t.test(
     assertBounds(t, measured)
 
     await t.test('writes whose clients have gone still count towards the bound', async (t) => {
-      await Strace.attach(t, pid, 'fdatasync:delay_enter=3s')
+      await Strace.attach(t, pid, slowDisk)
       const text = requestText('/topics/addAndSet', server.token, JSON.stringify({ path: 'left', value }))
       const measured = await besideOthers(server, async () => {
         for (let i = 0; i < 600; i++) {
@@ -209,6 +214,8 @@ t.test(
         }
       })
       assertBounds(t, measured)
+      const waiting = (await scrape(server.adminUrl)).value('topicd_requests_waiting')
+      t.ok(waiting > 0 && waiting * value.length <= bodyBytesWaitingMax, `${waiting} of 600 wait`)
     })
   },
 )
