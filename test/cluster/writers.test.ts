@@ -14,6 +14,7 @@ class SimulatedWriter {
   readonly process = { pid: 4711 }
   readonly startedMs = performance.now()
   readonly version = '1.2.3'
+  readonly isStarted = true
   state = 'starting'
   end = (_: End): void => {}
   readonly ended = new Promise<End>((resolve) => (this.end = resolve))

@@ -206,16 +206,19 @@ t.test(
     await t.test('writes whose clients have gone still count towards the bound', async (t) => {
       await Strace.attach(t, pid, slowDisk)
       const text = requestText('/topics/addAndSet', server.token, JSON.stringify({ path: 'left', value }))
+      let waitingMax = 0
       const measured = await besideOthers(server, async () => {
         for (let i = 0; i < 600; i++) {
           const socket = await open(server)
           await new Promise((resolve) => socket.write(text, resolve))
           socket.destroy()
+          if (i % 20 > 0) continue
+          const waiting = (await scrape(server.adminUrl)).value('topicd_requests_waiting')
+          waitingMax = Math.max(waitingMax, waiting)
         }
       })
       assertBounds(t, measured)
-      const waiting = (await scrape(server.adminUrl)).value('topicd_requests_waiting')
-      t.ok(waiting > 0 && waiting * value.length <= bodyBytesWaitingMax, `${waiting} of 600 wait`)
+      t.ok(waitingMax > 0 && waitingMax * value.length <= bodyBytesWaitingMax, `at most ${waitingMax} of 600 wait`)
     })
   },
 )
