@@ -1,13 +1,21 @@
 /**
- * Every planted fault has its place in the built program, and its test exists: a change of the source that moves a place
- * is noticed at once, not when that fault is next picked (mutants.long).
+ * Every planted fault has its place in the built program, its test, and its row in docs/verification.md: a change of the
+ * source that moves a place is noticed at once, not when that fault is next picked (mutants.long).
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { readDocument, root, sectionOf } from '../support/documents.js'
 import { mutants, withFault } from '../support/faults/mutants.js'
 
-const root = join(import.meta.dirname, '../..')
+t.test('the table of planted faults has a row for each, in their order', (t) => {
+  const rows = sectionOf(readDocument('docs/verification.md'), 'Planted faults').match(/^\| .* `.*$/gm)
+  t.strictSame(
+    rows,
+    mutants.map(({ fault, test }) => `| ${fault} | \`${test.replace('.long', '')}\` |`),
+  )
+  t.end()
+})
 
 for (const mutant of mutants) {
   t.test(mutant.fault, (t) => {
