@@ -5,6 +5,7 @@ import { problem } from '../../dist/api/problems.js'
 import { accessOf } from '../../dist/auth/access.js'
 import { PacedBound } from '../../dist/base/paced-bound.js'
 import { skippableTime } from '../support/skipped-time.js'
+import { turn } from '../support/turns.js'
 
 const access = accessOf({ name: 'k', tokenHash: '', allow: ['add', 'set'], under: [], madeMs: 0 }, undefined, {
   requests: 0,
@@ -80,7 +81,7 @@ await t.test(
 await t.test('blank lines do not keep the place of a caller that is no longer known', async (t: Test) => {
   const { upload, revoke } = trial()
   upload.take(Buffer.from('\n'))
-  await new Promise((resolve) => setImmediate(resolve))
+  await turn()
   revoke()
   upload.take(Buffer.from('\n'))
   t.match(await upload.answer, { status: 401 })

@@ -9,6 +9,7 @@ import { keyNamesCountedMax } from '../../dist/settings/limits.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { present } from '../support/elements.js'
 import { recordMaps } from '../support/recorded-maps.js'
+import { turns } from '../support/turns.js'
 
 const startMs = Date.parse('2030-01-01T00:00:00Z')
 
@@ -42,7 +43,7 @@ async function open(t: Test, ...first: readonly KeyRecord[]) {
   async function pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 250) {
       mock.timers.tick(Math.min(250, ms - passed))
-      for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
+      await turns(4)
     }
   }
   const isKnown = (token: string): boolean => keyring.find(`Apikey ${token}`) !== undefined

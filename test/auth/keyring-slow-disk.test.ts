@@ -8,6 +8,7 @@ import { Keyring } from '../../dist/auth/keyring.js'
 import { hashToken } from '../../dist/auth/token.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
 import type { TopicStore } from '../../dist/store/store.js'
+import { turn, turns } from '../support/turns.js'
 
 /** Longer than the interval between two writes of the last uses. */
 const minutes = 3
@@ -35,7 +36,7 @@ t.test('a revoked key is refused while a write of the last uses is still in flig
   async function pass(seconds: number): Promise<void> {
     for (let i = 0; i < seconds * 4; i++) {
       mock.timers.tick(250)
-      for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
+      await turns(4)
     }
   }
 
@@ -50,7 +51,7 @@ t.test('a revoked key is refused while a write of the last uses is still in flig
 
   const closed = keyring.close()
   endTouch()
-  await new Promise((resolve) => setImmediate(resolve))
+  await turn()
   endTouch()
   await closed
   t.equal(touches, 2, 'the uses since then are written on close')

@@ -6,6 +6,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
+import { turn } from '../support/turns.js'
 
 const compiled = join(import.meta.dirname, '../..', 'dist-bench')
 
@@ -101,7 +102,7 @@ test('a writer finds a wrong answer, and goes on after a lost connection', async
     t.teardown(() => writer.stop())
     const isCut = name.includes('connection')
     // The tenth answer is the wrong one, or is given again over another connection.
-    while (writer.answers < 20 && writer.problem === undefined) await new Promise((resolve) => setImmediate(resolve))
+    while (writer.answers < 20 && writer.problem === undefined) await turn()
     t.equal(writer.problem !== undefined, !isCut, `${name}: only a wrong answer is a problem`)
     t.equal(writer.wasLost, isCut, `${name}: only a cut connection is a lost one`)
     t.equal(writer.reconnectedMs !== undefined, isCut, `${name}: the time until the next answer is known`)

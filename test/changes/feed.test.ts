@@ -24,6 +24,7 @@ import { type Random, seededRandom } from '../support/random.js'
 import { type ChangesPage, Fold } from '../support/service/changes.js'
 import { endlessSlice } from '../support/slices.js'
 import { SlowStore } from '../support/stores/slow-store.js'
+import { eventually, turn, turns } from '../support/turns.js'
 
 const waiting = { aborted: false, onAborted: undefined }
 const bounds = { bytesMax: 1_000_000, cancellation: waiting }
@@ -37,15 +38,7 @@ function scopeOf(selector: string, size = 100): Scope {
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Lets all work finish that does not wait for the store. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
-
-/** Fails after a time that only a defect takes. */
-async function until(holds: () => boolean): Promise<void> {
-  for (const endMs = Date.now() + 30_000; !holds(); await sleep(1))
-    if (Date.now() > endMs) throw new Error(`it never happened that ${holds}`)
-}
+const settle = (): Promise<void> => turns(100)
 
 /** A client: what it was shown, and whether anything went back. */
 class Client extends Fold {
@@ -126,7 +119,7 @@ t.test('what changes while a stream joins is sent to it', async (t) => {
   const { stream, client, state } = openStream(streams, scopeOf('*.*'), encodeToken(now.next))
   /** The read that has been waiting for longest. */
   const oldest = async (): Promise<() => void> => {
-    await until(() => releases.length > 0)
+    await eventually(() => releases.length > 0)
     return releases.shift() as () => void
   }
   const start = await oldest()
@@ -134,15 +127,15 @@ t.test('what changes while a stream joins is sent to it', async (t) => {
   const firstOfFeed = await oldest()
   const ofStream = await oldest()
   firstOfFeed()
-  await turns()
+  await settle()
   store.commit({ a: 2 })
   const secondOfFeed = await oldest()
   secondOfFeed()
-  await turns()
+  await settle()
   t.equal(state.sent, 1, 'a stream that reads is sent nothing by the feed')
   store.delay = () => Promise.resolve()
   ofStream()
-  await until(() => client.state().a === 2)
+  await eventually(() => client.state().a === 2)
   t.strictSame(client.state(), { a: 2 }, 'nothing between the reading and the feed is lost')
   stream.end('rotated')
   t.equal(store.followers, 0, 'nobody follows the log for nobody')
@@ -158,7 +151,7 @@ t.test('a stream since now shows what changes once it is opened, before it is se
   store.commit({ a: 2 })
   const { client, outlet } = recordingClient()
   opened.begin(outlet)
-  await until(() => client.isComplete)
+  await eventually(() => client.isComplete)
   t.strictSame(client.state(), { a: 2 })
   t.equal(await changes.openStream(options, 'key'), 'full')
   opened.onGone()
@@ -177,7 +170,7 @@ t.test('a stream whose key was revoked while it was opened ends at once', async 
   const { client, outlet, ends } = recordingClient()
   const onEnd = (): void => void ends.push('ended')
   streams.create({ scope: scopeOf('*.*'), since: undefined, refusal: () => 'unauthorized', onEnd }).begin(outlet)
-  await until(() => ends.length === 2)
+  await eventually(() => ends.length === 2)
   t.match(ends.join(), /"code":"unauthorized"/)
   t.equal(store.followers, 0)
   t.strictSame(client.state(), {})
@@ -212,15 +205,15 @@ t.test('who joins while the only other leaves, and the feed has just begun, is t
   const releases: (() => void)[] = []
   store.delay = () => new Promise<void>((resolve) => releases.push(resolve))
   const first = openStream(streams, scopeOf('*a//'))
-  await until(() => releases.length > 0)
+  await eventually(() => releases.length > 0)
   first.stream.onGone()
   const second = openStream(streams, scopeOf('*b//'))
   store.delay = () => Promise.resolve()
   for (const release of releases) release()
-  await until(() => second.client.isComplete)
-  await turns()
+  await eventually(() => second.client.isComplete)
+  await settle()
   store.commit({ 'b/1': 1 })
-  await until(() => second.client.topics.size === 1)
+  await eventually(() => second.client.topics.size === 1)
   t.equal(store.followers, 1, 'the log is followed for it')
   second.stream.end('rotated')
   t.equal(store.followers, 0)
@@ -230,15 +223,15 @@ t.test('a stream is sent what the feed has read, however long nothing of its sco
   const store = new SlowStore()
   const streams = new Streams(store, new Feed(store), noDefect(t))
   const { stream, client } = openStream(streams, scopeOf('*a//'))
-  await until(() => client.isComplete && !stream.isBehind)
+  await eventually(() => client.isComplete && !stream.isBehind)
   let reads = 0
   store.delay = () => Promise.resolve(reads++)
   for (let n = 1; n <= 5; n++) {
     store.commit({ 'b/1': n })
-    await until(() => reads === n)
+    await eventually(() => reads === n)
   }
   store.commit({ 'a/1': 1 })
-  await until(() => client.topics.size === 1)
+  await eventually(() => client.topics.size === 1)
   t.equal(reads, 6, 'one read of the feed for each commit, and none of the stream')
   stream.end('rotated')
 })
@@ -249,7 +242,7 @@ t.test('a commit that concerns nobody is not read, if it is told of and comes ne
   const streams = new Streams(store, feed, noDefect(t))
   t.teardown(() => streams.endAll('rotated'))
   const { stream, client, ends } = openStream(streams, scopeOf('*a//'))
-  await until(() => client.isComplete && !stream.isBehind)
+  await eventually(() => client.isComplete && !stream.isBehind)
   let reads = 0
   store.delay = () => Promise.resolve(reads++)
   const end = (): Promise<unknown> => Promise.resolve(store.inSnapshot((log) => log.end()))
@@ -261,20 +254,20 @@ t.test('a commit that concerns nobody is not read, if it is told of and comes ne
   t.equal(reads, 5, 'those of this test')
   reads = 0
   store.commit({ 'b/1': 6, 'a/1': 6 })
-  await until(() => client.topics.size === 1)
+  await eventually(() => client.topics.size === 1)
   t.equal(reads, 1, 'one that concerns a stream is read')
   store.tells = () => 'none'
   store.commit({ 'a/1': 7 })
   store.tells = () => 'all'
   store.commit({ 'b/1': 8 })
-  await until(() => client.state()['a/1'] === 7)
+  await eventually(() => client.state()['a/1'] === 7)
   t.equal(reads, 2, 'so is one before which another was not told of')
-  await until(() => feed.position?.place.readUInt32BE() === 8)
+  await eventually(() => feed.position?.place.readUInt32BE() === 8)
 
   const others = openStream(streams, scopeOf('*b//'))
-  await until(() => others.client.isComplete && !others.stream.isBehind)
+  await eventually(() => others.client.isComplete && !others.stream.isBehind)
   store.commit({ 'b/2': 9 })
-  await until(() => others.client.topics.size === 2)
+  await eventually(() => others.client.topics.size === 2)
   for (const opened of [stream, others.stream]) opened.end('rotated')
   t.equal(ends.length, 2)
   t.equal(store.followers, 0)
@@ -285,7 +278,7 @@ t.test('what is told of late, and was read already, is not read again', async (t
   const streams = new Streams(store, new Feed(store), noDefect(t))
   t.teardown(() => streams.endAll('rotated'))
   const { stream, client } = openStream(streams, scopeOf('*a//'))
-  await until(() => client.isComplete && !stream.isBehind)
+  await eventually(() => client.isComplete && !stream.isBehind)
   const late: (() => void)[] = []
   store.tells = () => 'all'
   store.deliver = (tell) => late.push(tell)
@@ -293,14 +286,14 @@ t.test('what is told of late, and was read already, is not read again', async (t
   store.delay = () => Promise.resolve(reads++)
   for (let n = 1; n <= 3; n++) store.commit({ 'a/1': n })
   late.shift()?.()
-  await until(() => client.state()['a/1'] === 3)
+  await eventually(() => client.state()['a/1'] === 3)
   for (const tell of late) tell()
-  await turns()
+  await settle()
   t.equal(reads, 1)
   store.deliver = (tell) => tell()
   store.commit({ 'b/1': 4 })
   store.commit({ 'a/1': 5 })
-  await until(() => client.state()['a/1'] === 5)
+  await eventually(() => client.state()['a/1'] === 5)
   t.equal(reads, 2)
 })
 
@@ -309,10 +302,10 @@ t.test('a stream says at once that there is nothing more, also after several pag
   store.commit({ a: 1, b: 1, c: 1 })
   const streams = new Streams(store, new Feed(store), noDefect(t))
   const first = openStream(streams, scopeOf('*.*', 2))
-  await until(() => first.client.isComplete)
+  await eventually(() => first.client.isComplete)
   t.strictSame(first.client.state(), store.state())
   const second = openStream(streams, scopeOf('*.*', 2), first.client.next)
-  await until(() => second.client.isComplete)
+  await eventually(() => second.client.isComplete)
   t.equal(second.client.topics.size, 0, 'nothing has changed')
   for (const { stream } of [first, second]) stream.end('rotated')
 })
@@ -356,7 +349,7 @@ t.test('with reads of any length, clients get the state, and nothing goes back',
     )
     const isDone = (): boolean =>
       JSON.stringify(sorted(client.state())) === JSON.stringify(sorted(Object.fromEntries(expected)))
-    await until(() => isDone() && client.isComplete)
+    await eventually(() => isDone() && client.isComplete)
     t.strictSame(client.wrong, [], `client ${i}: nothing goes back`)
   }
   for (const { stream } of opened) stream.end('rotated')
@@ -385,10 +378,10 @@ t.test('a stream ends as it should when the log has gone, or cannot be read', as
   const feed = new Feed(store)
   const streams = new Streams(store, feed, noDefect(t))
   const first = openStream(streams, scopeOf('*.*'))
-  await until(() => first.client.isComplete)
+  await eventually(() => first.client.isComplete)
   store.isTrimmed = true
   store.commit({ a: 2 })
-  await until(() => first.ends.length > 0)
+  await eventually(() => first.ends.length > 0)
   t.match(first.ends[0], /^id:\nevent: end\ndata: \{"code":"since_gone"/, 'the id is not to be sent again')
   const changes = new LiveChanges(store, 1, noDefect(t))
   const since = decodeToken(first.client.next ?? '')
@@ -398,10 +391,10 @@ t.test('a stream ends as it should when the log has gone, or cannot be read', as
   t.match(changes.stats(), { goneTokens: 1, streams: 0 })
   store.isTrimmed = false
   const second = openStream(streams, scopeOf('*.*'))
-  await until(() => second.client.isComplete)
+  await eventually(() => second.client.isComplete)
   store.delay = () => Promise.reject(new StoreError('unavailable', 'away'))
   store.commit({ a: 3 })
-  await until(() => second.ends.length > 0)
+  await eventually(() => second.ends.length > 0)
   t.match(second.ends[0], /"code":"store_unavailable"/)
   t.equal(store.followers, 0)
 })
@@ -412,13 +405,13 @@ t.test('a poll whose client has gone, and one that is drained, waits no longer',
   const polls = new Polls(store, feed)
   const ongoing: { aborted: boolean; onAborted: (() => void) | undefined } = { ...waiting }
   const gone = polls.page(scopeOf('*.*'), 'now', 60_000, 1000, ongoing)
-  await until(() => store.followers > 0)
+  await eventually(() => store.followers > 0)
   ongoing.aborted = true
   ongoing.onAborted?.()
   await t.rejects(gone)
-  await until(() => store.followers === 0)
+  await eventually(() => store.followers === 0)
   const drained = polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })
-  await until(() => store.followers > 0)
+  await eventually(() => store.followers > 0)
   polls.drain()
   t.match(String(await drained), /^\{"has_more":false,"results":\[\],"next":/)
   t.match(String(await polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })), /"results":\[\]/)
@@ -439,7 +432,7 @@ t.test('a stream shows every 15 s that it lives, and lasts from 8 to 12 minutes'
   const streams = new Streams(store, new Feed(store), noDefect(t))
   const beforeMs = performance.now()
   const opened = Array.from({ length: 50 }, () => openStream(streams, scopeOf('*.*')))
-  await until(() => opened.every(({ client }) => client.isComplete))
+  await eventually(() => opened.every(({ client }) => client.isComplete))
   const nowMs = performance.now()
   for (const { stream, client, state, ends } of opened) {
     const { sent } = state
@@ -489,7 +482,7 @@ t.test('a stream that is never done lets others have their turn', async (t) => {
   const streams = new Streams(store, feed, (error) => wrong.push(error))
   const place = { place: Buffer.alloc(8), walk: undefined }
   const { stream, state, ends } = openStream(streams, scopeOf('*.*', 1), encodeToken(place))
-  await until(() => state.sent > 100 || ends.length > 0)
+  await eventually(() => state.sent > 100 || ends.length > 0)
   stream.end('draining')
   t.strictSame(wrong, [])
   t.match(ends[0], /"code":"draining"/)
@@ -513,7 +506,7 @@ t.test('listeners that one commit wakes work in several turns, so that others ha
   store.commit({ 'a/1': 1 })
   let most = 0
   for (let before = 0; woken < count; before = woken) {
-    await new Promise((resolve) => setImmediate(resolve))
+    await turn()
     most = Math.max(most, woken - before)
   }
   t.ok(most < count / 2, `${most} of ${count} in a turn`)
@@ -552,19 +545,21 @@ t.test('changes whose scopes take long to ask are left to the listeners, each of
     onMissed: () => t.fail('nor could it have'),
     onFailure: (error) => t.fail(String(error)),
   })
-  await until(() => feed.position !== undefined)
+  await eventually(() => feed.position !== undefined)
   store.commit(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`a/${i}/x`, i])))
-  await until(() => missed.length > 0)
+  await eventually(() => missed.length > 0)
   t.strictSame(
     missed.toSorted((a, b) => a - b),
     [...scopes.keys()],
     'each is told once',
   )
   t.ok(asked < 500, `${asked} of 100,000 questions were asked`)
-  await until(() => plain.length > 0)
+  await eventually(() => plain.length > 0)
   t.strictSame(plain, [1], 'what needs no pattern gets its page')
   const before = feed.position
   store.commit({ b: 1 })
-  await until(() => feed.position !== undefined && before !== undefined && !feed.position.place.equals(before.place))
+  await eventually(
+    () => feed.position !== undefined && before !== undefined && !feed.position.place.equals(before.place),
+  )
   t.equal(missed.length, 100, 'and of what concerns none of them, nobody is told')
 })

@@ -10,6 +10,7 @@ import type { LoggedChanges, LogPlace, LogSnapshot } from '../../dist/store/chan
 import { storedForms } from '../../dist/store/topics.js'
 import { encodeKey, keyTextOf } from '../../dist/topics/key.js'
 import { endlessSlice } from '../support/slices.js'
+import { turn } from '../support/turns.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -67,7 +68,7 @@ t.test('what a page has read of the log is not kept', async (t) => {
   }
   const store = {
     async inSnapshot(work: (log: LogSnapshot) => unknown) {
-      await new Promise((resolve) => setImmediate(resolve))
+      await turn()
       return work(log)
     },
   } as unknown as ChangesStore
@@ -95,7 +96,7 @@ t.test('a page ends after some seconds, even if it is empty', async (t) => {
   }
   const store = {
     async inSnapshot(work: (log: LogSnapshot) => unknown) {
-      await new Promise((resolve) => setImmediate(resolve))
+      await turn()
       clock.laterMs += 1000
       return work(log)
     },

@@ -9,7 +9,6 @@ import { strict as assert } from 'node:assert'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
@@ -18,6 +17,7 @@ import { servePage, startBrowser, whyNoBrowser } from '../support/browser/browse
 import { type Random, seededRandom } from '../support/random.js'
 import { type ChangedItem, type ChangesPage, Fold } from '../support/service/changes.js'
 import type { FetchedPage } from '../support/service/client.js'
+import { type Pass, Relay } from '../support/service/relay.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { root } from '../support/sources.js'
 import { tied } from '../support/tied.js'
@@ -38,29 +38,19 @@ const awkward = 'é \u2028 \u2029 \u0085 🙂 \n\ndata: '
 /** The first bytes of the data of an event: a connection is cut after them. */
 const opening = 'data: {'
 
-/** Where a client is told to connect: between it and the service, it counts and cuts its connections. */
+/** What is seen and done between a client and the service. */
 class Link {
   /** Everything that the client has sent. */
   #sent = ''
   #isCutting = false
-  readonly #sockets = new Set<Socket>()
-  readonly #server = createServer((client) => this.#join(client, connect(this.servicePort, '127.0.0.1')))
 
-  private constructor(private readonly servicePort: number) {}
-
-  static async open(t: Test, servicePort: number): Promise<Link> {
-    const link = new Link(servicePort)
-    link.#server.listen(0, '127.0.0.1')
-    await once(link.#server, 'listening')
-    t.teardown(() => {
-      link.#server.close()
-      for (const socket of link.#sockets) socket.destroy()
-    })
-    return link
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  readonly pass: Pass = (bytes, to, ends) => {
+    if (to === 'service') this.#sent += bytes.toString('latin1')
+    const data = to === 'client' && this.#isCutting ? bytes.lastIndexOf(opening) : -1
+    if (data < 0) return void ends[to].write(bytes)
+    this.#isCutting = false
+    ends.client.end(bytes.subarray(0, data + opening.length))
+    ends.service.destroy()
   }
 
   /** How many requests for a stream there were. */
@@ -76,39 +66,6 @@ class Link {
   /** Ends the connection with its next event. */
   cut(): void {
     this.#isCutting = true
-  }
-
-  #join(client: Socket, service: Socket): void {
-    for (const [socket, other] of [
-      [client, service],
-      [service, client],
-    ] as const) {
-      this.#sockets.add(socket)
-      socket
-        .on('error', () => {})
-        .on('close', () => {
-          this.#sockets.delete(socket)
-          // What was received before is still handed on.
-          other.end()
-        })
-    }
-    client.on('data', (bytes) => {
-      this.#sent += bytes.toString('latin1')
-      service.write(bytes)
-    })
-    service.on('data', (bytes) => {
-      const end = this.#isCutting ? this.#placeToCut(bytes) : -1
-      if (end < 0) return void client.write(bytes)
-      this.#isCutting = false
-      client.end(bytes.subarray(0, end))
-      service.destroy()
-    })
-  }
-
-  /** Where to end what the client gets; negative if not in these bytes. */
-  #placeToCut(bytes: Buffer): number {
-    const data = bytes.lastIndexOf(opening)
-    return data < 0 ? -1 : data + opening.length
   }
 }
 
@@ -222,10 +179,11 @@ class Follower {
   ) {}
 
   static async start(t: Test, program: Program, { port, token }: Server): Promise<Follower> {
-    const link = await Link.open(t, port)
+    const link = new Link()
+    const { url } = await Relay.open(t, port, link.pass)
     const follower = new Follower(program, link)
     const onLine = (line: string): void => follower.#take(JSON.parse(line) as ChangesPage)
-    await program.start(t, { url: link.url, token, onLine, onReport: (line) => follower.reports.push(line) })
+    await program.start(t, { url, token, onLine, onReport: (line) => follower.reports.push(line) })
     return follower
   }
 

@@ -7,6 +7,7 @@ import { type Changes, type Client, connect } from '../../dist/client/index.js'
 import { ChangesModel, selects, type Tree } from '../support/models/changes-model.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { until } from '../support/service/server.js'
+import { turn } from '../support/turns.js'
 
 /** Waits of the client pass at once; its limits of answers stay. @returns those limits that have neither ended nor passed */
 function hurry(t: Test): ReadonlySet<unknown> {
@@ -25,8 +26,6 @@ function hurry(t: Test): ReadonlySet<unknown> {
   t.teardown(() => Object.assign(globalThis, { setTimeout, clearTimeout }))
   return limits
 }
-
-const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** One who follows a selector, leaves and comes back, and compares what it sees with what was there. */
 class Watcher {

@@ -21,6 +21,7 @@ import { childrenOf } from '../support/machines/processes.js'
 import { reportResults, together } from '../support/proof-results.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type CommandResult, runCommand, type Server, startServer, until } from '../support/service/server.js'
+import { turn } from '../support/turns.js'
 
 const flags = ['--disk-free-bytes-min', String(64 * 1024 * 1024)]
 
@@ -126,7 +127,7 @@ async function waitFor(t: Test, moment: Moment, { server, disk, load, random }: 
       return { isNow: always, isIn: always }
     case 'batches and removals':
       await sleep(random.below(200))
-      while (!load.isWritingMany) await new Promise((resolve) => setImmediate(resolve))
+      while (!load.isWritingMany) await turn()
       return { isNow: () => load.isWritingMany, isIn: always }
     case 'backup': {
       rmSync(file, { force: true })
@@ -134,7 +135,7 @@ async function waitFor(t: Test, moment: Moment, { server, disk, load, random }: 
       const slow = await Strace.attachWith(t, server.pid, [...slowFlush, '-P', `${file}.partial/topics/data.mdb`])
       const ended = server.command('backup', file).then(requireDone)
       void ended.finally(() => slow.detach()).catch(() => {})
-      while (!existsSync(`${file}.partial`)) await new Promise((resolve) => setImmediate(resolve))
+      while (!existsSync(`${file}.partial`)) await turn()
       // Nobody has flushed its name yet, so a cut would hardly ever show it.
       flush(disk.directory)
       return { isNow: always, isIn: (copy) => existsSync(join(copy, 'backup.mdb.partial')), ended }

@@ -2,10 +2,9 @@
  * How a refusal by PostgreSQL is answered: a conflict is retried, and reported only if it persists; a full disk, a
  * read-only engine and a connection lost in a commit each have a code of their own. Triggers plant the refusals.
  */
-import { connect, createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
+import { FaultProxy } from '../support/faults/fault-proxy.js'
 import { ChangesStream } from '../support/service/changes.js'
 import { startServer } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
@@ -81,42 +80,12 @@ await t.test(
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
-    const { searchParams, pathname, hostname, port } = new URL(address.replace(':///', '://unix/'))
-    const socketFile = searchParams.get('host')
-    const upstream = (): Socket =>
-      socketFile === null ? connect(Number(port || 5432), hostname) : connect(join(socketFile, '.s.PGSQL.5432'))
-    let shouldCut: (bytes: Buffer) => boolean = () => false
-    const open = new Set<Socket>()
-    const proxy = createServer((client) => {
-      const server = upstream()
-      for (const socket of [client, server]) {
-        open.add(socket)
-        socket.on('error', () => {})
-        // Ended, not destroyed, so that what was sent arrives.
-        socket.on('close', () => {
-          client.end()
-          server.end()
-        })
-      }
-      client.on('data', (bytes: Buffer) => {
-        server.write(bytes)
-        // The engine gets the whole statement and executes it; its answer is lost.
-        if (shouldCut(bytes)) client.destroy()
-      })
-      server.on('data', (bytes: Buffer) => client.write(bytes))
-    })
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      for (const socket of open) socket.destroy()
-      proxy.close()
-    })
-    const { port: proxyPort } = proxy.address() as { port: number }
-    const user = searchParams.get('user') ?? (new URL(address).username || 'postgres')
-    const store = `postgres://${user}@127.0.0.1:${proxyPort}${pathname}`
+    const proxy = await FaultProxy.start(t, address)
+    const store = proxy.addressOf(address)
     const server = await startServer(t, { store, workers: 1 })
     const { post } = server
 
-    shouldCut = (bytes) => bytes.includes('"path":"cut"')
+    proxy.losesAnswer = (bytes) => bytes.includes('"path":"cut"')
     refuses(
       t,
       await post('addAndSet', { path: 'cut', value: 1 }),
@@ -124,7 +93,7 @@ await t.test(
       'unknown_outcome',
       'a write whose answer is lost',
     )
-    shouldCut = () => false
+    proxy.losesAnswer = () => false
     gives(
       t,
       await post('addAndSet', { path: 'other', value: 1 }),
@@ -132,11 +101,11 @@ await t.test(
       'the service continues',
     )
     let cuts = 1
-    shouldCut = (bytes) => bytes.includes('read_items') && cuts-- > 0
+    proxy.losesAnswer = (bytes) => bytes.includes('read_items') && cuts-- > 0
     gives(t, await post('fetch', { path: 'other' }), '{"path":"other","type":"json","value":1}', 'a read is retried')
     for (const statement of ['begin_snapshot', 'read_logged_items']) {
       cuts = 1
-      shouldCut = (bytes) => bytes.includes(statement) && cuts-- > 0
+      proxy.losesAnswer = (bytes) => bytes.includes(statement) && cuts-- > 0
       const read = await post('fetch', { paths: ['other', 'none'] })
       const expected = '{"results":[{"path":"other","type":"json","value":1},{"path":"none","missing":true}]}'
       gives(t, read, expected, `a read at one moment is retried: ${statement}`)
@@ -146,7 +115,7 @@ await t.test(
     await stream.complete('the stream has the present state')
     for (const [value, statement] of ['begin_snapshot', 'read_log_rows'].entries()) {
       cuts = 1
-      shouldCut = (bytes) => bytes.includes(statement) && cuts-- > 0
+      proxy.losesAnswer = (bytes) => bytes.includes(statement) && cuts-- > 0
       await post('set', { path: 'other', value })
       await stream.complete(`a stream goes on: ${statement}`, ({ topics }) => topics.get('other')?.value === value)
       t.ok(cuts <= 0, 'although a session was lost')

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { LogFollower } from '../../dist/store/postgres/read/log-follower.js'
 import type { Execute } from '../../dist/store/postgres/sql/statement.js'
+import { eventually } from '../support/turns.js'
 
 /** A simulated engine, whose log is a number. */
 function simulate() {
@@ -14,23 +15,18 @@ function simulate() {
   return { engine, follower: new LogFollower(read) }
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  for (const endMs = Date.now() + 30_000; !holds(); await new Promise((resolve) => setTimeout(resolve, 2)))
-    if (Date.now() > endMs) throw new Error(`it never happened that ${holds}`)
-}
-
 t.test('followers are told of what others and this process commit, and of an engine that is away', async (t) => {
   const { engine, follower } = simulate()
   let told = 0
   const stop = follower.followLog(() => told++)
-  await until(() => told === 1)
+  await eventually(() => told === 1)
   engine.log++
-  await until(() => told === 2)
+  await eventually(() => told === 2)
   engine.log++
   follower.committed()
-  await until(() => told === 3)
+  await eventually(() => told === 3)
   engine.isAway = true
-  await until(() => told > 4)
+  await eventually(() => told > 4)
   engine.isAway = false
   stop()
   const { reads } = engine
@@ -39,7 +35,7 @@ t.test('followers are told of what others and this process commit, and of an eng
   t.ok(engine.reads <= reads + 1, 'nobody follows')
   let again = 0
   const stopAgain = follower.followLog(() => again++)
-  await until(() => again > 0)
+  await eventually(() => again > 0)
   follower.close()
   stopAgain()
   t.pass('one that comes later is told at once')

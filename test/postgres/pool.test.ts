@@ -11,6 +11,7 @@ import { Pool } from '../../dist/store/postgres/connection/pool.js'
 import type { Session } from '../../dist/store/postgres/connection/session.js'
 import { at } from '../support/elements.js'
 import { skippableTime } from '../support/skipped-time.js'
+import { turn } from '../support/turns.js'
 
 class SimulatedSession {
   destroyed = false
@@ -58,8 +59,6 @@ function simulate(sizeMax: number) {
   t.teardown(() => pool.close())
   return { engine, pool }
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is away')
 const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')

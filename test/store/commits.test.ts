@@ -11,6 +11,7 @@ import { bytesInOneCommitMax, Commits, executionMsMax } from '../../dist/store/l
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/write/disk-room.js'
 import type { TopicChanges } from '../../dist/store/lmdb/write/topic-changes.js'
 import { createWriting } from '../../dist/store/lmdb/write/writes.js'
+import { turn, turns } from '../support/turns.js'
 
 type Room = ConstructorParameters<typeof Commits>[2]
 
@@ -54,8 +55,6 @@ const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch(
 const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
 
 /** Lets everything run that a turn of the event loop brings. */
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
 /** Whether the promise is settled once everything that can run has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
@@ -63,7 +62,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
     () => (settled = true),
     () => (settled = true),
   )
-  for (let turns = 0; turns < 3; turns++) await turn()
+  await turns(3)
   return settled
 }
 

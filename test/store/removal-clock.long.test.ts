@@ -13,6 +13,7 @@ import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { Clocks } from '../support/clocks.js'
 import { creation, single } from '../support/stores/store.js'
+import { turn } from '../support/turns.js'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -208,7 +209,7 @@ await t.test('a clause that the close of the store interrupts is completed after
   await first.removeDue(planSelector)
   const topics = (): number => (first.stats() as { topics: number }).topics
   for (const end = performance.now() + 20_000; topics() > many && performance.now() < end; ) {
-    await new Promise((resolve) => setImmediate(resolve))
+    await turn()
   }
   await first.close()
 
@@ -239,7 +240,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   clocks.pass(10 * minute)
   await first.removeDue(planSelector)
   for (const end = performance.now() + 20_000; first.commits?.inFlight === 0 && performance.now() < end; ) {
-    await new Promise((resolve) => setImmediate(resolve))
+    await turn()
   }
   t.ok(first.commits?.inFlight, 'the removal is being committed')
   await first.close()

@@ -3,7 +3,7 @@
  */
 
 import { join } from 'node:path'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
@@ -12,6 +12,7 @@ import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { Clocks } from '../support/clocks.js'
 import { creation, single } from '../support/stores/store.js'
+import { eventually } from '../support/turns.js'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -28,13 +29,6 @@ function createMany(store: TopicStore, count: number, removal?: string): Promise
   )
 }
 
-/** Resolves once `holds` does, asked in every turn; rejects after 20 s. */
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = performance.now() + 20_000; !holds(); await nextTurn()) {
-    if (performance.now() > end) throw new Error('it never came')
-  }
-}
-
 const topicCount = (store: TopicStore): number => (store.stats() as { topics: number }).topics
 
 await t.test('a step of the clock is seen by the next process if this one ends while it moves entries', async (t) => {
@@ -47,7 +41,7 @@ await t.test('a step of the clock is seen by the next process if this one ends w
   clocks.step(-5 * hour)
   const writes = first.commits?.writes ?? 0
   const sweep = first.removeDue(planSelector)
-  await until(() => (first.commits?.writes ?? 0) > writes)
+  await eventually(() => (first.commits?.writes ?? 0) > writes)
   await first.close()
   await sweep
   const moved = (first.commits?.writes ?? 0) - writes
@@ -72,10 +66,10 @@ await t.test('a clause is executed once, even if its topic is updated meanwhile'
   await createMany(store, topics)
   clocks.pass(10 * minute)
   await store.removeDue(planSelector)
-  await until(() => topicCount(store) <= topics)
+  await eventually(() => topicCount(store) <= topics)
   t.equal(await single.set(store, 'guard' as Path, 'json', value), 'set')
   t.ok(topicCount(store) > 1, 'its matches are being removed')
-  await until(() => topicCount(store) === 1)
+  await eventually(() => topicCount(store) === 1)
   await createMany(store, 1)
   for (let i = 0; i < 20; i++) {
     clocks.pass(minute)

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Test } from 'tap'
-import { Front } from './service/front.js'
+import { Relay } from './service/relay.js'
 import { type Server, type StartOptions, startServer, until } from './service/server.js'
 import { tied } from './tied.js'
 
@@ -52,13 +52,13 @@ export async function stored({ post }: Server, path: string): Promise<void> {
 export class Restartable {
   private constructor(
     private readonly t: Test,
-    readonly front: Front,
+    readonly front: Relay,
     public server: Server,
   ) {}
 
   static async start(t: Test, options: StartOptions = {}): Promise<Restartable> {
     const server = await startServer(t, { ...options, check: false })
-    return new Restartable(t, await Front.open(t, server.port), server)
+    return new Restartable(t, await Relay.open(t, server.port), server)
   }
 
   async stop(): Promise<void> {
@@ -68,7 +68,7 @@ export class Restartable {
   async startAgain(): Promise<void> {
     const { dataDir, token } = this.server
     this.server = await startServer(this.t, { dataDir, token })
-    this.front.servicePort = this.server.port
+    this.front.target = this.server.port
   }
 }
 

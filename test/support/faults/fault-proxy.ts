@@ -3,9 +3,9 @@
  * after the log-in, or delays a statement. A fault applies to all its connections, including those already open.
  */
 import { strict as assert } from 'node:assert'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import type { Test } from 'tap'
+import { type Ends, Relay } from '../service/relay.js'
 
 /**
  * - pass: everything goes through, what was frozen first
@@ -24,63 +24,28 @@ interface Hold {
   onHeld: () => void
 }
 
-class Link {
-  #silent = false
-  #waiting: (() => void)[] = []
-  /** What is on its way in each direction, so that the order is kept. */
-  #toEngine: Promise<void> = Promise.resolve()
-  #toClient: Promise<void> = Promise.resolve()
-
-  constructor(
-    readonly proxy: FaultProxy,
-    readonly client: Socket,
-    readonly engine: Socket,
-  ) {
-    const end = (): void => {
-      client.destroy()
-      engine.destroy()
-    }
-    for (const socket of [client, engine]) socket.on('error', end).on('close', end)
-    client.on('data', (bytes) => {
-      if (!this.#silent) this.#toEngine = this.#toEngine.then(() => this.#forward(bytes, engine))
-    })
-    engine.on('data', (bytes) => {
-      if (this.#silent) return
-      this.#toClient = this.#toClient.then(() => this.#forward(bytes, client))
-      if (this.proxy.fault === 'silent' && bytes.includes(readyForQuery)) this.#silent = true
-    })
-  }
-
-  /** Forwards what was frozen. */
-  release(): void {
-    for (const forward of this.#waiting.splice(0)) forward()
-  }
-
-  async #forward(bytes: Buffer, to: Socket): Promise<void> {
-    const hold = to === this.engine ? this.proxy.takeHold(bytes) : undefined
-    if (hold !== undefined) {
-      hold.onHeld()
-      await new Promise((resolve) => setTimeout(resolve, hold.ms))
-    }
-    if (this.proxy.fault === 'freeze') await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    to.write(bytes)
-  }
-}
-
 export class FaultProxy {
   fault: Fault = 'pass'
-  readonly #links = new Set<Link>()
-  readonly #server: Server
+  /** The engine gets these bytes, and their connection ends before its answer. */
+  losesAnswer: (bytes: Buffer) => boolean = () => false
+  readonly #relay: Relay
+  /** Connections of which nothing more is handed on. */
+  readonly #silent = new WeakSet<Ends>()
+  /** What is on its way to each end, so that the order is kept. */
+  readonly #onItsWay = new WeakMap<Socket, Promise<void>>()
+  #frozen: (() => void)[] = []
   #hold: Hold | undefined
 
-  private constructor(host: string | undefined, port: number, path: string | undefined) {
-    this.#server = createServer((client) => {
-      if (this.fault === 'refuse') return void client.destroy()
-      const engine = path === undefined ? connect(port, host) : connect(path)
-      const link = new Link(this, client, engine)
-      this.#links.add(link)
-      client.once('close', () => this.#links.delete(link))
-    })
+  private constructor(relay: Relay, engine: () => Socket) {
+    this.#relay = relay
+    relay.target = () => (this.fault === 'refuse' ? new Socket().destroy() : engine())
+    relay.pass = (bytes, to, ends) => {
+      if (this.#silent.has(ends)) return
+      const before = this.#onItsWay.get(ends[to]) ?? Promise.resolve()
+      const sent = before.then(() => this.#forward(bytes, to, ends))
+      this.#onItsWay.set(ends[to], sent)
+      if (to === 'client' && this.fault === 'silent' && bytes.includes(readyForQuery)) this.#silent.add(ends)
+    }
   }
 
   /** Until the test's end. `address` is the engine's, a postgres:// URL with a host or a directory of sockets. */
@@ -88,36 +53,28 @@ export class FaultProxy {
     const url = new URL(address.replace('///', '//localhost/'))
     const directory = url.searchParams.get('host')
     const port = Number(url.port || 5432)
-    const path = directory === null ? undefined : `${directory}/.s.PGSQL.${port}`
-    const proxy = new FaultProxy(url.hostname, port, path)
-    proxy.#server.listen(0, '127.0.0.1')
-    await once(proxy.#server, 'listening')
-    t.teardown(() => proxy.#close())
-    return proxy
+    const engine = () => (directory === null ? connect(port, url.hostname) : connect(`${directory}/.s.PGSQL.${port}`))
+    return new FaultProxy(await Relay.open(t, engine), engine)
   }
 
   /** The address of the same database through this proxy. */
   addressOf(address: string): string {
     const url = new URL(address.replace('///', '//localhost/'))
     url.searchParams.delete('host')
-    const { port } = this.#server.address() as AddressInfo
     const user = url.searchParams.get('user') ?? url.username
     url.searchParams.delete('user')
-    return `postgres://${user}@127.0.0.1:${port}${url.pathname}`
+    return `postgres://${user}@127.0.0.1:${this.#relay.port}${url.pathname}`
   }
 
   set(fault: Fault): void {
     this.fault = fault
     if (fault === 'refuse') this.cut()
-    if (fault === 'pass') for (const link of this.#links) link.release()
+    if (fault === 'pass') for (const forward of this.#frozen.splice(0)) forward()
   }
 
   /** Ends every connection. */
   cut(): void {
-    for (const { client, engine } of this.#links) {
-      client.destroy()
-      engine.destroy()
-    }
+    this.#relay.cut()
   }
 
   /** Delays the next statement whose message contains `text`, such as its prepared name; resolves when it arrives. */
@@ -128,16 +85,15 @@ export class FaultProxy {
     })
   }
 
-  takeHold(bytes: Buffer): Hold | undefined {
+  async #forward(bytes: Buffer, to: keyof Ends, ends: Ends): Promise<void> {
     const hold = this.#hold
-    if (hold === undefined || !bytes.includes(hold.text)) return undefined
-    this.#hold = undefined
-    return hold
-  }
-
-  async #close(): Promise<void> {
-    this.cut()
-    this.#server.close()
-    await once(this.#server, 'close')
+    if (to === 'service' && hold !== undefined && bytes.includes(hold.text)) {
+      this.#hold = undefined
+      hold.onHeld()
+      await new Promise((resolve) => setTimeout(resolve, hold.ms))
+    }
+    if (this.fault === 'freeze') await new Promise<void>((resolve) => this.#frozen.push(resolve))
+    ends[to].write(bytes)
+    if (to === 'service' && this.losesAnswer(bytes)) ends.client.destroy()
   }
 }

@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Random, randomFrom } from '../random.js'
 import { RawConnection, requestText } from '../service/raw.js'
 import { tied } from '../tied.js'
+import { turn } from '../turns.js'
 import { undocumented } from './documented-answers.js'
 import { type HostileRequest, hostileRequest } from './hostile-requests.js'
 
@@ -66,7 +67,7 @@ class Fuzzer implements Fuzzed {
     const connection = await this.#open()
     await connection.write(request.begin)
     if (request.rest.length > 0) {
-      await new Promise((resolve) => setImmediate(resolve))
+      await turn()
       await connection.write(request.rest)
     }
     const fault = await this.#answerFault(request, connection)

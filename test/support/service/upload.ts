@@ -1,6 +1,7 @@
 /** Uploads of lines, piece by piece, and what has been answered so far. It never retries. */
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { type Agent, request as requestOverTls } from 'node:https'
+import { turn } from '../turns.js'
 import { until } from './server.js'
 
 /** Where uploads go. */
@@ -65,7 +66,7 @@ export class UploadRequest {
   async write(text: string | Buffer): Promise<void> {
     await new Promise<void>((resolve) => this.#outgoing.write(text, () => resolve()))
     // Else a loop of writes that are taken at once would never read the answer.
-    await new Promise((resolve) => setImmediate(resolve))
+    await turn()
   }
 
   /** Ends the body. @returns the lines of the whole answer */

@@ -25,20 +25,10 @@ import { only } from '../support/elements.js'
 import { skippableTime } from '../support/skipped-time.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation, single } from '../support/stores/store.js'
+import { eventually, turn, turns } from '../support/turns.js'
 
 /** Longer than the writer remembers a client that is gone. */
 const goneMs = 31_000
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-/** Fails after a time that only a defect takes. */
-async function until(holds: () => boolean): Promise<void> {
-  const endMs = Date.now() + 60_000
-  while (!holds()) {
-    if (Date.now() > endMs) throw new Error(`it never happened that ${holds}`)
-    await turn()
-  }
-}
 
 /** A client that a test writes byte by byte. */
 class RawClient {
@@ -86,12 +76,12 @@ class RawClient {
   ): Promise<RawClient> {
     const client = new RawClient(t, connect)
     client.socket.write(hello(name, answered, protocolVersion, takesRecords))
-    await until(() => client.lastTaken !== undefined)
+    await eventually(() => client.lastTaken !== undefined)
     return client
   }
 
   async answers(count: number): Promise<readonly (readonly [number, unknown])[]> {
-    await until(() => this.outcomes.length >= count)
+    await eventually(() => this.outcomes.length >= count)
     return this.outcomes
   }
 }
@@ -168,18 +158,18 @@ await t.test('a client that sends garbage is disconnected, and the others go on'
   for (const [what, bytes] of Object.entries(garbage)) {
     const client = await RawClient.greeted(t, host.connect, 'client')
     client.socket.write(Buffer.concat([bytes, bytes]))
-    await until(() => client.isClosed)
+    await eventually(() => client.isClosed)
     t.pass(`${what} after the greeting`)
     const first = new RawClient(t, host.connect)
     first.socket.write(bytes)
-    await until(() => first.isClosed)
+    await eventually(() => first.isClosed)
     t.pass(`${what} instead of a greeting`)
     t.equal(await single.addAndSet(link, creation('n'), Buffer.from('1')), 'updated')
   }
   for (const name of ['', 'x'.repeat(2000), 'a b']) {
     const client = new RawClient(t, host.connect)
     client.socket.write(Buffer.concat([hello(name), requests(1, set('n'))]))
-    await until(() => client.isClosed)
+    await eventually(() => client.isClosed)
     t.pass('a name that no client has')
   }
   const client = await RawClient.greeted(t, host.connect, 'client')
@@ -194,7 +184,7 @@ await t.test('of what is sent with garbage, only what comes before it is carried
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const client = await RawClient.greeted(t, host.connect, 'client')
   client.socket.write(Buffer.concat([requests(1, created('a')), garbled(2), requests(3, created('c'))]))
-  await until(() => client.isClosed)
+  await eventually(() => client.isClosed)
   const again = await RawClient.greeted(t, host.connect, 'client')
   t.equal(again.lastTaken, 2, 'so that the others are sent again')
   const answers = await again.answers(2)
@@ -218,7 +208,7 @@ await t.test('a request that was taken is not taken again', async (t) => {
   client.socket.write(requests(1, created('a'), created('b')))
   await client.answers(2)
   client.socket.write(requests(2, removed('b')))
-  await until(() => client.isClosed)
+  await eventually(() => client.isClosed)
   t.not(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic')
 })
 
@@ -248,10 +238,10 @@ await t.test('a client that comes back has one connection, and gets the answers 
   const first = await RawClient.greeted(t, host.connect, 'client')
   host.writer.pauseWrites()
   first.socket.write(requests(1, created('a'), created('b')))
-  await until(() => host.store.commits?.inFlight === 2)
+  await eventually(() => host.store.commits?.inFlight === 2)
   const second = await RawClient.greeted(t, host.connect, 'client')
   t.equal(second.lastTaken, 2)
-  await until(() => first.isClosed)
+  await eventually(() => first.isClosed)
   host.writer.resumeWrites()
   t.strictSame(await second.answers(2), [
     [1, ['created']],
@@ -280,13 +270,13 @@ await t.test('bytes that wait on a connection that was replaced are not taken', 
   // So many operations that the writer stops reading.
   const many = Array.from({ length: operationsInOneCommitMax + 1 }, (_, i) => removed(`r${i}`))
   first.socket.write(requests(1, ...many))
-  await until(() => host.store.commits?.inFlight === many.length)
+  await eventually(() => host.store.commits?.inFlight === many.length)
   first.socket.write(requests(many.length + 1, created('a')))
-  for (let turns = 0; turns < 20; turns++) await turn()
+  await turns(20)
   t.equal(host.store.commits?.inFlight, many.length, 'it waits in the socket')
   const second = new RawClient(t, host.connect)
   second.socket.write(hello('client'))
-  await until(() => served.destroyed)
+  await eventually(() => served.destroyed)
   // What is carried out resumes the first connection.
   host.writer.resumeWrites()
   await second.answers(many.length)
@@ -342,18 +332,18 @@ await t.test('the receipts of a client that is gone are removed after a while, a
   goes.socket.write(requests(1, created('b')))
   await Promise.all([stays.answers(1), goes.answers(1)])
   goes.socket.destroy()
-  await until(() => host.sockets.size === 1)
+  await eventually(() => host.sockets.size === 1)
   time.pass(goneMs / 2)
   await turn()
   const back = await RawClient.greeted(t, host.connect, 'goes')
   t.equal(back.lastTaken, 1, 'not at once')
   back.socket.destroy()
-  await until(() => host.sockets.size === 1)
+  await eventually(() => host.sockets.size === 1)
   time.pass(goneMs / 2)
   await turn()
   t.equal((await RawClient.greeted(t, host.connect, 'goes')).lastTaken, 1, 'the time begins with the last connection')
   ;[...host.sockets].at(-1)?.destroy()
-  await until(() => host.sockets.size === 1)
+  await eventually(() => host.sockets.size === 1)
   time.pass(goneMs)
   await turn()
   await turn()
@@ -377,7 +367,7 @@ await t.test('a client that comes back while its receipts are about to be remove
   first.socket.write(requests(1, created('a')))
   await first.answers(1)
   first.socket.destroy()
-  await until(() => host.sockets.size === 0)
+  await eventually(() => host.sockets.size === 0)
   host.writer.pauseWrites()
   time.pass(goneMs)
   const second = await RawClient.greeted(t, host.connect, 'client')
@@ -426,12 +416,12 @@ await t.test(
     t.strictSame(await client.answers(1), [[1, ['nothing_removed']]])
     fails = true
     client.socket.write(requests(2, removed('a'), set('b'), removed('c')))
-    await until(() => broken.length > 0)
-    for (let turns = 0; turns < 20; turns++) await turn()
+    await eventually(() => broken.length > 0)
+    await turns(20)
     t.strictSame(client.outcomes.slice(1), [], 'nothing is sent')
     const again = new RawClient(t, connect)
     again.socket.write(hello('client', 1))
-    for (let turns = 0; turns < 20; turns++) await turn()
+    await turns(20)
     t.strictSame(again.outcomes, [], 'nor with a greeting')
   },
 )
@@ -441,15 +431,15 @@ await t.test('who watches the log gets a notice at once, and after each commit t
   const watcher = await RawClient.greeted(t, host.connect, 'watcher')
   const other = await RawClient.greeted(t, host.connect, 'other')
   watcher.socket.write(watching(true, 1))
-  await until(() => watcher.notices === 1)
+  await eventually(() => watcher.notices === 1)
   other.socket.write(requests(1, set('n')))
   await other.answers(1)
-  await until(() => watcher.notices === 2)
+  await eventually(() => watcher.notices === 2)
   other.socket.write(requests(2, removed('nothing')))
   await other.answers(2)
   watcher.socket.write(watching(true, 1, set('n')))
   t.strictSame(await watcher.answers(1), [[1, ['updated']]], 'it writes as any other')
-  await until(() => watcher.notices === 3)
+  await eventually(() => watcher.notices === 3)
   watcher.socket.write(watching(false, 2, set('m')))
   await watcher.answers(2)
   t.equal(watcher.notices, 3, 'what changes nothing, and what it does not watch, is not announced')
@@ -462,17 +452,17 @@ await t.test('a notice has no record for a client of version 1.0.0, nor when it 
   const former = await RawClient.greeted(t, host.connect, 'former', 0, false)
   const client = await RawClient.greeted(t, host.connect, 'client')
   for (const each of [former, client]) each.socket.write(watching(true, 1))
-  await until(() => former.notices === 1 && client.notices === 1)
+  await eventually(() => former.notices === 1 && client.notices === 1)
   // With its length, each key has 8 bytes.
   const keysMax = 1024
   const named = Array.from({ length: keysMax + 1 }, (_, i) => `n/${1000 + i}`)
   const write = (...names: string[]): Promise<unknown> =>
     host.store.write(names.map((name): WriteOperation => ({ ...set(name) })))
   await write(...named.slice(1))
-  await until(() => client.notices === 2)
+  await eventually(() => client.notices === 2)
   t.strictSame(client.records, [named.slice(1)], '8 KiB')
   await write(...named)
-  await until(() => former.notices === 3 && client.notices === 3)
+  await eventually(() => former.notices === 3 && client.notices === 3)
   t.equal(client.records.length, 1, 'more than 8 KiB')
   t.strictSame(former.records, [])
 })
@@ -481,7 +471,7 @@ await t.test('a client that reads nothing is sent no more records', async (t) =>
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const client = await RawClient.greeted(t, host.connect, 'client')
   client.socket.write(watching(true, 1))
-  await until(() => client.notices === 1)
+  await eventually(() => client.notices === 1)
   client.socket.pause()
   const paths = Array.from({ length: 30 }, (_, i) => `${i}/${'x'.repeat(250)}`)
   const commits = 300
@@ -489,6 +479,6 @@ await t.test('a client that reads nothing is sent no more records', async (t) =>
   t.equal(host.sockets.size, 1)
   for (const { writableLength } of host.sockets) t.ok(writableLength < 100_000, `${writableLength} bytes wait for it`)
   client.socket.resume()
-  await until(() => client.notices === 1 + commits)
+  await eventually(() => client.notices === 1 + commits)
   t.ok(client.records.length > 0 && client.records.length < commits, `${client.records.length} records`)
 })

@@ -16,16 +16,12 @@ import { protocolVersion } from '../../dist/store/lmdb/write/wire.js'
 import { type BatchResult, storedForms, type WriteOperation } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { type Random, seededRandom } from '../support/random.js'
+import { joinSockets } from '../support/service/relay.js'
 import { type SkippedTime, skippableTime } from '../support/skipped-time.js'
 import { inside } from '../support/stores/environment.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation } from '../support/stores/store.js'
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await turn()
-}
+import { turn, turns } from '../support/turns.js'
 
 const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
 
@@ -146,15 +142,9 @@ class AnswerProxy {
   }
 
   #serve(client: Socket, writer: Socket): void {
-    const end = (): void => {
-      client.destroy()
-      writer.destroy()
-    }
     this.#ends.push(client, writer)
-    for (const socket of [client, writer]) socket.on('error', end).on('close', end)
-    client.on('data', (bytes) => writer.write(bytes))
-    writer.on('data', (bytes) => {
-      if (!this.dropsAnswers) return void client.write(bytes)
+    joinSockets({ client, service: writer }, (bytes, to, ends) => {
+      if (to === 'service' || !this.dropsAnswers) return void ends[to].write(bytes)
       for (const resolve of this.#onDropped.splice(0)) resolve()
     })
   }

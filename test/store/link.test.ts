@@ -28,6 +28,7 @@ import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation, openStore, single, waiting } from '../support/stores/store.js'
+import { turn } from '../support/turns.js'
 
 const paths = ['a', 'a/b', 'ä/€', '𝄞', 'z/"'] as readonly string[] as readonly Path[]
 const values = ['1', '1.0', '{"x": 1}', '"text"', JSON.stringify('€'.repeat(30_000))] as const
@@ -149,7 +150,7 @@ await t.test('many requests in flight are carried out and answered in order, amo
       const written: Promise<void>[] = []
       for (let number = 0; number < inFlight; number++) {
         written.push(write(number))
-        if (number % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
+        if (number % 100 === 0) await turn()
       }
       await Promise.all(written)
       t.strictSame(
@@ -170,7 +171,7 @@ await t.test('more than a client may have queued, in bytes, is carried out too',
   host.writer.pauseWrites()
   const large = Array.from({ length: 30 }, (_, i) => single.addAndSet(link, creation(`large/${i % 3}`), text))
   const small = single.addAndSet(other, creation('small'), Buffer.from('1'))
-  while (host.store.commits?.inFlight === 0) await new Promise((resolve) => setImmediate(resolve))
+  while (host.store.commits?.inFlight === 0) await turn()
   host.writer.resumeWrites()
   const outcomes = await Promise.all(large)
   t.equal(await small, 'created')
@@ -270,7 +271,7 @@ await t.test(
       told.push({ ...positions, paths: [...loggedKeys(value)].map((key) => decodeKey(key)) })
     })
     const untilTold = async (count: number): Promise<void> => {
-      while (empty < count) await new Promise((resolve) => setImmediate(resolve))
+      while (empty < count) await turn()
     }
     await untilTold(1)
     const written: string[][] = []
@@ -286,7 +287,7 @@ await t.test(
       )
       written.push(names)
     }
-    while (told.length < written.length) await new Promise((resolve) => setImmediate(resolve))
+    while (told.length < written.length) await turn()
     t.equal(empty, 2, 'of what was before, nothing is said')
     t.strictSame(
       told.map(({ paths }) => paths),
@@ -330,7 +331,7 @@ await t.test('a link that is closed does not connect again', async (t) => {
   })
   await new Promise<void>((resolve) => server.listen(socketPath, resolve))
   const link = new WriterLink(() => connect(socketPath), t.fail)
-  while (connections === 0) await new Promise((resolve) => setImmediate(resolve))
+  while (connections === 0) await turn()
   await link.close()
   // Closed once every connection has ended.
   await new Promise((resolve) => server.close(resolve))
@@ -430,7 +431,7 @@ await t.test('constraints count among the bytes that a client may have queued', 
     link.write([{ kind: 'remove', path: 'a' as Path, valueText: undefined, constraint: { kind: 'value', text } }]),
   )
   const other = host.link(t)
-  await new Promise((resolve) => setImmediate(resolve))
+  await turn()
   // The writer has read whatever it reads once it has taken this many small requests, each after a turn.
   for (let i = 0; i < 200; i++) {
     void other.write([{ kind: 'remove', path: 'b' as Path, valueText: undefined }])
