@@ -1,16 +1,18 @@
 /**
- * Refused requests, from the route to the last member of the body: each fault has its status, its code and a message
- * that says where it is, and the service keeps serving.
+ * Refused requests, from the route to the body: each fault has its status, its code and a message that says where it is,
+ * and the service keeps serving. Members of bodies are bodies-strict's.
  */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { Client } from '../support/service/client.js'
 import { overStores } from '../support/service/over-stores.js'
-import { startServer } from '../support/service/server.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
 
-await overStores(t, async (t, server) => {
+await overStores(t, expectations, { store: 'lmdb' })
+
+async function expectations(t: Test, server: Server): Promise<void> {
   const { post, client } = server
   await post('addAndSet', { path: 'a', value: 1 })
   const item = '{"path":"a","type":"json","value":1}'
@@ -76,15 +78,8 @@ await overStores(t, async (t, server) => {
   })
 
   await t.test('a body that is not UTF-8 is a 400', async (t) => {
-    const inPath = (...bytes: number[]) =>
-      Buffer.concat([Buffer.from('{"path":"'), Buffer.from(bytes), Buffer.from('"}')])
     for (const [expectation, body] of [
-      ['a byte that is never UTF-8', inPath(0xff)],
-      ['a continuation byte alone', inPath(0x80)],
-      ['a truncated sequence', inPath(0xe2, 0x82)],
-      ['an overlong sequence', inPath(0xc0, 0xaf)],
-      ['a surrogate', inPath(0xed, 0xa0, 0x80)],
-      ['a code point beyond the last', inPath(0xf4, 0x90, 0x80, 0x80)],
+      ['an overlong sequence', Buffer.from([...Buffer.from('{"path":"'), 0xc0, 0xaf, ...Buffer.from('"}')])],
       ['UTF-16', Buffer.from('\ufeff{"path":"a"}', 'utf16le')],
       ['a body that ends in the middle of a character', Buffer.from([0x7b, 0xc3])],
     ] as const) {
@@ -93,25 +88,7 @@ await overStores(t, async (t, server) => {
   })
 
   await t.test('a body that is not JSON is a 400', async (t) => {
-    for (const body of [
-      '',
-      ' ',
-      'x',
-      '{',
-      '{"path":"a"',
-      '{"path":"a"}}',
-      '{"path":"a"} x',
-      "{'path':'a'}",
-      '{path:"a"}',
-      '{"path":"a",}',
-      '{"path":"a\n"}',
-      '{"path":NaN}',
-      '{"path":"\\x61"}',
-      '{"path":01}',
-      '\0',
-      '\ufeff{"path":"a"}',
-      '{"path":"a"}\0',
-    ]) {
+    for (const body of ['', ' ', 'x', '{', '{"path":"a"} x', '{"path":"a"}\0', '\0', '\ufeff{"path":"a"}']) {
       refuses(t, await post('fetch', body), 400, 'invalid_json', JSON.stringify(body))
     }
   })
@@ -124,191 +101,12 @@ await overStores(t, async (t, server) => {
     refuses(t, await post('fetch', 'null'), 400, 'invalid_body', 'null', 'null')
   })
 
-  /** A body that each route accepts. */
-  const accepted: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-    fetch: { path: 'a' },
-    set: { path: 'a', value: 1 },
-    add: { path: 'a' },
-    addAndSet: { path: 'a', value: 1 },
-    remove: { path: 'none' },
-  }
-
-  for (const route of routes) {
-    await t.test(`${route} refuses an unknown member by name`, async (t) => {
-      for (const name of [
-        'pth',
-        'Path',
-        'paht',
-        'Type',
-        'x y',
-        '',
-        'é',
-        '__proto__',
-        'constructor',
-        'a.b',
-        'a"b',
-        'a[0]',
-      ]) {
-        const body = `{${JSON.stringify(name)}:1,${JSON.stringify(accepted[route]).slice(1)}`
-        refuses(
-          t,
-          await post(route, body),
-          400,
-          'unknown_parameter',
-          `${route} with ${JSON.stringify(name)}`,
-          JSON.stringify(name),
-        )
-      }
-    })
-
-    await t.test(`${route} names a misspelt member, though a required one is missing`, async (t) => {
-      for (const name of Object.keys(accepted[route] ?? {})) {
-        const misspelt = Object.entries({ ...accepted[route] }).map(([own, value]) => [
-          own === name ? `${own}x` : own,
-          value,
-        ])
-        const answer = await post(route, Object.fromEntries(misspelt))
-        refuses(t, answer, 400, 'unknown_parameter', `${route} without ${name}`, `"${name}x"`)
-      }
-    })
-
-    await t.test(`${route} refuses a member given twice`, async (t) => {
-      for (const twice of [
-        '"path":"a","path":"a"',
-        '"path":"a","p\\u0061th":"b"',
-        '"path":"a","path":null',
-        '"type":1,"type":2',
-      ]) {
-        const rest = route.toLowerCase().endsWith('set') ? ',"value":1' : ''
-        refuses(t, await post(route, `{${twice}${rest}}`), 400, 'duplicate_parameter', `${route} with ${twice}`)
-      }
-    })
-  }
-
-  await t.test('a value given twice is a 400, and nothing is set', async (t) => {
-    refuses(t, await post('set', '{"path":"a","value":1,"value":2}'), 400, 'duplicate_parameter', 'value twice')
-    refuses(
-      t,
-      await post('set', '{"path":"a","value":1,"v\\u0061lue":2}'),
-      400,
-      'duplicate_parameter',
-      'value twice, once escaped',
-    )
-    gives(t, await post('fetch', { path: 'a' }), item, 'nothing was set')
-  })
-
-  await t.test('a member of the wrong kind is a 400 that names it and says what is allowed', async (t) => {
-    for (const found of [5, null, true, [], {}, ['a']]) {
-      for (const [route, members] of Object.entries(accepted)) {
-        const answer = await post(route, { ...members, path: found })
-        refuses(
-          t,
-          answer,
-          400,
-          'invalid_parameter',
-          `${route} with the path ${JSON.stringify(found)}`,
-          '"path"',
-          'string',
-        )
-      }
-      const expectation = JSON.stringify(found)
-      refuses(
-        t,
-        await post('fetch', { selector: found }),
-        400,
-        'invalid_parameter',
-        `selector ${expectation}`,
-        '"selector"',
-        'string',
-      )
-      refuses(
-        t,
-        await post('remove', { selector: found }),
-        400,
-        'invalid_parameter',
-        `selector ${expectation}`,
-        '"selector"',
-        'string',
-      )
-      refuses(
-        t,
-        await post('fetch', { selector: 'a', after: found }),
-        400,
-        'invalid_parameter',
-        `after ${expectation}`,
-        '"after"',
-        'string',
-      )
-    }
-    for (const found of ['JSON', 'String', '', 'int64', 5, null, ['json']]) {
-      for (const route of ['fetch', 'set', 'add', 'addAndSet']) {
-        const answer = await post(route, { ...accepted[route], type: found })
-        refuses(
-          t,
-          answer,
-          400,
-          'invalid_parameter',
-          `${route} with the type ${JSON.stringify(found)}`,
-          '"type"',
-          '"json"',
-          '"string"',
-        )
-      }
-    }
-    for (const found of [5, null, 'x', true, [], ['a']]) {
-      const answer = await post('add', { path: 'a', properties: found })
-      refuses(t, answer, 400, 'invalid_parameter', `properties ${JSON.stringify(found)}`, '"properties"', 'object')
-    }
-    for (const found of [5, null, true, [], {}]) {
-      const answer = await post('addAndSet', { path: 'a', value: 1, properties: { colour: found } })
-      refuses(
-        t,
-        answer,
-        400,
-        'invalid_parameter',
-        `a property ${JSON.stringify(found)}`,
-        'properties',
-        'colour',
-        'string',
-      )
-    }
-  })
-
-  await t.test('a size that is not an integer from 1 to 1000 is a 400, never clamped', async (t) => {
-    for (const size of [
-      '0',
-      '-1',
-      '1001',
-      '1.5',
-      '"5"',
-      'null',
-      'true',
-      '1e9',
-      '4294967297',
-      '18446744073709551617',
-      '[]',
-      '-0',
-      '0.9999',
-    ]) {
-      const answer = await post('fetch', `{"selector":"*a//","size":${size}}`)
-      refuses(t, answer, 400, 'invalid_parameter', `size ${size}`, '"size"', 'integer', '1 to 1000')
-    }
-    for (const size of ['1', '1000', '1e3', '10.0']) {
-      gives(
-        t,
-        await post('fetch', `{"selector":"*a//","size":${size}}`),
-        `{"has_more":false,"results":[${item}]}`,
-        `size ${size}`,
-      )
-    }
-  })
-
   await t.test('after all these refusals every worker is alive and requests are served', async (t) => {
     for (let i = 0; i < 20; i++) gives(t, await post('fetch', { path: 'a' }), item, `request ${i}`)
     t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
     t.equal(server.workerPids().length, server.workers, 'every worker is alive')
   })
-})
+}
 
 await t.test('the routes are below the base path, and only there', async (t) => {
   const server = await startServer(t, { workers: 2, flags: ['--base-path', '/diffusion/v1/'] })
