@@ -3,7 +3,7 @@
  * and that connections stay as they are while their pages are compressed.
  */
 import { randomBytes } from 'node:crypto'
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { Agent } from 'node:http'
 import { connect } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
@@ -12,6 +12,7 @@ import type { Answer, Ongoing, Route } from '../../dist/http/answer.js'
 import { ChangesStream } from '../support/service/changes.js'
 import { scrape } from '../support/service/metrics.js'
 import { RawConnection } from '../support/service/raw.js'
+import { headersOf, type Received, sendPieces } from '../support/service/sender.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
 const kibibyte = 1024
@@ -20,41 +21,26 @@ const kibibyte = 1024
 const plainBytes = 4 * kibibyte
 const atOnceBytes = 16 * kibibyte
 
-interface Reply {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly bytes: Buffer
+interface Reply extends Received {
   /** The body, unpacked if it is compressed. */
   readonly text: string
 }
 
 /** Sends one request; an undefined `acceptEncoding` leaves the header out. */
-function send(
+async function send(
   { url, token }: Pick<Server, 'url' | 'token'>,
   route: string,
   body: object,
   acceptEncoding: string | string[] | undefined,
   agent?: Agent,
 ): Promise<Reply> {
-  const headers = {
-    authorization: `Apikey ${token}`,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(JSON.stringify(body)),
-    ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
-  }
-  return new Promise((resolve, reject) => {
-    const sent = request(`${url}/topics/${route}`, { method: 'POST', headers, agent }, (answer) => {
-      const pieces: Buffer[] = []
-      answer.on('data', (piece: Buffer) => pieces.push(piece)).on('error', reject)
-      answer.on('end', () => {
-        const bytes = Buffer.concat(pieces)
-        const isGzipped = answer.headers['content-encoding'] === 'gzip'
-        const text = (isGzipped ? gunzipSync(bytes) : bytes).toString()
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, bytes, text })
-      })
-    })
-    sent.on('error', reject).end(JSON.stringify(body))
-  })
+  const bytes = Buffer.from(JSON.stringify(body))
+  const headers = headersOf(token, bytes.length)
+  if (acceptEncoding !== undefined) headers['accept-encoding'] = acceptEncoding
+  const sent = { headers, pieces: [bytes], ...(agent === undefined ? {} : { agent }) }
+  const reply = await sendPieces(`${url}/topics/${route}`, sent)
+  const isGzipped = reply.headers['content-encoding'] === 'gzip'
+  return { ...reply, text: (isGzipped ? gunzipSync(reply.bytes) : reply.bytes).toString() }
 }
 
 /** Many small topics, in one request. */

@@ -70,7 +70,7 @@ await t.test('automatic removal continues after the writer, which removes, and e
   await post('addAndSet', { path: 'orphan', value: 1, properties })
   for (const pid of [present(server.writerPid()), ...server.workerPids()]) process.kill(pid, 'SIGKILL')
   await server.logged('writer replaced')
-  const replaced = () => server.log.filter(({ msg }) => msg === 'worker replaced').length
+  const replaced = () => server.timesLogged('worker replaced')
   await until('both workers replaced', async () => (replaced() === 2 ? true : undefined))
   const replacedMs = performance.now()
   const goneMs = await goneAt(server, 'orphan')

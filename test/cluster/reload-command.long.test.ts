@@ -37,11 +37,7 @@ const { server, file, set } = await start(t, join(t.testdir(), 'shared'))
 
 /** Resolves when the shared server has logged `msg` more than `before` times. */
 async function loggedAgain(msg: string, before: number): Promise<void> {
-  await until(`"${msg}"`, async () => (timesLogged(msg) > before ? true : undefined), 60_000)
-}
-
-function timesLogged(msg: string): number {
-  return server.log.filter((line) => line.msg === msg).length
+  await until(`"${msg}"`, async () => (server.timesLogged(msg) > before ? true : undefined), 60_000)
 }
 
 const reloaded = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
@@ -163,7 +159,7 @@ await t.test('with another build of the writer on disk', async (t) => {
 
 await t.test('each of several concurrent reloads reports its own outcome', async (t) => {
   set('')
-  const before = timesLogged('rolling restart')
+  const before = server.timesLogged('rolling restart')
   const first = server.command('reload')
   await loggedAgain('rolling restart', before)
   set('TOPICD_PAGE_SIZE_MAX=none\n')
@@ -229,8 +225,8 @@ await t.test('if it may not connect to the service, it says that, and not that n
 
 await t.test('it goes on if the command is killed', async (t) => {
   set('')
-  const begun = timesLogged('rolling restart')
-  const done = timesLogged('rolling restart done')
+  const begun = server.timesLogged('rolling restart')
+  const done = server.timesLogged('rolling restart done')
   const command = [mainFile, 'reload', '--data', server.dataDir]
   const caller = spawn(...tied(process.execPath, command), { env: cleanEnv(), stdio: 'ignore' })
   await loggedAgain('rolling restart', begun)

@@ -1,88 +1,139 @@
 /**
- * SIGHUP under steady load: workers are replaced, new settings take effect, and no request fails. The clients do what
- * docs/clients.md asks of them: they send a request once more if its kept-alive connection was closed.
+ * Rolling restarts and a stop under steady load, from clients that do what docs/clients.md asks of them: they send a request
+ * once more if its kept-alive connection was closed. No request fails, no acknowledged write is lost, new settings take
+ * effect, and no write waits for a writer to start, since the new one is loaded before the old one ends. How long that
+ * would be is measured beside: with the writer its spare is killed, so that another process has to start.
  */
-
 import { writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
-import t from 'tap'
-import { send } from '../support/service/keep-alive.js'
-import { startServer, until } from '../support/service/server.js'
+import t, { type Test } from 'tap'
+import { at, only, present } from '../support/elements.js'
+import { LongestWaits, listOf } from '../support/load/longest-waits.js'
+import { reportResults } from '../support/proof-results.js'
+import { type Reply, send } from '../support/service/sender.js'
+import { type Server, startServer, until } from '../support/service/server.js'
 
+const clients = 24
 const rounds = 3
-const connections = 12
 
-interface Outcome {
-  sent: number
-  retries: number
-  readonly failed: string[]
-}
+t.setTimeout(600_000)
 
-/** Writes values and reads them back on one keep-alive connection, until `stopped`. */
-async function load(
-  url: string,
-  token: string,
-  client: number,
-  outcome: Outcome,
-  stopped: () => boolean,
-): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  async function request(route: string, body: object): Promise<string> {
-    outcome.sent++
-    const attempt = () => send(agent, `${url}/topics/${route}`, token, body)
-    const { status, text } = await attempt().catch((error: NodeJS.ErrnoException & { reused: boolean }) => {
-      if (!error.reused) throw error
-      outcome.retries++
-      return attempt()
-    })
-    if (status !== 200) throw new Error(`${status} ${text}`)
-    return text
+/** Clients that write a number and read it back, and know the last number that was acknowledged. */
+class SteadyLoad {
+  readonly acknowledged: number[] = Array.from({ length: clients }, () => 0)
+  readonly waits = new LongestWaits(clients)
+  retries = 0
+  /** Errors that no client should have seen. */
+  readonly errors: string[] = []
+  /** While the service ends, a client may lose its connection for good. */
+  ending = false
+  readonly #server: Server
+  readonly #loops: Promise<void>[]
+  #stopping = false
+
+  constructor(server: Server) {
+    this.#server = server
+    this.#loops = this.acknowledged.map((_, i) => this.#loop(i))
   }
-  for (let number = 0; !stopped(); number++) {
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await Promise.all(this.#loops)
+  }
+
+  async #loop(i: number): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const path = `steady/${i}`
+    for (let next = 1; !this.#stopping; next++) {
+      const write = await this.waits.time(i, () => this.#sendTwice(agent, 'addAndSet', { path, value: next }))
+      if (write === undefined) break
+      this.acknowledged[i] = next
+      const read = await this.#sendTwice(agent, 'fetch', { path })
+      if (read === undefined) break
+      if (read.text !== `{"path":"${path}","type":"json","value":${next}}`)
+        this.errors.push(`read ${read.text} after ${next}`)
+    }
+    agent.destroy()
+  }
+
+  /** Undefined without an answer, which is an error unless the service is ending. */
+  async #sendTwice(agent: Agent, route: string, body: object): Promise<Reply | undefined> {
+    const attempt = () => send(agent, `${this.#server.url}/topics/${route}`, this.#server.token, body)
     try {
-      await request('addAndSet', { path: `load/${client}`, value: number })
-      const { value } = JSON.parse(await request('fetch', { path: `load/${client}` })) as { value: number }
-      if (value !== number) outcome.failed.push(`${value} was read after ${number} was written`)
+      const reply = await attempt().catch((error: Error & { reused: boolean }) => {
+        if (!error.reused) throw error
+        this.retries++
+        return attempt()
+      })
+      if (reply.status !== 200) this.errors.push(`${route} was answered ${reply.status}: ${reply.text}`)
+      return reply
     } catch (error) {
-      outcome.failed.push(String(error))
+      if (!this.ending) this.errors.push(`${route}: ${String(error)}`)
+      return undefined
     }
   }
-  agent.destroy()
+}
+
+async function holdsAll(t: Test, { client }: Server, { acknowledged }: SteadyLoad): Promise<void> {
+  const page = only(await client.walk('*steady//', { size: clients }))
+  const values = new Map(page.results.map(({ path, value }) => [path, value as number]))
+  const lost = acknowledged.filter((_, i) => (values.get(`steady/${i}`) ?? 0) < at(acknowledged, i)).length
+  t.equal(lost, 0, `all ${acknowledged.reduce((sum, last) => sum + last, 0)} acknowledged writes are there`)
+}
+
+/** Kills the writer and its spare. Resolves once another process writes. */
+async function killBoth(server: Server): Promise<void> {
+  const before = server.timesLogged('writer replaced')
+  const [writer, spare] = [present(server.writerPid()), present(server.sparePid())]
+  process.kill(spare, 'SIGKILL')
+  process.kill(writer, 'SIGKILL')
+  await until('the next writer', async () => server.timesLogged('writer replaced') > before || undefined)
 }
 
 const directory = t.testdir()
 const settings = join(directory, 'topicd.env')
 writeFileSync(settings, 'TOPICD_PAGE_SIZE_MAX=100\n')
-const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), flags: ['--settings', settings] })
-const restarts = () => server.log.filter(({ msg }) => msg === 'rolling restart done').length
+const server = await startServer(t, { workers: 3, dataDir: join(directory, 'db'), flags: ['--settings', settings] })
 
-await t.test('no request fails while workers are replaced', async (t) => {
-  const outcome: Outcome = { sent: 0, retries: 0, failed: [] }
-  let stopped = false
-  const { url, token } = server
-  const loads = Array.from({ length: connections }, (_, client) => load(url, token, client, outcome, () => stopped))
+await t.test('no request fails while workers and the writer are replaced, and no write is lost', async (t) => {
+  const load = new SteadyLoad(server)
+  const { waits } = load
   const first = server.workerPids()
+  const [reloadMs, startMs]: [number[], number[]] = [[], []]
   for (let round = 1; round <= rounds; round++) {
+    await server.spareLoaded()
+    const writer = server.writerPid()
     writeFileSync(settings, `TOPICD_PAGE_SIZE_MAX=${100 + round}\n`)
+    await waits.take()
     server.signal('SIGHUP')
-    await until('the restart', async () => (restarts() === round ? true : undefined))
+    await until('the restart', async () => server.timesLogged('rolling restart done') === round || undefined)
+    reloadMs.push(await waits.take())
+    t.not(server.writerPid(), writer, 'another process writes')
+    await server.spareLoaded()
+    await waits.take()
+    await killBoth(server)
+    startMs.push(await waits.take())
   }
-  stopped = true
-  await Promise.all(loads)
-  t.comment(`${outcome.sent} requests, ${outcome.retries} of them retried`)
-  t.strictSame(outcome.failed, [])
-  t.ok(outcome.sent > 1000, 'there was load')
+  await load.stop()
+  const waited = `the longest waits, in ms: ${listOf(reloadMs)}; for a start: ${listOf(startMs)}`
+  t.comment(`${waits.answered} writes, ${load.retries} retries; ${waited}`)
+  reportResults(t, { reloads: rounds, writes: waits.answered, waitedMsMax: Math.max(...reloadMs) })
+  t.strictSame(load.errors, [], 'no client saw an error')
+  await holdsAll(t, server, load)
   t.notOk(
     server.workerPids().some((pid) => first.includes(pid)),
     'every worker is a new one',
   )
+  t.equal(server.timesLogged('worker died'), 0, 'and none had died')
+  // The shortest of both, since what else a machine does only adds to them.
+  t.ok(Math.min(...startMs) > Math.min(...reloadMs), 'a write waits longer for a writer to start')
 })
 
 await t.test('every worker uses the current settings of the file', async (t) => {
   for (let i = 0; i < 2 * server.client.connections; i++) {
-    t.match(await server.post('fetch', { selector: '*load//', size: 100 + rounds }), { status: 200 })
-    t.match(await server.post('fetch', { selector: '*load//', size: 101 + rounds }), { code: 'invalid_parameter' })
+    t.match(await server.post('fetch', { selector: '*steady//', size: 100 + rounds }), { status: 200 })
+    t.match(await server.post('fetch', { selector: '*steady//', size: 101 + rounds }), { code: 'invalid_parameter' })
   }
 })
 
@@ -93,5 +144,15 @@ await t.test('a reload with a wrong setting changes nothing, and the reason is l
   const { reason } = await server.logged('rolling restart failed')
   t.equal(reason, `${settings} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a whole number from 1 to 100000`)
   t.strictSame(server.workerPids(), before, 'the same workers')
-  t.match(await server.post('fetch', { selector: '*load//', size: 100 + rounds }), { status: 200 })
+  t.match(await server.post('fetch', { selector: '*steady//', size: 100 + rounds }), { status: 200 })
+})
+
+await t.test('a stop loses no acknowledged write and gives no wrong answer', async (t) => {
+  const load = new SteadyLoad(server)
+  await until('load', async () => load.waits.answered > 500 || undefined)
+  load.ending = true
+  t.strictSame(await server.stop(), { code: 0, signal: null }, 'the service ends with 0')
+  await load.stop()
+  t.strictSame(load.errors, [], 'every answer was right')
+  await holdsAll(t, await startServer(t, { dataDir: server.dataDir, token: server.token }), load)
 })

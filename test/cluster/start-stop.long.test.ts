@@ -164,7 +164,7 @@ t.test('if workers die before they serve, again and again', { timeout: 600_000, 
       const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
       writeFileSync(refusal, '')
       process.kill(first(server.workerPids()), 'SIGKILL')
-      const failures = (): number => server.log.filter(({ msg }) => msg === 'worker failed to start').length
+      const failures = (): number => server.timesLogged('worker failed to start')
       await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
       t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
       t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')

@@ -23,8 +23,6 @@ async function settles(t: Test, server: Server, workers: number): Promise<void> 
   t.match(text, new RegExp(`^topicd_workers ${workers}$`, 'm'))
 }
 
-const timesLogged = (server: Server, msg: string): number => server.log.filter((line) => line.msg === msg).length
-
 /** Starts a request that is in flight until `finish` sends the rest of its body. */
 async function startRequest(server: Server, path: string): Promise<{ finish(): Promise<string | undefined> }> {
   const body = JSON.stringify({ path })
@@ -57,8 +55,7 @@ t.test('a worker that is killed during a reload is replaced as well', async (t) 
   process.kill(at(before, 1), 'SIGKILL')
   await until(
     'the restart is over',
-    async () =>
-      timesLogged(server, 'rolling restart done') + timesLogged(server, 'rolling restart failed') || undefined,
+    async () => server.timesLogged('rolling restart done') + server.timesLogged('rolling restart failed') || undefined,
   )
   await settles(t, server, 2)
 })
@@ -143,7 +140,7 @@ t.test('a reload starts or ends workers until there are as many as the settings 
   for (const [round, workers] of [4, 2, 1, 3].entries()) {
     writeFileSync(settings, `TOPICD_WORKERS=${workers}\n`)
     server.signal('SIGHUP')
-    await until('the restart', async () => (timesLogged(server, 'rolling restart done') > round ? true : undefined))
+    await until('the restart', async () => (server.timesLogged('rolling restart done') > round ? true : undefined))
     await settles(t, server, workers)
   }
 })

@@ -2,34 +2,21 @@
  * How the console's pages are served: from memory, compressed, with ETags, under a strict policy; and what `/console`
  * tells about a key. What the pages do is tested in a browser.
  */
-import { request } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { type Received, sendPieces } from '../support/service/sender.js'
 import { startServer } from '../support/service/server.js'
 
-interface Got {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
-}
-
-function get(url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Got> {
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, agent: false }, (res) => {
-      const pieces: Buffer[] = []
-      res.on('data', (piece: Buffer) => pieces.push(piece))
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(pieces) }))
-    })
-    sent.on('error', reject).end()
-  })
-}
+const get = (url: string, headers: OutgoingHttpHeaders = {}, method = 'GET'): Promise<Received> =>
+  sendPieces(url, { method, headers })
 
 /** Compressed bytes of a page with everything that it loads: the bound of a page that opens at once. */
 const pageBytesMax = 150_000
 
 /** The paths of the files that a document names, from its links and scripts. */
-function filesIn({ body }: Got): string[] {
-  return [...body.toString().matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path)
+function filesIn({ bytes }: Received): string[] {
+  return [...bytes.toString().matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path)
 }
 
 /** What holds for the document at `url`, and for each file that it names. */
@@ -44,7 +31,7 @@ async function checkPage(t: Test, url: string): Promise<void> {
   t.match(policy, "require-trusted-types-for 'script'")
   t.notMatch(policy, /unsafe|\*|https?:|data:/)
   t.notMatch(
-    document.body.toString(),
+    document.bytes.toString(),
     /<script>|<script type="module">| style="| on\w+="|https?:/,
     'nothing inline or elsewhere',
   )
@@ -52,17 +39,17 @@ async function checkPage(t: Test, url: string): Promise<void> {
 
   const compressed = await get(url, { 'accept-encoding': 'gzip, br' })
   t.equal(compressed.headers['content-encoding'], 'gzip')
-  t.ok(gunzipSync(compressed.body).equals(document.body))
+  t.ok(gunzipSync(compressed.bytes).equals(document.bytes))
   const etag = String(document.headers.etag)
   t.not(compressed.headers.etag, etag, 'each encoding has its own ETag')
   for (const known of [etag, `"x", ${etag}`, `W/${etag}`, '*']) {
     const unchanged = await get(url, { 'if-none-match': known })
     t.match(unchanged, { status: 304, headers: { etag } }, known)
-    t.equal(unchanged.body.length, 0)
+    t.equal(unchanged.bytes.length, 0)
   }
   t.equal((await get(url, { 'if-none-match': '"other"' })).status, 200)
   const head = await get(url, {}, 'HEAD')
-  t.match(head, { status: 200, headers: { etag, 'content-length': String(document.body.length) } })
+  t.match(head, { status: 200, headers: { etag, 'content-length': String(document.bytes.length) } })
   for (const refusing of ['gzip;q=0', '*, gzip; Q=0.00', '*;q=0', 'x-gzip', 'identity']) {
     t.equal((await get(url, { 'accept-encoding': refusing })).headers['content-encoding'], undefined, refusing)
   }
@@ -70,7 +57,7 @@ async function checkPage(t: Test, url: string): Promise<void> {
     t.equal((await get(url, { 'accept-encoding': accepting })).headers['content-encoding'], 'gzip', accepting)
   }
 
-  let bytes = compressed.body.length
+  let bytes = compressed.bytes.length
   const files = filesIn(document)
   t.ok(files.length > 4, `${files.length} files`)
   for (const path of files) {
@@ -79,9 +66,9 @@ async function checkPage(t: Test, url: string): Promise<void> {
     t.equal(file.headers['x-content-type-options'], 'nosniff')
     const kind = path.endsWith('.js') ? /^text\/javascript/ : path.endsWith('.css') ? /^text\/css/ : /^image\/svg\+xml/
     t.match(String(file.headers['content-type']), kind)
-    const text = gunzipSync(file.body).toString()
+    const text = gunzipSync(file.bytes).toString()
     t.notMatch(text, /\bimport\s*\(|sourceMappingURL|from '(?!\.)/, 'its imports are relative')
-    bytes += file.body.length
+    bytes += file.bytes.length
   }
   t.ok(bytes <= pageBytesMax, `${bytes} bytes compressed`)
   t.comment(`${url.replace(/:\d+/, '')}: ${files.length} files, ${bytes} bytes compressed`)
@@ -111,7 +98,7 @@ await t.test('below a base path', async (t) => {
   const slash = await get(`${server.url}/console/`)
   t.match(slash, { status: 301, headers: { location: '../console' } })
   for (const path of ['/console/none', '/console/0/console/../../package.json', '/console/0/client/none.js']) {
-    t.match(await get(server.url + path), { status: 404, body: /unknown_route/ }, path)
+    t.match(await get(server.url + path), { status: 404, bytes: /unknown_route/ }, path)
   }
   t.match(await get(`${server.url}/console`, {}, 'POST'), { status: 405, headers: { allow: 'GET, HEAD' } })
 })
@@ -120,34 +107,34 @@ await t.test('what a key may do is told to who has it', async (t) => {
   const server = await startServer(t)
   const limited = await server.addKey('limited', { allow: ['fetch', 'set'], under: ['a/b', 'c'] })
   const key = (token: string) => get(`${server.url}/console/key`, { authorization: `Apikey ${token}` })
-  const { status, headers, body } = await key(limited)
+  const { status, headers, bytes } = await key(limited)
   t.equal(status, 200)
   t.match(headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
   const { port: adminPort } = new URL(server.adminUrl)
   t.equal(
-    body.toString(),
+    bytes.toString(),
     '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"],"pageSizeMax":1000}',
     'and not where the admin listener is',
   )
-  t.match(JSON.parse((await key(server.token)).body.toString()), {
+  t.match(JSON.parse((await key(server.token)).bytes.toString()), {
     under: [],
     admin: { host: '127.0.0.1', port: Number(adminPort) },
   })
-  for (const token of ['none', '']) t.match(await key(token), { status: 401, body: /"code":"unauthorized"/ })
+  for (const token of ['none', '']) t.match(await key(token), { status: 401, bytes: /"code":"unauthorized"/ })
 })
 
 await t.test('the service tells its page what it has kept, and where the topics are', async (t) => {
   const server = await startServer(t, { workers: 2, flags: ['--base-path', '/x'] })
   const { port } = new URL(server.url)
-  const { status, headers, body } = await get(`${server.adminUrl}/console/state`)
+  const { status, headers, bytes } = await get(`${server.adminUrl}/console/state`)
   t.match({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
-  t.match(JSON.parse(body.toString()), {
+  t.match(JSON.parse(bytes.toString()), {
     nowS: Number,
     topicsPage: { scheme: 'http', host: '127.0.0.1', port: Number(port), path: '/x/console' },
     runs: Array,
   })
   const without = await startServer(t, { flags: ['--no-console'] })
-  t.equal(JSON.parse((await get(`${without.adminUrl}/console/state`)).body.toString()).topicsPage, undefined)
+  t.equal(JSON.parse((await get(`${without.adminUrl}/console/state`)).bytes.toString()).topicsPage, undefined)
 })
 
 await t.test('asking what a key may do counts toward its rate', async (t) => {
@@ -158,13 +145,13 @@ await t.test('asking what a key may do counts toward its rate', async (t) => {
     Array.from({ length: 20 }, () => get(`${server.url}/console/key`, { authorization: `Apikey ${slow}` })),
   )
   const [refused] = answers.filter(({ status }) => status !== 200)
-  t.match(refused, { status: 429, headers: { 'retry-after': '1' }, body: /"code":"too_many_requests"/ })
+  t.match(refused, { status: 429, headers: { 'retry-after': '1' }, bytes: /"code":"too_many_requests"/ })
 })
 
 await t.test('without the console, its paths are unknown', async (t) => {
   const server = await startServer(t, { flags: ['--no-console'] })
   for (const path of ['/console', '/console/', '/console/key']) {
-    t.match(await get(server.url + path), { status: 404, body: /unknown_route/ }, path)
+    t.match(await get(server.url + path), { status: 404, bytes: /unknown_route/ }, path)
   }
   t.equal((await get(`${server.adminUrl}/`)).status, 200, 'the page of the service is another')
 })

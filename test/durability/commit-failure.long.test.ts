@@ -15,8 +15,6 @@ import { type Server, startServer, until } from '../support/service/server.js'
 const exitCommitFailed = 20
 
 /** How many lines of the server's log have this message. */
-const count = (server: Server, msg: string): number => server.log.filter((line) => line.msg === msg).length
-
 const writerOf = (server: Server): Promise<number> => until('a writer', async () => server.writerPid())
 
 for (const workers of [1, 3]) {
@@ -38,9 +36,9 @@ for (const workers of [1, 3]) {
     const died = await server.logged('writer died')
     t.match(died, { writer: failing, how: exitCommitFailed }, 'it ends with its own exit code')
     await server.logged('writer replaced')
-    t.equal(count(server, 'commit failed; the writer ends'), 1, 'fifty failures are one line in the log')
-    t.equal(count(server, 'writer died'), 1, 'no other writer dies')
-    t.equal(count(server, 'worker died'), 0, 'no worker ends')
+    t.equal(server.timesLogged('commit failed; the writer ends'), 1, 'fifty failures are one line in the log')
+    t.equal(server.timesLogged('writer died'), 1, 'no other writer dies')
+    t.equal(server.timesLogged('worker died'), 0, 'no worker ends')
     const failed = (await scrape(server.adminUrl)).value('topicd_writes_failed_total')
     t.ok(failed >= 1, `the failed writes are still counted when it has ended: ${failed}`)
     const client = server.connect()
@@ -86,7 +84,7 @@ t.test('a write that was committed by a writer that then failed is answered as i
     'the next writer knows from the receipt that it was created',
   )
   t.equal((await server.post('remove', { path: 'created' })).text, '{"removed":1}')
-  t.ok(count(server, 'writer died') >= 2, 'each of the two was the last of its writer')
+  t.ok(server.timesLogged('writer died') >= 2, 'each of the two was the last of its writer')
   rmSync(join(server.dataDir, 'failing'))
 })
 
@@ -105,7 +103,7 @@ t.test('a write that every writer fails to commit has an unknown outcome', async
   await server.post('addAndSet', { path: 'kept', value: 1 })
   writeFileSync(join(server.dataDir, 'failing'), '')
   t.match(await server.post('set', { path: 'kept', value: 2 }), { status: 503, code: 'unknown_outcome' })
-  t.equal(count(server, 'writer died'), writerSendsMax, 'it was sent to so many writers')
+  t.equal(server.timesLogged('writer died'), writerSendsMax, 'it was sent to so many writers')
   t.match(await server.post('fetch', { path: 'kept' }), { status: 200, text: /"value":1/ }, 'reads are answered')
   rmSync(join(server.dataDir, 'failing'))
   t.equal((await server.post('set', { path: 'kept', value: 3 })).status, 200, 'writes succeed again')

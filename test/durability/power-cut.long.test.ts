@@ -145,7 +145,7 @@ async function waitFor(t: Test, moment: Moment, { server, disk, load, random }: 
       requireDone(await server.command('backup', file))
       return { isNow: always, isIn: (copy) => existsSync(join(copy, 'backup.mdb')) }
     case 'rolling restart': {
-      const restarts = () => server.log.filter(({ msg }) => msg === 'rolling restart done').length
+      const restarts = () => server.timesLogged('rolling restart done')
       const done = restarts()
       server.signal('SIGHUP')
       await sleep(random.below(1500))

@@ -107,7 +107,7 @@ const openingWithoutPause = `export class StoreOpener {
 async function logged(server: Server, msg: string, times: number): Promise<void> {
   await until(`"${msg}", ${times} times`, async () => {
     if (!server.running) throw new Error(`the service ended before "${msg}", ${times} times`)
-    return server.log.filter((line) => line.msg === msg).length >= times || undefined
+    return server.timesLogged(msg) >= times || undefined
   })
 }
 

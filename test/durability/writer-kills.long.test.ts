@@ -12,7 +12,6 @@ import { Transfers } from '../support/load/transfers.js'
 import { reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
 import type { Client } from '../support/service/client.js'
-import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
 const kills = Number(process.env.KILLS ?? 12)
@@ -91,10 +90,10 @@ t.test('no request fails, is carried out twice, or is lost when the writer is ki
   const earlyMs: number[] = []
   for (let killed = 0; killed < kills; killed++) {
     const isEarly = killed % killsToAnEarlyOne === killsToAnEarlyOne - 1
-    const replaced = (): number => server.log.filter(({ msg }) => msg === 'writer replaced').length
+    const replaced = (): number => server.timesLogged('writer replaced')
     await until('the next writer', async () => replaced() === killed || undefined)
     if (!isEarly) {
-      await until('a spare', () => spareOf(server))
+      await server.spareLoaded()
       await new Promise((resolve) => setTimeout(resolve, random.below(100)))
     }
     const writer = await until('a writer', async () => server.writerPid())
@@ -130,17 +129,12 @@ t.test('no request fails, is carried out twice, or is lost when the writer is ki
   const found = await server.client.walk('?created//')
   const paths = found.flatMap(({ results }) => results.map(({ path }) => path))
   t.strictSame(paths.toSorted(), kept.toSorted(), `exactly the ${kept.length} topics that were kept are there`)
-  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker ended')
+  t.equal(server.timesLogged('worker died'), 0, 'no worker ended')
   // The best of few says nothing.
   if (earlyMs.length < earlyMin) return
   const ratio = Math.min(...earlyMs) / Math.min(...readyMs)
   t.ok(ratio > laterMin, `a spare that is loaded answers sooner than one that is not: by ${ratio.toFixed(1)}`)
 })
-
-/** True once a spare is loaded. */
-async function spareOf(server: Server): Promise<true | undefined> {
-  return (await scrape(server.adminUrl)).value('topicd_writer_spare_up') === 1 || undefined
-}
 
 /** Adds 1 to one number, each time by `update` of the client library. @returns how often it did */
 async function addUntil(server: Server, loop: { readonly isOver: boolean }): Promise<number> {

@@ -3,9 +3,9 @@
  * length announced or chunked; one byte more is refused.
  */
 import { createHash } from 'node:crypto'
-import { request } from 'node:http'
 import t from 'tap'
 import { settingTable } from '../../dist/settings/table.js'
+import { headersOf, sendPieces } from '../support/service/sender.js'
 import { type Server, startServer } from '../support/service/server.js'
 
 const largest = settingTable['body-bytes-max'].max
@@ -24,28 +24,8 @@ function sha256(bytes: Uint8Array): string {
 }
 
 /** Posts the pieces, chunked unless a length is announced. */
-async function post(
-  server: Server,
-  route: string,
-  pieces: readonly Buffer[],
-  length?: number,
-): Promise<{ readonly status: number; readonly body: Buffer }> {
-  const headers = {
-    authorization: `Apikey ${server.token}`,
-    'content-type': 'application/json',
-    ...(length === undefined ? {} : { 'content-length': length }),
-  }
-  return new Promise((resolve, reject) => {
-    const sent = request(`${server.url}/topics/${route}`, { method: 'POST', headers, agent: false }, (answer) => {
-      const received: Buffer[] = []
-      answer.on('data', (piece: Buffer) => received.push(piece))
-      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(received) }))
-    })
-    sent.on('error', reject)
-    for (const piece of pieces) sent.write(piece)
-    sent.end()
-  })
-}
+const post = ({ url, token }: Server, route: string, pieces: readonly Buffer[], length?: number) =>
+  sendPieces(`${url}/topics/${route}`, { headers: headersOf(token, length), pieces })
 
 /** The same bytes in pieces of 1 MiB and a little. */
 function inPieces(body: Buffer): readonly Buffer[] {
@@ -61,10 +41,10 @@ t.test('bodies up to the largest that the setting allows are stored and fetched'
       const { body, hash } = bodyOf(path, bytes)
       const length = framing === 'chunked' ? undefined : bytes
       const set = await post(server, 'addAndSet', framing === 'in one' ? [body] : inPieces(body), length)
-      t.match({ ...set, body: set.body.toString() }, { status: 200, body: /"created":true/ }, `${bytes} ${framing}`)
+      t.match({ ...set, text: set.bytes.toString() }, { status: 200, text: /"created":true/ }, `${bytes} ${framing}`)
       const fetched = await post(server, 'fetch', [Buffer.from(JSON.stringify({ path, type: 'string' }))])
-      const start = fetched.body.indexOf('"value":"') + '"value":"'.length
-      t.equal(sha256(fetched.body.subarray(start, -2)), hash, 'and fetched')
+      const start = fetched.bytes.indexOf('"value":"') + '"value":"'.length
+      t.equal(sha256(fetched.bytes.subarray(start, -2)), hash, 'and fetched')
     }
   }
   const { body } = bodyOf('beyond', largest + 1)

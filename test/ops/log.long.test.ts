@@ -62,7 +62,7 @@ await t.test(
     process.kill(first(server.workerPids()), 'SIGKILL')
     await server.logged('worker replaced')
     t.strictSame(await server.stop(), { code: 0, signal: null })
-    const count = (msg: string): number => server.log.filter((line) => line.msg === msg).length
+    const count = (msg: string): number => server.timesLogged(msg)
     t.equal(count('request'), 0)
     t.equal(count('settings'), 1, 'the settings once')
     t.match(

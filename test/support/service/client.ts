@@ -2,7 +2,8 @@
  * An HTTP client for tests: a fixed number of keep-alive connections, which requests use in turn, and bodies sent as
  * they are. It never retries, so that a lost answer is noticed.
  */
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { Agent, type IncomingHttpHeaders } from 'node:http'
+import { sendPieces } from './sender.js'
 
 export interface Answer {
   readonly status: number
@@ -77,21 +78,12 @@ export class Client {
       if (value === undefined) delete headers[name]
       else headers[name] = value
     }
-    const agent = this.#agents[this.#turn++ % this.#agents.length]
-    return new Promise((resolve, reject) => {
-      const outgoing = request(this.#url + path, { method: options.method ?? 'POST', headers, agent }, (incoming) => {
-        const chunks: Buffer[] = []
-        incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-        incoming.on('error', reject)
-        incoming.on('end', () => {
-          const text = Buffer.concat(chunks).toString()
-          const status = incoming.statusCode ?? 0
-          const { code = '', message = '' } = status === 200 ? {} : problemOf(text)
-          resolve({ status, headers: incoming.headers, text, code, message })
-        })
-      })
-      outgoing.on('error', reject)
-      outgoing.end(bytes)
+    const agent: Agent | false = this.#agents[this.#turn++ % this.#agents.length] ?? false
+    const sent = { method: options.method ?? 'POST', headers, agent, pieces: [bytes] } as const
+    return sendPieces(this.#url + path, sent).then(({ status, headers, bytes }) => {
+      const text = bytes.toString()
+      const { code = '', message = '' } = status === 200 ? {} : problemOf(text)
+      return { status, headers, text, code, message }
     })
   }
 

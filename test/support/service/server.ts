@@ -28,6 +28,7 @@ import { checkStore } from '../stores/store.js'
 import type { StoreAddress } from '../stores/stores.js'
 import { tied } from '../tied.js'
 import { Client } from './client.js'
+import { scrape } from './metrics.js'
 import { RawConnection } from './raw.js'
 
 /** The built program. */
@@ -254,6 +255,11 @@ export class Server {
     return find() as LogLine
   }
 
+  /** How many lines of the log have this message. */
+  timesLogged(msg: string): number {
+    return this.log.filter((line) => line.msg === msg).length
+  }
+
   /** The process ids of the living workers; the primary has other children, such as the program that takes the lock. */
   workerPids(): number[] {
     return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/worker/worker.js'))
@@ -267,6 +273,12 @@ export class Server {
   /** The process id of the spare; undefined while there is none. */
   sparePid(): number | undefined {
     return this.#writerPids().find((pid) => !maps(pid, 'data.mdb'))
+  }
+
+  /** Resolves once a spare has loaded, and so would write at once if the writer died. */
+  async spareLoaded(): Promise<void> {
+    const isLoaded = async () => (await scrape(this.adminUrl)).value('topicd_writer_spare_up') === 1 || undefined
+    await until('a spare', isLoaded)
   }
 
   #writerPids(): number[] {
