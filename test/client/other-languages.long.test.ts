@@ -6,7 +6,7 @@
  * A client (test/support/clients/) prints the data of each event on a line, and nothing else.
  */
 import { strict as assert } from 'node:assert'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,12 +14,12 @@ import type { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { servePage, startBrowser, whyNoBrowser } from '../support/browser/browser.js'
+import { clientFile, compiled, missing, pythonWith } from '../support/installed.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type ChangedItem, type ChangesPage, Fold } from '../support/service/changes.js'
 import type { FetchedPage } from '../support/service/client.js'
 import { type Pass, Relay } from '../support/service/relay.js'
 import { type Server, startServer, until } from '../support/service/server.js'
-import { root } from '../support/sources.js'
 import { tied } from '../support/tied.js'
 
 const seconds = Number(process.env.SECONDS ?? 8)
@@ -86,15 +86,6 @@ interface Program {
   readonly start: (t: Test, start: Start) => Promise<void>
 }
 
-const fileOf = (name: string): string => join(root, 'test/support/clients', name)
-
-/** Why a command cannot be run here; false when it can. */
-function missing(command: string, ...args: readonly string[]): string | false {
-  const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 600_000 })
-  const runs = error === undefined && status === 0
-  return runs ? false : `${[command, ...args].join(' ')} does not run here: this client was NOT tested`
-}
-
 /** Node's own reader of lines would also end them at U+2028. */
 function eachLine(stream: Readable, onLine: (line: string) => void): void {
   let text = ''
@@ -125,19 +116,15 @@ function command(name: string, skip: string | false, make: (t: Test) => readonly
   }
 }
 
-/** Debian's packages belong to Debian's Python, which may not be the first one. */
 function python(library: string): Program {
-  const pythons = ['python3', '/usr/bin/python3']
-  const found = pythons.find((python) => missing(python, '-c', `import ${library}`) === false)
-  const skip = found === undefined && `Python has no ${library} here: this client was NOT tested`
-  return command(`Python's ${library}`, skip, () => [found ?? '', fileOf('follow.py'), library])
+  const { python, skip } = pythonWith(library)
+  return command(`Python's ${library}`, skip, () => [python, clientFile('follow.py'), library])
 }
 
 /** Compiles into the test's directory, which exists: the server was started. */
 function goProgram(t: Test): string {
   const program = join(t.testdirName, 'follow')
-  const { status, stderr } = spawnSync('go', ['build', '-o', program, fileOf('follow.go')], { encoding: 'utf8' })
-  assert.equal(status, 0, stderr)
+  compiled('go', 'build', '-o', program, clientFile('follow.go'))
   return program
 }
 
@@ -151,17 +138,17 @@ async function startPage(t: Test, { url, token, onLine, onReport }: Start): Prom
   await page.evaluate(`void follow({ ...${JSON.stringify({ url, token, body })}, print, report })`)
 }
 
-const follow = readFileSync(fileOf('follow.mjs'), 'utf8')
+const follow = readFileSync(clientFile('follow.mjs'), 'utf8')
 const pagePort = await servePage(t, `<!doctype html><script type="module">${follow}; window.follow = follow</script>`)
 
 const programs: readonly Program[] = [
-  command('curl', missing('curl', '--version'), () => ['bash', fileOf('follow.sh')]),
+  command('curl', missing('curl', '--version'), () => ['bash', clientFile('follow.sh')]),
   python('requests'),
   python('httpx'),
   command("Go's net/http", missing('go', 'version'), (t) => [goProgram(t)]),
-  command("Java's HttpClient", missing('java', '-version'), () => ['java', fileOf('Follow.java')]),
-  command("Node's fetch", false, () => [process.execPath, fileOf('follow-in-node.mjs')]),
-  command('fetch-event-source', false, () => [process.execPath, fileOf('follow-with-library.mjs')]),
+  command("Java's HttpClient", missing('java', '-version'), () => ['java', clientFile('Follow.java')]),
+  command("Node's fetch", false, () => [process.execPath, clientFile('follow-in-node.mjs')]),
+  command('fetch-event-source', false, () => [process.execPath, clientFile('follow-with-library.mjs')]),
   { name: 'fetch in Chromium', skip: whyNoBrowser(), start: startPage },
 ]
 
@@ -296,7 +283,7 @@ t.test('clients with their defaults follow a service whatever happens to it', as
       server.signal('SIGHUP')
       reloads++
       await until('a reload', async () => {
-        const done = server.log.filter(({ msg }) => msg === 'rolling restart done').length
+        const done = server.timesLogged('rolling restart done')
         return done === reloads ? true : undefined
       })
     },

@@ -3,7 +3,7 @@
  * the next one. A client that is not installed is skipped with the reason.
  */
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -12,6 +12,7 @@ import { Readable } from 'node:stream'
 import t from 'tap'
 import { first } from '../support/elements.js'
 import { refuses } from '../support/expected-answers.js'
+import { missing } from '../support/installed.js'
 import { startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
@@ -22,12 +23,6 @@ const server = await startServer(t, { workers: 2, flags: ['--body-bytes-max', '6
 const url = `${server.url}/topics/addAndSet`
 const headers = { authorization: `Apikey ${server.token}`, 'content-type': 'application/json' }
 const environment = { ...process.env, URL: url, TOKEN: server.token }
-
-/** Why a command cannot be run here; false when it can. */
-function missing(command: string, ...args: readonly string[]): string | false {
-  const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 30_000 })
-  return error === undefined && status === 0 ? false : `${[command, ...args].join(' ')} does not run here`
-}
 
 /** Runs a client to its end: what it printed, line by line. */
 async function run(command: string, args: readonly string[], input = ''): Promise<readonly string[]> {
@@ -205,5 +200,5 @@ t.test('Go net/http with a reader of unknown length is answered', { skip: missin
 
 t.test('afterwards the service still answers, and no worker has died', async (t) => {
   refuses(t, await server.post('fetch', { path: 'none' }), 400, 'no_such_topic', 'it answers')
-  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0, 'no worker died')
+  t.equal(server.timesLogged('worker died'), 0, 'no worker died')
 })

@@ -4,14 +4,14 @@
  * installed is skipped with the reason.
  */
 import { strict as assert } from 'node:assert'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
 import t from 'tap'
-import { root } from '../support/documents.js'
+import { clientFile, compiled, missing, pythonWith } from '../support/installed.js'
 import { startServer } from '../support/service/server.js'
 import type { UploadLine } from '../support/service/upload.js'
 import { tied } from '../support/tied.js'
@@ -53,14 +53,6 @@ function headersFor(token: string): Readonly<Record<string, string>> {
   return { authorization: `Apikey ${token}`, 'content-type': 'application/x-ndjson' }
 }
 
-/** Why a command cannot be run here; false when it can. */
-function missing(command: string, ...args: readonly string[]): string | false {
-  const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 30_000 })
-  return error === undefined && status === 0 ? false : `${[command, ...args].join(' ')} does not run here`
-}
-
-const fileOf = (name: string): string => join(root, 'test/support/clients', name)
-
 /** A client that is a process. It prints the text of the answer and then its status, and may read the lines. */
 function command(name: string, skip: string | false, line: (token: string) => readonly string[]): Client {
   const upload = async (name: string, token: string): Promise<Reply> => {
@@ -77,11 +69,9 @@ function command(name: string, skip: string | false, line: (token: string) => re
   return { name, skip, upload }
 }
 
-/** Debian's packages belong to Debian's Python, which may not be the first one. */
 function python(library: string, framing: 'chunked' | 'length'): Client {
-  const found = ['python3', '/usr/bin/python3'].find((python) => missing(python, '-c', `import ${library}`) === false)
-  const skip = found === undefined && `Python has no ${library} here`
-  return command(`${library}-${framing}`, skip, () => [found ?? '', fileOf('upload.py'), library, framing])
+  const { python, skip } = pythonWith(library)
+  return command(`${library}-${framing}`, skip, () => [python, clientFile('upload.py'), library, framing])
 }
 
 function curl(name: string, ...body: readonly string[]): Client {
@@ -105,18 +95,13 @@ async function uploadByFetch(body: string | ReadableStream, token: string): Prom
 
 const pieces = (name: string): ReadableStream => Readable.toWeb(Readable.from(linesOf(name)).map(Buffer.from))
 
-/** Compiles into the test's directory, which exists: the server was started. */
-function compiled(compiler: string, ...args: readonly string[]): void {
-  const { status, stderr } = spawnSync(compiler, args, { encoding: 'utf8' })
-  assert.equal(status, 0, stderr)
-}
-
+// The test's directory exists: the server was started.
 const goProgram = join(t.testdirName, 'upload')
 const whyNoGo = missing('go', 'version')
-if (whyNoGo === false) compiled('go', 'build', '-o', goProgram, fileOf('upload.go'))
+if (whyNoGo === false) compiled('go', 'build', '-o', goProgram, clientFile('upload.go'))
 
 const whyNoJava = missing('javac', '-version')
-if (whyNoJava === false) compiled('javac', '-d', t.testdirName, fileOf('Upload.java'))
+if (whyNoJava === false) compiled('javac', '-d', t.testdirName, clientFile('Upload.java'))
 
 function java(kind: 'chunked' | 'length' | 'expect'): Client {
   return command(`java-${kind}`, whyNoJava, () => ['java', '-cp', t.testdirName, 'Upload', kind])
@@ -163,6 +148,6 @@ for (const { name, skip, upload } of clients) {
 }
 
 t.test('afterwards no worker has died', (t) => {
-  t.equal(server.log.filter(({ msg }) => msg === 'worker died').length, 0)
+  t.equal(server.timesLogged('worker died'), 0)
   t.end()
 })
