@@ -1,24 +1,33 @@
 /** A worker that gives no answer may have made the key: keys add must not call its token void. Faults are planted. */
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { present } from '../support/elements.js'
 import { patchedProgram } from '../support/faults/patched.js'
-import { runCommand, startServer, until } from '../support/service/server.js'
+import { runCommand, type Server, startServer, until } from '../support/service/server.js'
 
-t.test('a worker that dies between its commit and its answer has made the key, and keys add succeeds', async (t) => {
+/** A service in which the requests about keys meet this, before they are carried out by `sound`. */
+function startPatched(t: Test, planted: string, imports = ''): Promise<Server> {
   const directory = t.testdir()
   const program = patchedProgram(
     directory,
     'cluster/key-requests.js',
     `import { keyResponse as sound } from './sound-key-requests.js'
+${imports}
 export async function keyResponse(store, request) {
-  const response = await sound(store, request)
-  if (request.command === 'addKey' && request.record.name === 'made' && response === true) process.kill(process.pid, 'SIGKILL')
-  return response
+${planted}
 }
 `,
   )
-  const server = await startServer(t, { program, dataDir: join(directory, 'db') })
+  return startServer(t, { program, dataDir: join(directory, 'db') })
+}
+
+t.test('a worker that dies between its commit and its answer has made the key, and keys add succeeds', async (t) => {
+  const server = await startPatched(
+    t,
+    `  const response = await sound(store, request)
+  if (request.command === 'addKey' && request.record.name === 'made' && response === true) process.kill(process.pid, 'SIGKILL')
+  return response`,
+  )
   const { code, stdout, stderr } = await runCommand(['keys', 'add', 'made', '--data', server.dataDir])
   t.strictSame({ code, stderr }, { code: 0, stderr: '' })
   await server.knows(stdout.trim())
@@ -26,18 +35,11 @@ export async function keyResponse(store, request) {
 })
 
 t.test('while no worker can answer, keys add says that the key may exist, and how to remove it', async (t) => {
-  const directory = t.testdir()
-  const program = patchedProgram(
-    directory,
-    'cluster/key-requests.js',
-    `import { keyResponse as sound } from './sound-key-requests.js'
-export async function keyResponse(store, request) {
-  if (request.command === 'addKey' && request.record.name === 'maybe') throw new Error('planted')
-  return sound(store, request)
-}
-`,
+  const server = await startPatched(
+    t,
+    `  if (request.command === 'addKey' && request.record.name === 'maybe') throw new Error('planted')
+  return sound(store, request)`,
   )
-  const server = await startServer(t, { program, dataDir: join(directory, 'db') })
   const { code, stdout, stderr } = await runCommand(['keys', 'add', 'maybe', '--data', server.dataDir])
   t.equal(code, 1)
   t.match(stdout, /^topicd_[\w-]{43}\n$/)
@@ -48,24 +50,17 @@ export async function keyResponse(store, request) {
 })
 
 t.test('a worker that dies after a rotation has made it, and its repetition keeps the former token good', async (t) => {
-  const directory = t.testdir()
-  const program = patchedProgram(
-    directory,
-    'cluster/key-requests.js',
-    `import { keyResponse as sound } from './sound-key-requests.js'
-import { existsSync, writeFileSync } from 'node:fs'
-export async function keyResponse(store, request) {
-  const response = await sound(store, request)
-  const mark = ${JSON.stringify(join(directory, 'died'))}
+  const server = await startPatched(
+    t,
+    `  const response = await sound(store, request)
+  const mark = ${JSON.stringify(join(t.testdirName, 'died'))}
   if (request.command === 'rotateKey' && !existsSync(mark)) {
     writeFileSync(mark, '')
     process.kill(process.pid, 'SIGKILL')
   }
-  return response
-}
-`,
+  return response`,
+    "import { existsSync, writeFileSync } from 'node:fs'",
   )
-  const server = await startServer(t, { program, dataDir: join(directory, 'db') })
   const token = await server.addKey('turned')
   const { code, stdout } = await runCommand(['keys', 'rotate', 'turned', '--data', server.dataDir])
   t.equal(code, 0)
@@ -100,22 +95,15 @@ t.test(
 )
 
 t.test('a rotation that is overtaken by another, or by a revocation, says that its token is void', async (t) => {
-  const directory = t.testdir()
-  const program = patchedProgram(
-    directory,
-    'cluster/key-requests.js',
-    `import { keyResponse as sound } from './sound-key-requests.js'
-export async function keyResponse(store, request) {
-  if (request.command === 'rotateKey') {
+  const server = await startPatched(
+    t,
+    `  if (request.command === 'rotateKey') {
     const { name, formerHash } = request.rotation
     if (name === 'revoked') await store.revokeKey(name)
     else await store.rotateKey({ name, formerHash, tokenHash: '0'.repeat(64) })
   }
-  return sound(store, request)
-}
-`,
+  return sound(store, request)`,
   )
-  const server = await startServer(t, { program, dataDir: join(directory, 'db') })
   for (const name of ['revoked', 'rotated']) {
     await server.addKey(name)
     const { code, stdout, stderr } = await runCommand(['keys', 'rotate', name, '--data', server.dataDir])

@@ -8,10 +8,10 @@ import { Keyring } from '../../dist/auth/keyring.js'
 import { hashToken } from '../../dist/auth/token.js'
 import { keyResponse } from '../../dist/cluster/key-requests.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
-import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { inside } from '../support/stores/environment.js'
 import { execute } from '../support/stores/postgres-cluster.js'
+import { findingsOf } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const record = (name: string): KeyRecord => ({
@@ -71,8 +71,7 @@ await eachStore(t, async (t, address) => {
   await t.rejects(keyResponse(store, { command: 'rotateKey', rotation }), {
     message: 'API key "cut": its record cannot be read; topicd keys revoke cut removes it',
   })
-  const findings: string[] = []
-  await store.check((finding) => findings.push(finding), planSelector)
+  const findings = await findingsOf(store)
   for (const name of Object.keys(unreadable))
     t.ok(
       findings.some((finding) => finding.startsWith(`API key "${name}": its record`)),

@@ -15,7 +15,6 @@ import { Scope } from '../../dist/changes/scope.js'
 import { Streams } from '../../dist/changes/streams.js'
 import { decodeToken, encodeToken } from '../../dist/changes/token.js'
 import type { Outlet } from '../../dist/http/answer.js'
-import { planSelector } from '../../dist/selectors/planner.js'
 import type { LogSnapshot } from '../../dist/store/changes.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { storedForms } from '../../dist/store/topics.js'
@@ -24,15 +23,14 @@ import { type Random, seededRandom } from '../support/random.js'
 import { type ChangesPage, Fold } from '../support/service/changes.js'
 import { endlessSlice } from '../support/slices.js'
 import { SlowStore } from '../support/stores/slow-store.js'
+import { planned } from '../support/stores/store.js'
 import { eventually, turn, turns } from '../support/turns.js'
 
 const waiting = { aborted: false, onAborted: undefined }
 const bounds = { bytesMax: 1_000_000, cancellation: waiting }
 
 function scopeOf(selector: string, size = 100): Scope {
-  const plan = planSelector(selector)
-  if ('problem' in plan) throw new Error(plan.problem)
-  return new Scope({ text: selector, plan, under: undefined, form: storedForms.json, size })
+  return new Scope({ text: selector, plan: planned(selector), under: undefined, form: storedForms.json, size })
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -5,11 +5,11 @@ import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { type ChangesStore, readPageAfter } from '../../dist/changes/pages.js'
 import { Scope } from '../../dist/changes/scope.js'
-import { planSelector } from '../../dist/selectors/planner.js'
 import type { LoggedChanges, LogPlace, LogSnapshot } from '../../dist/store/changes.js'
 import { storedForms } from '../../dist/store/topics.js'
 import { encodeKey, keyTextOf } from '../../dist/topics/key.js'
 import { endlessSlice } from '../support/slices.js'
+import { planned } from '../support/stores/store.js'
 import { turn } from '../support/turns.js'
 
 setFlagsFromString('--expose-gc')
@@ -25,8 +25,7 @@ function placeOf(reading: number, keys: number): LogPlace {
   return place
 }
 
-const plan = planSelector('*wanted//')
-if ('problem' in plan) throw new Error(plan.problem)
+const plan = planned('*wanted//')
 const scope = new Scope({ text: '*wanted//', plan, under: undefined, form: storedForms.json, size: 100 })
 const cancellation = { aborted: false, onAborted: undefined }
 const since = { place: placeOf(0, 0), walk: undefined }

@@ -8,9 +8,9 @@ import { anyOf, descendants, subtree, topic } from '../../dist/client/selectors.
 import { planSelector } from '../../dist/selectors/planner.js'
 import { pathBytesMax } from '../../dist/settings/limits.js'
 import { type Path, parsePath } from '../../dist/topics/path.js'
-import { selects } from '../support/models/changes-model.js'
 import { randomSelector, randomPath as simplePath } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
+import { isSelected } from '../support/stores/store.js'
 
 /** Pieces of segments: whatever has a meaning in a selector or in a pattern, and characters beside it. */
 const pieces = [
@@ -61,7 +61,7 @@ t.test('hostile random paths: topic, subtree and descendants select exactly what
     const path = randomPath(random)
     for (const other of [...neighbours(random, path), randomPath(random)]) {
       const expected = [other === path, other === path || isBelow(other, path), isBelow(other, path)]
-      const found = [topic(path), subtree(path), descendants(path)].map((selector) => selects(selector, other))
+      const found = [topic(path), subtree(path), descendants(path)].map((selector) => isSelected(selector, other))
       selected += found.filter(Boolean).length
       if (String(found) !== String(expected)) {
         t.fail(`${JSON.stringify(path)} and ${JSON.stringify(other)}: ${found}, expected ${expected}`)
@@ -83,9 +83,9 @@ t.test('a set of such selectors selects what any of them selects', (t) => {
     const nested = anyOf(anyOf(first, ...others), first)
     for (const { path } of members) {
       for (const other of neighbours(random, path)) {
-        const expected = [first, ...others].some((selector) => selects(selector, other))
+        const expected = [first, ...others].some((selector) => isSelected(selector, other))
         for (const set of [anyOf(first, ...others), nested]) {
-          if (selects(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
+          if (isSelected(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
         }
       }
     }
@@ -98,10 +98,10 @@ t.test('the longest paths, of the characters that quoting doubles and of the mos
   for (const path of longest) {
     t.equal(Buffer.byteLength(path), pathBytesMax)
     for (const select of [topic, subtree]) {
-      t.ok(selects(select(path), path))
-      t.notOk(selects(select(path), path.slice(0, -1)))
+      t.ok(isSelected(select(path), path))
+      t.notOk(isSelected(select(path), path.slice(0, -1)))
     }
-    t.notOk(selects(descendants(path), path))
+    t.notOk(isSelected(descendants(path), path))
   }
   t.end()
 })
@@ -193,11 +193,11 @@ t.test('where the client decides what a selector matches, the service decides th
     const [first = '', ...members] = matches.selectors
     const union = anyOf(first, ...members)
     for (const path of others.filter((text) => parsePath(text) === text)) {
-      const expected = selects(selector, path)
+      const expected = isSelected(selector, path)
       if (expected) matched++
       if (matches.test(path) !== expected)
         t.fail(`${JSON.stringify(selector)} and ${JSON.stringify(path)}: ${!expected}`)
-      if (selects(union, path) !== expected)
+      if (isSelected(union, path) !== expected)
         t.fail(`${JSON.stringify(union)}, of ${JSON.stringify(selector)}, and ${JSON.stringify(path)}`)
     }
   }

@@ -4,7 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import { type Changes, type Client, connect } from '../../dist/client/index.js'
-import { ChangesModel, selects, type Tree } from '../support/models/changes-model.js'
+import { ChangesModel, type Tree } from '../support/models/changes-model.js'
+import { selects } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { until } from '../support/service/server.js'
 import { turn } from '../support/turns.js'

@@ -5,12 +5,10 @@
 
 import t from 'tap'
 import { connect, selectorFor } from '../../dist/client/index.js'
-import { planSelector } from '../../dist/selectors/planner.js'
-import { encodeKey } from '../../dist/topics/key.js'
 import { readDocument } from '../support/documents.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { startServer } from '../support/service/server.js'
-import { endlessSlice } from '../support/slices.js'
+import { isSelected } from '../support/stores/store.js'
 
 type Matcher = (pattern: string, path: string) => boolean
 
@@ -69,18 +67,9 @@ function pathsOf(tops: readonly string[], segments: readonly string[]): readonly
   return levels.flat()
 }
 
-/** Which of the paths the service would select. */
-function selected(selector: string, paths: readonly string[]): readonly string[] {
-  const plan = planSelector(selector)
-  if ('problem' in plan) throw new Error(`${selector} ${plan.problem}`)
-  return paths.filter((path) => {
-    const key = encodeKey(path)
-    const isInRange = plan.ranges.some(
-      ({ start, end }) => Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0,
-    )
-    return isInRange && (plan.matcher?.(path, endlessSlice) ?? true) === true
-  })
-}
+/** Which of the paths the service selects. */
+const selected = (selector: string, paths: readonly string[]): readonly string[] =>
+  paths.filter((path) => isSelected(selector, path))
 
 t.test('each row of the table in docs/selectors.md selects what its pattern means', (t) => {
   const paths = pathsOf(['plant', 'temp'], ['7', '8', 'temp', 'temp2', 'sensor1', 'sensor12', 'x'])

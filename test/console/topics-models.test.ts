@@ -10,9 +10,9 @@ import { describeChild, listChildren } from '../../dist/console/topics/tree/chil
 import { inOrder as inNameOrder } from '../../dist/console/topics/tree/name-order.js'
 import { Tree } from '../../dist/console/topics/tree/tree.js'
 import { formattedOf, timeText, topicsText, visible } from '../../dist/console/topics/value-text.js'
-import { planSelector } from '../../dist/selectors/planner.js'
 import { seededRandom } from '../support/random.js'
 import { endlessSlice } from '../support/slices.js'
+import { planned } from '../support/stores/store.js'
 
 /** Paths in tree order: segment by segment, by bytes. */
 function inOrder(paths: Iterable<string>): string[] {
@@ -165,9 +165,7 @@ t.test('names in natural order: numbers as numbers, and every name still there',
 
 t.test('plain words become a selector for the paths that contain all of them', (t) => {
   const isFound = (words: string, path: string): boolean => {
-    const plan = planSelector(selectorOfWords(words) ?? '')
-    if ('problem' in plan) throw new Error(plan.problem)
-    return plan.matcher?.(path, endlessSlice) !== false
+    return planned(selectorOfWords(words) ?? '').matcher?.(path, endlessSlice) !== false
   }
   for (const [words, path, is] of [
     ['temp', 'plant/7/Temperature', true],

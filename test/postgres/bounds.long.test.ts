@@ -9,7 +9,6 @@ import { readFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -19,6 +18,7 @@ import { mainFile, runCommand, type Server, startServer, until } from '../suppor
 import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
+import { planned } from '../support/stores/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
@@ -122,8 +122,7 @@ await t.test(
       root: string,
       bytesMax: number,
     ): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
-      const plan = planSelector(`*${root}//`)
-      if ('problem' in plan) throw new Error(plan.problem)
+      const plan = planned(`*${root}//`)
       const query = { plan, form: storedForms.json, branches: undefined, after: undefined, size: 20, bytesMax }
       const { buffer, start, end, hasMore } = await opened.readPage(query, { aborted: false })
       return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]

@@ -4,14 +4,13 @@
  */
 
 import t from 'tap'
-import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { migratePostgresStore } from '../../dist/store/postgres/open.js'
 import { only } from '../support/elements.js'
 import { readLog } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
-import { creation, single } from '../support/stores/store.js'
+import { creation, findingsOf, single } from '../support/stores/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
@@ -68,8 +67,7 @@ await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 6
     'each lane begins with a row without keys',
   )
 
-  const findings: string[] = []
-  await store.check((finding) => findings.push(finding), planSelector)
+  const findings = await findingsOf(store)
   t.strictSame(findings, [])
   await single.set(store, creation('ahead').path, 'json', value)
   t.strictSame(

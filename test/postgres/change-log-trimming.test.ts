@@ -16,7 +16,7 @@ import {
   setClockBack,
 } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
-import { creation, single } from '../support/stores/store.js'
+import { creation, findingsOf, single } from '../support/stores/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
@@ -34,8 +34,7 @@ async function withStore(
   const store = await openStore(address, { directory: t.testdir(), changesKept })
   try {
     await work(store)
-    const findings: string[] = []
-    await store.check((finding) => findings.push(finding), planSelector)
+    const findings = await findingsOf(store)
     t.strictSame(findings, [], 'it is sound')
   } finally {
     await store.close()

@@ -8,17 +8,15 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
-import type { Path } from '../../dist/topics/path.js'
 import { only } from '../support/elements.js'
 import { type LoggedChange, readLog } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
-import { creation, planned, single, waiting } from '../support/stores/store.js'
+import { creation, path, planned, single, waiting } from '../support/stores/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
 
-const path = (text: string): Path => text as Path
 const value = Buffer.from('1')
 const note = { note: 'x' }
 

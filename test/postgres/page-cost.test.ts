@@ -279,8 +279,7 @@ await t.test(
         ] as const) {
           const before = await entries()
           const opened = await openPostgresStore(store)
-          const plan = planSelector('?a//')
-          if ('problem' in plan) throw new Error(plan.problem)
+          const plan = planned('?a//')
           const query = { plan, branches: { depth: 2, limit }, size, bytesMax: 2 ** 30 } as const
           const form = { type, values, properties: false, versions: false }
           let results = 0

@@ -4,31 +4,20 @@
  */
 import t from 'tap'
 import { openStore } from '../../dist/store/open.js'
-import type { TopicStore } from '../../dist/store/store.js'
-import type { Path } from '../../dist/topics/path.js'
 import { runCommand } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
-import { creation, single } from '../support/stores/store.js'
+import { creation, path, single, versionShown } from '../support/stores/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
 
-const path = (text: string): Path => text as Path
 const value = (text: string): Buffer => Buffer.from(text)
 
 /** What the engine's own reader says, exactly. */
 async function storedVersion(address: string, topic: string): Promise<bigint> {
   const rows = await execute(address, `select version from topicd.topics where item like '{"path":"${topic}"%'`)
   return BigInt(String(rows[0]?.version))
-}
-
-/** What a fetch says. */
-async function shownVersion(store: TopicStore, topic: string): Promise<number> {
-  const form = { type: 'any', values: false, properties: false, versions: true } as const
-  const item = await store.readTopic(path(topic), form)
-  if (typeof item === 'string') throw new Error(`${topic}: ${item}`)
-  return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
 }
 
 await t.test(
@@ -54,15 +43,15 @@ await t.test(
     const startMs = Date.now()
     for (const { code, stderr } of await Promise.all([migrate(), migrate()])) t.equal(code, 0, `it succeeds ${stderr}`)
     t.strictSame(await file(), before, 'no row is rewritten')
-    const migrated = await shownVersion(store, 'a')
+    const migrated = await versionShown(store, 'a')
     t.ok(migrated >= startMs * 1024 && migrated <= Date.now() * 1024, 'the version is that of the moment')
-    t.equal(await shownVersion(store, 'b'), migrated, 'the same for all')
+    t.equal(await versionShown(store, 'b'), migrated, 'the same for all')
     t.equal((await migrate()).code, 0)
-    t.equal(await shownVersion(store, 'a'), migrated, 'and stays')
+    t.equal(await versionShown(store, 'a'), migrated, 'and stays')
     const set = { kind: 'set', path: path('b'), type: 'json', valueText: value('2') } as const
     const held = await store.write([{ ...set, constraint: { kind: 'version', version: migrated } }])
     t.strictSame(held, ['set'], 'a constraint can name it')
-    t.ok((await shownVersion(store, 'b')) > migrated, 'a change has a greater one')
+    t.ok((await versionShown(store, 'b')) > migrated, 'a change has a greater one')
   },
 )
 
@@ -92,18 +81,18 @@ await t.test(
         ]),
     }
     for (const topic of ['a', 'b']) await single.add(store, creation(topic, 'json', { ...note, more: 'y' }))
-    const created = await shownVersion(store, 'a')
+    const created = await versionShown(store, 'a')
     t.ok(Math.abs(created / 1024 - Date.now()) < 60_000, 'a new topic has the version of the clock')
     const aheadVersion = 2n ** 52n + 12_345n
     for (const [name, change] of Object.entries(changes)) {
       await execute(address, `update topicd.topics set version = ${aheadVersion}`)
       await change()
       t.equal(await storedVersion(address, 'a'), aheadVersion + 1n, `${name} counts on`)
-      t.equal(BigInt(await shownVersion(store, 'a')), aheadVersion + 1n, 'a fetch shows it exactly')
+      t.equal(BigInt(await versionShown(store, 'a')), aheadVersion + 1n, 'a fetch shows it exactly')
       await execute(address, 'update topicd.topics set version = 5')
       if (name === 'a constraint') await single.set(store, path('a'), 'json', value('4'))
       await change()
-      t.ok((await shownVersion(store, 'a')) >= created, `${name} takes that of the clock`)
+      t.ok((await versionShown(store, 'a')) >= created, `${name} takes that of the clock`)
     }
     const exact = 2n ** 53n - 2n
     await execute(address, `update topicd.topics set version = ${exact}`)
@@ -125,7 +114,7 @@ await t.test(
     let last = 0
     for (let count = 0; count < 100; count++) {
       await single.add(store, creation('a'))
-      const version = await shownVersion(store, 'a')
+      const version = await versionShown(store, 'a')
       t.ok(version > last)
       last = version
       await single.remove(store, path('a'))

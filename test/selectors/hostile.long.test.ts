@@ -12,6 +12,7 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget } from '../../dist/selectors/planning-budget.js'
 import { encodeKey } from '../../dist/topics/key.js'
 import { endlessSlice } from '../support/slices.js'
+import { planned } from '../support/stores/store.js'
 
 /** A pattern that can be read. */
 function patternOf(text: string): Pattern {
@@ -36,9 +37,7 @@ function scanMs(paths: readonly string[], matcher: Matcher): number {
 }
 
 function matcherOf(selector: string): Matcher {
-  const plan = planSelector(selector)
-  if ('problem' in plan) throw new Error(`${selector} ${plan.problem}`)
-  return plan.matcher ?? (() => true)
+  return planned(selector).matcher ?? (() => true)
 }
 
 const many = Array.from(

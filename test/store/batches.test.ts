@@ -5,7 +5,6 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import { isRefused } from '../../dist/store/shared/batch.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -16,7 +15,7 @@ import { compatible, retainsValue } from '../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, planned, readItems, single, waiting } from '../support/stores/store.js'
+import { creation, findingsOf, planned, readItems, single, waiting } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 interface ModelTopic {
@@ -189,8 +188,7 @@ await eachStore(t, async (t, address) => {
     t.strictSame(await storedTopics(store), modelTopics(model))
     t.ok(refused > 50 && refused < 350, `${refused} of 400 batches are refused`)
     for (const outcome of ['incremented', 'set', ...refusals]) t.ok(seen.has(outcome), outcome)
-    const findings: string[] = []
-    await store.check((finding) => findings.push(finding), planSelector)
+    const findings = await findingsOf(store)
     t.strictSame(findings, [])
   })
 

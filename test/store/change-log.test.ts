@@ -14,10 +14,9 @@ import { type LmdbOptions, openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
 import { decodeKey } from '../../dist/topics/key.js'
-import type { Path } from '../../dist/topics/path.js'
 import { at } from '../support/elements.js'
 import { inside } from '../support/stores/environment.js'
-import { creation, planned, single, waiting } from '../support/stores/store.js'
+import { creation, findingsIn, path, planned, single, waiting } from '../support/stores/store.js'
 
 interface LogRecord {
   readonly key: Buffer
@@ -26,7 +25,6 @@ interface LogRecord {
   readonly paths: readonly string[]
 }
 
-const path = (text: string): Path => text as Path
 const one = Buffer.from('1')
 
 async function withStore(
@@ -57,14 +55,6 @@ function wholeLogOf(directory: string): Promise<readonly LogRecord[]> {
   )
 }
 
-async function findings(directory: string): Promise<readonly string[]> {
-  const found: string[] = []
-  await withStore(directory, async (store) => {
-    await store.check((finding) => found.push(finding), planSelector)
-  })
-  return found
-}
-
 t.test('whoever follows the log gets over a record that cannot be read, and a check finds it', async (t) => {
   const directory = join(t.testdir(), 'db')
   const ends: LogPlace[] = []
@@ -89,7 +79,7 @@ t.test('whoever follows the log gets over a record that cannot be read, and a ch
       t.match(await store.inSnapshot(after(2)), { keys: [], isAll: true })
     }
     await withStore(directory, follow, { onUnreadable })
-    t.match((await findings(directory)).at(-1), /^record \d+ of the log: its keys cannot be read$/)
+    t.match((await findingsIn(directory)).at(-1), /^record \d+ of the log: its keys cannot be read$/)
   }
   await inside(directory, ({ changes }) => {
     for (const key of [...changes.getKeys({ limit: 2 })]) changes.removeSync(key)
@@ -133,7 +123,7 @@ await t.test('each commit names the topics that it changed', async (t) => {
     total += record.paths.length
     t.equal(record.total, total)
   }
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('a record has the version of its last change', async (t) => {
@@ -175,7 +165,7 @@ await t.test('removals by selector, and of topics that are due, are named', asyn
   t.equal(named[0], 'due')
   t.strictSame(new Set(named.slice(1)), new Set(paths))
   t.equal(named.length, 1201, 'each once; that of the clause stays')
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('a write that fails leaves no record', async (t) => {
@@ -214,7 +204,7 @@ await t.test('the log keeps the newest changes', async (t) => {
   const log = await wholeLogOf(directory)
   t.equal(at(log, 0).total, 30 * 7 - 49)
   t.equal(log.length, 8)
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 
   await withStore(directory, (store) => writeSome(store, 1, 200), { changesKept })
   t.equal(await kept(), 200, 'the last commit is enough')
@@ -226,7 +216,7 @@ await t.test('the log keeps the newest changes', async (t) => {
   t.equal(await kept(), 350, 'a higher setting')
   await withStore(directory, (store) => writeSome(store, 1, 1), { changesKept: 10 })
   t.equal(await kept(), 10, 'a lower one')
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('a log that keeps nothing has the last commit, and goes on from it', async (t) => {
@@ -254,14 +244,14 @@ await t.test('a log that keeps nothing has the last commit, and goes on from it'
   const before = at((await wholeLogOf(directory)).slice(-1), 0)
   await withStore(directory, async (store) => void (await store.write([setting('t/0')])), options)
   t.equal((await wholeLogOf(directory)).length, 1 + commits + 2 - 16_000, 'a commit trims some')
-  t.strictSame(await findings(directory), [], 'and what is left is whole')
+  t.strictSame(await findingsIn(directory), [], 'and what is left is whole')
   await withStore(directory, async (store) => void (await store.write([setting('t/1'), setting('t/2')])), options)
   const log = await wholeLogOf(directory)
   t.match(log, [{ version: before.version + 3, total: before.total + 3, paths: ['t/1', 't/2'] }])
   t.equal(log.length, 1)
   await withStore(directory, async (store) => void (await store.write([setting('t/3')])))
   t.match(await wholeLogOf(directory), [{ paths: ['t/1', 't/2'] }, { total: before.total + 4, paths: ['t/3'] }])
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('long keys, and many in one commit', async (t) => {
@@ -271,7 +261,7 @@ await t.test('long keys, and many in one commit', async (t) => {
     await store.write(paths.map((topic) => ({ kind: 'add', ...creation(topic), valueText: undefined })))
   })
   t.strictSame(at(await logOf(directory), 0).paths, paths)
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('a store has an id of its own', async (t) => {
@@ -298,16 +288,16 @@ await t.test('a check finds what is wrong with the log', async (t) => {
   let directory = ''
 
   await damage(({ changes }, log) => changes.removeSync(at(log, 2).key))
-  t.match(await findings(directory), [
+  t.match(await findingsIn(directory), [
     /^item at "b": its version is \d+, but the log has no such change of it$/,
     /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
   ])
 
   await damage(({ changes }, log) => changes.putSync(at(log, 1).key, Buffer.from([0, 1, 0x62])))
-  t.match(await findings(directory), [/^item at "a": its version is \d+, but the log has no such change of it$/])
+  t.match(await findingsIn(directory), [/^item at "a": its version is \d+, but the log has no such change of it$/])
 
   await damage(({ changes }, log) => changes.putSync(at(log, 3).key, Buffer.from([0, 9, 0x63])))
-  t.match(await findings(directory), [
+  t.match(await findingsIn(directory), [
     /^item at "c": its version is \d+, but the log has no such change of it$/,
     /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
     /^record \d+ of the log: its keys cannot be read$/,

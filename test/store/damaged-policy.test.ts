@@ -12,7 +12,6 @@ import type { PlanOf } from '../../dist/store/due-removals.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { dueKey } from '../../dist/store/lmdb/read/specification.js'
-import type { Finding } from '../../dist/store/maintenance.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
@@ -22,7 +21,7 @@ import { present } from '../support/elements.js'
 import { until } from '../support/service/server.js'
 import { inside } from '../support/stores/environment.js'
 import { execute } from '../support/stores/postgres-cluster.js'
-import { creation, load, planned, readItems, single } from '../support/stores/store.js'
+import { creation, findingsOf, load, planned, readItems, single } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const minute = 60_000
@@ -72,15 +71,12 @@ t.test('a topic with a damaged policy fails its own requests alone', async (t) =
   t.equal(store.commits?.writes, writes, 'which commits nothing')
   t.strictSame(await Promise.all(['before', 'too', damaged].map(there)), [false, false, true], 'and removes the others')
 
-  const findings: Finding[] = []
-  await store.check((finding) => findings.push(finding), planSelector)
+  const findings = await findingsOf(store)
   t.match(findings, [/^topic "damaged": its property REMOVAL /], 'check finds it')
   t.equal(findings.length, 1)
-  findings.length = 0
   t.equal(await single.remove(store, damaged), true, 'it can be removed')
   await store.removeDue(planSelector)
-  await store.check((finding) => findings.push(finding), planSelector)
-  t.strictSame(findings, [], 'the store is sound again')
+  t.strictSame(await findingsOf(store), [], 'the store is sound again')
 })
 
 const isDue = 'when no updates for 1h or time after 0'
@@ -194,8 +190,7 @@ await eachStore(t, async (t, address) => {
   t.strictSame(failed, [])
   sweeper.enable(false)
 
-  const findings: Finding[] = []
-  await store.check((finding) => findings.push(finding), planSelector)
+  const findings = await findingsOf(store)
   for (const path of damaged)
     t.ok(
       findings.some((finding) => finding.includes(`"${path}": `)),
@@ -212,7 +207,5 @@ await eachStore(t, async (t, address) => {
   t.equal(await store.removeMatches(planned('?[az]/'), { aborted: false }), damaged.length, 'they can be removed')
   const nextMs = async (): Promise<unknown> => (await store.removeDue(planSelector)).nextMs
   await until('nothing is due', async () => (await nextMs()) === undefined || undefined)
-  findings.length = 0
-  await store.check((finding) => findings.push(finding), planSelector)
-  t.strictSame(findings, [], 'the store is sound again')
+  t.strictSame(await findingsOf(store), [], 'the store is sound again')
 })

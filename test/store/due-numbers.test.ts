@@ -9,9 +9,8 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { numberRecord } from '../../dist/store/lmdb/environment/number-record.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
-import type { Finding } from '../../dist/store/maintenance.js'
 import { Clocks } from '../support/clocks.js'
-import { creation, single } from '../support/stores/store.js'
+import { creation, findingsOf, single } from '../support/stores/store.js'
 
 const minute = 60_000
 const topics = 1000
@@ -24,8 +23,7 @@ async function removeAll(t: Test, directory: string): Promise<void> {
   const create = (i: number): Promise<unknown> =>
     single.addAndSet(store, creation(`t/${i}`, 'json', { REMOVAL: 'when no updates for 1m' }), value)
   await Promise.all(Array.from({ length: topics }, (_, i) => create(i)))
-  const findings: Finding[] = []
-  await store.check((finding) => findings.push(finding), planSelector)
+  const findings = await findingsOf(store)
   t.strictSame(findings, [], 'the store is sound')
   clocks.pass(2 * minute)
   t.equal((await store.removeDue(planSelector)).removed, topics, 'each is removed')

@@ -16,7 +16,7 @@ import type { Path } from '../../dist/topics/path.js'
 import { itemsOf, type Members, type Topic, type TopicType } from '../support/models/model.js'
 import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, planned, single, spin, waiting, watched } from '../support/stores/store.js'
+import { creation, planned, single, spin, versionShown, waiting, watched } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const topicCount = 500
@@ -43,15 +43,8 @@ async function plant(store: TopicStore, random: Random): Promise<Map<string, Top
     topics.set(path, { type, properties, value: kept, version: undefined })
   }
   await Promise.all(writes)
-  for (const [path, topic] of topics) topic.version = await versionOf(store, path)
+  for (const [path, topic] of topics) topic.version = await versionShown(store, path)
   return topics
-}
-
-/** The one that the store has chosen. */
-async function versionOf(store: TopicStore, path: string): Promise<number> {
-  const form = { type: 'any', values: false, properties: false, versions: true } as const
-  const item = await store.readTopic(path as Path, form)
-  return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
 }
 
 /** What a fetch asks for, beside its selector, its pages and where they begin. */

@@ -12,7 +12,7 @@ import type { TopicStore } from '../../dist/store/store.js'
 import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { Clocks } from '../support/clocks.js'
-import { creation, single } from '../support/stores/store.js'
+import { creation, findingsOf, single } from '../support/stores/store.js'
 import { turn } from '../support/turns.js'
 
 const minute = 60_000
@@ -33,8 +33,7 @@ async function withStore(t: Test): Promise<Fixture> {
   const clocks = new Clocks()
   const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: clocks.read })
   t.teardown(async () => {
-    const findings: string[] = []
-    await store.check((finding) => findings.push(finding), planSelector)
+    const findings = await findingsOf(store)
     await store.close()
     assert.deepEqual(findings, [])
   })

@@ -11,7 +11,7 @@ import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { Clocks } from '../support/clocks.js'
-import { creation, single } from '../support/stores/store.js'
+import { creation, findingsOf, single } from '../support/stores/store.js'
 import { eventually } from '../support/turns.js'
 
 const minute = 60_000
@@ -77,8 +77,7 @@ await t.test('a clause is executed once, even if its topic is updated meanwhile'
     await sleep(10)
   }
   t.equal(topicCount(store), 2, 'what was created later stays')
-  const findings: string[] = []
-  await store.check((finding) => findings.push(finding), planSelector)
+  const findings = await findingsOf(store)
   t.strictSame(findings, [])
   await store.close()
 })

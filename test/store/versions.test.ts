@@ -6,18 +6,14 @@
 
 import { join } from 'node:path'
 import t from 'tap'
-import { planSelector } from '../../dist/selectors/planner.js'
 import { logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import type { Environment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
-import type { Path } from '../../dist/topics/path.js'
 import { inside } from '../support/stores/environment.js'
-import { creation, single } from '../support/stores/store.js'
+import { creation, findingsIn, path, single, versionShown } from '../support/stores/store.js'
 
 /** Later than the machine's, so that the store's own times play no part. */
 const startMs = Date.parse('2035-01-01T00:00:00Z')
-
-const path = (text: string): Path => text as Path
 
 function record(value: number): Buffer {
   const bytes = Buffer.alloc(8)
@@ -33,17 +29,6 @@ function lastVersion({ changes }: Environment): number | undefined {
 
 const versionOf = ({ items }: Environment, topic: string): number | undefined =>
   items.json.getEntry(path(topic))?.version
-
-async function findings(directory: string): Promise<readonly string[]> {
-  const store = openLmdbStore({ directory })
-  const found: string[] = []
-  try {
-    await store.check((finding) => found.push(finding), planSelector)
-  } finally {
-    await store.close()
-  }
-  return found
-}
 
 /** Does `work` with a store whose clock can be set. */
 async function withStore(
@@ -118,7 +103,7 @@ await t.test('every change of a topic has a greater version than all before it',
     t.equal(versionOf(environment, 'b'), first + 1024 + 1, 'each topic of a transaction has its own')
     t.equal(versionOf(environment, 'a'), first + 1024 + 3, 'a removal has one, and one of nothing has none')
   })
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('a store of the format without versions is converted once, and no topic is rewritten', async (t) => {
@@ -134,22 +119,17 @@ await t.test('a store of the format without versions is converted once, and no t
   })
   t.ok(conversion >= beforeMs * 1024 && conversion <= (Date.now() + 1) * 1024, 'its moment is that of the conversion')
   t.equal(await inside(directory, (environment) => number(environment, 'conversionVersion')), conversion, 'it stays')
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('topics from before the conversion show its version, and a constraint can name it', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeFormer(directory)
   await withStore(directory, async (store) => {
-    const shown = async (topic: string, values: boolean): Promise<number> => {
-      const form = { type: 'json', values, properties: true, versions: true } as const
-      const item = await store.readTopic(path(topic), form)
-      return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
-    }
-    const conversion = await shown('plain', true)
+    const conversion = await versionShown(store, 'plain', true)
     t.ok(Math.abs(conversion / 1024 - Date.now()) < 600_000, 'it is that of the conversion')
     for (const topic of ['plain', 'propertied']) {
-      for (const values of [true, false]) t.equal(await shown(topic, values), conversion)
+      for (const values of [true, false]) t.equal(await versionShown(store, topic, values), conversion)
       const set = { kind: 'set', path: path(topic), type: 'json', valueText: Buffer.from('1') } as const
       for (const version of [1, 2, conversion - 1]) {
         const refused = await store.write([{ ...set, constraint: { kind: 'version', version } }])
@@ -158,7 +138,7 @@ await t.test('topics from before the conversion show its version, and a constrai
       const constraint = { kind: 'version', version: conversion } as const
       t.strictSame(await store.write([{ ...set, constraint }]), ['set'])
       t.match(await store.write([{ ...set, constraint }]), { refusal: 'unsatisfied_constraint' }, 'it was changed')
-      t.ok((await shown(topic, true)) > conversion)
+      t.ok((await versionShown(store, topic, true)) > conversion)
     }
   })
 })
@@ -185,7 +165,7 @@ await t.test('a conversion that did not commit is made by the next opening', asy
     }),
   )
   t.equal(await inside(directory, (environment) => number(environment, 'format')), 3)
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('a check finds versions that cannot be', async (t) => {
@@ -205,17 +185,17 @@ await t.test('a check finds versions that cannot be', async (t) => {
     [1.5, 'item at "a": its version is 1.5, not a positive integer'],
   ] as const) {
     await plant(version)
-    t.strictSame(await findings(directory), [finding])
+    t.strictSame(await findingsIn(directory), [finding])
   }
   await plant(last)
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
   await inside(directory, (environment) =>
     environment.root.transactionSync(() => {
       forgetLog(environment)
       environment.changes.putSync(Buffer.concat([record(1), record(0)]), Buffer.alloc(0))
     }),
   )
-  t.match(await findings(directory), [
+  t.match(await findingsIn(directory), [
     `the last version, 1, is less than that of the conversion, ${conversion}`,
     `item at "a": its version is ${last}, but the last one is 1`,
   ])
@@ -242,5 +222,5 @@ await t.test('a store of the format without a log goes on from its last version'
     t.equal(number(environment, 'conversionVersion'), conversion)
     t.equal(versionOf(environment, 'a'), last)
   })
-  t.strictSame(await findings(directory), [])
+  t.strictSame(await findingsIn(directory), [])
 })

@@ -5,8 +5,7 @@
  */
 
 import { planSelector } from '../../../dist/selectors/planner.js'
-import { encodeKey } from '../../../dist/topics/key.js'
-import { endlessSlice } from '../slices.js'
+import { selects } from './model.js'
 
 interface Body {
   readonly selector: string
@@ -174,15 +173,4 @@ function refusal(status: number, code: string): Response {
 
 function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text)
-}
-
-/** Whether the service would select this path. */
-export function selects(selector: string, path: string): boolean {
-  const plan = planSelector(selector)
-  if ('problem' in plan) throw new Error(`${JSON.stringify(selector)} ${plan.problem}`)
-  const key = encodeKey(path)
-  const isInRange = plan.ranges.some(
-    ({ start, end }) => Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0,
-  )
-  return isInRange && (plan.matcher?.(path, endlessSlice) ?? true) === true
 }

@@ -9,11 +9,10 @@ import { mkdirSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { connectToWriter, listenForWorkers } from '../../../dist/cluster/control/writer-socket.js'
-import { planSelector } from '../../../dist/selectors/planner.js'
 import { type LmdbOptions, type LmdbWriter, openLmdbStore, openLmdbWriter } from '../../../dist/store/lmdb/open.js'
 import { WriterLink } from '../../../dist/store/lmdb/write/link.js'
-import type { Finding } from '../../../dist/store/maintenance.js'
 import type { TopicStore } from '../../../dist/store/store.js'
+import { findingsOf } from './store.js'
 
 /** A writer that runs. */
 interface Running {
@@ -120,8 +119,7 @@ export class WriterHost {
   async #end(): Promise<void> {
     if (this.#running !== undefined) await this.drain()
     const store = openLmdbStore({ directory: this.directory })
-    const findings: Finding[] = []
-    await store.check((finding) => findings.push(finding), planSelector)
+    const findings = await findingsOf(store)
     await store.close()
     assert.deepEqual(findings, [], 'broken data')
   }

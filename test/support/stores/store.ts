@@ -18,10 +18,12 @@ import { openStore as openStoreAt } from '../../../dist/store/open.js'
 import { writeOne } from '../../../dist/store/shared/batch.js'
 import type { TopicStore } from '../../../dist/store/store.js'
 import { type Creation, type PageQuery, storedForms } from '../../../dist/store/topics.js'
+import { encodeKey } from '../../../dist/topics/key.js'
 import type { Path } from '../../../dist/topics/path.js'
 import { removalOf } from '../../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../../dist/topics/topic.js'
 import { at } from '../elements.js'
+import { endlessSlice } from '../slices.js'
 import '../kept-fixtures.js'
 import type { StoreAddress } from './stores.js'
 
@@ -33,8 +35,7 @@ export function openStore(t: Test, directory: string): TopicStore {
   mkdirSync(directory, { recursive: true })
   const store = openLmdbStore({ directory })
   t.teardown(async () => {
-    const findings: Finding[] = []
-    await store.check((finding) => findings.push(finding), planSelector)
+    const findings = await findingsOf(store)
     await store.close()
     assert.deepEqual(findings, [], 'broken data')
   })
@@ -81,6 +82,30 @@ export async function makeDirectory(directory: string, paths: readonly string[])
 /** Writes in flight while loading: enough to fill the commits. */
 const loadsAtOnce = 4000
 
+/** A path that a test writes down: it is valid. */
+export const path = (text: string): Path => text as Path
+
+/** What a check finds. */
+export async function findingsOf(store: TopicStore): Promise<readonly string[]> {
+  const found: string[] = []
+  await store.check((finding) => found.push(finding), planSelector)
+  return found
+}
+
+/** What a check of a store in LMDB finds that is not open. */
+export async function findingsIn(directory: string): Promise<readonly string[]> {
+  const store = openLmdbStore({ directory })
+  return findingsOf(store).finally(() => store.close())
+}
+
+/** The version that a fetch shows. */
+export async function versionShown(store: TopicStore, topic: string, values = false): Promise<number> {
+  const form = { type: 'any', values, properties: true, versions: true } as const
+  const item = await store.readTopic(path(topic), form)
+  assert(typeof item !== 'string', `${topic}: ${item}`)
+  return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
+}
+
 /** What a topic is created with, its REMOVAL parsed. */
 export function creation(path: string, type: TopicType = 'json', properties: Properties = {}): Creation {
   return { path: path as Path, type, properties, removal: removalOf(properties) }
@@ -117,6 +142,14 @@ export function planned(selector: string): Plan {
   const plan = planSelector(selector)
   assert(!('problem' in plan), `${selector} is not a valid selector`)
   return plan
+}
+
+/** Whether the service selects this path. */
+export function isSelected(selector: string, path: string): boolean {
+  const { ranges, matcher } = planned(selector)
+  const key = encodeKey(path)
+  const isInRange = ranges.some(({ start, end }) => Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0)
+  return isInRange && (matcher?.(path, endlessSlice) ?? true) === true
 }
 
 /** The plan with a matcher that passes each key to `see` first. */
