@@ -17,8 +17,8 @@ import {
   startProxy,
 } from '../support/machines/proxies.js'
 import { ChangesStream } from '../support/service/changes.js'
-import { send } from '../support/service/sender.js'
 import { scrape } from '../support/service/metrics.js'
+import { send } from '../support/service/sender.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { refusedUpload, type UploadLine, UploadRequest } from '../support/service/upload.js'
 
