@@ -26,8 +26,7 @@ if (contact === '') process.stderr.write(`release: warning: ${noContact}\n`)
 
 runVisibly('npm', ['ci'])
 // A test that is skipped for want of a program would say nothing about the release.
-runVisibly('npm', ['test', '--', '--no-skips'])
-runVisibly('npm', ['run', 'test:long', '--', '--no-skips'])
+runVisibly('npm', ['run', 'test:all'])
 runVisibly('npm', ['run', 'test:coverage'])
 
 run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version'], root)

@@ -1,7 +1,7 @@
 /**
  * `npm run build`: compiles src/ to dist/. With `--if-changed`, as `npm start` calls it: only if dist/ is missing or
- * something that it is made from has changed since, and then it says that it is building. With `--all`: also what makes
- * packages and documents, the benchmarks and the tests.
+ * something that it is made from has changed since, and then it says that it is building. With `--all`: that, and what
+ * makes packages and documents, the benchmarks and the tests, of which the compiler skips what has not changed.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -65,14 +65,26 @@ process.chdir(join(import.meta.dirname, '..'))
 // Taken before the build: what changes while it runs is built by the next.
 const hash = hashOfSources()
 const ifChanged = process.argv.includes('--if-changed')
-if (ifChanged && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) process.exit()
+const all = process.argv.includes('--all')
+const isBuilt = existsSync(stamp) && readFileSync(stamp, 'utf8') === hash
+if (!isBuilt || !(ifChanged || all)) await buildProgram()
+if (all && !(await buildOthers())) fail()
 
-if (ifChanged) console.log('Building dist/ from src/, which takes about 20 seconds ...')
-if (!(await compile('.', 'src/console'))) fail()
-dropTypia()
-cpSync('src/console/static', 'dist/console/static', { recursive: true })
-writeFileSync(stamp, hash)
-if (ifChanged) console.log('Built.')
-// The tests import the types of dist-scripts/, and all of these the types of dist/.
-if (process.argv.includes('--all') && !((await compile('scripts', 'bench', 'packaging')) && (await compile('test'))))
-  fail()
+async function buildProgram() {
+  if (ifChanged) console.log('Building dist/ from src/, which takes about 20 seconds ...')
+  if (!(await compile('.', 'src/console'))) fail()
+  dropTypia()
+  cpSync('src/console/static', 'dist/console/static', { recursive: true })
+  writeFileSync(stamp, hash)
+  if (ifChanged) console.log('Built.')
+}
+
+/** The tests import the types of dist-scripts/, and all of these the types of dist/, whose changes `tsc -b` would not see. */
+async function buildOthers() {
+  if (!isBuilt) return (await compile('scripts', 'bench', 'packaging')) && compile('test')
+  const [code] = await once(
+    spawn('tsc', ['-b', 'scripts', 'bench', 'packaging', 'test'], { stdio: 'inherit' }),
+    'close',
+  )
+  return code === 0
+}

@@ -1,6 +1,6 @@
 /**
  * Makes docs/monitoring/grafana.json from dashboard-panels.ts and the program's metrics. As a program
- * (`npm run docs:dashboard`) it writes the file; test/docs/dashboard.long.test.ts compares the two.
+ * (`npm run docs:dashboard`) it writes the file; the test docs/dashboard compares the two.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

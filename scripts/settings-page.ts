@@ -1,6 +1,6 @@
 /**
  * Makes the table of docs/settings.md from the table of settings. As a program (`npm run docs:settings`) it writes the
- * table into the page; test/docs/documents.long.test.ts compares the two.
+ * table into the page; the test docs/documents compares the two.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

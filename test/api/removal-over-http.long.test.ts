@@ -1,6 +1,6 @@
 /**
  * Automatic removal as a client sees it: a topic is gone within five seconds of its due time, across restarts too, and
- * never before it. topics/removal-policy.test.ts tests the conditions, store/removal-clock.long.test.ts unusual clocks.
+ * never before it. topics/removal-policy tests the conditions, store/removal-clock unusual clocks.
  */
 import t, { type Test } from 'tap'
 import { present } from '../support/elements.js'

@@ -185,7 +185,7 @@ t.test('each page of docs/ begins with a table of contents', async (t) => {
 
 /** Every test with its folder, such as store/contract. */
 const testNames = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).flatMap(
-  (file) => /^(.+?)(?:\.long)?\.test\.ts$/.exec(file)?.[1] ?? [],
+  (file) => /^(.+?)(?:\.\w+)?\.test\.ts$/.exec(file)?.[1] ?? [],
 )
 
 t.test('every test that docs/verification.md names exists', async (t) => {

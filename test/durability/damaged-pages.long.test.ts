@@ -41,7 +41,7 @@ function store(name: string, bytes: Buffer): string {
   return data
 }
 
-/** On some pages of zeros an assertion in lmdb ends the process; damage-met-midway.long.test.ts tests the message. */
+/** On some pages of zeros an assertion in lmdb ends the process; damage-met-midway tests the message. */
 const zeros = 'zeros in its place'
 
 const damages: Readonly<Record<string, (bytes: Buffer, offset: number) => void>> = {

@@ -1,6 +1,6 @@
 /**
  * A store with damaged or foreign files is refused with a message that names the file, before lmdb can end the process;
- * sound files that look unusual are opened. Damage inside a tree is the subject of damaged-pages.long.test.ts.
+ * sound files that look unusual are opened. Damage inside a tree is the subject of damaged-pages.
  */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'

@@ -1,18 +1,19 @@
 /**
  * Every planted fault has its place in the built program, its test, and its row in docs/verification.md: a change of the
- * source that moves a place is noticed at once, not when that fault is next picked (mutants.long).
+ * source that moves a place is noticed at once, not when that fault is next picked (durability/mutants).
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readDocument, root, sectionOf } from '../support/documents.js'
 import { mutants, withFault } from '../support/faults/mutants.js'
+import { testsOf } from '../support/test-files.js'
 
 t.test('the table of planted faults has a row for each, in their order', (t) => {
   const rows = sectionOf(readDocument('docs/verification.md'), 'Planted faults').match(/^\| .* `.*$/gm)
   t.strictSame(
     rows,
-    mutants.map(({ fault, test }) => `| ${fault} | \`${test.replace('.long', '')}\` |`),
+    mutants.map(({ fault, test }) => `| ${fault} | \`${test}\` |`),
   )
   t.end()
 })
@@ -21,7 +22,7 @@ for (const mutant of mutants) {
   t.test(mutant.fault, (t) => {
     const text = readFileSync(join(root, 'dist', mutant.file), 'utf8')
     t.doesNotThrow(() => withFault(mutant, text), 'its place is there exactly once')
-    t.ok(existsSync(join(root, 'dist-test', `${mutant.test}.test.js`)), `${mutant.test} exists`)
+    t.equal(testsOf(mutant.test).length, 1, `${mutant.test} exists`)
     t.end()
   })
 }

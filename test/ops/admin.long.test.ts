@@ -1,6 +1,6 @@
 /**
  * The admin listener: its paths and methods, health, and readiness with its reasons. The contents of /metrics and
- * /openapi.json are tested in metrics.long.test.ts and api/openapi.long.test.ts.
+ * /openapi.json are tested in ops/metrics and api/openapi.
  */
 
 import { once } from 'node:events'

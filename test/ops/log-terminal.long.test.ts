@@ -1,6 +1,6 @@
 /**
  * On a terminal the log is text for people, with times and levels, and the first key can be copied from it. Everywhere
- * else the log is JSON (log.long.test.ts).
+ * else the log is JSON (ops/log).
  */
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Which writes are admitted by how much of the disk is free; durability/full-disk.long fills one. */
+/** Which writes are admitted by how much of the disk is free; durability/full-disk fills one. */
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,6 @@
 /**
  * Fails if the coverage of the last run of tap is below these thresholds, so that it does not fall. tap itself can only
- * require full coverage or none. It runs the quick tests, and those of the long half that measure nothing (package.json).
+ * require full coverage or none. It runs the quick files and the long ones, which measure nothing (package.json).
  */
 import { readFileSync } from 'node:fs'
 

@@ -11,6 +11,7 @@ import { readDocument, root } from './documents.js'
 import { diskFaultCases } from './faults/disk-fault-cases.js'
 import { mutants } from './faults/mutants.js'
 import { type Results, resultsIn, together } from './proof-results.js'
+import { fileOf, testsOf } from './test-files.js'
 import { endOf, startTest, testEnvironment, verdictOf } from './test-process.js'
 
 export interface Proof {
@@ -60,12 +61,12 @@ const stopping = new AbortController()
 
 /** Runs a round to its end, or until it has hung. @returns what it printed, and its figures if it has passed */
 export async function runRound(
-  { test, counted }: Proof,
+  files: readonly string[],
+  counted: string,
   environment: Readonly<Record<string, string>>,
   secondsMax = roundSecondsMax,
 ): Promise<{ readonly output: string; readonly results?: Results }> {
-  const file = join(root, 'dist-test', `${test}.long.test.js`)
-  const child = startTest([file], { ...testEnvironment(secondsMax), ...environment }, true)
+  const child = startTest(files, { ...testEnvironment(secondsMax), ...environment }, true)
   const end = (): void => {
     // With everything that it has started.
     process.kill(-(child.pid as number), 'SIGTERM')
@@ -78,9 +79,9 @@ export async function runRound(
   clearTimeout(killing)
   stopping.signal.removeEventListener('abort', end)
   const results = resultsIn(output)
-  const { ok, skipped } = verdictOf(output, code)
+  const { ok, skips } = verdictOf(output, code)
   // A test that skips anything, or counts nothing, has shown nothing.
-  const hasPassed = ok && skipped === 0 && (results[counted] ?? 0) > 0
+  const hasPassed = ok && skips.length === 0 && (results[counted] ?? 0) > 0
   return hasPassed ? { output, results } : { output }
 }
 
@@ -109,7 +110,7 @@ async function prove(name: string, proof: Proof, { seed, rounds = proof.rounds, 
     const { cases = [] } = proof
     const chosen: Proof['environment'] = cases.length === 0 ? {} : { CASE: cases[passed.length % cases.length] ?? '' }
     const environment = { ...proof.environment, ...chosen, SEED: String((seed + passed.length) % 2 ** 32) }
-    const { output, results } = await runRound(proof, environment)
+    const { output, results } = await runRound(testsOf(proof.test).map(fileOf), proof.counted, environment)
     if (stopping.signal.aborted) return false
     process.stdout.write(`${name} ${JSON.stringify(environment)}: ${JSON.stringify(results) ?? `FAILED\n${output}`}\n`)
     if (results === undefined) failure = `**failed** with ${JSON.stringify(environment)}`

@@ -23,7 +23,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/write/desk.js',
     from: 'receipts.add(receipt, number, resultOf(() => work(changes)));',
     to: "receipts.add(receipt, number, resultOf(() => work(changes))); if ('operations' in request) this.answerAll();",
-    test: 'durability/durable.long',
+    test: 'durability/durable',
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
   {
@@ -31,7 +31,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/write/receipts.js',
     from: 'this.table.putSync(receipt.name, receipt.record());',
     to: ';',
-    test: 'durability/commit-failure.long',
+    test: 'durability/commit-failure',
     finds: /the next writer knows from the receipt/,
   },
   {
@@ -39,7 +39,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/environment/environment.js',
     from: '        noSync,',
     to: '        noSync: true,',
-    test: 'durability/durable.long',
+    test: 'durability/durable',
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
   {
@@ -47,7 +47,7 @@ export const mutants: readonly Mutant[] = [
     file: 'cluster/primary/store-opening.js',
     from: "if (writer !== undefined && writer.state !== 'ended') {",
     to: 'if (false) {',
-    test: 'durability/replacement.long',
+    test: 'durability/replacement',
     finds: /no other process committed during any of them/,
   },
   {
@@ -55,7 +55,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/file/dead-readers.js',
     from: 'root.readerCheck()',
     to: 'undefined',
-    test: 'store/dead-readers.long',
+    test: 'store/dead-readers',
     finds: /everything is overwritten ten times in a row without growth/,
   },
   {
@@ -63,7 +63,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/read/read-freshness.js',
     from: 'if (isShared && socketCount() <= socketsInOnePollMax)\n                return;\n            freshen();',
     to: 'if (isShared)\n                return;\n            if (Math.random() < 0.5) freshen();',
-    test: 'durability/read-your-writes.long',
+    test: 'durability/read-your-writes',
     finds: /writes, each followed by a fetch over another connection/,
   },
   {
@@ -215,7 +215,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/removal/due-entries.js',
     from: 'storedDueMs(policy, createdMs, updatedMs)',
     to: 'storedDueMs(policy, createdMs, createdMs)',
-    test: 'store/removal-clock.long',
+    test: 'store/removal-clock',
     finds: /what was updated lately stays/,
   },
   {
@@ -223,7 +223,7 @@ export const mutants: readonly Mutant[] = [
     file: 'auth/keyring.js',
     from: 'this.#callers.clear();\n        this.#onChange();',
     to: 'this.#onChange();',
-    test: 'auth/keys-command.long',
+    test: 'auth/keys-command',
     finds: /every worker refuses/,
   },
   {
@@ -263,7 +263,7 @@ export const mutants: readonly Mutant[] = [
     file: 'tools/lines.js',
     from: 'lines.end();',
     to: 'return;',
-    test: 'operate/export-import.long',
+    test: 'operate/export-import',
     finds: /without the last line end/,
   },
   {
@@ -271,7 +271,7 @@ export const mutants: readonly Mutant[] = [
     file: 'commands/store/backup-series.js',
     from: 'earlier.length - (keep - 1)',
     to: 'earlier.length - (keep - 2)',
-    test: 'operate/backup-into.long',
+    test: 'operate/backup-into',
     finds: /the oldest backups are deleted, and nothing else/,
   },
   {
@@ -279,7 +279,7 @@ export const mutants: readonly Mutant[] = [
     file: 'cluster/primary/readiness.js',
     from: 'performance.now() - heardMs >= heartbeatMsMax',
     to: 'performance.now() - heardMs >= 1000 * heartbeatMsMax',
-    test: 'operate/systemd-notify.long',
+    test: 'operate/systemd-notify',
     finds: /no ping is sent while a worker hangs/,
   },
   {
@@ -391,7 +391,7 @@ export const mutants: readonly Mutant[] = [
     file: 'ops/log.js',
     from: '40: 4',
     to: '40: 7',
-    test: 'ops/log.long',
+    test: 'ops/log',
     finds: /as syslog counts them/,
   },
   {

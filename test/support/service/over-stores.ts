@@ -7,7 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { eachKind, eachStore, type StoreAddress, type StoreKind } from '../stores/stores.js'
+import { eachKind, eachStore, type StoreAddress } from '../stores/stores.js'
+import type { StoreKind } from '../test-process.js'
 import { Server, type StartOptions, startServer } from './server.js'
 
 type Expectations = (t: Test, server: Server) => Promise<void>

@@ -2,12 +2,11 @@
  * The stores that the service can use. Tests have the same expectations of each.
  */
 import type { Test } from 'tap'
+import { onlyStore, type StoreKind } from '../test-process.js'
 import { postgres, skipReason } from './postgres.js'
 
 /** An address as for `--store`. */
 export type StoreAddress = string
-
-export type StoreKind = 'lmdb' | 'PostgreSQL'
 
 /** Runs the same tests over each store, a fresh one each time; without PostgreSQL, its half is skipped with a reason. */
 export async function eachStore(t: Test, expectations: (t: Test, store: StoreAddress) => Promise<void>): Promise<void> {
@@ -19,7 +18,9 @@ export async function eachKind(
   t: Test,
   expectations: (t: Test, kind: StoreKind, makeStore: () => Promise<StoreAddress>) => Promise<void>,
 ): Promise<void> {
-  await t.test('over lmdb', (t) => expectations(t, 'lmdb', async () => 'lmdb'))
+  const only = process.env[onlyStore]
+  if (only !== 'PostgreSQL') await t.test('over lmdb', (t) => expectations(t, 'lmdb', async () => 'lmdb'))
+  if (only === 'lmdb') return
   const server = await postgres()
   const skip = server === undefined ? skipReason : false
   await t.test('over PostgreSQL', { skip }, (t) =>

@@ -14,7 +14,8 @@ import { type Random, seededRandom } from '../support/random.js'
 import { skippableTime } from '../support/skipped-time.js'
 import { postgres } from '../support/stores/postgres.js'
 import { creation, single } from '../support/stores/store.js'
-import { eachKind, type StoreKind } from '../support/stores/stores.js'
+import { eachKind } from '../support/stores/stores.js'
+import type { StoreKind } from '../support/test-process.js'
 
 const changesKept = 60
 const commitChangesMax = 8

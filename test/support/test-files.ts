@@ -1,0 +1,118 @@
+/**
+ * The test files, their kinds, and which of them a name means: a file, a folder, a half, or a range of commits. How they
+ * run is not known here (run.ts).
+ */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { StoreKind } from './test-process.js'
+
+const directory = join(import.meta.dirname, '..')
+
+/** `postgres/crash.long` for dist-test/postgres/crash.long.test.js. */
+const tests = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  .filter((file) => /\.(test|extra)\.js$/.test(file))
+  .map((file) => file.replace(/\.test\.js$/, ''))
+  .sort()
+
+const cores = availableParallelism()
+
+/**
+ * The kinds of files, which the ends of their names say, in the order in which they run, and how many run at once. Long
+ * files mostly wait. Those of load keep the cores busy or compare times, as do some that only a release needs.
+ */
+export const atOnceMax = { quick: cores + 1, long: 2 * cores, load: cores, release: cores }
+
+export type Kind = keyof typeof atOnceMax
+
+function kindOf(test: string): Kind {
+  const end = test.split('.')[1]
+  return end === 'long' || end === 'load' || end === 'release' ? end : 'quick'
+}
+
+/** The folders of tests for the start of a path. */
+const testedBy: readonly (readonly [touched: RegExp, folders: string])[] = [
+  [/^(?:src|test)\/(\w+)\//, '$1'],
+  [/^src\/store\/postgres\//, 'postgres'],
+  [/^src\/(?:store|cluster)\//, 'durability'],
+  [/^docs\/|^\w+\.md$/, 'docs'],
+  [/^(?:packaging|systemd)\/|^Containerfile$|^package/, 'packages'],
+  [/^systemd\//, 'operate'],
+  [/^bench\//, 'bench'],
+]
+
+/** The tests of the folders that a range of commits touches. */
+function testsTouched(range: string): string[] {
+  const files = execFileSync('git', ['diff', '--name-only', range], { encoding: 'utf8' }).split('\n')
+  const folders = testedBy.flatMap(([touched, folder]) =>
+    files.flatMap((file) => {
+      const match = touched.exec(file)
+      return match === null ? [] : [folder.replace('$1', match[1] ?? '')]
+    }),
+  )
+  return tests.filter((test) => !test.endsWith('.extra.js') && folders.includes(test.split('/')[0] ?? ''))
+}
+
+/** The tests of a name, none if it means none: `crash` means durability/crash.long and postgres/crash.long. */
+export function testsOf(name: string): string[] {
+  if (name.includes('..')) return testsTouched(name)
+  // `npm run check` runs the architecture checks.
+  if (name === 'quick')
+    return tests.filter((test) => kindOf(test) === 'quick' && !/\.extra\.js$|^architecture\//.test(test))
+  if (name === 'long') return tests.filter((test) => ['long', 'load'].includes(kindOf(test)))
+  if (name === 'release') return tests.filter((test) => kindOf(test) === 'release')
+  return tests.filter((test) => {
+    const [folder, file] = test.replace(/\.(long|load|release|extra\.js)$/, '').split('/')
+    return [folder, file, `${folder}/${file}`].includes(name) || test === name
+  })
+}
+
+/** Its path. */
+export const fileOf = (test: string): string => join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
+
+/** Files in one process: enough to make the start of its services cheap, few enough to keep every core busy to the end. */
+const filesTogetherMax = 8
+
+/** Files that run in one process: those that state their expectations of a service of each store share its start. */
+export interface Group {
+  readonly tests: readonly string[]
+  readonly kind: Kind
+  /** The store that they run over; undefined for each. */
+  readonly store?: StoreKind
+  /** The only tests that run of them, as tap's TAP_GREP. */
+  readonly only?: string
+}
+
+/** A little of what only a release runs whole is a part of the long half. */
+const smokes: readonly (readonly [test: string, only: string])[] = [
+  ['docs/proxies.release', '/^nginx/'],
+  ['docs/recipes.release', '/^the shell loop$/\n/uses one connection/'],
+  ['http/upload-clients.release', '/^curl/'],
+]
+
+const textOf = (test: string): string => readFileSync(fileOf(test), 'utf8')
+const sharesServices = (test: string): boolean => textOf(test).includes('overStores(')
+const runsOverEach = (test: string): boolean => /\b(?:over(?:Stores|Workers)|each(?:Store|Kind))\(/.test(textOf(test))
+
+function grouped(tests: readonly string[], store?: StoreKind): Group[] {
+  const sharing = tests.filter((test) => kindOf(test) === 'quick' && sharesServices(test))
+  const groups: Group[] = tests
+    .filter((test) => !sharing.includes(test))
+    .map((test) => ({ tests: [test], kind: kindOf(test), store }))
+  for (let i = 0; i < sharing.length; i += filesTogetherMax)
+    groups.unshift({ tests: sharing.slice(i, i + filesTogetherMax), kind: 'quick', store })
+  return groups
+}
+
+/** What runs for these names. The quick half runs over LMDB; over PostgreSQL, its files are a part of the long one. */
+export function groupsOf(names: readonly string[]): Group[] {
+  const chosen = [...new Set(names.flatMap(testsOf))]
+  if (names[0] === 'quick') return grouped(chosen, 'lmdb')
+  if (names[0] !== 'long') return grouped(chosen)
+  return [
+    ...grouped(testsOf('quick').filter(runsOverEach), 'PostgreSQL'),
+    ...grouped(chosen),
+    ...smokes.map(([test, only]) => ({ tests: [test], kind: 'load' as const, only })),
+  ]
+}
