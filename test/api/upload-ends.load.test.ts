@@ -166,7 +166,8 @@ t.test('bytes behind an upload do not take its answer', async (t) => {
     return metrics.value('topicd_upload_bytes_total') === body.length || undefined
   })
   await connection.write('more bytes of the body ')
-  process.kill(writer, 'SIGCONT')
+  // On a slow machine it has been replaced for its silence, and the next one carries out what it was sent.
+  if (server.writerPid() === writer) process.kill(writer, 'SIGCONT')
   t.match(await connection.answer(), { status: 200, body: /"durable":1500/ })
 })
 
