@@ -73,8 +73,11 @@ const noSkips = args.includes('--no-skips')
 const runsOnce = args.includes('--once')
 const names = args.filter((arg) => !arg.startsWith('--'))
 const unknown = names.find((name) => testsOf(name).length === 0)
-if (unknown !== undefined) {
-  process.stderr.write(`no test is called ${unknown}\n`)
+if (unknown !== undefined || names.length === 0) {
+  const problem = unknown?.includes('..')
+    ? `no folder of tests is touched by ${unknown}`
+    : `no test is called ${unknown}`
+  process.stderr.write(names.length === 0 ? 'name files, folders or a range of commits\n' : `${problem}\n`)
   process.exit(2)
 }
 const waiting = groupsOf(names)

@@ -54,7 +54,10 @@ function testsTouched(range: string): string[] {
   return tests.filter((test) => !test.endsWith('.extra.js') && folders.includes(test.split('/')[0] ?? ''))
 }
 
-/** The tests of a name, none if it means none: `crash` means durability/crash.long and postgres/crash.long. */
+/**
+ * The tests of a name, none if it means none: `crash` means durability/crash.long and postgres/crash.long. Those of
+ * `.extra.ts` have to be named: a folder or a range does not mean them.
+ */
 export function testsOf(name: string): string[] {
   if (name.includes('..')) return testsTouched(name)
   // `npm run check` runs the architecture checks.
@@ -64,7 +67,8 @@ export function testsOf(name: string): string[] {
   if (name === 'release') return tests.filter((test) => kindOf(test) === 'release')
   return tests.filter((test) => {
     const [folder, file] = test.replace(/\.(long|load|release|extra\.js)$/, '').split('/')
-    return [folder, file, `${folder}/${file}`].includes(name) || test === name
+    if (folder === name) return !test.endsWith('.extra.js')
+    return [file, `${folder}/${file}`].includes(name) || test === name
   })
 }
 
