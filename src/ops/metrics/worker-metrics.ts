@@ -66,7 +66,7 @@ export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
     ),
     counter(
       'topicd_rejected_total',
-      'Requests refused, by error code, and connections closed without a response, by cause.',
+      'Requests and single operations refused, by error code, and connections closed without a response, by cause.',
       Object.entries(rejected).map(([cause, count]) => [{ cause }, count]),
     ),
     counter(
