@@ -72,6 +72,10 @@ function lineProblem(
 /** A sentence about a variable that is not a setting, with the one that was probably meant. */
 export function unknownVariable(name: string, known: readonly string[]): string {
   const typed = name.toUpperCase()
-  const meant = nearest(typed, known) ?? nearest(`TOPICD_${typed}`, known)
+  const begun = typed.startsWith('TOPICD_') ? undefined : nearest(typed, known)
+  // Their beginning is the same, so it says nothing about how near they are.
+  const bare = (text: string): string => text.replace(/^TOPICD_/, '')
+  const named = nearest(bare(typed), known.map(bare))
+  const meant = begun ?? known.find((each) => bare(each) === named)
   return `${name} is not a setting${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }

@@ -87,7 +87,10 @@ export const settingTable = {
     value: 'PATH',
     default: '/',
     help: 'path before /topics/…',
-    check: (text) => (/^\/(?:[\w.~-]+\/)*[\w.~-]*$/.test(text) ? undefined : 'must be a path such as / or /diffusion'),
+    check: (text) =>
+      /^\/(?:[\w.~-]+\/)*[\w.~-]*$/.test(text)
+        ? undefined
+        : 'must be a path such as / or /diffusion, of letters, digits and . _ ~ -',
     normalise: (text) => text.replace(/\/$/, ''),
   },
   'admin-host': {
