@@ -122,9 +122,17 @@ await overStores(t, async (t, server) => {
         [Buffer.from(`\ufeff${lines}`, 'utf16le').swap16(), /UTF-16/],
         [gzipSync(lines), /gzip/],
         [Buffer.concat([Buffer.from('28b52ffd', 'hex'), Buffer.from(lines)]), /zstd/],
-        ...['', ' ', ',', '\r', ', ', '\\n', ';'].map((between) => [objects.join(between), /several/] as const),
+        ...['', ' ', ',', '\r', ', ', '\\n', ';'].map(
+          (between) => [objects.join(between), /several on its first line/] as const,
+        ),
         [`[${lines.repeat(40)}]`.replaceAll('\n', ','), /JSON array/],
-        [lines.repeat(40).replaceAll('\n', ''), /several/],
+        [lines.repeat(40).replaceAll('\n', ''), /several on its first line/],
+        ...[1, '\t'].map(
+          (indent) => [`${JSON.stringify(JSON.parse(objects[0] ?? ''), undefined, indent)}\n`, /jq -c/] as const,
+        ),
+        [lines.replaceAll(',', ',\n'), /jq -c/],
+        [`{"operations":[${objects}]}`, /is a batch/],
+        [`{ "atomic": false, "operations": [\n${objects}\n]}\n`, /is a batch/],
       ]
       for (const [body, problem] of bodies) {
         for (const showsProgress of [true, false]) {

@@ -169,7 +169,7 @@ export class Upload implements ReceivedUpload {
       if (!isTooLong) batch.bytes += line.length
       if (operation === undefined) continue
       if (!this.#hasBegun && isProblem(operation)) {
-        const mistake = otherBodyProblem(isTooLong ? line.start : line)
+        const mistake = otherBodyProblem(isTooLong ? line.start : line, !isTooLong)
         if (mistake !== undefined) {
           this.#stop(mistake)
           return true

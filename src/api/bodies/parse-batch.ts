@@ -83,13 +83,20 @@ const utf16: readonly (readonly number[])[] = [
 /** What stands between objects on one line: separators, and line ends that were escaped or are those of others. */
 const nextObject = /^(?:[\s,;]|\\[rn])*\{/
 
+/** How the body of the batch route begins. */
+const batchBody = /^\{\s*"(?:operations|atomic)"\s*:/
+
+/** How a line ends whose object goes on in the next. */
+const openEnd = /[{[,:]\s*$/
+
 /**
  * The problem of a whole upload whose first line is no operation since its body is something else: then no line is one.
  *
- * @param line the first line that is not blank, or its start
+ * @param line the first line that is not blank
+ * @param isWhole whether that is all of it, not its start
  * @returns undefined if the body may well have operations
  */
-export function otherBodyProblem(line: Buffer): Problem | undefined {
+export function otherBodyProblem(line: Buffer, isWhole: boolean): Problem | undefined {
   const beginsWith = (bytes: readonly number[]): boolean => bytes.every((byte, index) => line[index] === byte)
   for (const [name, bytes] of Object.entries(compressions))
     if (beginsWith(bytes)) return otherBody(`is compressed with ${name}: send it uncompressed`)
@@ -98,7 +105,10 @@ export function otherBodyProblem(line: Buffer): Problem | undefined {
   if (line[start] === openBracket)
     return otherBody('is a JSON array: send each of its elements on its own line, without the brackets and commas')
   if (line[start] !== openBrace) return undefined
+  if (batchBody.test(line.toString('latin1', start))) return otherBody('is a batch: send it as application/json')
   const end = valueEnd(line, start, { outer: 0, deepest: 0, max: Infinity })
+  if (end < 0 && isWhole && openEnd.test(line.toString('latin1')))
+    return otherBody('has one on several lines: write each on a single line, as "jq -c" does')
   if (end < 0 || !nextObject.test(line.toString('latin1', end))) return undefined
   return otherBody('has several on its first line: end each with a line feed')
 }
