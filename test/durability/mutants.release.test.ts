@@ -6,12 +6,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { present } from '../support/elements.js'
 import { type Mutant, mutants, withFault } from '../support/faults/mutants.js'
 import { reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
+import { fileOf, testsOf } from '../support/test-files.js'
 import { tied } from '../support/tied.js'
 
 const root = join(import.meta.dirname, '../..')
@@ -48,9 +49,10 @@ function plant(directory: string, mutant: Mutant): void {
  * @throws Error when the program in the copy cannot run
  */
 async function failures(directory: string, test: string): Promise<readonly string[]> {
-  const run = join(directory, 'dist-test/support/run.js')
-  // Without the environment of this test's own runner, which would change what the inner one prints.
-  const child = spawn(...tied('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, run, test, '--once']), {
+  const [file] = testsOf(test).map((name) => join(directory, relative(root, fileOf(name))))
+  // Without the environment of this test's own runner, which would change what it prints.
+  const environment = ['-i', `PATH=${process.env.PATH}`, 'TAP=1', `TAP_TIMEOUT=${(2 * testMsMax) / 1000}`]
+  const child = spawn(...tied('env', [...environment, process.execPath, file ?? '']), {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
@@ -62,12 +64,13 @@ async function failures(directory: string, test: string): Promise<readonly strin
   const [code] = (await once(child, 'close')) as [number | null]
   clearTimeout(timer)
   if (code === 0) return []
-  if (code === null) return [`it was ended after ${testMsMax} ms`]
   const output = Buffer.concat(pieces).toString()
   const broken = brokenProgram.exec(output)
   if (broken !== null) throw new Error(`the copy's program is broken: ${broken[0]}`)
   const failed = [...output.matchAll(/^ *not ok \d+ - (.*)$/gm)].map(([, name = '']) => name)
-  return failed.length > 0 ? failed : [`it ended with ${code}: ${output.slice(-outputMax)}`]
+  // One that hangs after a failure has found the fault.
+  if (failed.length > 0) return failed
+  return [code === null ? `it was ended after ${testMsMax} ms` : `it ended with ${code}: ${output.slice(-outputMax)}`]
 }
 
 async function tryMutant(t: Test, mutant: Mutant): Promise<void> {
