@@ -19,7 +19,7 @@ function write(path: string, text: string): void {
   writeFileSync(join(checkout, path), text)
 }
 
-for (const compiler of ['tspc', 'tsc'].map((name) => `node_modules/.bin/${name}`)) {
+for (const compiler of ['node_modules/.bin/tspc', 'node_modules/typescript-7/bin/tsc']) {
   write(
     compiler,
     `#!/bin/sh
