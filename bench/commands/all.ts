@@ -29,8 +29,7 @@ const json = '  --json                results as JSON on stdout; everything else
 export const usual: Command = {
   synopsis: '[WORKLOAD…]',
   summary: 'what does each workload cost, compared with other servers?',
-  details: `  --servers NAMES    bare,file,topicd,fastify,redis,etcd, separated by commas (default: all that
-                        are installed; file only takes part in big-overwrite)
+  details: `  --servers NAMES    bare,topicd,fastify,redis,etcd, separated by commas (default: all that are installed)
 ${json}`,
   load: () => import('./run.js'),
 }

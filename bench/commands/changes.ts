@@ -8,16 +8,17 @@
  *     npm run bench -- changes [--streams N] [options]
  *
  * The figure is the CPU time of all processes of the server for each event, without that of the same writes when nobody
- * follows. Every stream must get every event, and the last one the last value. Then one commit after the other is made at a
- * leisurely pace beside other writes: how long after its answer comes its event, and how long does a fetch take beside?
+ * follows. Every stream must get every event, and the last one the last value. Then commits are made at a fixed pace, whatever
+ * the server does, beside other writes: how long after its commit was due comes its event, and how long does a fetch take beside?
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { openCrowd } from '../drivers/crowd.js'
 import { Poster } from '../drivers/poster.js'
 import { startProber } from '../drivers/prober.js'
 import { StreamCrowd } from '../drivers/streams.js'
 import { cpuSeconds, readCpu } from '../measure/cpu.js'
-import { median } from '../measure/statistics.js'
+import { median, percentile } from '../measure/statistics.js'
 import { positive, readCommandLine, text, UsageError } from '../options.js'
 import { startFloor } from '../servers/floor.js'
 import { byEvents, type Following, followedPeers } from '../servers/following.js'
@@ -39,13 +40,14 @@ const eventBytes = 190
 const eventsOfStream = 50
 const eventsInSmoke = 5
 
-/** Commits whose delays are measured, and the pause between two of them, in ms. */
+/** Commits whose delays are measured, and the time from when one is due to when the next is. */
 const delaysCount = 400
 const delaysInSmoke = 10
-const pauseMs = 5
+const commitEveryMs = 10
 
-/** Connections of other writers beside them. */
+/** Connections of other writers beside them, and what all of these write together while delays are measured. */
 const othersCount = 16
+const othersPerSecond = 1000
 
 /** Writes of each of them beside streams that they do not concern. */
 const unmatchedWrites = 1000
@@ -169,40 +171,39 @@ async function cpuOf(running: Running, work: () => Promise<void>): Promise<numbe
   return cpuSeconds(before, readCpu(running.pids()))
 }
 
-/** How long after its answer an event comes, beside other writes; and the longest fetch beside events for all streams. */
+/** How long after its commit was due an event comes, beside other writes; and the longest fetch beside events for all streams. */
 async function measureDelays(running: Running, streams: number, session: Session): Promise<void> {
   const { smoke } = session.options
   const client = new Poster(running)
   const one = await StreamCrowd.open(running, byEvents, [undefined])
-  const others = Array.from({ length: othersCount }, () => new Poster(running))
-  let isOver = false
-  let writes = 0
-  const busy = others.map(async (other, i) => {
-    for (; !isOver; writes++) await other.post('addAndSet', { path: `others/${i}`, value: writes })
-  })
-  const delays: number[] = []
+  await client.post('addAndSet', { path: 'other', value: 0 })
+  const write = { method: 'POST', path: '/topics/addAndSet', body: '{"path":"other","value":0}' } as const
+  const other = { ...write, expected: ['{"path":"other","created":false}'] }
+  const others = await openCrowd(running, other, othersCount, (othersCount / othersPerSecond) * 1000)
   const beganMs = performance.now()
-  for (let i = 0; i < (smoke ? delaysInSmoke : delaysCount); i++) {
-    const before = one.events
-    await client.write(1, `delay ${i}`)
-    const answeredMs = performance.now()
-    await one.until(before + 1)
-    delays.push(Math.max(0, one.lastEventMs - answeredMs))
-    await sleep(pauseMs)
-  }
-  const rate = (writes / (performance.now() - beganMs)) * 1000
-  isOver = true
-  await Promise.all(busy)
+  const dueMs: number[] = []
+  const commits = Array.from({ length: smoke ? delaysInSmoke : delaysCount }, async (_, i) => {
+    const atMs = beganMs + i * commitEveryMs
+    dueMs.push(atMs)
+    await sleep(atMs - performance.now())
+    // Over one connection, so that the events come in this order; a topic each, or a commit could be shown with the next.
+    await client.post('addAndSet', { path: `g/${i}/n`, value: i })
+  })
+  await Promise.all(commits)
+  await one.until(dueMs.length)
+  const delays = one.eventsMs.map((eventMs, i) => eventMs - (dueMs[i] ?? Number.NaN))
+  const problem = one.problem ?? others.problem()
+  if (problem !== undefined) throw new Error(problem)
+  others.close()
   one.close()
-  delays.sort((a, b) => a - b)
-  const at = (share: number): string => (delays[Math.floor(share * (delays.length - 1))] ?? 0).toFixed(2)
+  const at = (share: number): string => percentile(delays, share).toFixed(2)
   session.print(
-    `an event comes ${at(0.5)} ms after its answer (p99 ${at(0.99)} ms), beside ${rate.toFixed(0)} writes a second`,
+    `an event comes ${at(0.5)} ms after its commit was due (p99 ${at(0.99)} ms), beside ${othersPerSecond} other writes a second`,
   )
   session.print(
     `the longest fetch beside an event for ${streams} streams: ${(await longestFetch(running, streams, smoke)).toFixed(1)} ms`,
   )
-  for (const each of [client, ...others]) each.close()
+  client.close()
 }
 
 async function longestFetch(running: Running, streams: number, isSmoke: boolean): Promise<number> {

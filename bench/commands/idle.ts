@@ -1,25 +1,23 @@
 /**
  * What do many connections cost that are idle most of the time? Opens them in each round, measures the memory that each
- * takes, and compares the latencies of busy connections beside them with those of busy connections alone.
+ * takes, and compares the latencies of fetches and durable writes beside them with those of the same alone.
  *
  *     npm run bench -- idle [--idle N] [options]
  *
  * uWebSockets.js closes a connection that has sent nothing for 10 s, so each idle connection fetches a topic every
- * five.
+ * five. Requests are sent at a fixed rate, whatever the server does (drivers/crowd.ts).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openCrowd } from '../drivers/crowd.js'
-import { runBurst } from '../measure/burst.js'
+import { type Crowd, openCrowd } from '../drivers/crowd.js'
 import { anonymousBytes } from '../measure/memory.js'
-import { median } from '../measure/statistics.js'
+import { median, percentile } from '../measure/statistics.js'
 import { positive, readCommandLine, text, UsageError } from '../options.js'
 import type { Exchange, Running } from '../servers/server.js'
 import { thisBuild, topicd } from '../servers/topicd.js'
-import { openOn, type Session, scaleOf, withSession } from '../session.js'
+import { openOn, type Session, withSession } from '../session.js'
+import type { Operation } from '../workloads/operation.js'
 import type { Tree } from '../workloads/tree.js'
-import type { Workload } from '../workloads/workload.js'
 import { mixed } from '../workloads/writes/mixed.js'
-import { overwrite64 } from '../workloads/writes/overwrite.js'
 
 const idleDefault = 10_000
 const idleInSmoke = 100
@@ -29,12 +27,17 @@ const intervalMs = 5000
 /** After the crowd has opened, so that what only the opening cost does not count. */
 const settleMs = 1000
 
-/** One burst: alone, or beside the crowd. */
+/** Connections of each kind of request, and requests a second of all of them. */
+const busyConnections = 64
+const ratePerSecond = { fetches: 2000, 'durable writes': 500 } as const
+
+type Kind = keyof typeof ratePerSecond
+
+/** One kind of request in one round: alone, or beside the crowd. */
 interface Sample {
-  readonly workload: string
+  readonly kind: Kind
   readonly beside: boolean
-  readonly medianMs: number
-  readonly p99Ms: number
+  readonly latenciesMs: readonly number[]
 }
 
 /** What some rounds have shown. */
@@ -54,10 +57,10 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     const { running, tree, close } = await openOn(server, mixed, session)
     const findings: Findings = { samples: [], bytes: [], problem: undefined }
     try {
-      // An uncounted burst first: all code is compiled, and the heap has its size.
-      await busyBursts(running, tree, session, -1, undefined, findings)
+      // What the first round finds of them does not count: all code is compiled, and the heap has its size.
+      await busy(running, tree, session, false, { ...findings, samples: [] })
       for (let round = 0; round < options.rounds && findings.problem === undefined; round++)
-        await oneRound(running, tree, session, round, idle, findings)
+        await oneRound(running, tree, session, idle, findings)
     } finally {
       await close()
     }
@@ -70,51 +73,53 @@ async function oneRound(
   running: Running,
   tree: Tree,
   session: Session,
-  round: number,
   idle: number,
   findings: Findings,
 ): Promise<void> {
-  await busyBursts(running, tree, session, round, false, findings)
+  await busy(running, tree, session, false, findings)
   const before = workersBytes(running)
-  const crowd = await openCrowd(running, idleFetch(running, tree), idle, intervalMs)
+  const crowd = await openCrowd(running, exchangeOf(running, tree, 'fetches'), idle, intervalMs)
   try {
     await sleep(settleMs)
     findings.bytes.push((workersBytes(running) - before) / idle)
-    await busyBursts(running, tree, session, round, true, findings)
-    findings.problem ??= crowd.problem()
-    if (crowd.answers() < idle) findings.problem ??= `${idle - crowd.answers()} idle connections got no answer`
+    await busy(running, tree, session, true, findings)
+    findings.problem ??= problemOf(crowd, idle)
   } finally {
     crowd.close()
   }
   await sleep(settleMs)
 }
 
-/** A burst of each workload; `beside` undefined for one that does not count. */
-async function busyBursts(
+/** Each kind of request for some seconds. */
+async function busy(
   running: Running,
   tree: Tree,
-  { options, measureOptions }: Session,
-  round: number,
-  beside: boolean | undefined,
+  { options }: Session,
+  beside: boolean,
   findings: Findings,
 ): Promise<void> {
-  // Both answer rightly whatever the other has written.
-  const workloads: readonly Workload[] = [mixed, overwrite64]
-  for (const workload of workloads) {
-    const scripts = workload.scripts(tree, scaleOf(workload, options), round)
-    const { burst } = await runBurst(running, scripts, options.seconds, measureOptions.driver)
-    findings.problem ??= burst.problem
-    if (beside === undefined) continue
-    const { latencyMedianMs: medianMs, latency99Ms: p99Ms } = burst
-    findings.samples.push({ workload: workload.name, beside, medianMs, p99Ms })
+  for (const kind of Object.keys(ratePerSecond) as Kind[]) {
+    const everyMs = (busyConnections / ratePerSecond[kind]) * 1000
+    const crowd = await openCrowd(running, exchangeOf(running, tree, kind), busyConnections, everyMs)
+    await sleep(options.seconds * 1000)
+    crowd.close()
+    findings.problem ??= problemOf(crowd, busyConnections)
+    findings.samples.push({ kind, beside, latenciesMs: crowd.latenciesMs })
   }
 }
 
-/** The fetch of a topic that no workload writes. */
-function idleFetch(running: Running, tree: Tree): Exchange {
+function problemOf({ problem, latenciesMs }: Crowd, answersMin: number): string | undefined {
+  const missing = answersMin - latenciesMs.length
+  return problem() ?? (missing > 0 ? `${missing} connections got no answer` : undefined)
+}
+
+/** Of one topic, which keeps its value. */
+function exchangeOf(running: Running, tree: Tree, kind: Kind): Exchange {
   const { path, value } = tree.item(tree.group - 1)
-  const exchange = running.exchange({ kind: 'fetch', path, values: [value] })
-  if (exchange === undefined) throw new Error('fetch is not supported')
+  const operation: Operation =
+    kind === 'fetches' ? { kind: 'fetch', path, values: [value] } : { kind: 'overwrite', path, value }
+  const exchange = running.exchange(operation)
+  if (exchange === undefined) throw new Error(`${operation.kind} is not supported`)
   return exchange
 }
 
@@ -130,14 +135,14 @@ function report({ samples, bytes, problem }: Findings, idle: number, print: (tex
     const kibibytes = Math.max(...bytes) / 1024
     print(`${idle.toLocaleString('en')} idle connections: ${kibibytes.toFixed(1)} KiB of anonymous memory each`)
   }
-  for (const workload of new Set(samples.map(({ workload }) => workload))) {
-    const of = (beside: boolean, figure: 'medianMs' | 'p99Ms'): string => {
-      const own = samples.filter((sample) => sample.workload === workload && sample.beside === beside)
-      return own.length === 0 ? '—' : median(own.map((sample) => sample[figure])).toFixed(2)
+  for (const [kind, rate] of Object.entries(ratePerSecond)) {
+    const of = (beside: boolean, share: number): string => {
+      const own = samples.filter((sample) => sample.kind === kind && sample.beside === beside)
+      return own.length === 0 ? '—' : median(own.map((each) => percentile(each.latenciesMs, share))).toFixed(2)
     }
     print(
-      `${workload.padEnd(14)}p50 ${of(false, 'medianMs')} ms alone, ${of(true, 'medianMs')} ms beside them; ` +
-        `p99 ${of(false, 'p99Ms')} ms alone, ${of(true, 'p99Ms')} ms beside them`,
+      `${rate.toLocaleString('en')} ${kind} a second: p50 ${of(false, 0.5)} ms alone, ${of(true, 0.5)} ms beside them; ` +
+        `p99 ${of(false, 0.99)} ms alone, ${of(true, 0.99)} ms beside them`,
     )
   }
 }

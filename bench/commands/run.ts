@@ -15,7 +15,6 @@ import { flag, readCommandLine, text, UsageError, workloadsNamed } from '../opti
 import { guaranteeTable, ratioTable, verdicts } from '../report/table.js'
 import { bare } from '../servers/bare.js'
 import { serversNamed } from '../servers/chosen.js'
-import { file } from '../servers/file.js'
 import { peers } from '../servers/peers.js'
 import type { Server } from '../servers/server.js'
 import { thisBuild, topicd } from '../servers/topicd.js'
@@ -26,7 +25,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   const { options, words, own } = readCommandLine(argv, { servers: text, json: flag })
   const workloads = workloadsNamed(words, [options.smoke ? 'all' : 'usual'])
   const names = typeof own.servers === 'string' ? own.servers.split(',') : undefined
-  const servers = serversNamed([bare, file, await topicd(thisBuild), ...peers], names, thisBuild.name)
+  const servers = serversNamed([bare, await topicd(thisBuild), ...peers], names, thisBuild.name)
   const idle = servers.find((server) => !workloads.some((workload) => takesPart(workload, server)))
   if (idle !== undefined && names !== undefined)
     throw new UsageError(`${idle.name} takes part in none of these workloads`)
@@ -43,8 +42,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
 }
 
 /** Which servers take part in a workload. */
-function takesPart({ servers, besideFile }: Workload, server: Server): boolean {
-  if (server === file) return besideFile === true
+function takesPart({ servers }: Workload, server: Server): boolean {
   if (Array.isArray(servers) && servers.includes(server.name)) return true
   return servers === 'all' || server === bare || server.name === thisBuild.name
 }

@@ -1,9 +1,10 @@
 /**
- * A crowd: many connections that are idle most of the time. Each sends one request in every interval, at a moment of
- * its own, and every answer is checked. The driver of a burst measures beside it.
+ * A crowd: connections that send one request each in every interval, at a moment of its own, whether the last one is answered or
+ * not (an open loop: a server that stands still is asked on, and all that waits counts). Every answer is checked.
  */
 import { connect, type Socket } from 'node:net'
 import type { Exchange, Running } from '../servers/server.js'
+import { shownMax } from './driver.js'
 
 /** Connections that are being opened at the same time. */
 const openingMax = 100
@@ -11,8 +12,8 @@ const openingMax = 100
 export interface Crowd {
   /** What went wrong first: a wrong answer or a lost connection; undefined if nothing did. */
   problem(): string | undefined
-  /** Answers so far. */
-  answers(): number
+  /** From each request to its answer, in the order of the answers. */
+  readonly latenciesMs: readonly number[]
   close(): void
 }
 
@@ -25,7 +26,7 @@ export async function openCrowd(
 ): Promise<Crowd> {
   const sockets: Socket[] = []
   const timers: NodeJS.Timeout[] = []
-  let answers = 0
+  const latenciesMs: number[] = []
   let problem: string | undefined
   let isClosing = false
   const request = requestText(port, headers, exchange)
@@ -33,17 +34,25 @@ export async function openCrowd(
     const socket = await opened(port)
     sockets.push(socket)
     let received = ''
+    const sentMs: number[] = []
     socket.setEncoding('utf8').on('data', (text: string) => {
       received += text
       if (!exchange.expected.some((body) => received.endsWith(`\r\n\r\n${body}`))) return
-      if (!received.startsWith('HTTP/1.1 200 OK\r\n')) problem ??= `wrong answer: ${received.slice(0, 300)}`
+      for (const answer of received.split(/^(?=HTTP\/1\.1 )/m)) {
+        const isRight = answer.startsWith('HTTP/1.1 200 OK\r\n') && sentMs.length > 0
+        if (!isRight) problem ??= `wrong answer: ${answer.slice(0, shownMax)}`
+        latenciesMs.push(performance.now() - (sentMs.shift() ?? 0))
+      }
       received = ''
-      answers++
     })
     socket.on('close', () => {
-      if (!isClosing) problem ??= `a connection was lost${received === '' ? '' : ` after ${received.slice(0, 300)}`}`
+      if (!isClosing)
+        problem ??= `a connection was lost${received === '' ? '' : ` after ${received.slice(0, shownMax)}`}`
     })
-    const send = (): void => void socket.write(request)
+    const send = (): void => {
+      sentMs.push(performance.now())
+      socket.write(request)
+    }
     send()
     const offsetMs = (index / count) * intervalMs
     timers.push(setTimeout(() => timers.push(setInterval(send, intervalMs)), offsetMs))
@@ -55,7 +64,7 @@ export async function openCrowd(
   await Promise.all(Array.from({ length: Math.min(openingMax, count) }, lane))
   return {
     problem: () => problem,
-    answers: () => answers,
+    latenciesMs,
     close() {
       isClosing = true
       for (const timer of timers) clearTimeout(timer)

@@ -11,10 +11,8 @@ import { opened, requestText } from './crowd.js'
 const openingMax = 100
 
 export class StreamCrowd {
-  /** Events with a change, of all streams since they were opened. */
-  events = 0
-  /** When the last event came, in ms of performance.now(). */
-  lastEventMs = 0
+  /** When each event with a change came, of all streams since they were opened, in ms of performance.now(). */
+  readonly eventsMs: number[] = []
   readonly #sockets: Socket[] = []
   /** What each stream was sent since its last change began. */
   readonly #tails: string[] = []
@@ -41,6 +39,11 @@ export class StreamCrowd {
     await Promise.all(Array.from({ length: Math.min(openingMax, groups.length) }, lane))
     await crowd.#untilTrue(() => crowd.#begun.size === groups.length)
     return crowd
+  }
+
+  /** Events with a change so far. */
+  get events(): number {
+    return this.eventsMs.length
   }
 
   /** What went wrong first; undefined if nothing did. */
@@ -89,8 +92,8 @@ export class StreamCrowd {
     if (text.includes(begun)) this.#begun.add(index)
     // The text before the piece may have the first letters.
     const from = Math.max(0, before.length - change.length + 1)
-    for (let at = text.indexOf(change, from); at >= 0; at = text.indexOf(change, at + 1)) this.events++
-    this.lastEventMs = performance.now()
+    for (let at = text.indexOf(change, from); at >= 0; at = text.indexOf(change, at + 1))
+      this.eventsMs.push(performance.now())
     this.#tails[index] = text.slice(Math.max(0, text.lastIndexOf(change)))
   }
 }

@@ -22,19 +22,8 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2
 }
 
-/** A straight line through points, by least squares. */
-interface Line {
-  readonly slope: number
-  /** Its `y` where `x` is 0. */
-  readonly intercept: number
-}
-
-/** @param points at least two with different `x` */
-export function regression(points: readonly (readonly [x: number, y: number])[]): Line {
-  const n = points.length
-  const meanX = points.reduce((sum, [x]) => sum + x, 0) / n
-  const meanY = points.reduce((sum, [, y]) => sum + y, 0) / n
-  const squares = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0)
-  const slope = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0) / squares
-  return { slope, intercept: meanY - slope * meanX }
+/** The value that this share of them does not exceed. @param values at least one */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
 }

@@ -21,8 +21,6 @@ export interface Workload {
   readonly scale: Scale
   /** Which others can do the same work: `all`, none but the floor, or the peers with these names beside the floor. */
   readonly servers: 'all' | 'floor only' | readonly string[]
-  /** Whether it is also compared with writing the same bytes to a file. */
-  readonly besideFile?: true
   /** Whether answers depend on a connection's earlier requests, which wrk cannot check. */
   readonly ordered: boolean
   /** Target: the most that topicd may cost, as a multiple of the floor. */

@@ -6,7 +6,6 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
-import { turn } from '../support/turns.js'
 
 const compiled = join(import.meta.dirname, '../..', 'dist-bench')
 
@@ -24,18 +23,6 @@ const { autocannonDriver } = (await import(join(compiled, 'drivers/autocannon.js
 }
 const { wrkDriver } = (await import(join(compiled, 'drivers/wrk.js'))) as {
   wrkDriver(directory: string): Driver | undefined
-}
-const { Writer } = (await import(join(compiled, 'drivers/writer.js'))) as {
-  Writer: new (
-    running: object,
-    exchanges: readonly object[],
-  ) => {
-    readonly answers: number
-    readonly problem: string | undefined
-    readonly wasLost: boolean
-    readonly reconnectedMs: number | undefined
-    stop(): Promise<void>
-  }
 }
 const { lostWrite } = (await import(join(compiled, 'measure/check.js'))) as {
   lostWrite(running: object, scripts: readonly object[][], answered: readonly number[]): Promise<string | undefined>
@@ -93,20 +80,6 @@ const skip = wrkDriver('') === undefined ? 'wrk is not installed' : false
 
 test('wrk finds one fault among right answers', { skip }, async (t) => {
   await findsFaults(t, wrkDriver(t.testdir()) as Driver)
-})
-
-test('a writer finds a wrong answer, and goes on after a lost connection', async (t) => {
-  const exchange = { method: 'POST', path: '/x', body: '{}', expected: ['right'] }
-  for (const [name, wrong] of faults) {
-    const writer = new Writer({ port: await serverOf(t, tenthIs(wrong)), headers: {} }, [exchange])
-    t.teardown(() => writer.stop())
-    const isCut = name.includes('connection')
-    // The tenth answer is the wrong one, or is given again over another connection.
-    while (writer.answers < 20 && writer.problem === undefined) await turn()
-    t.equal(writer.problem !== undefined, !isCut, `${name}: only a wrong answer is a problem`)
-    t.equal(writer.wasLost, isCut, `${name}: only a cut connection is a lost one`)
-    t.equal(writer.reconnectedMs !== undefined, isCut, `${name}: the time until the next answer is known`)
-  }
 })
 
 test('a value other than the one acknowledged last is found when it is read back', async (t) => {

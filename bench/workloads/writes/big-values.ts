@@ -19,7 +19,6 @@ export const bigOverwrite: Workload = {
   question: 'What does a durable addAndSet of a value of 100 KB cost?',
   scale,
   servers: 'all',
-  besideFile: true,
   ordered: false,
   scripts: overwrites,
 }
