@@ -1,6 +1,6 @@
 /**
- * A crowd: connections that send one request each in every interval, at a moment of its own, whether the last one is answered or
- * not (an open loop: a server that stands still is asked on, and all that waits counts). Every answer is checked.
+ * A crowd: connections on each of which a request is due in every interval, at a moment of its own, whether the last one is
+ * answered or not (an open loop: what waits behind a server that stands still counts). Every answer is checked.
  */
 import { connect, type Socket } from 'node:net'
 import type { Exchange, Running } from '../servers/server.js'
@@ -12,7 +12,7 @@ const openingMax = 100
 export interface Crowd {
   /** What went wrong first: a wrong answer or a lost connection; undefined if nothing did. */
   problem(): string | undefined
-  /** From each request to its answer, in the order of the answers. */
+  /** From when each request was due to its answer, in the order of the answers. */
   readonly latenciesMs: readonly number[]
   close(): void
 }
@@ -34,28 +34,30 @@ export async function openCrowd(
     const socket = await opened(port)
     sockets.push(socket)
     let received = ''
-    const sentMs: number[] = []
+    /** When the requests that have no answer were due; the first of them is sent. */
+    const dueMs: number[] = []
+    const send = (): void => void socket.write(request)
     socket.setEncoding('utf8').on('data', (text: string) => {
       received += text
-      if (!exchange.expected.some((body) => received.endsWith(`\r\n\r\n${body}`))) return
-      for (const answer of received.split(/^(?=HTTP\/1\.1 )/m)) {
-        const isRight = answer.startsWith('HTTP/1.1 200 OK\r\n') && sentMs.length > 0
-        if (!isRight) problem ??= `wrong answer: ${answer.slice(0, shownMax)}`
-        latenciesMs.push(performance.now() - (sentMs.shift() ?? 0))
-      }
+      if (!isComplete(received)) return
+      const isRight =
+        received.startsWith('HTTP/1.1 200 OK\r\n') &&
+        exchange.expected.some((body) => received.endsWith(`\r\n\r\n${body}`))
+      if (!isRight) problem ??= `wrong answer: ${received.slice(0, shownMax)}`
       received = ''
+      latenciesMs.push(performance.now() - (dueMs.shift() ?? Number.NaN))
+      if (dueMs.length > 0) send()
     })
     socket.on('close', () => {
       if (!isClosing)
         problem ??= `a connection was lost${received === '' ? '' : ` after ${received.slice(0, shownMax)}`}`
     })
-    const send = (): void => {
-      sentMs.push(performance.now())
-      socket.write(request)
+    const ask = (): void => {
+      if (dueMs.push(performance.now()) === 1) send()
     }
-    send()
+    ask()
     const offsetMs = (index / count) * intervalMs
-    timers.push(setTimeout(() => timers.push(setInterval(send, intervalMs)), offsetMs))
+    timers.push(setTimeout(() => timers.push(setInterval(ask, intervalMs)), offsetMs))
   }
   let next = 0
   const lane = async (): Promise<void> => {
@@ -71,6 +73,13 @@ export async function openCrowd(
       for (const socket of sockets) socket.destroy()
     },
   }
+}
+
+/** Whether all bytes of an answer have arrived; one without a length is not a right one. Bodies here are ASCII. */
+function isComplete(received: string): boolean {
+  const headEnd = received.indexOf('\r\n\r\n')
+  const [, length] = /^content-length: (\d+)\r$/im.exec(received.slice(0, headEnd + 2)) ?? []
+  return headEnd >= 0 && received.length >= headEnd + 4 + Number(length ?? 0)
 }
 
 /** Connects to a server on 127.0.0.1. */
