@@ -1,21 +1,13 @@
-/** Constraints, batches, and the updates that are made of them: by a stand-in and by the real service. */
-import t, { type Test } from 'tap'
-import { type Client, type Constraint, connect, jsonText, TopicdError } from '../../dist/client/index.js'
+/** Constraints, batches, and the updates that are made of them. */
+import t from 'tap'
+import { type Constraint, connect, jsonText, TopicdError } from '../../dist/client/index.js'
 import { at, present } from '../support/elements.js'
 import { startServer } from '../support/service/server.js'
 import { startStub } from '../support/service/stub.js'
-import { stubTopics } from '../support/service/stub-topics.js'
 
 const server = await startServer(t, { workers: 2 })
 
-/** Checks the expectations of a stand-in with no topics, and of the real service. */
-function overServices(name: string, expectations: (t: Test, topics: Client) => Promise<void>): void {
-  t.test(`${name}, by a stand-in`, async (t) => {
-    const { url } = await startStub(t, stubTopics())
-    await expectations(t, connect(url, { key: 'k' }))
-  })
-  t.test(`${name}, by the service`, (t) => expectations(t, connect(server.url, { key: server.token })))
-}
+const topics = connect(server.url, { key: server.token })
 
 async function refusalOf(request: Promise<unknown>): Promise<Pick<TopicdError, 'status' | 'code' | 'operation'>> {
   const error = await request.then(
@@ -29,7 +21,7 @@ async function refusalOf(request: Promise<unknown>): Promise<Pick<TopicdError, '
 
 const unsatisfied = { status: 409, code: 'unsatisfied_constraint', operation: undefined }
 
-overServices('each write is refused unless its constraint holds', async (t, topics) => {
+t.test('each write is refused unless its constraint holds', async (t) => {
   type Write = (path: string, constraint: Constraint) => Promise<unknown>
   const writes: Readonly<Record<string, Write>> = {
     set: (path, constraint) => topics.set(path, 1, { constraint }),
@@ -60,7 +52,7 @@ overServices('each write is refused unless its constraint holds', async (t, topi
   }
 })
 
-overServices('a constraint on a version holds until the topic is changed', async (t, topics) => {
+t.test('a constraint on a version holds until the topic is changed', async (t) => {
   const versionOf = async (path: string) => present((await topics.get(path, { with_version: true }))?.version)
   const versioned = (version: number) => ({ constraint: { version } })
   await topics.addAndSet('v', 1)
@@ -91,7 +83,7 @@ overServices('a constraint on a version holds until the topic is changed', async
   t.strictSame(await refusalOf(topics.set('v', 3, versioned(last))), unsatisfied, 'another one has its path')
 })
 
-overServices('a batch is carried out in order and whole, or not at all', async (t, topics) => {
+t.test('a batch is carried out in order and whole, or not at all', async (t) => {
   const answers = await topics.batch([
     { op: 'add', path: 'a' },
     { op: 'addAndSet', path: 'b', value: jsonText('1.10') },
@@ -122,7 +114,7 @@ overServices('a batch is carried out in order and whole, or not at all', async (
   t.equal(await topics.get('c'), undefined)
 })
 
-overServices('concurrent updates of one topic are all counted', async (t, topics) => {
+t.test('concurrent updates of one topic are all counted', async (t) => {
   const writers = 8
   const increments = 5
   let calls = 0
@@ -146,7 +138,7 @@ overServices('concurrent updates of one topic are all counted', async (t, topics
   t.ok(calls > writers * increments, `${calls} attempts`)
 })
 
-overServices('an update sees an absent topic, one without a value, and every digit', async (t, topics) => {
+t.test('an update sees an absent topic, one without a value, and every digit', async (t) => {
   t.equal(await topics.update('u', (item) => item?.value), undefined, 'nothing to write')
   t.equal(await topics.get('u'), undefined)
   await topics.add('u')
@@ -164,7 +156,7 @@ overServices('an update sees an absent topic, one without a value, and every dig
   )
 })
 
-overServices('an update notices what leaves the value as it was', async (t, topics) => {
+t.test('an update notices what leaves the value as it was', async (t) => {
   const changes: Readonly<Record<string, () => Promise<unknown>>> = {
     'a value that was changed and changed back': () => topics.set('same', 2).then(() => topics.set('same', 1)),
     'a value that was set again': () => topics.set('same', 1),
@@ -182,7 +174,7 @@ overServices('an update notices what leaves the value as it was', async (t, topi
   }
 })
 
-overServices('an update of a value needs room for the new one only', async (t, topics) => {
+t.test('an update of a value needs room for the new one only', async (t) => {
   // Of the 1 MiB that a body may have.
   const most = 'x'.repeat(1_000_000)
   await topics.addAndSet('large', most)
@@ -190,7 +182,7 @@ overServices('an update of a value needs room for the new one only', async (t, t
   t.equal((await topics.get('large'))?.value, `${most}y`)
 })
 
-overServices('an update gives up after attemptsMax attempts', async (t, topics) => {
+t.test('an update gives up after attemptsMax attempts', async (t) => {
   await topics.addAndSet('busy', 0)
   for (const attemptsMax of [1, 3]) {
     let calls = 0
@@ -209,19 +201,14 @@ overServices('an update gives up after attemptsMax attempts', async (t, topics) 
 })
 
 t.test('an update whose write loses its connection is not repeated', async (t) => {
-  const model = stubTopics(new Map([['a', '1']]))
-  const stub = await startStub(t, (request) => {
-    const answer = model(request)
-    // It is carried out, but nobody is told.
-    return request.path === '/topics/set' ? 'close' : answer
-  })
-  const topics = connect(stub.url, { key: 'k' })
-  await t.rejects(
-    topics.update('a', (item) => Number(item?.value) + 1),
-    TypeError,
+  const item = '{"path":"a","type":"json","version":1,"updated":"2026-11-24T16:04:05.123Z","value":1}'
+  const stub = await startStub(t, ({ path }) => (path === '/topics/set' ? 'close' : { text: item }))
+  const update = connect(stub.url, { key: 'k' }).update('a', (item) => Number(item?.value) + 1)
+  await t.rejects(update, TypeError)
+  t.strictSame(
+    stub.requests.map(({ path }) => path),
+    ['/topics/fetch', '/topics/set'],
   )
-  t.equal((await topics.get('a'))?.value, 2)
-  t.equal(stub.requests.length, 3)
 })
 
 t.test('an update sends its type and properties, and waits between attempts unless it is aborted', async (t) => {

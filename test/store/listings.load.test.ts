@@ -13,7 +13,7 @@ import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { ItemForm } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
-import { itemsOf, type Members, type Topic, type TopicType } from '../support/models/model.js'
+import { itemsOf, type Members, matcherOf, type Topic, type TopicType } from '../support/models/model.js'
 import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { creation, planned, single, spin, versionShown, waiting, watched } from '../support/stores/store.js'
@@ -119,7 +119,8 @@ async function randomWalks(t: Test, store: TopicStore): Promise<void> {
   const paths = [...topics.keys()]
   const sum = { items: 0, pages: 0, restricted: 0 }
   for (let i = 0; i < walks; i++) {
-    const { text, matches } = random.oneIn(2) ? { text: '?.*//', matches: () => true } : randomSelector(random)
+    const text = random.oneIn(2) ? '?.*//' : randomSelector(random)
+    const matches = matcherOf(text)
     const after = random.oneIn(2) ? random.pick([...paths, randomPath(random)]) : undefined
     const members = { ...randomMembers(random), ...(after === undefined ? {} : { after }) }
     const under = random.oneIn(2) ? randomSubtrees(paths, random) : []

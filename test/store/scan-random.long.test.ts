@@ -8,7 +8,7 @@ import { sliceMs } from '../../dist/base/time-slices.js'
 import type { Matcher, Plan } from '../../dist/selectors/plan.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { TopicType } from '../../dist/topics/topic.js'
-import { treeOrder } from '../support/models/model.js'
+import { matcherOf, treeOrder } from '../support/models/model.js'
 import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { load, openStore, planned, readItems, spin, watched } from '../support/stores/store.js'
@@ -73,7 +73,8 @@ t.test('random selectors, page by page, find every match of a naive matcher once
     await t.test(`tree ${round + 1}`, async (t) => {
       const { store, paths } = await plant(t, random)
       for (let i = 0; i < 120; i++) {
-        const { text, matches } = randomSelector(random)
+        const text = randomSelector(random)
+        const matches = matcherOf(text)
         const type = random.pick(types)
         const after = random.oneIn(3) ? random.pick([...paths.json, ...paths.string, randomPath(random)]) : undefined
         const { found, visits, seeks, pages } = await walk(store, planned(text), type, random, after)

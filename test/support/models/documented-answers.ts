@@ -1,191 +1,139 @@
 /**
- * What docs/api.md lets a service answer to a request: the codes of each route and the form of its 200. Requests are
- * made elsewhere.
+ * What a service may answer to hostile requests, by its own OpenAPI description: the statuses, codes and forms of each
+ * operation. What the description leaves out is written here.
  */
-import { problemTable } from '../../../dist/api/problems.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { RawAnswer } from '../service/raw.js'
 import type { HostileRequest } from './hostile-requests.js'
-import { operations, type Route } from './valid-bodies.js'
 
-type Code = keyof typeof problemTable
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export type JsonObject = { readonly [name: string]: Json }
 
-/** What may be wrong with any request. */
-const ofRequests: readonly Code[] = [
-  'invalid_framing',
-  'unauthorized',
-  'unknown_route',
-  'method_not_allowed',
-  'length_required',
-  'body_too_large',
-  'unsupported_media_type',
-  'unsupported_encoding',
-  'expectation_failed',
-]
+interface Operation {
+  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly examples?: Examples } } }
+  readonly responses: Readonly<Record<string, { readonly $ref?: string }>>
+}
+type Examples = Readonly<Record<string, { readonly value: JsonObject }>>
 
-/** What may be wrong with the body of any route. */
-const ofBodies: readonly Code[] = [
-  'invalid_utf8',
-  'invalid_json',
-  'invalid_body',
-  'unknown_parameter',
-  'duplicate_parameter',
-  'missing_parameter',
-  'invalid_parameter',
-  'invalid_path',
-  'forbidden_path',
-]
-
-const ofOperations: Readonly<Record<(typeof operations)[number], readonly Code[]>> = {
-  set: [],
-  add: ['invalid_property'],
-  addAndSet: ['invalid_property'],
-  remove: ['path_or_selector', 'invalid_selector'],
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly responses: Readonly<Record<string, { readonly description: string }>> }
 }
 
-/** What may be wrong with the body of a route. */
-const ofRoutes: Readonly<Record<Route, readonly Code[]>> = {
-  ...ofOperations,
-  fetch: ['path_or_selector', 'invalid_selector'],
-  batch: operations.flatMap((operation) => ofOperations[operation]),
+/** Answers with one status: their form, and the codes of refusals. */
+interface Described {
+  readonly matches: ValidateFunction
+  readonly codes: readonly string[]
 }
 
-/** What may be stored that prevents an operation. */
-const byStored = {
-  set: ['no_such_topic', 'incompatible_type', 'not_a_number', 'unsatisfied_constraint'],
-  add: ['unsatisfied_constraint'],
-  addAndSet: ['incompatible_type', 'incompatible_properties', 'unsatisfied_constraint'],
-  remove: ['unsatisfied_constraint'],
-} as const satisfies Readonly<Record<string, readonly Code[]>>
-
-const byStoredOfRoutes: Readonly<Record<Route, readonly Code[]>> = {
-  ...byStored,
-  fetch: ['no_such_topic', 'incompatible_type'],
-  batch: operations.flatMap((operation) => byStored[operation]),
+/** The statuses that an intact request may get. */
+const statusesOf: Readonly<Record<HostileRequest['kind'], readonly number[]>> = {
+  valid: [200, 400, 409],
+  changed: [200, 400, 403, 409],
+  unauthorized: [401],
+  elsewhere: [401, 404, 405],
+  page: [200],
 }
 
-/** What may refuse one operation of a batch that is not atomic. */
-const ofOperationsInBatch = new Set<Code>([...ofBodies, ...ofRoutes.batch, ...byStoredOfRoutes.batch])
+/** The codes of what is stored, which alone may refuse a valid request. */
+const codesByStored = ['no_such_topic', 'incompatible_type', 'incompatible_properties', 'not_a_number']
+const codesOfValid: readonly unknown[] = [undefined, ...codesByStored, 'unsatisfied_constraint']
 
-const routeNames = Object.keys(ofRoutes) as readonly Route[]
+/** Answers outside the described operations. */
+const otherAnswers: Readonly<Record<number, (json: JsonObject) => boolean>> = {
+  302: ({ routes, pages }) => Array.isArray(routes) && Array.isArray(pages),
+  404: ({ code, message }) => code === 'unknown_route' && typeof message === 'string',
+  405: ({ code, message }) => code === 'method_not_allowed' && typeof message === 'string',
+}
 
-/** Every code that a client can cause. The others say that something is wrong with the service. */
-const ofClients: readonly Code[] = [
-  ...ofRequests,
-  ...ofBodies,
-  ...routeNames.flatMap((route) => [...ofRoutes[route], ...byStoredOfRoutes[route]]),
-]
-
-/** What the HTTP library answers by itself, and pages, preflights, what is elsewhere or was not modified. */
-const plainStatuses = [200, 204, 301, 304, 400, 404, 431, 505]
+/** Answers of the HTTP library itself, which are not JSON. */
 const libraryStatuses = [400, 431, 505]
 
-type Json = Readonly<Record<string, unknown>>
+export class Description {
+  /** The examples of requests by route, such as `/topics/set`. */
+  readonly examples: ReadonlyMap<string, readonly JsonObject[]>
+  readonly #bodies = new Map<string, ValidateFunction>()
+  /** By route and status. */
+  readonly #answers = new Map<string, Map<number, Described>>()
 
-/** Whether these are the members, and each has what is wanted. */
-function has(json: unknown, wanted: Readonly<Record<string, (member: unknown) => boolean>>): boolean {
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return false
-  const names = Object.keys(json)
-  return (
-    names.every((name) => name in wanted) &&
-    Object.entries(wanted).every(([name, isWanted]) => isWanted((json as Json)[name]))
-  )
+  /** Of the service at this address. */
+  static async of(url: string): Promise<Description> {
+    return new Description((await (await fetch(`${url}/openapi.json`)).json()) as Document)
+  }
+
+  private constructor(document: Document) {
+    const formats = { 'date-time': (text: string) => new Date(text).toISOString() === text }
+    const ajv = new Ajv2020({ strict: false, formats })
+    ajv.addSchema(document, 'api')
+    const schemaAt = (...place: readonly string[]): ValidateFunction => {
+      const names = [...place, 'content', 'application/json', 'schema'].map((name) => name.replaceAll('/', '~1'))
+      return ajv.compile({ $ref: `api#/${names.join('/')}` })
+    }
+    const examples = new Map<string, readonly JsonObject[]>()
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, { requestBody, responses }] of Object.entries(methods)) {
+        const shown = Object.values(requestBody?.content['application/json'].examples ?? {})
+        if (shown.length > 0)
+          examples.set(
+            path,
+            shown.map(({ value }) => value),
+          )
+        if (requestBody !== undefined) this.#bodies.set(path, schemaAt('paths', path, method, 'requestBody'))
+        const answers = new Map<number, Described>()
+        for (const [status, { $ref }] of Object.entries(responses)) {
+          const place = $ref?.slice(2).split('/') ?? ['paths', path, method, 'responses', status]
+          const { description = '' } = document.components.responses[place.at(-1) ?? ''] ?? {}
+          const codes = [...description.matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code)
+          // In this test nothing may go wrong inside the service.
+          if (Number(status) < 500) answers.set(Number(status), { matches: schemaAt(...place), codes })
+        }
+        this.#answers.set(path, answers)
+      }
+    }
+    this.examples = examples
+  }
+
+  /** @returns what is not documented about an answer to the request; undefined if nothing */
+  fault(request: HostileRequest, { status, head, body }: RawAnswer): string | undefined {
+    const { kind, route, isMutated, sent } = request
+    const text = Buffer.from(body, 'latin1').toString()
+    const answer = `${status} ${text}`
+    if (!/\r\ncontent-type: application\/json(\r\n|$)/.test(head)) {
+      const isAllowed = (isMutated || kind === 'elsewhere') && libraryStatuses.includes(status)
+      return isAllowed ? undefined : `not JSON: ${answer}`
+    }
+    const json = parsed(text) as JsonObject | undefined
+    if (json === undefined) return `a body that is not JSON: ${head} ${text}`
+    const routes = isMutated || route === undefined ? [...this.#answers.keys()] : [route]
+    const isOther = (isMutated || kind === 'elsewhere') && otherAnswers[status]?.(json) === true
+    if (!isOther && !routes.some((each) => this.#isDescribed(each, status, json))) return `not described: ${answer}`
+    if (isMutated) return undefined
+    if (status === 200 && sent !== 'whole' && sent !== 'cut') return `a 200 to a part of a request: ${answer}`
+    if (!statusesOf[kind].includes(status)) return `another status: ${answer}`
+    if (kind === 'valid' && !codesOfValid.includes(json.code)) return `a refusal of a valid request: ${answer}`
+    // A fetch by path also accepts the members of a page; a batch may refuse its operations one by one.
+    if (kind !== 'changed' || status !== 200 || route === '/topics/fetch' || json.results !== undefined)
+      return undefined
+    const isAllowed = this.#bodies.get(route ?? '')?.(parsed(request.body))
+    return isAllowed === false ? `a wrong body is accepted: ${answer}` : undefined
+  }
+
+  #isDescribed(route: string, status: number, json: JsonObject): boolean {
+    const described = this.#answers.get(route)?.get(status)
+    if (described?.matches(json) !== true) return false
+    if (status !== 200) return described.codes.includes(json.code as string)
+    // Operations of a batch are refused one by one.
+    const codes = [...(this.#answers.get(route)?.values() ?? [])].flatMap(({ codes }) => codes)
+    const results = Array.isArray(json.results) ? (json.results as readonly JsonObject[]) : []
+    return results.every(({ code }) => code === undefined || codes.includes(code as string))
+  }
 }
 
-const isText = (member: unknown): boolean => typeof member === 'string'
-const isBoolean = (member: unknown): boolean => typeof member === 'boolean'
-const isCount = (member: unknown): boolean => Number.isInteger(member) && Number(member) >= 0
-const isListOf = (member: unknown, isItem: (item: unknown) => boolean): boolean =>
-  Array.isArray(member) && member.every(isItem)
-
-const isMoment = (member: unknown): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(member))
-
-function isTopic(json: unknown): boolean {
-  return has(json, {
-    path: isText,
-    type: (type) => type === 'json' || type === 'string',
-    value: () => true,
-    properties: (properties) => properties === undefined || typeof properties === 'object',
-    version: (version) => version === undefined || (isCount(version) && Number.isSafeInteger(version)),
-    updated: (updated) => updated === undefined || isMoment(updated),
-  })
-}
-
-const isRest = (member: unknown): boolean => member === undefined || (isCount(member) && member !== 0)
-
-function isTopicOrMissing(json: unknown): boolean {
-  return isTopic(json) || has(json, { path: isText, missing: (isMissing) => isMissing === true })
-}
-
-const forms: Readonly<Record<Route, (json: unknown) => boolean>> = {
-  fetch: (json) =>
-    isTopic(json) ||
-    has(json, { has_more: isBoolean, results: (results) => isListOf(results, isTopic) }) ||
-    has(json, { count: isCount }) ||
-    has(json, { results: (results) => isListOf(results, isTopicOrMissing), rest: isRest }),
-  set: (json) =>
-    has(json, { path: isText }) || has(json, { path: isText, value: (value) => typeof value === 'number' }),
-  add: (json) => has(json, { path: isText, created: isBoolean }),
-  addAndSet: (json) => has(json, { path: isText, created: isBoolean }),
-  remove: (json) => has(json, { removed: isCount }),
-  batch: (json) => has(json, { results: (results) => isListOf(results, isResult) }),
-}
-
-/** The JSON pages without a key, and what the console asks about its own key. */
-function isPageText(json: unknown): boolean {
-  const description = ['openapi', 'info', 'paths']
-  if (typeof json === 'object' && json !== null && description.every((name) => name in json)) return true
-  const ofKey = { name: isText, allow: Array.isArray, under: Array.isArray, pageSizeMax: isCount }
-  return has(json, { status: (status) => status === 'serving' }) || has(json, ofKey)
-}
-
-/** What the root says on its way to the console. */
-function isFrontText(json: unknown): boolean {
-  return has(json, { service: isText, version: isText, routes: Array.isArray, pages: Array.isArray })
-}
-
-function isResult(json: unknown): boolean {
-  const isRefusal = has(json, { code: (code) => ofOperationsInBatch.has(code as Code), message: isText })
-  return isRefusal || operations.some((operation) => forms[operation](json))
-}
-
-/** The codes that may refuse the request. */
-function codesFor({ route, isMutated, isPage, isValid }: HostileRequest): readonly Code[] {
-  if (isMutated) return ofClients
-  if (isPage) return ['method_not_allowed', 'unknown_route', 'unauthorized']
-  if (route === undefined) return ['unauthorized', 'unknown_route', 'method_not_allowed']
-  return isValid ? byStoredOfRoutes[route] : [...ofBodies, ...ofRoutes[route], ...byStoredOfRoutes[route]]
-}
-
-/** Undefined where it is not JSON. */
+/** Undefined if it is not JSON. A number beyond JavaScript's is as good as another. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, (_, json) => (Math.abs(json) === Infinity ? 0.5 : json))
   } catch {
     return undefined
   }
-}
-
-/** @returns what is not documented about an answer to a request; undefined if nothing */
-export function undocumented(request: HostileRequest, { status, head, body }: RawAnswer): string | undefined {
-  const { route, isMutated, isPage, sent } = request
-  const isBroken = sent === 'lost' || sent === 'reset'
-  if (body === '' || !/\r\ncontent-type: application\/json(\r\n|$)/.test(head)) {
-    const allowed = isMutated || isPage ? plainStatuses : libraryStatuses
-    const isAllowed = allowed.includes(status) && !(route !== undefined && !isMutated)
-    return isAllowed ? undefined : `a plain ${status}`
-  }
-  const text = Buffer.from(body, 'latin1').toString()
-  const json = parsed(text) as { readonly code?: Code } | undefined
-  if (json === undefined) return `${status} with a body that is not JSON: ${head} ${text}`
-  if (status === 200) {
-    if (!isMutated && isBroken) return `a 200 to a part of a request: ${text}`
-    const routesAllowed = routeNames.filter((name) => isMutated || name === route)
-    const isOfRoute = routesAllowed.some((name) => forms[name](json))
-    const isDocumented = isOfRoute || ((isMutated || isPage) && isPageText(json))
-    return isDocumented ? undefined : `200 ${text}`
-  }
-  if (status === 302 && route === undefined && isFrontText(json)) return undefined
-  const { code } = json
-  const isAllowed = code !== undefined && codesFor(request).includes(code) && problemTable[code].status === status
-  return isAllowed ? undefined : `${status} ${text}`
 }

@@ -7,23 +7,22 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Random, randomFrom } from '../random.js'
 import { RawConnection, requestText } from '../service/raw.js'
 import { tied } from '../tied.js'
 import { turn } from '../turns.js'
-import { undocumented } from './documented-answers.js'
-import { type HostileRequest, hostileRequest } from './hostile-requests.js'
+import { Description } from './documented-answers.js'
+import { type HostileRequest, HostileRequests } from './hostile-requests.js'
 
 /** How many connections it has. */
 const atOnce = 50
 
 /** What was sent and found. */
 export interface Fuzzed {
-  /** How many requests there were of each route and form, as `fetch chunked`. */
-  readonly sent: Readonly<Record<string, number>>
-  /** How many answers of each route and status, as `fetch 200`, to requests that were not mutated. */
-  readonly answered: Readonly<Record<string, number>>
+  /** How many requests of each form, and answers of each status to intact ones, by route: `/topics/fetch chunked`. */
+  readonly counts: Readonly<Record<string, number>>
   /** How many requests followed a sound one on its connection, and were understood. */
   readonly markers: number
   /** Answers that are not documented, with their requests; the first of them. */
@@ -39,41 +38,56 @@ const answerMsMax = 10_000
 /** The HTTP library's own answers end with the connection, and have this body. */
 const libraryPage = /^<h1>.*<i>uWebSockets\/20 Server<\/i>$/s
 
-/** How many faults are kept; each has its request. */
+/** How many faults are kept; each shows so much of its request, and of what came back. */
 const faultsMax = 20
-
-/** How much of a request and of what came back a fault shows. */
 const shownMax = 2000
 
+/** @returns undefined if it takes longer */
+function within<Value>(timeMs: number, wanted: Promise<Value>): Promise<Value | undefined> {
+  return Promise.race([wanted, delay(timeMs, undefined, { ref: false })])
+}
+
+async function isClosed(connection: RawConnection): Promise<boolean> {
+  await within(answerMsMax, connection.closed)
+  return connection.isClosed
+}
+
 class Fuzzer implements Fuzzed {
-  readonly sent: Record<string, number> = {}
-  readonly answered: Record<string, number> = {}
+  readonly counts: Record<string, number> = {}
   readonly faults: string[] = []
   markers = 0
   readonly #open: () => Promise<RawConnection>
   readonly #token: string
   readonly #random: Random
+  readonly #description: Description
+  readonly #requests: HostileRequests
 
   /** @param token of a key that may do what hostile requests may do */
-  constructor(open: () => Promise<RawConnection>, token: string, random: Random) {
+  constructor(open: () => Promise<RawConnection>, token: string, random: Random, description: Description) {
     this.#open = open
     this.#token = token
     this.#random = random
+    this.#description = description
+    this.#requests = new HostileRequests(random, token, description.examples)
   }
 
   async sendOne(): Promise<void> {
-    const request = hostileRequest(this.#random, this.#token)
-    this.#countSent(request)
+    const request = this.#requests.next()
+    const { kind, isChunked, isMutated, sent, begin, rest } = request
+    const forms = [sent, isChunked && 'chunked', isMutated && 'mutated', !isMutated && kind]
+    for (const form of forms) if (form !== false) this.#count(request, form)
     const connection = await this.#open()
-    await connection.write(request.begin)
-    if (request.rest.length > 0) {
+    await connection.write(begin)
+    if (rest.length > 0) {
       await turn()
-      await connection.write(request.rest)
+      await connection.write(rest)
     }
     const fault = await this.#answerFault(request, connection)
     connection.close()
-    if (fault === undefined) return
-    this.#add(`${fault} to ${text(request)}; received: ${JSON.stringify(connection.received.slice(0, shownMax))}`)
+    if (fault === undefined || this.faults.length === faultsMax) return
+    const bytes = Buffer.concat([begin, rest]).toString('latin1').slice(0, shownMax)
+    const what = `${isMutated ? 'mutated' : kind}, ${sent} after ${begin.length} bytes: ${JSON.stringify(bytes)}`
+    this.faults.push(`${fault} to ${what}; received: ${JSON.stringify(connection.received.slice(0, shownMax))}`)
   }
 
   /** @returns what is wrong with what is answered */
@@ -83,35 +97,25 @@ class Fuzzer implements Fuzzed {
       return undefined
     }
     const isWhole = !request.isMutated && request.sent !== 'lost'
-    const arrived = await within(isWhole ? answerMsMax : mutatedMs, connection.answer())
+    await within(isWhole ? answerMsMax : mutatedMs, connection.answer())
     // Where something is missing, the service waits for it until our half is closed.
     if (!isWhole) {
       connection.end()
-      if (
-        !(await within(
-          answerMsMax,
-          connection.closed.then(() => true),
-        ))
-      )
-        return 'a connection that stays open'
+      if (!(await isClosed(connection))) return 'a connection that stays open'
     }
     const { answers, rest } = connection.parsed()
-    const [answer] = answers
     const isOfLibrary = libraryPage.test(rest) && answers.at(-1)?.head.includes('\r\ncontent-length:') === false
     if (rest !== '' && !isOfLibrary) return `a part of an answer: ${rest}`
-    if (answer !== undefined) this.#countAnswered(request, answer.status)
-    for (const each of answers) {
-      const fault = undocumented(request, each)
+    for (const answer of answers) {
+      if (!request.isMutated) this.#count(request, answer.status)
+      const fault = this.#description.fault(request, answer)
       if (fault !== undefined) return fault
     }
     if (!isWhole) return undefined
-    if (arrived === undefined || answers.length !== 1) return `${answers.length} answers`
-    if (!request.closes && !/\r\nconnection: close/.test(arrived.head)) return this.#markerFault(connection)
-    const isClosed = await within(
-      answerMsMax,
-      connection.closed.then(() => true),
-    )
-    return isClosed ? undefined : 'a connection that stays open'
+    const [answer] = answers
+    if (answer === undefined || answers.length > 1) return `${answers.length} answers`
+    if (!request.closes && !/\r\nconnection: close/.test(answer.head)) return this.#markerFault(connection)
+    return (await isClosed(connection)) ? undefined : 'a connection that stays open'
   }
 
   /** Whether the next request on the connection is read from its first byte: where the last one has really ended. */
@@ -129,38 +133,10 @@ class Fuzzer implements Fuzzed {
     return undefined
   }
 
-  #countSent({ route, isChunked, isMutated, isValid, sent }: HostileRequest): void {
-    const forms = [sent, isChunked && 'chunked', isMutated && 'mutated', isValid && !isMutated && 'valid']
-    for (const form of forms) if (form !== false) count(this.sent, `${route ?? 'other'} ${form}`)
+  #count({ route }: HostileRequest, form: string | number): void {
+    const name = `${route ?? 'other'} ${form}`
+    this.counts[name] = (this.counts[name] ?? 0) + 1
   }
-
-  #countAnswered({ route, isMutated }: HostileRequest, status: number): void {
-    count(this.answered, `${isMutated ? 'mutated' : (route ?? 'other')} ${status}`)
-  }
-
-  #add(fault: string): void {
-    if (this.faults.length < faultsMax) this.faults.push(fault)
-  }
-}
-
-function count(counts: Record<string, number>, name: string): void {
-  counts[name] = (counts[name] ?? 0) + 1
-}
-
-function text({ begin, rest, sent, isMutated }: HostileRequest): string {
-  const bytes = Buffer.concat([begin, rest]).toString('latin1').slice(0, shownMax)
-  return `${isMutated ? 'mutated, ' : ''}${sent} after ${begin.length} bytes: ${JSON.stringify(bytes)}`
-}
-
-/** @returns undefined if it takes longer */
-async function within<Value>(timeMs: number, wanted: Promise<Value>): Promise<Value | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), timeMs)
-  })
-  const value = await Promise.race([wanted, late])
-  clearTimeout(timer)
-  return value
 }
 
 /**
@@ -192,7 +168,8 @@ export async function fuzz(
 async function main([url = '', token = '', seed = '', count = '']: readonly string[]): Promise<void> {
   const { hostname, port } = new URL(url)
   setPriority(19)
-  const fuzzer = new Fuzzer(() => RawConnection.open(hostname, Number(port)), token, randomFrom(Number(seed)))
+  const open = (): Promise<RawConnection> => RawConnection.open(hostname, Number(port))
+  const fuzzer = new Fuzzer(open, token, randomFrom(Number(seed)), await Description.of(url))
   const requests = Number(count)
   const print = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
   let begun = 0
@@ -205,8 +182,8 @@ async function main([url = '', token = '', seed = '', count = '']: readonly stri
     }
   }
   await Promise.all(Array.from({ length: atOnce }, lane))
-  const { sent, answered, markers, faults } = fuzzer
-  print({ sent, answered, markers, faults } satisfies Fuzzed)
+  const { counts, markers, faults } = fuzzer
+  print({ counts, markers, faults } satisfies Fuzzed)
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main(process.argv.slice(2))

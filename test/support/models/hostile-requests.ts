@@ -1,24 +1,22 @@
 /**
- * Requests that a service should survive: real ones of several clients and random ones, with bodies in one piece or in
- * chunks, half of them mutated byte by byte, and half of them cut into two pieces, of which the second may never come.
+ * Requests that a service should survive: the examples of its API description, and changes of them, as several clients
+ * send them, with bodies in one piece or in chunks. Half of them are mutated byte by byte, and half are cut into two
+ * pieces, of which the second may never come.
  */
-
 import type { Random } from '../random.js'
-import { bodyFor } from './hostile-bodies.js'
-import { oddText, type Route, routes } from './valid-bodies.js'
+import type { Json, JsonObject } from './documented-answers.js'
 
 /** What the request was before it was mutated, if it was. */
 interface Origin {
   readonly bytes: Buffer
-  /** Of a request to one of the routes, with a known key. */
-  readonly route: Route | undefined
-  /** Whether it asks for a page by GET, or for its permissions by OPTIONS. */
-  readonly isPage: boolean
+  /** A valid or changed example; one with an unknown key; one to another path; a page. */
+  readonly kind: 'valid' | 'changed' | 'unauthorized' | 'elsewhere' | 'page'
+  /** The described path, such as `/topics/set`, if it is one. */
+  readonly route: string | undefined
+  readonly body: string
   readonly isChunked: boolean
   /** Whether it asks for its connection to be closed. */
   readonly closes: boolean
-  /** Whether nothing is wrong with it: a service carries it out, or refuses it for what is stored. */
-  readonly isValid: boolean
 }
 
 export interface HostileRequest extends Origin {
@@ -35,7 +33,6 @@ export interface HostileRequest extends Origin {
 const clients: readonly (readonly string[])[] = [
   [],
   ['user-agent: curl/7.88.1', 'accept: */*'],
-  ['user-agent: Go-http-client/1.1', 'accept-encoding: gzip'],
   ['user-agent: python-requests/2.32.3', 'accept-encoding: gzip, deflate, br', 'accept: */*', 'connection: keep-alive'],
   ['user-agent: okhttp/4.12.0', 'accept-encoding: gzip', 'connection: Keep-Alive'],
   ['origin: http://localhost:3000', 'sec-fetch-mode: cors', 'referer: http://localhost:3000/'],
@@ -43,60 +40,187 @@ const clients: readonly (readonly string[])[] = [
   ['x-forwarded-for: 192.0.2.7', 'x-request-id: 7', 'via: 1.1 proxy', 'cookie: a=b; c=d'],
 ]
 
-const pages: readonly string[] = [
-  'GET /openapi.json HTTP/1.1',
-  'GET /console HTTP/1.1',
-  'GET /console/key HTTP/1.1',
-  'GET /healthz HTTP/1.1',
-  'OPTIONS /topics/fetch HTTP/1.1',
-  'GET /topics/fetch HTTP/1.1',
-  'GET / HTTP/1.1',
+/** Requests that no example shows. */
+const moreRequests: Readonly<Record<string, readonly JsonObject[]>> = {
+  '/topics/set': [{ path: 'plant/7/temp', increment: -0.5 }],
+  '/topics/fetch': [{ selector: '?plant//', with_version: true }],
+}
+
+const oddPieces = ['a', '/', '//', '\0', 'é', '\ud800', '😀', '"', '\\', '.', '*', '?', ' ', 'x'.repeat(3000)]
+
+/** Texts that are no JSON value, or one that most members refuse. */
+const oddTexts = [
+  ...[
+    '',
+    'tru',
+    'NaN',
+    '01',
+    '+1',
+    '.5',
+    '1e',
+    '-',
+    '"',
+    '"\\',
+    '"\\u12',
+    '"\u0001"',
+    '['.repeat(1001),
+    '{"a":1,"a":1}',
+  ],
+  ...['{}', '[]', '-1', '1001', '1.0', '"1"', '"json"', '9'.repeat(1000), '9007199254740992', '""', '"\\ud800"'],
+  ...['"?(a+)+b"', '"*["', '"#"', '"$"', '"?a{1000}"', '"?\\\\Q"', '"*\\\\p{L}//"', '"#a////?plant/"', '"?.*//"'],
 ]
 
-/** @param token of a key that may do what hostile requests may do */
-export function hostileRequest(random: Random, token: string): HostileRequest {
-  const origin = wellFormed(random, token)
-  const isMutated = random.oneIn(2)
-  const bytes = isMutated ? mutated(random, origin.bytes) : origin.bytes
-  const nothing = Buffer.alloc(0)
-  if (bytes.length < 2 || !random.oneIn(2)) return { ...origin, isMutated, begin: bytes, rest: nothing, sent: 'whole' }
-  const sent = random.pick(['cut', 'cut', 'lost', 'reset'] as const)
-  // A body in chunks is whole with the line of its last chunk, before the empty line.
-  const lineEnds = origin.isChunked && sent !== 'cut' ? '\r\n\r\n'.length : 1
-  const at = 1 + random.below(Math.max(1, bytes.length - lineEnds))
-  return {
-    ...origin,
-    isMutated,
-    begin: bytes.subarray(0, at),
-    rest: sent === 'cut' ? bytes.subarray(at) : nothing,
-    sent,
+/** Begins a string that `write` writes as it is, without quotes. */
+const mark = '\ue000'
+const raw = (text: string): string => mark + text
+
+/** A JSON text, except for values marked as raw. */
+function write(json: Json): string {
+  return JSON.stringify(json).replaceAll(/"\ue000((?:[^"\\]|\\.)*)"/g, (_, text) => JSON.parse(`"${text}"`))
+}
+
+/** Text that services get wrong. */
+function oddText(random: Random): string {
+  return Array.from({ length: random.below(6) }, () => random.pick(oddPieces)).join('')
+}
+
+/** Any JSON value. */
+function anyJson(random: Random, depth = 0): Json {
+  const members = Array.from({ length: random.below(depth > 4 ? 1 : 4) })
+  switch (random.below(5)) {
+    case 0:
+      return raw(random.pick(['null', 'true', 'false', '0', '-0', '1e400', '1.10', '12345678901234567890', '-1E-7']))
+    case 1:
+      return oddText(random)
+    case 2:
+      return depth > 0 ? [] : raw('['.repeat(1000) + ']'.repeat(1000))
+    case 3:
+      return members.map(() => anyJson(random, depth + 1))
+    default:
+      return Object.fromEntries(members.map(() => [oddText(random), anyJson(random, depth + 1)]))
   }
 }
 
-function wellFormed(random: Random, token: string): Origin {
-  const isKnown = !random.oneIn(20)
-  const headers = ['host: topicd', `authorization: Apikey ${isKnown ? token : 'unknown'}`, ...random.pick(clients)]
-  const closes = headers.includes('connection: close')
-  const origin = { route: undefined, isPage: false, isChunked: false, closes, isValid: false }
-  if (random.oneIn(20))
-    return { ...origin, bytes: Buffer.from([random.pick(pages), ...headers, '', ''].join('\r\n')), isPage: true }
-  const route = random.pick(routes)
-  const isRoute = !random.oneIn(20)
-  const path = isRoute ? `/topics/${route}` : `/${oddText(random).replaceAll(/[\s\0]/g, '')}`
-  const { text, isValid } = bodyFor(random, route)
-  const body = Buffer.from(text)
-  const isChunked = random.oneIn(3)
-  const lines = [
-    `POST ${path} HTTP/1.1`,
-    ...headers,
-    'content-type: application/json',
-    isChunked ? 'transfer-encoding: chunked' : `content-length: ${body.length}`,
-    '',
-    '',
-  ]
-  const bytes = Buffer.concat([Buffer.from(lines.join('\r\n')), isChunked ? chunked(random, body) : body])
-  if (!isRoute || !isKnown) return { ...origin, bytes, isChunked }
-  return { ...origin, bytes, route, isChunked, isValid }
+export class HostileRequests {
+  readonly #random: Random
+  readonly #token: string
+  readonly #examples: ReadonlyMap<string, readonly JsonObject[]>
+  /** The members of all examples. */
+  readonly #members: readonly (readonly [name: string, member: Json])[]
+
+  /** @param token of a key that may do what the examples do */
+  constructor(random: Random, token: string, examples: ReadonlyMap<string, readonly JsonObject[]>) {
+    this.#random = random
+    this.#token = token
+    this.#examples = new Map([...examples].map(([route, shown]) => [route, [...shown, ...(moreRequests[route] ?? [])]]))
+    this.#members = [...this.#examples.values()].flat().flatMap(membersOf)
+  }
+
+  next(): HostileRequest {
+    const random = this.#random
+    const origin = this.#wellFormed()
+    const isMutated = random.oneIn(2)
+    const bytes = isMutated ? mutated(random, origin.bytes) : origin.bytes
+    const nothing = Buffer.alloc(0)
+    if (bytes.length < 2 || random.oneIn(2)) return { ...origin, isMutated, begin: bytes, rest: nothing, sent: 'whole' }
+    const sent = random.pick(['cut', 'cut', 'lost', 'reset'] as const)
+    // A body in chunks is whole with the line of its last chunk, before the empty line.
+    const lineEnds = origin.isChunked && sent !== 'cut' ? '\r\n\r\n'.length : 1
+    const at = 1 + random.below(Math.max(1, bytes.length - lineEnds))
+    const rest = sent === 'cut' ? bytes.subarray(at) : nothing
+    return { ...origin, isMutated, begin: bytes.subarray(0, at), rest, sent }
+  }
+
+  #wellFormed(): Origin {
+    const random = this.#random
+    const isKnown = !random.oneIn(20)
+    const headers = ['host: topicd', `authorization: Apikey ${isKnown ? this.#token : 'unknown'}`]
+    headers.push(...random.pick(clients))
+    const closes = headers.includes('connection: close')
+    if (random.oneIn(20)) {
+      const route = random.pick(['/openapi.json', '/healthz'])
+      const bytes = Buffer.from([`GET ${route} HTTP/1.1`, ...headers, '', ''].join('\r\n'))
+      return { bytes, kind: 'page', route, body: '', isChunked: false, closes }
+    }
+    const [route, shown] = random.pick([...this.#examples])
+    const isRoute = !random.oneIn(20)
+    const isValid = random.oneIn(2)
+    const example = random.pick(shown)
+    const body = write(isValid ? this.#withValues(example) : this.#changed(example))
+    const bytes = Buffer.from(body)
+    const isChunked = random.oneIn(3)
+    const lines = [
+      `POST ${isRoute ? route : `/${oddText(random).replaceAll(/[\s\0]/g, '')}`} HTTP/1.1`,
+      ...headers,
+      'content-type: application/json',
+      isChunked ? 'transfer-encoding: chunked' : `content-length: ${bytes.length}`,
+      '',
+      '',
+    ]
+    const whole = Buffer.concat([Buffer.from(lines.join('\r\n')), isChunked ? chunked(random, bytes) : bytes])
+    const common = { bytes: whole, body, isChunked, closes }
+    if (!isRoute) return { ...common, kind: 'elsewhere', route: undefined }
+    return { ...common, kind: isKnown ? (isValid ? 'valid' : 'changed') : 'unauthorized', route }
+  }
+
+  /** The same request with other values for its topics. */
+  #withValues(json: Json): Json {
+    if (typeof json !== 'object' || json === null || this.#random.oneIn(3)) return json
+    if (Array.isArray(json)) return json.map((item) => this.#withValues(item))
+    const { value, type } = json as JsonObject
+    const members = Object.entries(json).map(([name, member]) => [name, this.#withValues(member)])
+    const isFree = value !== undefined && type !== 'string'
+    return { ...Object.fromEntries(members), ...(isFree && { value: anyJson(this.#random) }) }
+  }
+
+  /** The same with one or more places changed: most of them are wrong. */
+  #changed(json: Json): Json {
+    const change = (): Json => this.#changedOnce(json)
+    return this.#random.oneIn(3) ? this.#changed(change()) : change()
+  }
+
+  #changedOnce(json: Json): Json {
+    const random = this.#random
+    const names = typeof json === 'object' && json !== null ? Object.keys(json) : []
+    if (names.length === 0 || random.oneIn(8)) return this.#otherValue()
+    const name = random.pick(names)
+    if (Array.isArray(json)) return json.map((item, i) => (String(i) === name ? this.#changedOnce(item) : item))
+    const members = json as JsonObject
+    switch (random.below(8)) {
+      case 0:
+        return Object.fromEntries(Object.entries(members).filter(([each]) => each !== name))
+      case 1:
+        return { ...members, [oddText(random)]: this.#otherValue() }
+      case 2:
+        return { ...members, [raw(JSON.stringify(name))]: this.#otherValue() }
+      case 3:
+      case 4:
+        return { ...members, ...Object.fromEntries([random.pick(this.#members)]) }
+      default:
+        return { ...members, [name]: this.#changedOnce(members[name] ?? null) }
+    }
+  }
+
+  #otherValue(): Json {
+    const random = this.#random
+    switch (random.below(4)) {
+      case 0:
+        return raw(random.pick(oddTexts))
+      case 1:
+        return anyJson(random)
+      case 2:
+        return oddText(random)
+      default:
+        return random.pick(this.#members)[1]
+    }
+  }
+}
+
+/** The members of a value and of those within it. */
+function membersOf(json: Json): (readonly [name: string, member: Json])[] {
+  if (typeof json !== 'object' || json === null) return []
+  if (Array.isArray(json)) return json.flatMap(membersOf)
+  return Object.entries(json as JsonObject).flatMap((member) => [member, ...membersOf(member[1])])
 }
 
 /** The body in chunks of random sizes. */

@@ -60,26 +60,27 @@ export function treeOrder(a: string, b: string): number {
   return left.length - right.length
 }
 
-/** Whether a selector matches a path: the selectors of the specification and decisions, without their planning. */
-export function selects(selector: string, path: string): boolean {
-  switch (selector[0]) {
-    case '#':
-      return selector
-        .slice(1)
-        .split(/\/{4}(?!\/)/)
-        .some((one) => selects(one, path))
-    case '>':
-      return trimmed(selector.slice(1)) === path
-    case '?':
-    case '*': {
-      const [, pattern, qualifier] = /^[?*](.*?)(\/{0,2})$/s.exec(selector) as unknown as [string, string, string]
-      const matches = selector[0] === '*' ? wholePathMatcher(pattern) : segmentMatcher(pattern)
-      const candidates = [...(qualifier === '/' ? [] : [path]), ...(qualifier === '' ? [] : ancestors(path))]
-      return candidates.some(matches)
-    }
-    default:
-      return trimmed(selector) === path
+/** Which paths a selector matches, by the specification and decisions, without any planning. */
+export function matcherOf(selector: string): (path: string) => boolean {
+  const [, kind, pattern, qualifier] = /^([#>?*]?)(.*?)(\/{0,2})$/s.exec(selector) as unknown as string[]
+  if (kind === '#') {
+    const members = selector.slice(1).split(/\/{4}(?!\/)/)
+    const matchers = members.map(matcherOf)
+    return (path) => matchers.some((matches) => matches(path))
   }
+  const literal = trimmed(pattern ?? '')
+  if (kind !== '?' && kind !== '*') return (path) => path === literal
+  const matches = kind === '?' ? segmentMatcher(literal) : expressionOf(pattern ?? '')
+  return (path) => {
+    // A pattern that is for both is also a path.
+    if (kind === '*' && qualifier === '//' && (path === literal || path.startsWith(`${literal}/`))) return true
+    return (qualifier !== '/' && matches(path)) || (qualifier !== '' && ancestors(path).some(matches))
+  }
+}
+
+/** Whether a selector matches a path. */
+export function selects(selector: string, path: string): boolean {
+  return matcherOf(selector)(path)
 }
 
 export class Model {
@@ -241,21 +242,20 @@ function ancestors(path: string): string[] {
   return segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))
 }
 
-/** Matches a pattern against the whole path; the pattern also matches the path that is equal to it. */
-function wholePathMatcher(pattern: string): (path: string) => boolean {
-  const expression = new RegExp(`^(?:${pattern})$`, 'su')
-  return (path) => path === trimmed(pattern) || expression.test(path)
+/** Matches a whole text; what RE2 writes otherwise, quoting and a letter in both cases, is translated here. */
+function expressionOf(pattern: string): (text: string) => boolean {
+  const source = pattern
+    .replace(/\\Q(.*?)(\\E|$)/gs, (_, quoted: string) => quoted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
+    .replace(/\(\?i:([a-z])\)/gi, (_, letter: string) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`)
+  const expression = new RegExp(`^(?:${source})$`, 'su')
+  return (text) => expression.test(text)
 }
 
 /** Matches one pattern per segment. */
 function segmentMatcher(pattern: string): (path: string) => boolean {
-  const expressions = trimmed(pattern)
-    .split('/')
-    .map((segment) => new RegExp(`^(?:${segment})$`, 'su'))
+  const matchers = pattern.split('/').map(expressionOf)
   return (path) => {
     const segments = path.split('/')
-    return (
-      segments.length === expressions.length && expressions.every((expression, i) => expression.test(at(segments, i)))
-    )
+    return segments.length === matchers.length && matchers.every((matches, i) => matches(at(segments, i)))
   }
 }

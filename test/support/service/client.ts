@@ -16,7 +16,7 @@ export interface Answer {
   readonly message: string
 }
 
-export interface FetchedItem {
+interface FetchedItem {
   readonly path: string
   readonly type: string
   readonly value?: unknown
@@ -27,7 +27,7 @@ export interface FetchedPage {
   readonly results: readonly FetchedItem[]
 }
 
-export interface PostOptions {
+interface PostOptions {
   /** Replaces the client's token; null sends no authorization header. */
   readonly token?: string | null
   readonly method?: string

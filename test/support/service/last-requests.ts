@@ -4,7 +4,7 @@
  */
 import { requestText } from './raw.js'
 
-export interface LastRequest {
+interface LastRequest {
   readonly text: string
   readonly status: number
 }
@@ -12,41 +12,29 @@ export interface LastRequest {
 /** For a service with `--cors-origins *`. */
 export function lastRequests(token: string): Readonly<Record<string, LastRequest>> {
   const fetch = '{"selector":"*a//"}'
-  const set = '{"path":"a/b","value":1}'
-  const get = (path: string, ...headers: readonly string[]): string =>
-    [`GET ${path} HTTP/1.1`, 'host: topicd', ...headers, '', ''].join('\r\n')
+  const fetching = (header: string, status = 200, ...more: readonly string[]): LastRequest => {
+    return { text: requestText('/topics/fetch', token, fetch, [header, ...more]), status }
+  }
+  const setting = (header: string): LastRequest => {
+    return { text: requestText('/topics/addAndSet', token, '{"path":"a/b","value":1}', [header]), status: 200 }
+  }
+  const asking = (line: string, status: number, ...headers: readonly string[]): LastRequest => {
+    return { text: [`${line} HTTP/1.1`, 'host: topicd', ...headers, '', ''].join('\r\n'), status }
+  }
   return {
     'a chunked body': { text: chunkedText(token, fetch), status: 200 },
-    'an answer at once, and "connection: close"': {
-      text: requestText('/topics/fetch', token, fetch, ['connection: close']),
-      status: 200,
-    },
-    'an answer at once, and two headers': {
-      text: requestText('/topics/fetch', token, fetch, ['connection: keep-alive', 'connection: close']),
-      status: 200,
-    },
-    'an answer at once, and a connection of four bytes': {
-      text: requestText('/topics/fetch', token, fetch, ['connection: aéb']),
-      status: 200,
-    },
-    'an answer after a commit, and "connection: close"': {
-      text: requestText('/topics/addAndSet', token, set, ['connection: close']),
-      status: 200,
-    },
-    'an answer after a commit, and a connection of five bytes': {
-      text: requestText('/topics/addAndSet', token, set, ['connection: abéc']),
-      status: 200,
-    },
-    'a refused framing': { text: requestText('/topics/fetch', token, fetch, ['content-length: 5']), status: 400 },
-    'a page': { text: get('/healthz', 'connection: close'), status: 200 },
-    'a large page': { text: get('/console', 'connection: TE, close'), status: 200 },
-    'the head of a page': { text: get('/healthz').replace('GET', 'HEAD'), status: 200 },
-    'a page that has not changed': { text: get('/console', 'if-none-match: *'), status: 304 },
-    'a page elsewhere': { text: get('/console/'), status: 301 },
-    'a preflight': {
-      text: get('/topics/fetch', 'origin: http://a', 'access-control-request-method: POST').replace('GET', 'OPTIONS'),
-      status: 204,
-    },
+    'an answer at once, and "connection: close"': fetching('connection: close'),
+    'an answer at once, and two headers': fetching('connection: keep-alive', 200, 'connection: close'),
+    'an answer at once, and a connection of four bytes': fetching('connection: aéb'),
+    'an answer after a commit, and "connection: close"': setting('connection: close'),
+    'an answer after a commit, and a connection of five bytes': setting('connection: abéc'),
+    'a refused framing': fetching('content-length: 5', 400),
+    'a page': asking('GET /healthz', 200, 'connection: close'),
+    'a large page': asking('GET /console', 200, 'connection: TE, close'),
+    'the head of a page': asking('HEAD /healthz', 200),
+    'a page that has not changed': asking('GET /console', 304, 'if-none-match: *'),
+    'a page elsewhere': asking('GET /console/', 301),
+    'a preflight': asking('OPTIONS /topics/fetch', 204, 'origin: http://a', 'access-control-request-method: POST'),
   }
 }
 

@@ -3,7 +3,7 @@
  */
 import { strict as assert } from 'node:assert'
 
-export interface Sample {
+interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
@@ -25,12 +25,12 @@ export async function get(url: string, method = 'GET'): Promise<{ status: number
 export async function scrape(adminUrl: string): Promise<Metrics> {
   const { status, text } = await get(`${adminUrl}/metrics`)
   assert.equal(status, 200, text)
-  return parseMetrics(text)
+  return parsed(text)
 }
 
 const sampleLine = /^([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (\S+)$/i
 
-export function parseMetrics(text: string): Metrics {
+function parsed(text: string): Metrics {
   const types = new Map<string, string>()
   const samples: Sample[] = []
   for (const line of text.split('\n')) {

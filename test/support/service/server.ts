@@ -11,7 +11,7 @@ import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { createInterface, type Interface } from 'node:readline'
 import type { Test } from 'tap'
 import { hashToken, makeToken } from '../../../dist/auth/token.js'
 import type { KeyCommand, KeyRequestOf, Responses } from '../../../dist/cluster/control/messages.js'
@@ -33,6 +33,8 @@ import { RawConnection } from './raw.js'
 
 /** The built program. */
 export const mainFile = join(import.meta.dirname, '../../../dist/main.js')
+
+const writerFile = '/cluster/writer/writer.js'
 
 /** How long a test waits, in ms, before it fails with the server's output: ample even for a busy machine. */
 const deadlineMs = 90_000
@@ -106,20 +108,23 @@ export async function startServer(t: Test, options: StartOptions = {}): Promise<
   return server
 }
 
-/** Runs a command of the built program to its end, with `input` on its standard input. */
+/** Runs a command of the built program to its end, with `input`, a text or an open file, on its standard input. */
 export async function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  input: string | Buffer = '',
+  input: string | Buffer | number = '',
   withinMs = deadlineMs,
 ): Promise<CommandResult> {
-  const child = spawn(...tied(process.execPath, [mainFile, ...args]), { env: { ...cleanEnv(), ...env }, stdio: 'pipe' })
+  const child = spawn(...tied(process.execPath, [mainFile, ...args]), {
+    env: { ...cleanEnv(), ...env },
+    stdio: [typeof input === 'number' ? input : 'pipe', 'pipe', 'pipe'],
+  })
   // A command may end before it has read everything; its own output says why.
-  child.stdin.on('error', () => {}).end(input)
+  child.stdin?.on('error', () => {}).end(input)
   let stdout = ''
   let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   await within(withinMs, once(child, 'close'), () => {
     child.kill('SIGKILL')
     return `"${args.join(' ')}" did not end; it printed\n${stdout}${stderr}`
@@ -145,6 +150,8 @@ export class Server {
   /** An API key that may do everything. */
   token: string
   readonly dataDir: string
+  /** Everything that it has printed so far. */
+  output = ''
   /** Every line of the log so far, oldest first. */
   readonly log: LogLine[] = []
   /** Resolves when the primary has ended. */
@@ -153,8 +160,8 @@ export class Server {
   readonly #t: Test
   readonly #child: ChildProcess
   readonly #options: StartOptions
-  readonly #watchers = new Set<() => void>()
-  #output = ''
+  readonly #lines: Interface
+  readonly #end = new AbortController()
   #client: Client | undefined
   #database: Promise<TopicStore> | undefined
   readonly #connections = new Set<{ close(): void }>()
@@ -164,41 +171,26 @@ export class Server {
     this.#options = options
     this.dataDir = dataDir
     this.token = options.token ?? ''
-    const flags = [
-      '--host',
-      '127.0.0.1',
-      '--port',
-      '0',
-      '--admin-port',
-      String(options.adminPort ?? 0),
-      '--data',
-      dataDir,
-    ]
-    if (options.workersFlag !== false) flags.push('--workers', String(this.workers))
-    if (options.token === undefined) flags.push('--first-key')
-    const command: [string, ...string[]] = [
-      options.node ?? process.execPath,
-      options.program ?? mainFile,
-      'serve',
-      ...flags,
-      ...(options.flags ?? []),
-    ]
+    const { node = process.execPath, program = mainFile, descriptorsMax, adminPort = 0 } = options
+    const listeners = `--host 127.0.0.1 --port 0 --admin-port ${adminPort}`.split(' ')
+    const command = [program, 'serve', ...listeners, '--data', dataDir]
+    if (options.workersFlag !== false) command.push('--workers', String(this.workers))
+    if (options.token === undefined) command.push('--first-key')
+    command.push(...(options.flags ?? []))
     // `exec` replaces the shell by the service, so the process id stays the same.
-    if (options.descriptorsMax !== undefined)
-      command.unshift('sh', '-c', `ulimit -n ${options.descriptorsMax}; exec "$@"`, 'sh')
-    this.#child = spawn(...tied(command[0], command.slice(1)), {
+    const limited = ['-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh', node, ...command]
+    this.#child = spawn(...(descriptorsMax === undefined ? tied(node, command) : tied('sh', limited)), {
       env: { ...cleanEnv(), ...this.#storeEnv, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
+    const { stdout, stderr } = this.#child
+    assert(stdout !== null && stderr !== null)
+    this.#lines = createInterface({ input: stdout }).on('line', (line) => this.#read(line))
     this.exited = once(this.#child, 'close').then(([code, signal]) => {
-      this.#notify()
-      return { code: code as number | null, signal: signal as NodeJS.Signals | null }
+      this.#end.abort()
+      return { code, signal }
     })
-    assert(this.#child.stdout !== null && this.#child.stderr !== null)
-    createInterface({ input: this.#child.stdout }).on('line', (line) => this.#read(line))
-    createInterface({ input: this.#child.stderr }).on('line', (line) => {
-      this.#output += `${line}\n`
-    })
+    createInterface({ input: stderr }).on('line', (line) => (this.output += `${line}\n`))
   }
 
   /** Tells the service and its commands which store to use. */
@@ -220,11 +212,6 @@ export class Server {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** Everything that the server has printed so far. */
-  get output(): string {
-    return this.#output
-  }
-
   get port(): number {
     return Number(new URL(this.url).port)
   }
@@ -234,7 +221,7 @@ export class Server {
     const line = await this.logged('listening')
     this.url = String(line.url).replace(/\/$/, '')
     this.adminUrl = String(line.adminUrl)
-    await this.#when('a first key', () => this.token !== '')
+    await this.#shown('a first key', () => this.token || undefined)
     await this.knows(this.token)
   }
 
@@ -249,10 +236,8 @@ export class Server {
   }
 
   /** The first line of the log with this message; waits until there is one. */
-  async logged(msg: string, matches: (line: LogLine) => boolean = () => true): Promise<LogLine> {
-    const find = () => this.log.find((line) => line.msg === msg && matches(line))
-    await this.#when(`the log line "${msg}"`, () => find() !== undefined)
-    return find() as LogLine
+  logged(msg: string, matches: (line: LogLine) => boolean = () => true): Promise<LogLine> {
+    return this.#shown(`the log line "${msg}"`, () => this.log.find((line) => line.msg === msg && matches(line)))
   }
 
   /** How many lines of the log have this message. */
@@ -260,19 +245,19 @@ export class Server {
     return this.log.filter((line) => line.msg === msg).length
   }
 
-  /** The process ids of the living workers; the primary has other children, such as the program that takes the lock. */
+  /** The process ids of the living workers. */
   workerPids(): number[] {
-    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/worker/worker.js'))
+    return this.#childrenThatRun('/cluster/worker/worker.js')
   }
 
   /** The process id of the writer; undefined while there is none. The spare has not opened the store. */
   writerPid(): number | undefined {
-    return this.#writerPids().find((pid) => maps(pid, 'data.mdb'))
+    return this.#childrenThatRun(writerFile).find((pid) => maps(pid, 'data.mdb'))
   }
 
   /** The process id of the spare; undefined while there is none. */
   sparePid(): number | undefined {
-    return this.#writerPids().find((pid) => !maps(pid, 'data.mdb'))
+    return this.#childrenThatRun(writerFile).find((pid) => !maps(pid, 'data.mdb'))
   }
 
   /** Resolves once a spare has loaded, and so would write at once if the writer died. */
@@ -281,8 +266,8 @@ export class Server {
     await until('a spare', isLoaded)
   }
 
-  #writerPids(): number[] {
-    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes('/cluster/writer/writer.js'))
+  #childrenThatRun(file: string): number[] {
+    return childrenOf(this.pid).filter((pid) => commandLine(pid).includes(file))
   }
 
   /** A client with its own connections, by default one, which its requests use in turn. */
@@ -343,7 +328,7 @@ export class Server {
   /** Sends the signal and waits until the server has ended. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     if (this.running) this.#child.kill(signal)
-    return within(deadlineMs, this.exited, () => `the server did not end after ${signal}; it printed\n${this.#output}`)
+    return within(deadlineMs, this.exited, () => `the server did not end after ${signal}; it printed\n${this.output}`)
   }
 
   /** Sends a signal to the primary, without waiting. */
@@ -353,51 +338,36 @@ export class Server {
 
   /** Stops the server, then checks its exit status and data. Called by the test's tear-down. */
   async tearDown(): Promise<void> {
+    const { exitCode: code, store = 'lmdb', check = true } = { exitCode: 0, ...this.#options }
     try {
-      await this.#tearDown()
+      await (await this.#database)?.close()
+      for (const connection of this.#connections) connection.close()
+      const exit = await this.stop()
+      if (code !== undefined) assert.deepEqual(exit, { code, signal: null }, 'how the server ended')
+      if (check) await checkStore(store, this.dataDir)
+      if (!this.#t.passing()) this.#t.comment(this.output)
     } catch (error) {
-      this.#t.comment(this.#output)
+      this.#t.comment(this.output)
       this.#child.kill('SIGKILL')
       throw error
     }
-    if (!this.#t.passing()) this.#t.comment(this.#output)
-  }
-
-  async #tearDown(): Promise<void> {
-    await (await this.#database)?.close()
-    for (const connection of this.#connections) connection.close()
-    const exit = await this.stop()
-    const expected = 'exitCode' in this.#options ? this.#options.exitCode : 0
-    if (expected !== undefined) assert.deepEqual(exit, { code: expected, signal: null }, 'how the server ended')
-    if (this.#options.check === false) return
-    await checkStore(this.#options.store ?? 'lmdb', this.dataDir)
   }
 
   #read(line: string): void {
-    this.#output += `${line}\n`
+    this.output += `${line}\n`
     const json = line.replace(/^<\d>/, '')
     if (json.startsWith('{')) this.log.push(JSON.parse(json) as LogLine)
     if (this.token === '') this.token = /Apikey ([\w.~+/=-]+)/.exec(line)?.[1] ?? ''
-    this.#notify()
   }
 
-  #notify(): void {
-    for (const watcher of this.#watchers) watcher()
-  }
-
-  /** Waits until `holds`, which is evaluated after each line of output. */
-  async #when(what: string, holds: () => boolean): Promise<void> {
-    const held = new Promise<void>((resolve, reject) => {
-      const watcher = () => {
-        if (holds()) resolve()
-        else if (!this.running) reject(new Error(`the server ended before ${what} came; it printed\n${this.#output}`))
-        else return
-        this.#watchers.delete(watcher)
-      }
-      this.#watchers.add(watcher)
-      watcher()
-    })
-    await within(deadlineMs, held, () => `${what} did not come; the server printed\n${this.#output}`)
+  /** What is found in the output, as soon as it is there. */
+  async #shown<Found>(what: string, find: () => Found | undefined): Promise<Found> {
+    const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(deadlineMs)])
+    for (let found = find(); ; found = find()) {
+      if (found !== undefined) return found
+      assert(!signal.aborted, `${what} did not come; the server printed\n${this.output}`)
+      await once(this.#lines, 'line', { signal }).catch(() => {})
+    }
   }
 }
 

@@ -10,7 +10,7 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { childrenOf, commandLine } from '../machines/processes.js'
 import { tied } from '../tied.js'
-import { type CommandResult, cleanEnv, mainFile, until } from './server.js'
+import { type CommandResult, mainFile, runCommand, until } from './server.js'
 
 export interface Running {
   readonly child: ChildProcess
@@ -45,15 +45,9 @@ export async function importFrom(
   ...flags: readonly string[]
 ): Promise<Omit<CommandResult, 'stdout'>> {
   const input = openSync(file, 'r')
-  const child = spawn(...tied(process.execPath, [mainFile, 'import', ...flags, '--data', data]), {
-    env: cleanEnv(),
-    stdio: [input, 'ignore', 'pipe'],
-  })
+  const { code, stderr } = await runCommand(['import', ...flags, '--data', data], {}, input)
   closeSync(input)
-  let stderr = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  await once(child, 'close')
-  return { code: child.exitCode, stderr }
+  return { code, stderr }
 }
 
 /** Resolves once some of its output has arrived, all of which stays unread. */
