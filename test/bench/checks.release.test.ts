@@ -109,71 +109,40 @@ test('a writer finds a wrong answer, and goes on after a lost connection', async
   }
 })
 
-test('a value other than the one acknowledged last is found when it is read back', async (t) => {
-  const port = await serverOf(t, (_request, response) => void response.end('"first"'))
-  const exchange = ({ values }: { values: readonly string[] }): object => ({
-    method: 'POST',
-    path: '/x',
-    body: '{}',
-    expected: values,
-  })
-  const running = { port, headers: {}, blankDigits: false, exchange }
-  const script = ['"first"', '"second"'].map((value) => ({ kind: 'overwrite', path: 'a', value }))
-  t.equal(
-    await lostWrite(running, [script], [1]),
-    undefined,
-    'the first value was the last one acknowledged: nothing is lost',
-  )
-  t.match(await lostWrite(running, [script], [2]), /acknowledged last/, 'the second one was: it is lost')
-  t.equal(await lostWrite(running, [script], [3]), undefined, 'the script started again: nothing is lost')
-})
+const overwrites = ['"first"', '"second"'].map((value) => ({ kind: 'overwrite', path: 'a', value }))
+const batch = (...paths: string[]) => ({ kind: 'batch', writes: paths.map((path) => ({ path, value: '"new"' })) })
+const cas = (path: string) => ({ kind: 'cas', path, current: '"old"', value: '"new"' })
+const increments = [[{ kind: 'increment', path: 'n' }], [{ kind: 'increment', path: 'n' }]]
+const sets = ['a', 'b'].map((name) => [1, 2].map((i) => ({ kind: 'set', path: 'one', value: `"${name}${i}"` })))
 
-test('a write of a batch or on a condition that was acknowledged and is not there is found', async (t) => {
-  const port = await serverOf(t, (request, response) => void response.end(request.url === '/b' ? '"old"' : '"new"'))
-  const exchange = ({ path, values }: { path: string; values: readonly string[] }): object => ({
-    method: 'POST',
-    path: `/${path}`,
-    body: '{}',
-    expected: values,
-  })
-  const running = { port, headers: {}, blankDigits: false, exchange }
-  const batch = (...paths: string[]) => ({ kind: 'batch', writes: paths.map((path) => ({ path, value: '"new"' })) })
-  t.equal(await lostWrite(running, [[batch('a', 'c')]], [1]), undefined, 'a whole batch is there')
-  t.match(await lostWrite(running, [[batch('a', 'b')]], [1]), /^b was read back as "old"/, 'one of its writes is lost')
-  const cas = (path: string) => ({ kind: 'cas', path, current: '"old"', value: '"new"' })
-  t.equal(await lostWrite(running, [[cas('a')]], [1]), undefined, 'a write on a condition is there')
-  t.match(await lostWrite(running, [[cas('b')]], [1]), /^b was read back as "old"/, 'one that is lost is found')
-  t.equal(await lostWrite(running, [[cas('b')]], [0]), undefined, 'one that was not acknowledged may be lost')
-})
+/** What the server has at the end, at each path; "new" at any other. */
+const readBack: Readonly<Record<string, string>> = { a: '"first"', b: '"old"', n: '5', one: '"b2"' }
 
-test('an increment that was acknowledged and is not there is found', async (t) => {
-  const port = await serverOf(t, (_request, response) => void response.end('5'))
-  const exchange = ({ value }: { value: string }): object => ({
-    method: 'POST',
-    path: '/x',
-    body: '{}',
-    expected: [value],
-  })
-  const running = { port, headers: {}, blankDigits: false, exchange }
-  const scripts = [[{ kind: 'increment', path: 'a' }], [{ kind: 'increment', path: 'a' }]]
-  t.equal(await lostWrite(running, scripts, [2, 3]), undefined, 'all five are there')
-  t.match(await lostWrite(running, scripts, [3, 3]), /^a was read back as 5, though 6 /, 'the sixth is lost')
-  t.match(await lostWrite(running, scripts, [1, 3]), /^a was read back as 5, though 4 /, 'one was counted twice')
-})
+/** Scripts of connections, how many of each one's answers were right, and what is found lost, if anything. */
+const losses: readonly (readonly [string, readonly object[][], readonly number[], RegExp | undefined])[] = [
+  ['the value acknowledged last', [overwrites], [1], undefined],
+  ['an older value', [overwrites], [2], /acknowledged last/],
+  ['the first value, of a script that started over', [overwrites], [3], undefined],
+  ['a whole batch', [[batch('c', 'd')]], [1], undefined],
+  ['a batch without one of its writes', [[batch('c', 'b')]], [1], /^b was read back as "old"/],
+  ['a write on a condition', [[cas('c')]], [1], undefined],
+  ['a lost write on a condition', [[cas('b')]], [1], /^b was read back as "old"/],
+  ['a lost write that was not acknowledged', [[cas('b')]], [0], undefined],
+  ['all five increments', increments, [2, 3], undefined],
+  ['five of six increments', increments, [3, 3], /^n was read back as 5, though 6 /],
+  ['an increment counted twice', increments, [1, 3], /^n was read back as 5, though 4 /],
+  ['the last value of one of two connections', sets, [1, 2], undefined],
+  ['a value that both connections have replaced', sets, [2, 3], /acknowledged last/],
+]
 
-test('a topic that several connections write may hold what any of them wrote last, and nothing older', async (t) => {
-  const port = await serverOf(t, (_request, response) => void response.end('"b2"'))
-  const exchange = ({ values }: { values: readonly string[] }): object => ({
-    method: 'POST',
-    path: '/x',
-    body: '{}',
-    expected: values,
+test('reading values back finds exactly the acknowledged writes that are lost', async (t) => {
+  const port = await serverOf(t, ({ url = '' }, response) => void response.end(readBack[url.slice(1)] ?? '"new"'))
+  const exchange = ({ path, value, values }: { path: string; value?: string; values?: readonly string[] }) => ({
+    ...{ method: 'POST', path: `/${path}`, body: '{}', expected: values ?? [value] },
   })
   const running = { port, headers: {}, blankDigits: false, exchange }
-  const script = (name: string) => [1, 2].map((i) => ({ kind: 'set', path: 'one', value: `"${name}${i}"` }))
-  const scripts = [script('a'), script('b')]
-  t.equal(await lostWrite(running, scripts, [1, 2]), undefined, 'the second connection wrote last')
-  t.match(await lostWrite(running, scripts, [2, 3]), /acknowledged last/, 'it wrote another value since')
+  for (const [name, scripts, answered, found] of losses)
+    t.match((await lostWrite(running, scripts, answered)) ?? '', found ?? /^$/, name)
 })
 
 test('autocannon finds a sum that is not larger than the one before, and counts no attempt that was refused', async (t) => {
