@@ -3,7 +3,7 @@
  * benchmark that is run only once a year would be broken by then. Its figures mean nothing here.
  */
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -32,6 +32,8 @@ const stdoutBytesMax = 64 * 1024 * 1024
 
 /** Loaded data is kept from one run to the next, so one runs after the other. */
 const base = mkdtempSync(join(tmpdir(), 'topicd-bench-test-'))
+// PostgreSQL runs as another account.
+chmodSync(base, 0o755)
 root.teardown(() => rmSync(base, { recursive: true, force: true }))
 
 /** @param args a command, if there is one, comes first; @returns what is printed */
