@@ -68,13 +68,8 @@ t.test('the help for one command describes only that command', async (t) => {
   const elsewhere = await runCommand(['keys', 'add', 'a', '--port', 'nonsense', '--help'], { TOPICD_NONSENSE: '1' })
   t.strictSame(elsewhere, { code: 0, stdout: await helpOf('keys', 'add'), stderr: '' }, 'even if the rest is wrong')
   const addHelp = await helpOf('keys', 'add')
-  t.match(addHelp, '--allow')
-  t.match(addHelp.replaceAll(/\s+/g, ' '), 'default fetch,set,add,remove')
-  t.match(addHelp, '--under')
+  t.match(addHelp.replaceAll(/\s+/g, ' '), /--allow.* default fetch,set,add,remove/)
   t.notMatch(addHelp, '--port')
-  const listHelp = await textFor(['keys', 'list', '-h'])
-  t.match(listHelp, '--json')
-  t.notMatch(listHelp, '--allow')
   const group = await helpOf('keys')
   for (const action of ['add', 'list', 'revoke', 'rotate']) t.match(group, `keys ${action}`)
   t.equal(await textFor(['keys', '--help']), group)
@@ -134,23 +129,15 @@ const wrong: Readonly<
 > = {
   'an unknown command': [['sreve'], {}, 'unknown command "sreve"', 'did you mean "serve"?', 'topicd help'],
   'an unknown command that resembles none': [['frobnicate'], {}, 'unknown command "frobnicate"', 'topicd help'],
-  'help for an unknown command': [['help', 'exprot'], {}, '"exprot"', '"export"'],
   'help for an unknown action': [['help', 'keys', 'ad'], {}, '"keys ad"', '"keys add"'],
-  'help with an argument too many': [['help', 'serve', 'now'], {}, 'now'],
   'a flag before the command': [['--port', '1', 'serve'], {}, '--port'],
-  'version with an argument too many': [['version', 'now'], {}, 'now'],
   'an unknown flag': [['serve', '--prot', '1'], {}, '--prot', '--port', 'topicd help serve'],
-  'an unknown flag of one letter': [['serve', '-p', '1'], {}, '-p'],
   'a flag of serve given to another command': [['check', '--port', '1'], {}, '--port', 'topicd help check'],
-  'a flag of another action': [['keys', 'list', '--allow', 'fetch'], {}, '--allow', 'topicd help keys list'],
   'a repeated flag': [['serve', '--port', '1', '--port', '2'], {}, '--port', 'once'],
   'an argument too many': [['serve', 'now'], {}, 'now'],
   'a flag without its value': [['serve', '--port'], {}, '--port'],
   'a port beyond its bound': [['serve', '--port', '65536'], {}, '--port', '65536', '0 to 65535'],
-  'a port that is not a number': [['serve', '--port', 'http'], {}, '--port', 'http', '0 to 65535'],
-  'no workers': [['serve', '--workers', '0'], {}, '--workers', '1 to 64'],
   'a setting below its lower bound': [['serve', '--body-bytes-max', '1023'], {}, '--body-bytes-max', '1023', '1024'],
-  'a base path without a slash': [['serve', '--base-path', 'x'], {}, '--base-path', 'x'],
   'a base path with a space': [['serve', '--base-path', '/a b'], {}, '"/a b"', 'letters, digits and . _ ~ -'],
   'an unknown engine': [['serve', '--store', 'sqlite'], {}, '--store', 'sqlite', 'lmdb'],
   'a certificate without its key': [['serve', '--tls-cert', 'a.pem'], {}, '--tls-key'],
@@ -168,46 +155,21 @@ const wrong: Readonly<
     '/nonexistent/topicd.env',
   ],
   'a misspelt variable': [['serve'], { TOPICD_WORKER: '1' }, 'TOPICD_WORKER is not a setting', 'TOPICD_WORKERS'],
-  'a misspelt variable, for a command': [
-    ['keys', 'list'],
-    { TOPICD_DTA: '/x' },
-    'TOPICD_DTA is not a setting',
-    'TOPICD_DATA',
-  ],
-  'a variable that resembles no setting': [['check'], { TOPICD_FROBNICATE: '1' }, 'TOPICD_FROBNICATE is not a setting'],
   'a short variable near none but for its beginning': [
     ['check'],
     { TOPICD_FOO: '1' },
     'TOPICD_FOO is not a setting (see',
   ],
   'a variable in lower case': [['serve'], { topicd_port: '1' }, 'topicd_port', 'TOPICD_PORT'],
-  'a switch with an invalid value': [['serve', '--access-log=yes'], {}, '--access-log', 'yes', 'true or false'],
   'a flag in place of a value': [['serve', '--data', '--port', '1'], {}, '--data'],
   'an empty data directory': [['check', '--data', ''], {}, '--data'],
   'a settings file that is a directory': [['check', '--settings', '/'], {}, 'settings file /'],
-  'a command on an unknown engine': [['check', '--store', 'sqlite'], {}, '--store', 'sqlite', 'lmdb'],
-  'an export from an unknown engine': [['export'], { TOPICD_STORE: 'sqlite' }, 'TOPICD_STORE', 'sqlite'],
-  'an import into an unknown engine': [['import', '--store', ''], {}, '--store'],
-  'keys in an unknown engine': [['keys', 'list', '--store', 'sqlite'], {}, '--store', 'sqlite'],
   'a migration of lmdb': [['migrate'], {}, '--store', 'postgres://'],
-  'a migration of an unknown engine': [['migrate', '--store', 'mysql://h/d'], {}, '--store', 'postgres://'],
-  'an argument too many for migrate': [['migrate', 'now', '--store', 'postgres://127.0.0.1:1/d'], {}, 'now'],
-  'an argument too many for check': [['check', 'a', 'now'], {}, 'now'],
-  'an argument too many for openapi': [['openapi', 'now'], {}, 'now'],
-  'an argument too many for export': [['export', 'now'], {}, 'now'],
   'an argument too many for import': [['import', 'tree.ndjson'], {}, 'tree.ndjson'],
-  'an argument too many for keys list': [['keys', 'list', 'now'], {}, 'now'],
-  'an invalid base path for openapi': [['openapi', '--base-path', 'x'], {}, '--base-path', 'x'],
   'a backup without a file': [['backup'], {}, 'FILE', 'topicd help backup'],
-  'a backup to an empty name': [['backup', ''], {}, 'FILE'],
-  'a second file for a backup': [['backup', 'a', 'b'], {}, 'b'],
-  'a --from-line that is not a number': [['import', '--from-line', 'x'], {}, '--from-line', 'x', '1 to'],
   'a --from-line below 1': [['import', '--from-line', '0'], {}, '--from-line', '0', '1 to'],
   'a selector that cannot be parsed': [['export', '--selector', '?a['], {}, '--selector', '?a['],
-  'an empty selector': [['export', '--selector', ''], {}, '--selector'],
   'keys without an action': [['keys'], {}, 'add, list, revoke, rotate'],
-  'a rotation without a name': [['keys', 'rotate'], {}, 'NAME', 'topicd help keys rotate'],
-  'a revocation without a name': [['keys', 'revoke'], {}, 'NAME', 'topicd help keys revoke'],
   'a key without a name': [['keys', 'add'], {}, 'NAME'],
   'a key with an invalid name': [['keys', 'add', 'a b'], {}, 'NAME', 'a b'],
   'an operation that does not exist': [
@@ -219,7 +181,6 @@ const wrong: Readonly<
   ],
   'a subtree that is not a path': [['keys', 'add', 'a', '--under', 'a//b'], {}, '--under', 'a//b'],
   'an unknown action of keys': [['keys', 'revok', 'a'], {}, '"keys revok"', '"keys revoke"'],
-  'a key with an empty name': [['keys', 'add', ''], {}, 'NAME'],
   'a password in an unexpected argument': [
     ['serve', '--store', '=', 'postgres://u:s3cret@h/d'],
     {},
@@ -231,7 +192,6 @@ const wrong: Readonly<
     '"store=postgres://u:***@h/d"',
   ],
   'a password in place of a command': [['postgres://u:s3cret@h/d'], {}, 'unknown command "postgres://u:***@h/d"'],
-  'a password in place of an action': [['keys', 'postgres://u:s3cret@h/d'], {}, '"keys postgres://u:***@h/d"'],
   'a password in a flag': [['serve', '--store:postgres://u:s3cret@h/d'], {}, 'postgres://u:***@h/d'],
   'a password as the value of another flag': [
     ['serve', '--port', 'postgres://u:s3cret@h/d'],
@@ -240,23 +200,12 @@ const wrong: Readonly<
   ],
   'a password in place of a name': [['keys', 'add', 'postgres://u:s3cret@h/d'], {}, 'NAME', 'postgres://u:***@h/d'],
   'an address without a password as the value of another flag': [['serve', '--port', 'http://h/d'], {}, '"http://h/d"'],
-  'an empty list of operations': [['keys', 'add', 'a', '--allow', ''], {}, '--allow'],
   'an end of a key without a unit': [
     ['keys', 'add', 'a', '--expires', '30'],
     {},
     '--expires is "30"; it must be a period such as 12h or 30d, or a UTC time such as 2027-01-31',
   ],
-  'an end of a key in the past': [['keys', 'add', 'a', '--expires', '2020-01-01'], {}, 'it must be in the future'],
-  'an end of a key that is now': [['keys', 'add', 'a', '--expires', '0s'], {}, 'it must be in the future'],
-  'an end of a key on no day': [['keys', 'add', 'a', '--expires', '2099-02-29'], {}, 'a day and time that exist'],
-  'an empty end of a key': [['keys', 'add', 'a', '--expires='], {}, '--expires is ""'],
-  'a rate of 0': [
-    ['keys', 'add', 'a', '--rate', '0'],
-    {},
-    '--rate is "0"; it must be a whole number from 1 to 1000000',
-  ],
   'a rate that is too high': [['keys', 'add', 'a', '--rate', '1000001'], {}, '--rate is "1000001"'],
-  'a rate that is not whole': [['keys', 'add', 'a', '--rate', '1.5'], {}, '--rate is "1.5"'],
   'a grace without a unit': [
     ['keys', 'rotate', 'a', '--grace', '1'],
     {},
@@ -285,30 +234,25 @@ async function usageProblem(args: readonly string[], env: Readonly<Record<string
   throw new Error('it is accepted')
 }
 
-for (const [expectation, [args, env, ...mentions]] of Object.entries(wrong)) {
-  t.test(`${expectation} is refused with one line that says so`, async (t) => {
-    const data = join(t.testdirName, 'db')
+t.test('each mistake is refused with one line that names it', async (t) => {
+  const data = join(t.testdirName, 'db')
+  for (const [mistake, [args, env, ...mentions]] of Object.entries(wrong)) {
     const line = await usageProblem(args, { TOPICD_DATA: data, ...env })
-    t.match(line, /^topicd: .+\n$/, 'one line')
-    for (const mention of mentions) t.ok(line.includes(mention), `"${line.trim()}" mentions ${mention}`)
-    t.match(line, /topicd help/, 'and where to read more')
-    t.notMatch(line, 's3cret', 'no password is repeated')
-    t.notOk(existsSync(data), 'nothing was done')
-  })
-}
+    t.match(line, /^topicd: .+topicd help.*\n$/, `${mistake}: one line, and where to read more`)
+    t.strictSame(
+      mentions.filter((mention) => !line.includes(mention)),
+      [],
+      `${mistake}: "${line.trim()}"`,
+    )
+    t.notMatch(line, 's3cret', `${mistake}: no password is repeated`)
+    t.notOk(existsSync(data), `${mistake}: nothing was done`)
+  }
+})
 
-t.test('the program ends with 2, prints that line, and does nothing', async (t) => {
-  for (const expectation of [
-    'an unknown command',
-    'an invalid variable',
-    'a password in place of a name',
-    'a key without a name',
-  ]) {
-    const [args, env] = wrong[expectation] ?? assert.fail(expectation)
-    const data = join(t.testdirName, 'db')
-    const settings = { TOPICD_DATA: data, ...env }
-    const expected = { code: 2, stdout: '', stderr: await usageProblem(args, settings) }
-    t.strictSame(await runCommand(args, settings), expected, expectation)
-    t.notOk(existsSync(data))
+t.test('the program ends with 2 and prints that line', async (t) => {
+  for (const mistake of ['an invalid variable', 'a password in place of a name']) {
+    const [args, env] = wrong[mistake] ?? assert.fail(mistake)
+    const expected = { code: 2, stdout: '', stderr: await usageProblem(args, env) }
+    t.strictSame(await runCommand(args, env), expected, mistake)
   }
 })

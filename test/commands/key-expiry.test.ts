@@ -9,11 +9,9 @@ const dayMs = 86_400_000
 
 t.test('an end is a period, a day or a time in UTC', (t) => {
   for (const [text, endMs] of [
-    ['1s', nowMs + 1000],
     ['90m', nowMs + 90 * 60_000],
     ['12h', nowMs + dayMs / 2],
     ['030d', nowMs + 30 * dayMs],
-    ['2027-01-31', Date.UTC(2027, 0, 31)],
     ['2028-02-29', Date.UTC(2028, 1, 29)],
     ['2027-01-31T12:30Z', Date.UTC(2027, 0, 31, 12, 30)],
     ['2027-01-31T12:30:59Z', Date.UTC(2027, 0, 31, 12, 30, 59)],
@@ -33,34 +31,17 @@ t.test('anything else is refused, and says what is allowed', (t) => {
   for (const [text, problem] of [
     ['', form],
     ['30', form],
-    ['d', form],
     ['1.5d', form],
-    ['-1d', form],
-    ['30 d', form],
     ['30D', form],
     ['1w', form],
     ['tomorrow', form],
-    ['1798761600000', form],
-    ['2027-1-31', form],
-    ['2027-01', form],
     ['27-01-31', form],
-    ['2027-01-31T12', form],
-    ['2027-01-31T12:00:00', form],
     ['2027-01-31T12:00:00+00:00', form],
-    ['2027-01-31 12:00:00Z', form],
-    ['2027-01-31t12:00:00z', form],
     ['+010000-01-01T00:00:00Z', form],
     ['2027-02-29', day],
-    ['2027-13-01', day],
-    ['2027-00-10', day],
-    ['2027-01-32', day],
     ['2027-01-31T24:00:00Z', day],
-    ['2027-01-31T12:60:00Z', day],
-    ['2027-01-31T12:00:60Z', day],
     ['0s', future],
-    ['2026-06-01', future],
     ['2026-06-01T12:00:00Z', future],
-    ['0000-01-01', future],
     ['3000000d', /^must expire before the year 10000$/],
     [`${'9'.repeat(400)}d`, /^must expire before the year 10000$/],
   ] as const) {
@@ -74,8 +55,7 @@ t.test('a grace is a period, and may be none', (t) => {
   t.equal(parseGrace('0s', nowMs), 0)
   t.equal(parseGrace('0d', nowMs), 0)
   t.equal(parseGrace('1h', nowMs), 3_600_000)
-  for (const text of ['', '1', 'h', '-1h', '1.5h', '1H', '2027-01-31', '1w'])
-    t.match(parseGrace(text, nowMs), /^must be a period such as/, text)
+  for (const text of ['', '1', '1H', '2027-01-31']) t.match(parseGrace(text, nowMs), /^must be a period such as/, text)
   t.match(parseGrace('3000000d', nowMs), /before the year 10000/)
   t.equal(shownTime(nowMs + 7), '2026-06-01T12:00:00Z')
   t.end()

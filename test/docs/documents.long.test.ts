@@ -7,7 +7,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
-import t, { type Test } from 'tap'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
 import { settingsPage, withTable } from '../../dist-scripts/settings-page.js'
 import { anchorsOf, documents, type Example, examplesOf, linksOf, readDocument, root } from '../support/documents.js'
 import { cleanEnv, mainFile, startServer } from '../support/service/server.js'
@@ -28,30 +29,31 @@ function installCommand(directory: string): string {
   return directory
 }
 
+/** The files of the package, which the Debian package and the tarball contain, too. */
+const packed = (
+  JSON.parse(
+    execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
+  ) as readonly { readonly files: readonly { readonly path: string }[] }[]
+).flatMap(({ files }) => files.map(({ path }) => path))
+
+const server = await startServer(t)
+const programs = installCommand(join(t.testdirName, 'bin'))
+
 /** Runs the examples of one document in one shell, in their order; returns what each of them printed. */
-async function run(t: Test, examples: readonly Example[]): Promise<readonly string[]> {
-  const server = await startServer(t)
+async function run(examples: readonly Example[]): Promise<readonly string[]> {
+  await server.post('remove', { selector: '?.*//' })
   const script = examples
     .map((example) => `${example.script.replaceAll(documentedUrl, server.url)}\nprintf '\\n%s\\n' '${separator}'\n`)
     .join('')
-  const programs = installCommand(join(t.testdirName, 'bin'))
   const environment = cleanEnv()
+  const own = { PATH: `${programs}:${environment.PATH}`, KEY: server.token, TOPICD_DATA: server.dataDir }
   const shell = spawn(...tied('sh', ['-eu']), {
     cwd: programs,
-    env: {
-      ...environment,
-      PATH: `${programs}:${environment.PATH}`,
-      KEY: server.token,
-      TOPICD_DATA: server.dataDir,
-    },
+    env: { ...environment, ...own },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  let output = ''
-  shell.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
   shell.stdin.end(script)
-  const [code] = await once(shell, 'close')
+  const [output, [code]] = await Promise.all([text(shell.stdout), once(shell, 'close')])
   assert.equal(code, 0, `the shell ended early, after\n${output}`)
   return output.split(`\n${separator}\n`)
 }
@@ -60,53 +62,31 @@ for (const name of documents) {
   const examples = examplesOf(readDocument(name))
   if (examples.length === 0) continue
   t.test(`the examples of ${name} print the output shown below them`, async (t) => {
-    const printed = await run(t, examples)
+    const printed = await run(examples)
     for (const [index, { line, answer }] of examples.entries()) {
       if (answer !== undefined) t.equal(printed[index]?.replace(/\n$/, ''), answer, `${name}:${line}`)
     }
   })
 }
 
-t.test('an example that prints other output than shown is found', async (t) => {
-  const [example] = examplesOf('```sh\necho 1\n```\n```json\n2\n```')
-  assert(example !== undefined)
-  const [printed] = await run(t, [example])
-  t.equal(printed, '1\n')
-  t.not(printed?.trim(), example.answer)
-})
-
 /** A stranger reads it to the end. */
 const readMeWordsMax = 900
-
-/** The files of the package, which the Debian package and the tarball contain, too. */
-const packed = (
-  JSON.parse(
-    execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
-  ) as readonly { readonly files: readonly { readonly path: string }[] }[]
-).flatMap(({ files }) => files.map(({ path }) => path))
 
 /** The files, without anchors, to which a document links. */
 function linkedFrom(name: string): readonly string[] {
   return linksOf(readDocument(name)).map((target) => targetOf(name, target).file)
 }
 
-t.test(
-  'README.md is short, and links to every document of the package; CONTRIBUTING.md links to the others',
-  async (t) => {
-    const words = readDocument('README.md')
-      .split(/\s+/)
-      .filter((word) => word !== '')
-    t.ok(words.length <= readMeWordsMax, `${words.length} words, at most ${readMeWordsMax}`)
-    const unlinked = (from: string, names: readonly string[]): readonly string[] =>
-      names.filter((name) => name !== from && !linkedFrom(from).includes(name))
-    const [shipped, others] = [true, false].map((is) => documents.filter((name) => packed.includes(name) === is))
-    assert(shipped !== undefined && others !== undefined && others.length > 3, 'some are left out')
-    t.strictSame(unlinked('README.md', shipped), [])
-    t.strictSame(unlinked('CONTRIBUTING.md', others), [])
-  },
-)
+t.test('README.md is short and links to each packaged document, CONTRIBUTING.md to each other', async (t) => {
+  const words = readDocument('README.md').split(/\s+/).filter(Boolean).length
+  t.ok(words <= readMeWordsMax, `${words} words, at most ${readMeWordsMax}`)
+  const unlinked = (from: string, isPacked: boolean): readonly string[] =>
+    documents.filter((name) => packed.includes(name) === isPacked && name !== from && !linkedFrom(from).includes(name))
+  t.strictSame(unlinked('README.md', true), [])
+  t.strictSame(unlinked('CONTRIBUTING.md', false), [])
+})
 
-t.test('documents of the package link only to files in it', async (t) => {
+t.test('packaged documents link only to files in the package', async (t) => {
   const dead = (name: string): readonly string[] =>
     linkedFrom(name)
       .filter((file) => !packed.some((path) => path === file || path.startsWith(`${file}/`)))
@@ -127,7 +107,7 @@ function cells(row: string): readonly (readonly string[])[] {
 }
 
 t.test('selectors match what docs/selectors.md says', async (t) => {
-  const server = await startServer(t)
+  await server.post('remove', { selector: '?.*//' })
   const table = readDocument('docs/selectors.md').split('| selector | matches | does not match |\n|---|---|---|\n')[1]
   const rows = table?.slice(0, table.indexOf('\n\n')).split('\n') ?? []
   t.ok(rows.length > 25, 'the table was found')
@@ -135,8 +115,8 @@ t.test('selectors match what docs/selectors.md says', async (t) => {
     const [[selector] = [], matches = [], others = []] = cells(row)
     assert(selector !== undefined && matches.length > 0, row)
     for (const path of [...matches, ...others]) await server.post('add', { path })
-    const { text } = await server.post('fetch', { selector })
-    const { results } = JSON.parse(text) as { results: { path: string }[] }
+    const answer = await server.post('fetch', { selector })
+    const { results } = JSON.parse(answer.text) as { results: { path: string }[] }
     t.same(results.map(({ path }) => path).sort(), [...matches].sort(), selector)
     await server.post('remove', { selector: '?.*//' })
   }
@@ -145,7 +125,6 @@ t.test('selectors match what docs/selectors.md says', async (t) => {
 t.test('the table of docs/settings.md is up to date', async (t) => {
   const page = readDocument(settingsPage)
   t.equal(withTable(page), page, '"npm run docs:settings" updates it')
-  t.not(withTable(page.replace('| `--port`', '| `--prot`')), page.replace('| `--port`', '| `--prot`'))
 })
 
 /** To what a link leads: a file, relative to the root, and perhaps a heading in it. */
@@ -188,50 +167,41 @@ const testNames = readdirSync(join(root, 'test'), { recursive: true, encoding: '
   (file) => /^(.+?)(?:\.\w+)?\.test\.ts$/.exec(file)?.[1] ?? [],
 )
 
-t.test('every test that docs/verification.md names exists', async (t) => {
-  const named = [...readDocument('docs/verification.md').matchAll(/`([\w-]+\/[\w-]+)`/g)].map(([, name = '']) => name)
-  t.ok(named.length > 150, 'the tests were found')
-  t.strictSame(
-    named.filter((name) => !testNames.includes(name)),
-    [],
-  )
-})
-
 /** Whether a name is that of a test, with or without its folder, or of a folder of tests. */
 function exists(name: string): boolean {
   return testNames.some((test) => test === name || test.endsWith(`/${name}`) || test.startsWith(`${name}/`))
 }
 
-t.test('every test in the map of CONTRIBUTING.md exists', async (t) => {
-  const map = readDocument('CONTRIBUTING.md').split('| You changed | Run | Add to |\n|---|---|---|\n')[1] ?? ''
-  const rows = map.slice(0, map.indexOf('\n\n')).split('\n')
-  const named = rows.flatMap((row) => cells(row)[1] ?? []).filter((name) => !name.includes(' '))
-  t.ok(named.length > 15, 'the map was found')
-  t.strictSame(
-    named.filter((name) => !exists(name)),
-    [],
-  )
-})
+/** The tests that a document names: in docs/verification.md, in the map of CONTRIBUTING.md, and anywhere as shown. */
+function testsNamedIn(name: string): readonly string[] {
+  const document = readDocument(name)
+  const named = (pattern: RegExp): readonly string[] => [...document.matchAll(pattern)].map(([, found = '']) => found)
+  const rows = named(/^\| [^|]+ \| (`[^|]+`[^|]*) \| [^|]+ \|$/gm).filter(() => name === 'CONTRIBUTING.md')
+  return [
+    ...(name === 'docs/verification.md' ? named(/`([\w-]+\/[\w-]+)`/g) : []),
+    ...rows.flatMap((row) => cells(row)[0] ?? []).filter((test) => !test.includes(' ')),
+    ...named(/Verified by\s+((?:`[\w/-]+`(?:,\s+|\s+and\s+)?)+)/g).flatMap((list) => cells(list)[0] ?? []),
+    ...named(/npm run test:one --\s+((?:[a-z][\w/-]*(?: (?=[a-z]))?)+)/g).flatMap((list) => list.split(' ')),
+  ]
+}
 
 t.test('every test, file and npm script that is named exists', async (t) => {
   const scripts = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts as object)
   const places = ['', 'src', 'bench']
   const missing: string[] = []
+  for (const [name, atLeast] of [
+    ['docs/verification.md', 150],
+    ['CONTRIBUTING.md', 15],
+  ] as const)
+    t.ok(testsNamedIn(name).length > atLeast, `${name} names tests`)
   for (const name of documents) {
-    const text = readDocument(name)
-    for (const [, list = ''] of text.matchAll(/Verified by\s+((?:`[\w/-]+`(?:,\s+|\s+and\s+)?)+)/g)) {
-      for (const [, test] of list.matchAll(/`([\w/-]+)`/g)) {
-        if (test !== undefined && !testNames.includes(test)) missing.push(`${name}: the test ${test}`)
-      }
+    const document = readDocument(name)
+    for (const test of testsNamedIn(name)) if (!exists(test)) missing.push(`${name}: the test ${test}`)
+    for (const [, file = ''] of document.matchAll(/`([\w./-]+\.ts)`/g)) {
+      if (file.includes('/') && !places.some((place) => existsSync(join(root, place, file))))
+        missing.push(`${name}: ${file}`)
     }
-    for (const [, file = ''] of text.matchAll(/`([\w./-]+\.ts)`/g)) {
-      const known = file.includes('/') ? places.some((place) => existsSync(join(root, place, file))) : true
-      if (!known) missing.push(`${name}: ${file}`)
-    }
-    for (const [, list = ''] of text.matchAll(/npm run test:one --\s+((?:[a-z][\w/-]*(?: (?=[a-z]))?)+)/g)) {
-      for (const test of list.split(' ')) if (!exists(test)) missing.push(`${name}: test:one -- ${test}`)
-    }
-    for (const [, script = ''] of text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)) {
+    for (const [, script = ''] of document.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)) {
       if (!scripts.includes(script)) missing.push(`${name}: npm run ${script}`)
     }
   }

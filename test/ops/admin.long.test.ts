@@ -11,8 +11,10 @@ import { first } from '../support/elements.js'
 import { get } from '../support/service/metrics.js'
 import { runCommand, startServer, until } from '../support/service/server.js'
 
+const server = await startServer(t, { workers: 2 })
+const { adminUrl, url } = server
+
 await t.test('the admin listener answers GET and HEAD on five paths; the public port lacks two of them', async (t) => {
-  const { adminUrl, url } = await startServer(t, { workers: 2 })
   t.strictSame(await get(`${adminUrl}/healthz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ok\n' })
   t.strictSame(await get(`${adminUrl}/readyz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ready\n' })
   t.match(await get(`${adminUrl}/readyz?verbose`), { status: 200 }, 'a query string is ignored')
@@ -27,37 +29,34 @@ await t.test('the admin listener answers GET and HEAD on five paths; the public 
     t.match(await get(adminUrl + path), { status: 404 }, path)
 })
 
-await t.test('a service whose disk is nearly full is healthy but not ready, and says why', async (t) => {
-  const server = await startServer(t, { flags: ['--disk-free-bytes-min', String(2 ** 50)] })
-  const { adminUrl } = server
-  const ready = { status: 503, text: /^not ready\nthe disk is nearly full\n$/ }
-  t.match(await get(`${adminUrl}/readyz`), ready, 'from the start')
-  await server.logged('the disk is nearly full: writes that might fill it are refused')
-  t.match(await get(`${adminUrl}/healthz`), { status: 200 })
+await t.test('a service is not ready from the death of a worker until it is replaced', async (t) => {
+  process.kill(first(server.workerPids()), 'SIGKILL')
+  const answers = new Set<string>()
+  await until('ready again', async () => {
+    const { status, text } = await get(`${adminUrl}/readyz`)
+    answers.add(text)
+    return status === 200 && answers.size > 1 ? true : undefined
+  })
+  t.ok(answers.has('not ready\n1 of 2 workers serve\n'), [...answers].join())
 })
 
 await t.test('a service that drains is not ready', async (t) => {
-  const server = await startServer(t)
   await server.post('add', { path: 'a' })
   server.signal('SIGTERM')
   const { text } = await until('not ready', async () => {
-    const answer = await get(`${server.adminUrl}/readyz`)
+    const answer = await get(`${adminUrl}/readyz`)
     return answer.status === 503 ? answer : undefined
   })
   t.match(text, 'the service is stopping')
   t.strictSame(await server.exited, { code: 0, signal: null })
 })
 
-await t.test('a service is not ready from the death of a worker until it is replaced', async (t) => {
-  const server = await startServer(t, { workers: 2 })
-  process.kill(first(server.workerPids()), 'SIGKILL')
-  const answers = new Set<string>()
-  await until('ready again', async () => {
-    const { status, text } = await get(`${server.adminUrl}/readyz`)
-    answers.add(text)
-    return status === 200 && answers.size > 1 ? true : undefined
-  })
-  t.ok(answers.has('not ready\n1 of 2 workers serve\n'), [...answers].join())
+await t.test('a service whose disk is nearly full is healthy but not ready, and says why', async (t) => {
+  const server = await startServer(t, { flags: ['--disk-free-bytes-min', String(2 ** 50)] })
+  const ready = { status: 503, text: /^not ready\nthe disk is nearly full\n$/ }
+  t.match(await get(`${server.adminUrl}/readyz`), ready, 'from the start')
+  await server.logged('the disk is nearly full: writes that might fill it are refused')
+  t.match(await get(`${server.adminUrl}/healthz`), { status: 200 })
 })
 
 await t.test('a service whose admin port is in use does not start', async (t) => {

@@ -1,9 +1,19 @@
-/** What the primary keeps of its metrics for the console: which series, summed how, and how many samples. */
+/**
+ * The figures of metrics without a service: the buckets of a histogram, and what the primary keeps for the console:
+ * which series, summed how, and how many samples.
+ */
 import t from 'tap'
+import { createHistogram } from '../../dist/base/histogram.js'
 import { createLog } from '../../dist/ops/log.js'
 import { MetricsHistory } from '../../dist/ops/metrics/history.js'
 import { counter, gauge, histogram, one } from '../../dist/ops/metrics/metric.js'
 import { Metrics } from '../../dist/ops/metrics/metrics.js'
+
+t.test('values are counted at the first bound that they do not exceed', async (t) => {
+  const histogram = createHistogram([1, 2, 5])
+  for (const value of [0, 1, 1.001, 2, 4, 5, 5.001, 1000]) histogram.record(value)
+  t.strictSame(histogram.read(), { bounds: [1, 2, 5], counts: [2, 2, 2, 2], sum: 1018.002 })
+})
 
 /** The metrics of a moment, of two workers. */
 function metricsOf(pids: readonly number[], requests = 1) {

@@ -58,44 +58,34 @@ await t.test('every request is counted in the histogram of durations', async (t)
 })
 
 await t.test('refused requests are counted by cause', async (t) => {
-  t.equal(more('topicd_rejected_total', { cause: 'no_such_topic' }), 1)
-  t.equal(more('topicd_rejected_total', { cause: 'unauthorized' }), 1)
-  t.equal(more('topicd_rejected_total', { cause: 'method_not_allowed' }), 1)
-  t.equal(more('topicd_rejected_total', { cause: 'length_required' }), 1, 'a request without a length')
+  for (const cause of ['no_such_topic', 'unauthorized', 'method_not_allowed', 'length_required'])
+    t.equal(more('topicd_rejected_total', { cause }), 1, cause)
 })
 
-await t.test(
-  'the announced length of a refused request is not counted, and an invalid length does not change the count',
-  async (t) => {
-    const start = await scrape(adminUrl)
-    const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
-    for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
-      for (const [status, ...lengths] of [
-        [400, 'content-length: 2', 'content-length: abc'],
-        [400, 'content-length: 2', 'content-length: -5000000000'],
-        [401, 'content-length: 999999999999999'],
-      ] as const) {
-        const connection = await server.raw()
-        await connection.write(head(first, ...lengths))
-        // A page needs no key, and waits for the body.
-        const waits = first.startsWith('GET') && status === 401
-        if (waits) connection.abort()
-        else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
-        await connection.closed
-      }
-    }
-    await post('fetch', '{"path":"m/one"}')
-    const end = await scrape(adminUrl)
-    for (const [route, bytes] of [
-      ['/topics/fetch', 16],
-      ['other', 0],
+await t.test('a length that a refused request announces is not counted, nor an invalid one', async (t) => {
+  const start = await scrape(adminUrl)
+  const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
+  for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
+    for (const [status, ...lengths] of [
+      [400, 'content-length: 2', 'content-length: abc'],
+      [400, 'content-length: 2', 'content-length: -5000000000'],
+      [401, 'content-length: 999999999999999'],
     ] as const) {
-      const labels = { route }
-      const name = 'topicd_request_bytes_total'
-      t.equal(end.value(name, labels) - start.value(name, labels), bytes, route)
+      const connection = await server.raw()
+      await connection.write(head(first, ...lengths))
+      // A page needs no key, and waits for the body.
+      const waits = first.startsWith('GET') && status === 401
+      if (waits) connection.abort()
+      else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
+      await connection.closed
     }
-  },
-)
+  }
+  await post('fetch', '{"path":"m/one"}')
+  const end = await scrape(adminUrl)
+  const bytes = (route: string): number =>
+    end.value('topicd_request_bytes_total', { route }) - start.value('topicd_request_bytes_total', { route })
+  t.strictSame([bytes('/topics/fetch'), bytes('other')], [16, 0])
+})
 
 await t.test('commits are counted with their durations and numbers of writes', async (t) => {
   const writes = more('topicd_writes_total')
@@ -119,7 +109,7 @@ await t.test('at any moment every write is counted either in a commit or in flig
     for (let n = 0; working; n++) await client.post('addAndSet', { path: `busy/${i}`, value: n })
   })
   let inFlight = 0
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 40; i++) {
     const { value } = await scrape(adminUrl)
     inFlight += value('topicd_writes_in_flight')
     const known = value('topicd_commit_writes_sum') + value('topicd_writes_in_flight')
@@ -140,10 +130,10 @@ await t.test('the store, the disk and the processes are reported', async (t) => 
   t.ok(now.value('topicd_connections') > 0)
   t.ok(now.value('process_cpu_seconds_total') > 0)
   t.ok(now.value('process_resident_memory_bytes') > 2 ** 24)
-  for (const which of ['p50', 'p99', 'max']) {
-    const delay = now.value(`topicd_event_loop_delay_${which}_seconds`)
-    t.ok(delay >= 0 && delay < 60, `event loop delay, ${which}: ${delay} s`)
-  }
+  const [p50 = 0, p99 = 0, max = 0] = ['p50', 'p99', 'max'].map((which) =>
+    now.value(`topicd_event_loop_delay_${which}_seconds`),
+  )
+  t.ok(p50 <= p99 && p99 <= max && max > 0 && max < 60, `event loop delay: ${p50}, ${p99}, ${max} s`)
 })
 
 await t.test('each worker reports its memory and its event loop, and every reader sees the same delay', async (t) => {
@@ -178,7 +168,7 @@ await t.test('of a worker that does not answer, no figure is called one of now',
     workers.map(({ labels }) => labels.pid),
     [String(other)],
   )
-  t.ok(during.value('topicd_connections') >= 0, 'its counts stay in the sums')
+  t.ok(during.value('topicd_requests_total') >= after.value('topicd_requests_total'), 'its counts stay in the sums')
   await until('it answers again', async () => {
     const { samples } = await scrape(adminUrl)
     return samples.some(({ labels }) => labels.pid === String(stopped)) || undefined
@@ -201,17 +191,14 @@ const noPromtool =
   spawnSync('promtool', ['--version']).error !== undefined && 'promtool is not installed: the metrics were NOT linted'
 
 await t.test('promtool reports nothing, with workers and while they are replaced', { skip: noPromtool }, async (t) => {
-  for (const what of ['with workers', 'while both are being replaced']) {
+  const lints = async (): Promise<void> => {
     const { text } = await get(`${adminUrl}/metrics`)
     const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
-    t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' }, what)
-    const spoilt = spawnSync('promtool', ['check', 'metrics'], {
-      input: text.replace(/^# HELP .*$/gm, ''),
-      encoding: 'utf8',
-    })
-    t.not(spoilt.status, 0, 'without the help lines it would')
-    if (what === 'with workers') for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
+    t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' })
   }
+  await lints()
+  for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
+  await lints()
   await until('both again', async () => ((await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined))
 })
 

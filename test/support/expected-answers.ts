@@ -26,7 +26,7 @@ export function refuses(
   expectation: string,
   ...mentions: readonly string[]
 ): void {
-  refusesAs(t, answer, { status, code }, expectation, mentions)
+  refusesOperation(t, answer, status, code, undefined, expectation, ...mentions)
 }
 
 /** As `refuses`, for a batch in which the operation with this index is refused. */
@@ -35,25 +35,9 @@ export function refusesOperation(
   answer: Answer,
   status: number,
   code: string,
-  operation: number,
+  operation: number | undefined,
   expectation: string,
   ...mentions: readonly string[]
-): void {
-  refusesAs(t, answer, { status, code, operation }, expectation, mentions)
-}
-
-interface Refusal {
-  readonly status: number
-  readonly code: string
-  readonly operation?: number
-}
-
-function refusesAs(
-  t: Test,
-  answer: Answer,
-  { status, code, operation }: Refusal,
-  expectation: string,
-  mentions: readonly string[],
 ): void {
   const found = { status: answer.status, type: answer.headers['content-type'], code: answer.code, text: answer.text }
   const text = JSON.stringify({ code, message: answer.message, operation })

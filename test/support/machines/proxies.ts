@@ -3,7 +3,7 @@
  * certificate's files are replaced. A proxy is a child of the test that stays in the foreground, and ends with it.
  */
 import { strict as assert } from 'node:assert'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { blocksOf, readDocument } from '../documents.js'
+import { only } from '../elements.js'
 import { until } from '../service/server.js'
 import { tied } from '../tied.js'
 import { freePorts } from './ports.js'
@@ -26,7 +27,7 @@ interface Service {
   readonly adminUrl: string
 }
 
-export interface PageReply {
+interface PageReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
@@ -34,8 +35,6 @@ export interface PageReply {
 
 export interface RunningProxy {
   readonly url: string
-  /** What it has printed so far. */
-  output(): string
   /** Gets a page on a connection of its own. */
   page(path: string, headers?: Readonly<Record<string, string>>): Promise<PageReply>
   /** An agent that trusts the proxy's certificate, with one kept-alive connection. */
@@ -54,9 +53,7 @@ export function proxyMissing(name: ProxyName): string | false {
 /** The block of the document that is this proxy's configuration; its first line names the file. */
 function documentedBlock(name: ProxyName): string {
   const blocks = blocksOf(readDocument('docs/operations.md'), 'text')
-  const [block, ...others] = blocks.filter(({ text }) => text.startsWith(`# /etc/${name}/`))
-  assert(block !== undefined && others.length === 0, `docs/operations.md has one block for ${name}`)
-  return `${block.text}\n`
+  return `${only(blocks.filter(({ text }) => text.startsWith(`# /etc/${name}/`))).text}\n`
 }
 
 /** Replaces a text that must be there. */
@@ -73,11 +70,8 @@ interface Place {
 
 /** HAProxy's block with the lines in place that check `/readyz`. */
 export function readinessBlock(): string {
-  const variants = blocksOf(readDocument('docs/operations.md'), 'text').filter(({ text }) =>
-    text.includes('GET /readyz'),
-  )
-  const [variant] = variants
-  assert(variant !== undefined && variants.length === 1, 'docs/operations.md has one block that checks /readyz')
+  const blocks = blocksOf(readDocument('docs/operations.md'), 'text')
+  const variant = only(blocks.filter(({ text }) => text.includes('GET /readyz')))
   const kept = documentedBlock('haproxy').replace(/^ +(option httpchk|http-check|default-server)\b.*\n/gm, '')
   return replaced(kept, '    server one', `${variant.text.trimEnd()}\n    server one`)
 }
@@ -165,16 +159,17 @@ export async function startProxy(
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (output += String(piece)))
+  const closed = once(child, 'close')
   const agents = new Set<Agent>()
   t.teardown(async () => {
     for (const agent of agents) agent.destroy()
-    await end(child)
+    child.kill('SIGTERM')
+    await closed
     if (!t.passing()) t.comment(output)
   })
   const ca = readFileSync(join(directory, 'cert.pem'))
   const proxy: RunningProxy = {
     url: `https://127.0.0.1:${port}`,
-    output: () => output,
     page: (path, headers = {}) =>
       new Promise((resolve, reject) => {
         get(proxy.url + path, { ca, headers, agent: false }, (incoming) => {
@@ -194,11 +189,4 @@ export async function startProxy(
     return isReady(status) ? true : undefined
   })
   return proxy
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const closed = once(child, 'close')
-  child.kill('SIGTERM')
-  await closed
 }

@@ -82,126 +82,58 @@ test('wrk finds one fault among right answers', { skip }, async (t) => {
   await findsFaults(t, wrkDriver(t.testdir()) as Driver)
 })
 
-test('a value other than the one acknowledged last is found when it is read back', async (t) => {
-  const port = await serverOf(t, (_request, response) => void response.end('"first"'))
-  const exchange = ({ values }: { values: readonly string[] }): object => ({
-    method: 'POST',
-    path: '/x',
-    body: '{}',
-    expected: values,
+const overwrites = ['"first"', '"second"'].map((value) => ({ kind: 'overwrite', path: 'a', value }))
+const batch = (...paths: string[]) => ({ kind: 'batch', writes: paths.map((path) => ({ path, value: '"new"' })) })
+const cas = (path: string) => ({ kind: 'cas', path, current: '"old"', value: '"new"' })
+const increments = [[{ kind: 'increment', path: 'n' }], [{ kind: 'increment', path: 'n' }]]
+const sets = ['a', 'b'].map((name) => [1, 2].map((i) => ({ kind: 'set', path: 'one', value: `"${name}${i}"` })))
+
+/** What the server has at the end, at each path; "new" at any other. */
+const readBack: Readonly<Record<string, string>> = { a: '"first"', b: '"old"', n: '5', one: '"b2"' }
+
+/** Scripts of connections, how many of each one's answers were right, and what is found lost, if anything. */
+const losses: readonly (readonly [string, readonly object[][], readonly number[], RegExp | undefined])[] = [
+  ['the value acknowledged last', [overwrites], [1], undefined],
+  ['an older value', [overwrites], [2], /acknowledged last/],
+  ['the first value, of a script that started over', [overwrites], [3], undefined],
+  ['a whole batch', [[batch('c', 'd')]], [1], undefined],
+  ['a batch without one of its writes', [[batch('c', 'b')]], [1], /^b was read back as "old"/],
+  ['a write on a condition', [[cas('c')]], [1], undefined],
+  ['a lost write on a condition', [[cas('b')]], [1], /^b was read back as "old"/],
+  ['a lost write that was not acknowledged', [[cas('b')]], [0], undefined],
+  ['all five increments', increments, [2, 3], undefined],
+  ['five of six increments', increments, [3, 3], /^n was read back as 5, though 6 /],
+  ['an increment counted twice', increments, [1, 3], /^n was read back as 5, though 4 /],
+  ['the last value of one of two connections', sets, [1, 2], undefined],
+  ['a value that both connections have replaced', sets, [2, 3], /acknowledged last/],
+]
+
+test('reading values back finds exactly the acknowledged writes that are lost', async (t) => {
+  const port = await serverOf(t, ({ url = '' }, response) => void response.end(readBack[url.slice(1)] ?? '"new"'))
+  const exchange = ({ path, value, values }: { path: string; value?: string; values?: readonly string[] }) => ({
+    ...{ method: 'POST', path: `/${path}`, body: '{}', expected: values ?? [value] },
   })
   const running = { port, headers: {}, blankDigits: false, exchange }
-  const script = ['"first"', '"second"'].map((value) => ({ kind: 'overwrite', path: 'a', value }))
-  t.equal(
-    await lostWrite(running, [script], [1]),
-    undefined,
-    'the first value was the last one acknowledged: nothing is lost',
-  )
-  t.match(await lostWrite(running, [script], [2]), /acknowledged last/, 'the second one was: it is lost')
-  t.equal(await lostWrite(running, [script], [3]), undefined, 'the script started again: nothing is lost')
+  for (const [name, scripts, answered, found] of losses)
+    t.match((await lostWrite(running, scripts, answered)) ?? '', found ?? /^$/, name)
 })
 
-test('a write of a batch or on a condition that was acknowledged and is not there is found', async (t) => {
-  const port = await serverOf(t, (request, response) => void response.end(request.url === '/b' ? '"old"' : '"new"'))
-  const exchange = ({ path, values }: { path: string; values: readonly string[] }): object => ({
-    method: 'POST',
-    path: `/${path}`,
-    body: '{}',
-    expected: values,
-  })
-  const running = { port, headers: {}, blankDigits: false, exchange }
-  const batch = (...paths: string[]) => ({ kind: 'batch', writes: paths.map((path) => ({ path, value: '"new"' })) })
-  t.equal(await lostWrite(running, [[batch('a', 'c')]], [1]), undefined, 'a whole batch is there')
-  t.match(await lostWrite(running, [[batch('a', 'b')]], [1]), /^b was read back as "old"/, 'one of its writes is lost')
-  const cas = (path: string) => ({ kind: 'cas', path, current: '"old"', value: '"new"' })
-  t.equal(await lostWrite(running, [[cas('a')]], [1]), undefined, 'a write on a condition is there')
-  t.match(await lostWrite(running, [[cas('b')]], [1]), /^b was read back as "old"/, 'one that is lost is found')
-  t.equal(await lostWrite(running, [[cas('b')]], [0]), undefined, 'one that was not acknowledged may be lost')
-})
-
-test('an increment that was acknowledged and is not there is found', async (t) => {
-  const port = await serverOf(t, (_request, response) => void response.end('5'))
-  const exchange = ({ value }: { value: string }): object => ({
-    method: 'POST',
-    path: '/x',
-    body: '{}',
-    expected: [value],
-  })
-  const running = { port, headers: {}, blankDigits: false, exchange }
-  const scripts = [[{ kind: 'increment', path: 'a' }], [{ kind: 'increment', path: 'a' }]]
-  t.equal(await lostWrite(running, scripts, [2, 3]), undefined, 'all five are there')
-  t.match(await lostWrite(running, scripts, [3, 3]), /^a was read back as 5, though 6 /, 'the sixth is lost')
-  t.match(await lostWrite(running, scripts, [1, 3]), /^a was read back as 5, though 4 /, 'one was counted twice')
-})
-
-test('a topic that several connections write may hold what any of them wrote last, and nothing older', async (t) => {
-  const port = await serverOf(t, (_request, response) => void response.end('"b2"'))
-  const exchange = ({ values }: { values: readonly string[] }): object => ({
-    method: 'POST',
-    path: '/x',
-    body: '{}',
-    expected: values,
-  })
-  const running = { port, headers: {}, blankDigits: false, exchange }
-  const script = (name: string) => [1, 2].map((i) => ({ kind: 'set', path: 'one', value: `"${name}${i}"` }))
-  const scripts = [script('a'), script('b')]
-  t.equal(await lostWrite(running, scripts, [1, 2]), undefined, 'the second connection wrote last')
-  t.match(await lostWrite(running, scripts, [2, 3]), /acknowledged last/, 'it wrote another value since')
-})
-
-test('autocannon finds a sum that is not larger than the one before, and counts no attempt that was refused', async (t) => {
+test('autocannon finds a sum that is not larger than the one before', async (t) => {
   const driver = autocannonDriver(t.testdir())
   t.teardown(() => driver.stop())
-  const burst = (of: string, listener: RequestListener) => incrementBurst(t, driver, of, listener)
-  let sum = 0
-  const answer = (): string => `{"path":"a","value":${sum}}`
-  const counting: RequestListener = (request, response) => {
-    sum++
-    request.resume()
-    response.end(answer())
-  }
-  const good = await burst('topicd', counting)
-  t.equal(good.problem, undefined, 'sums that grow are right')
-  t.equal(good.requests, sum, 'each answer is an increment')
-  const stuck = await burst('topicd', tenthRepeats(counting, answer))
-  t.match(stuck.problem, /an increment was answered/, 'one that tells the sum before is found')
-  const [requests, bodies] = [{ count: 0 }, new Set<string>()]
-  const contended = await burst('etcd', (request, response) => {
-    request.setEncoding('utf8').on('data', (text: string) => bodies.add(text))
-    request.on('end', () => response.end(transaction(++requests.count)))
-  })
-  t.equal(contended.problem, undefined, 'refusals are right answers')
-  t.equal(contended.requests, Math.floor(requests.count / 2), 'every second attempt succeeds and is counted')
-  t.ok(bodies.size > 10, 'attempts compare with what the last answer told')
-})
-
-function incrementBurst(t: Test, driver: Driver, of: string, listener: RequestListener): Promise<Burst> {
-  const exchange = { method: 'POST', path: '/x', body: '{}', expected: [], counting: { of, path: 'a' } }
+  const exchange = { method: 'POST', path: '/x', body: '{}', expected: [], counting: { of: 'topicd', path: 'a' } }
   const job = { headers: {}, blankDigits: false, seconds: 0.3, exchanges: [exchange], scripts: [[0]] }
-  return serverOf(t, listener).then((port) => driver.run({ ...job, port }))
-}
-
-/** Answers the tenth request with the sum of the ninth. */
-function tenthRepeats(counting: RequestListener, answer: () => string): RequestListener {
-  let count = 0
-  return (request, response) => {
-    if (++count !== 10) return counting(request, response)
-    request.resume()
-    response.end(answer())
+  for (const repeated of [0, 10]) {
+    let [requests, sum] = [0, 0]
+    const port = await serverOf(t, (request, response) => {
+      if (++requests !== repeated) sum++
+      request.resume()
+      response.end(`{"path":"a","value":${sum}}`)
+    })
+    const { problem } = await driver.run({ ...job, port })
+    t.match(problem ?? '', repeated === 0 ? /^$/ : /an increment was answered/, `the sum of answer ${repeated} again`)
   }
-}
-
-/** etcd's answer to every attempt: refused if its number is odd, by someone else's value. */
-function transaction(attempt: number): string {
-  const header = '"header":{"cluster_id":"1","member_id":"1","revision":"1","raft_term":"1"}'
-  const revision = String(attempt)
-  if (attempt % 2 === 0) {
-    return `{${header},"succeeded":true,"responses":[{"response_put":{"header":{"revision":"${revision}"}}}]}`
-  }
-  const value = Buffer.from(String(attempt * 10)).toString('base64')
-  const kv = `{"key":"YQ==","create_revision":"1","mod_revision":"${revision}","version":"1","value":"${value}"}`
-  return `{${header},"responses":[{"response_range":{"header":{"revision":"1"},"kvs":[${kv}],"count":"1"}}]}`
-}
+})
 
 const refusal = '{"line":1,"code":"no_such_topic","message":"There is none."}'
 
