@@ -1,58 +1,70 @@
 /**
- * The crash test can fail: it catches a service that acknowledges writes before they are committed, one that does not
- * decide constraints, and one that gives a topic the version that it had. The faults are planted in copies of the build.
+ * The crash test can fail: it catches builds that acknowledge writes before they are committed, commit a batch in two
+ * halves, do not decide constraints, or give a topic a version that it had.
  */
 import { join } from 'node:path'
 import t from 'tap'
 import { hastyCommits } from '../support/faults/hasty-commits.js'
 import { patchedProgram } from '../support/faults/patched.js'
-import { torture } from '../support/faults/torture.js'
-import type { Load } from '../support/load/load.js'
+import { type Tortured, torture } from '../support/faults/torture.js'
+import { halvedWrites } from '../support/load/uniform-subtrees.js'
 
-t.setTimeout(600_000)
+t.setTimeout(1_200_000)
 
-const program = patchedProgram(join(t.testdir(), 'faulty'), 'store/lmdb/write/commits.js', hastyCommits)
-
-await t.test('a build that acknowledges writes before they are committed is caught', async (t) => {
-  const enough = ({ acknowledged }: Load): boolean => acknowledged > 2000
-  const { load } = await torture(t, { seconds: 20, program, enough, constantTopics: 0 })
-  const violations = load.violations()
-  t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
-})
-
-await t.test('a build in which every constraint holds is caught', async (t) => {
-  const careless = patchedProgram(
-    join(t.testdir(), 'careless'),
-    'topics/constraint.js',
-    `export * from './sound-constraint.js'
+const careless = `export * from './sound-constraint.js'
 
 export function holds() {
   return true
 }
-`,
-  )
-  await t.test('under load', async (t) => {
-    const { load } = await torture(t, { seconds: 5, program: careless })
-    const violations = load.violations()
-    t.not(violations.length, 0, `${violations.length} histories cannot be explained`)
-  })
-})
+`
 
-await t.test('a build that gives versions twice is caught', async (t) => {
-  const coarse = patchedProgram(
-    join(t.testdir(), 'coarse'),
-    'store/lmdb/write/slab.js',
-    `export * from './sound-slab.js'
+const coarse = `export * from './sound-slab.js'
 import { putItem as putSoundItem } from './sound-slab.js'
 
 export function putItem(table, path, item, version) {
   putSoundItem(table, path, item, version - (version % 2 ** 24))
 }
-`,
-  )
-  await t.test('under load', async (t) => {
-    const { load } = await torture(t, { seconds: 5, program: coarse })
-    const faults = load.versionFaults()
-    t.match(faults[0], /version \d+ has the value v\d+, and v\d+/, `${faults.length} versions are wrong`)
+`
+
+const violationsOf = ({ load }: Tortured): readonly string[] => load.violations().map(({ path }) => path)
+
+const builds: readonly (readonly [
+  what: string,
+  module: string,
+  replacement: string,
+  seconds: number,
+  faultsOf: (tortured: Tortured) => readonly string[],
+  fault: RegExp,
+])[] = [
+  ['acknowledges early', 'store/lmdb/write/commits.js', hastyCommits, 20, violationsOf, /^load/],
+  [
+    'commits batches in halves',
+    'store/lmdb/write/link.js',
+    halvedWrites,
+    10,
+    ({ faults }) => faults,
+    /with the numbers/,
+  ],
+  ['lets every constraint hold', 'topics/constraint.js', careless, 5, violationsOf, /^load/],
+  [
+    'gives versions twice',
+    'store/lmdb/write/slab.js',
+    coarse,
+    5,
+    ({ load }) => load.versionFaults(),
+    /version \d+ has the value v\d+, and v\d+/,
+  ],
+]
+
+for (const [what, module, replacement, seconds, faultsOf, fault] of builds) {
+  t.test(`the crash test catches a build that ${what}`, async (t) => {
+    const program = patchedProgram(join(t.testdir(), 'faulty'), module, replacement)
+    await t.test('under load', async (t) => {
+      const faults = faultsOf(await torture(t, { seconds, program }))
+      t.ok(
+        faults.some((found) => fault.test(found)),
+        `${faults.length} faults, such as ${faults[0]}`,
+      )
+    })
   })
-})
+}

@@ -2,7 +2,7 @@
  * Damage that cannot be found before the store is opened: the native code that reads it may be killed by a signal. It
  * runs in a process of its own, and the command reports what happened, and where.
  */
-import { truncateSync } from 'node:fs'
+import { cpSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommand, startServer } from '../support/service/server.js'
@@ -13,10 +13,12 @@ const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"
 
 const directory = t.testdir()
 
-async function filled(name: string): Promise<string> {
+const source = join(directory, 'source')
+t.match(await runCommand(['import', '--allow-unfinished', '--data', source], {}, lines), { code: 0, stderr: '' })
+
+function filled(name: string): string {
   const data = join(directory, name)
-  const { code, stderr } = await runCommand(['import', '--allow-unfinished', '--data', data], {}, lines)
-  t.equal(code, 0, stderr)
+  cpSync(source, data, { recursive: true })
   return data
 }
 
@@ -25,7 +27,7 @@ const fileOf = (data: string): string => join(data, 'topics', 'data.mdb')
 await t.test(
   'without a service, a command whose file is truncated while it runs reports damage, and names the file',
   async (t) => {
-    const data = await filled('alone')
+    const data = filled('alone')
     const running = startCommand(t, ['export', '--data', data])
     await begun(running)
     truncateSync(fileOf(data), 16 * 4096)
@@ -42,7 +44,7 @@ await t.test(
 await t.test(
   'beside a service, the command reports that its process ended and that the store may be damaged',
   async (t) => {
-    const data = await filled('served')
+    const data = filled('served')
     const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
     const running = startCommand(t, ['export', '--data', data])
     await begun(running)
@@ -59,7 +61,7 @@ await t.test(
 )
 
 await t.test('a command whose process is killed reports that, and leaves the directory unlocked', async (t) => {
-  const data = await filled('killed')
+  const data = filled('killed')
   const running = startCommand(t, ['export', '--data', data])
   await begun(running)
   process.kill(await toolOf(running.child.pid ?? 0), 'SIGKILL')

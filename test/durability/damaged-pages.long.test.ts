@@ -3,7 +3,6 @@
  * notice what is missing. One page of a closed store is overwritten, with zeros or with another page, and none of the
  * three may succeed.
  */
-
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -14,7 +13,7 @@ import { load } from '../support/stores/store.js'
 
 const pageBytes = 4096
 const leafFlag = 0x02
-const topics = 20_000
+const topics = 5000
 
 const directory = t.testdir()
 const compact = join(directory, 'compact.mdb')
@@ -50,47 +49,23 @@ const damages: Readonly<Record<string, (bytes: Buffer, offset: number) => void>>
   'the content of the page before it': (bytes, offset) => bytes.copy(bytes, offset + 8, offset + 8 - pageBytes, offset),
 }
 
-await t.test('check, export and backup succeed on a store without damage', async (t) => {
-  const data = store('sound', sound)
-  t.match(await runCommand(['check', '--data', data]), {
-    code: 0,
-    stdout: 'checked, 0 findings\n',
+for (const [i, [what, damage]] of Object.entries(damages).entries()) {
+  // Of the middle of the tree, another one each time.
+  const page = at(leaves, Math.floor((leaves.length * (i + 1)) / 4))
+  await t.test(`check, export and backup fail: page ${page} of ${sound.length / pageBytes} with ${what}`, async (t) => {
+    const bytes = Buffer.from(sound)
+    damage(bytes, page * pageBytes)
+    const data = store(`damaged-${page}`, bytes)
+    const again = `${data}-again`
+    cpSync(data, again, { recursive: true })
+    const fails = async (text: RegExp, ...args: readonly string[]): Promise<void> => {
+      const { code, stdout, stderr } = await runCommand(args)
+      t.not(code, 0, args.join(' '))
+      if (what !== zeros || code === 1) t.match(stdout + stderr, text)
+    }
+    await fails(/(damaged|out of order|no item|no such specification)/, 'check', '--data', data)
+    await fails(/damaged/, 'export', '--data', again)
+    await fails(/no backup|damaged/, 'backup', `${data}.mdb`, '--data', again)
+    t.notOk(existsSync(`${data}.mdb`), 'no backup file is left')
   })
-  const exported = await runCommand(['export', '--data', data])
-  t.equal(exported.code, 0)
-  t.equal(exported.stdout.trimEnd().split('\n').length, topics + 1, 'its topics, and the line that ends it')
-  t.match(await runCommand(['backup', join(directory, 'sound.mdb'), '--data', data]), { code: 0 })
-})
-
-for (const [what, damage] of Object.entries(damages)) {
-  for (const share of [0.25, 0.75]) {
-    const page = at(leaves, Math.floor(leaves.length * share))
-    await t.test(
-      `check, export and backup fail: page ${page} of ${sound.length / pageBytes} with ${what}`,
-      async (t) => {
-        const bytes = Buffer.from(sound)
-        damage(bytes, page * pageBytes)
-        const data = store(`damaged-${page}-${what.replaceAll(' ', '-')}`, bytes)
-        const again = `${data}-again`
-        cpSync(data, again, { recursive: true })
-
-        const check = await runCommand(['check', '--data', data])
-        t.not(check.code, 0, 'check')
-        if (what !== zeros || check.code === 1)
-          t.match(check.stdout + check.stderr, /(damaged|out of order|no item|no such specification)/)
-        t.comment(check.stdout.split('\n').slice(0, 2).join('\n'))
-
-        const exported = await runCommand(['export', '--data', again])
-        t.not(exported.code, 0, 'export')
-        if (what !== zeros || exported.code === 1) t.match(exported.stderr, /damaged/)
-        t.comment(`${exported.stdout.split('\n').length - 1} lines and: ${exported.stderr}`)
-
-        const file = `${data}.mdb`
-        const backup = await runCommand(['backup', file, '--data', again])
-        t.not(backup.code, 0, 'backup')
-        if (what !== zeros || backup.code === 1) t.match(backup.stderr, /no backup|damaged/)
-        t.notOk(existsSync(file), 'no backup file is left')
-      },
-    )
-  }
 }

@@ -78,126 +78,86 @@ function word(value: bigint): Buffer {
   return bytes
 }
 
-const damages: readonly { readonly what: string; readonly damage: (file: string) => void; readonly says: RegExp }[] = [
-  {
-    what: 'an empty file',
-    damage: (file) => truncateSync(file, 0),
-    says: /is empty\. If nothing was ever stored here, .*remove the file/,
-  },
-  {
-    what: 'one page, as an interrupted first start leaves it',
-    damage: (file) => truncateSync(file, pageBytes),
-    says: /ends after 4096 bytes, .*\. If nothing was ever stored here, .*remove the file/,
-  },
-  {
-    what: 'two pages of zeros',
-    damage: (file) => writeFileSync(file, Buffer.alloc(2 * pageBytes)),
-    says: /all zeros\. If nothing was ever stored here, .*remove the file/,
-  },
-  {
-    what: 'a hundred bytes',
-    damage: (file) => truncateSync(file, 100),
-    says: /not an LMDB file, or its first page is damaged/,
-  },
-  {
-    what: 'less than two pages',
-    damage: (file) => truncateSync(file, 2 * pageBytes - 1),
-    says: /ends after 8191 bytes/,
-  },
-  {
-    what: 'two pages',
-    damage: (file) => truncateSync(file, 2 * pageBytes),
-    says: /is damaged: page \d+ should be the root/,
-  },
-  {
-    what: 'half of the file',
-    damage: (file) => truncateSync(file, statSync(file).size / 2),
-    says: /is (truncated: it has|damaged: page)/,
-  },
-  {
-    what: 'a file that lacks its last byte',
-    damage: (file) => truncateSync(file, statSync(file).size - 1),
-    says: /is (truncated: it has|damaged: page)/,
-  },
-  {
-    what: 'zeros',
-    damage: (file) => writeFileSync(file, Buffer.alloc(statSync(file).size)),
-    says: /first page is all zeros\. Put a backup/,
-  },
-  {
-    what: "another program's file",
-    damage: (file) => writeFileSync(file, 'SQLite format 3\0'.repeat(10_000)),
-    says: /is not an LMDB file/,
-  },
-  {
-    what: 'a zeroed first page',
-    damage: (file) => overwrite(file, 0, Buffer.alloc(pageBytes)),
-    says: /first page is all zeros/,
-  },
-  {
-    what: 'a zeroed second page, without which a commit would be lost',
-    damage: (file) => overwrite(file, pageBytes, Buffer.alloc(pageBytes)),
-    says: /its second page is not a meta page/,
-  },
-  {
-    what: 'a page size of 0',
-    damage: (file) => overwrite(file, meta.pageSize, Buffer.alloc(4)),
-    says: /its page size as 0/,
-  },
-  {
-    what: 'a page size that is not a power of two',
-    damage: (file) => overwrite(file, meta.pageSize, Buffer.from([0, 0x18, 0, 0])),
-    says: /its page size as 6144/,
-  },
-  {
-    what: 'another format of LMDB',
-    damage: (file) => overwrite(file, meta.version, Buffer.from([3])),
-    says: /data format 3; this program reads format 2/,
-  },
-  {
-    what: 'swapped meta pages',
-    damage(file) {
+type Damage = readonly [what: string, damage: (file: string) => void, says: RegExp]
+
+/** Before the first commit, a crash may leave such files, too. */
+const maybeNew = / If nothing was ever stored here, .*remove the file/
+
+const atEveryMeta = (file: string, field: number, value: bigint): void => {
+  for (const page of [0, pageBytes]) {
+    overwrite(file, page + meta.lastPage, word(2n ** 62n))
+    overwrite(file, page + field, word(value))
+  }
+}
+
+const damages: readonly Damage[] = [
+  ['an empty file', (file) => truncateSync(file, 0), /is empty\./],
+  [
+    'one page, as an interrupted first start leaves it',
+    (file) => truncateSync(file, pageBytes),
+    /ends after 4096 bytes, /,
+  ],
+  ['two pages of zeros', (file) => writeFileSync(file, Buffer.alloc(2 * pageBytes)), /all zeros\./],
+  ['a hundred bytes', (file) => truncateSync(file, 100), /not an LMDB file, or its first page is damaged/],
+  ['two pages', (file) => truncateSync(file, 2 * pageBytes), /is damaged: page \d+ should be the root/],
+  ['half of the file', (file) => truncateSync(file, statSync(file).size / 2), /is (truncated: it has|damaged: page)/],
+  [
+    'without its last byte',
+    (file) => truncateSync(file, statSync(file).size - 1),
+    /is (truncated: it has|damaged: page)/,
+  ],
+  ["another program's file", (file) => writeFileSync(file, 'SQLite format 3\0'.repeat(10_000)), /is not an LMDB file/],
+  ['a zeroed first page', (file) => overwrite(file, 0, Buffer.alloc(pageBytes)), /first page is all zeros/],
+  [
+    'a zeroed second page, without which a commit would be lost',
+    (file) => overwrite(file, pageBytes, Buffer.alloc(pageBytes)),
+    /its second page is not a meta page/,
+  ],
+  ['a page size of 0', (file) => overwrite(file, meta.pageSize, Buffer.alloc(4)), /its page size as 0/],
+  [
+    'a page size that is not a power of two',
+    (file) => overwrite(file, meta.pageSize, Buffer.from([0, 0x18, 0, 0])),
+    /its page size as 6144/,
+  ],
+  [
+    'another format of LMDB',
+    (file) => overwrite(file, meta.version, Buffer.from([3])),
+    /format 3; this program reads format 2/,
+  ],
+  [
+    'swapped meta pages',
+    (file) => {
       const bytes = readFileSync(file).subarray(0, 2 * pageBytes)
       overwrite(file, 0, Buffer.concat([bytes.subarray(pageBytes), bytes.subarray(0, pageBytes)]))
     },
-    says: /swapped/,
-  },
-  {
-    what: 'a root beyond the end',
-    damage: (file) => overwrite(file, latestMeta(file) + meta.mainRoot, word(2n ** 40n)),
-    says: /page 1099511627776 should be the root of a tree/,
-  },
-  {
-    what: 'roots and a last page beyond what a file can have',
-    damage(file) {
-      for (const page of [0, pageBytes]) {
-        overwrite(file, page + meta.lastPage, word(2n ** 62n))
-        overwrite(file, page + meta.mainRoot, word(2n ** 46n))
-      }
-    },
-    says: /page 70368744177664 should be the root of a tree.*\. Put a backup in its place/,
-  },
-  {
-    what: 'a root of the free pages beyond what a file can have',
-    damage(file) {
-      for (const page of [0, pageBytes]) {
-        overwrite(file, page + meta.lastPage, word(2n ** 62n))
-        overwrite(file, page + meta.freeRoot, word(2n ** 42n))
-      }
-    },
-    says: /page 4398046511104 should be the root of a tree.*\. Put a backup in its place/,
-  },
-  {
-    what: 'a root of a named tree beyond what a file can have',
-    damage(file) {
+    /swapped/,
+  ],
+  [
+    'a root beyond the end',
+    (file) => overwrite(file, latestMeta(file) + meta.mainRoot, word(2n ** 40n)),
+    /page 1099511627776 should be the root of a tree/,
+  ],
+  [
+    'roots and a last page beyond what a file can have',
+    (file) => atEveryMeta(file, meta.mainRoot, 2n ** 46n),
+    /page 70368744177664 should be the root of a tree/,
+  ],
+  [
+    'a root of the free pages beyond what a file can have',
+    (file) => atEveryMeta(file, meta.freeRoot, 2n ** 42n),
+    /page 4398046511104 should be the root of a tree/,
+  ],
+  [
+    'a root of a named tree beyond what a file can have',
+    (file) => {
       const main = readFileSync(file).readBigUInt64LE(latestMeta(file) + meta.mainRoot)
       overwrite(file, namedRoot(file, Number(main)), word(2n ** 47n))
     },
-    says: /page 140737488355328 should be the root of a tree.*\. Put a backup in its place/,
-  },
-  {
-    what: 'a free record of more bytes than the file has, on a page that it does not have',
-    damage(file) {
+    /page 140737488355328 should be the root of a tree/,
+  ],
+  [
+    'a free record of more bytes than the file has, on a page that it does not have',
+    (file) => {
       const bytes = readFileSync(file)
       const free = Number(bytes.readBigUInt64LE(latestMeta(file) + meta.freeRoot)) * pageBytes
       const node = free + pageHeaderBytes + bytes.readUInt16LE(free + pageHeaderBytes)
@@ -205,56 +165,61 @@ const damages: readonly { readonly what: string; readonly damage: (file: string)
       overwrite(file, node + 8 + bytes.readUInt16LE(node + 6), word(2n ** 60n))
       overwrite(file, latestMeta(file) + meta.lastPage, word(2n ** 33n))
     },
-    says: /is truncated: .*\. Put a backup in its place/,
-  },
-  {
-    what: 'a zeroed root',
-    damage(file) {
+    /is truncated: /,
+  ],
+  [
+    'a zeroed root',
+    (file) => {
       const root = readFileSync(file).readBigUInt64LE(latestMeta(file) + meta.mainRoot)
       overwrite(file, Number(root) * pageBytes, Buffer.alloc(pageBytes))
     },
-    says: /page \d+ should be the root of a tree/,
-  },
-  {
-    what: 'a last page beyond the end',
-    damage: (file) => overwrite(file, latestMeta(file) + meta.lastPage, word(2n ** 33n)),
-    says: /is truncated: .* pages up to 8589934592 are in use/,
-  },
-  {
-    what: 'a directory in its place',
-    damage(file) {
+    /page \d+ should be the root of a tree/,
+  ],
+  [
+    'a last page beyond the end',
+    (file) => overwrite(file, latestMeta(file) + meta.lastPage, word(2n ** 33n)),
+    /is truncated: .* pages up to 8589934592 are in use/,
+  ],
+  [
+    'a directory in its place',
+    (file) => {
       rmSync(file)
       mkdirSync(file)
     },
-    says: /is a directory/,
-  },
-  {
-    what: 'a link to nothing',
-    damage(file) {
+    /is a directory/,
+  ],
+  [
+    'a link to nothing',
+    (file) => {
       rmSync(file)
       symlinkSync('/nowhere/data.mdb', file)
     },
-    says: /symbolic link to something that does not exist/,
-  },
-  {
-    what: "a directory in the lock file's place",
-    damage(file) {
+    /symbolic link to something that does not exist/,
+  ],
+  [
+    "a directory in the lock file's place",
+    (file) => {
       rmSync(join(dirname(file), 'lock.mdb'), { force: true })
       mkdirSync(join(dirname(file), 'lock.mdb'))
     },
-    says: /lock\.mdb is a directory/,
-  },
+    /lock\.mdb is a directory/,
+  ],
 ]
 
 await t.test('files that lmdb cannot open safely are refused with a message that names the file', async (t) => {
-  for (const { what, damage, says } of damages) {
+  for (const [i, [what, damage, says]] of damages.entries()) {
     const store = copy(damage)
-    const { code, stderr, stdout } = await runCommand(['check', '--data', store])
-    t.equal(code, 1, `${what}: exit code`)
-    t.match(stderr, says, `${what}: what is wrong`)
-    t.ok(stderr.includes(`${store}/topics/`), `${what}: the file is named`)
-    t.notMatch(stdout, /checked/, `${what}: no success`)
+    const fails = (wanted: RegExp): unknown => t.throws(() => examine(dataFile(store)), { message: wanted }, what)
+    fails(says)
+    fails(new RegExp(`${store}/topics/`))
+    if (i < 3) fails(maybeNew)
+    else if (/^\/(page|is trunc)/.test(String(says))) fails(/\. Put a backup in its place/)
   }
+  t.match(await runCommand(['check', '--data', copy((file) => truncateSync(file, 100))]), {
+    code: 1,
+    stdout: '',
+    stderr: /not an LMDB file/,
+  })
 })
 
 await t.test('a service does not start on a damaged store, and reports why', async (t) => {
@@ -317,34 +282,21 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   t.ok(pages <= last, `${pages} pages, the last one is ${last}`)
   t.match(await runCommand(['check', '--data', store]), { code: 0, stderr: '' })
   truncateSync(dataFile(store), (pages - 1) * pageBytes)
-  t.match(
-    await runCommand(['check', '--data', store]),
-    { code: 1, stderr: /is (truncated|damaged)/ },
-    'with one page less it is refused',
-  )
+  t.throws(() => examine(dataFile(store)), { message: /is (truncated|damaged)/ }, 'with one page less it is refused')
 })
 
-await t.test('a meta page with torn content is accepted, since LMDB uses the other one', async (t) => {
+await t.test('a meta page with torn content is accepted, because LMDB uses the other one', (t) => {
   const store = copy((file) => {
     const older = latestMeta(file) === 0 ? pageBytes : 0
     overwrite(file, older + meta.mainRoot, word(2n ** 40n))
   })
-  t.match(await runCommand(['check', '--data', store]), { code: 0, stderr: '' })
+  t.equal(examine(dataFile(store)), false)
+  t.end()
 })
 
 await t.test('a store without its lock file, and a new one, are opened', async (t) => {
   const store = copy((file) => rmSync(join(dirname(file), 'lock.mdb'), { force: true }))
   t.match(await runCommand(['check', '--data', store]), { code: 0, stderr: '' })
   mkdirSync(join(directory, 'new', 'topics'), { recursive: true })
-  examine(dataFile(join(directory, 'new')))
-})
-
-await t.test('examining a sound store takes less than 5 ms', (t) => {
-  const rounds = 200
-  const start = performance.now()
-  for (let i = 0; i < rounds; i++) examine(dataFile(sound))
-  const ms = (performance.now() - start) / rounds
-  t.comment(`${ms.toFixed(3)} ms`)
-  t.ok(ms < 5, 'a few reads')
-  t.end()
+  t.equal(examine(dataFile(join(directory, 'new'))), true)
 })

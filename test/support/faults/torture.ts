@@ -18,16 +18,12 @@ import type { Server } from '../service/server.js'
 import { startServer, until } from '../service/server.js'
 import { KilledService } from './killed-service.js'
 
-export interface TortureOptions {
+interface TortureOptions {
   readonly seconds: number
   /** The main.js of another build. */
   readonly program?: string
   /** The store's address; lmdb by default. */
   readonly store?: string
-  /** Ends the torture early. */
-  readonly enough?: (load: Load) => boolean
-  /** How many topics never change; 20,000 by default. They are added in batches of a thousand. */
-  readonly constantTopics?: number
 }
 
 export interface Tortured {
@@ -53,17 +49,17 @@ const topics = 20
 const subtrees = 2
 const subtreeReaders = 6
 
-/** Where topics are that never change, so that exports and backups take some time. */
-const constantUnder = 'constant'
+/** Topics that never change, so that exports and backups take some time. */
+const constant = { under: 'constant', count: 20_000 }
 
 /** How many operations a batch may have. */
 const batchMax = 1000
 
-async function addConstant({ client }: Server, count: number): Promise<void> {
-  for (let first = 0; first < count; first += batchMax) {
+async function addConstant({ client }: Server): Promise<void> {
+  for (let first = 0; first < constant.count; first += batchMax) {
     const operations = Array.from({ length: batchMax }, (_, i) => ({
       op: 'addAndSet',
-      path: `${constantUnder}/${first + i}`,
+      path: `${constant.under}/${first + i}`,
       value: `topic ${first + i}`,
     }))
     const { status, text } = await client.post('batch', { operations })
@@ -106,10 +102,7 @@ async function faultsOf({ subtrees }: SubtreeWriters, server: Server): Promise<r
   return faults
 }
 
-export async function torture(
-  t: Test,
-  { seconds, program, store, enough = () => false, constantTopics = 20_000 }: TortureOptions,
-): Promise<Tortured> {
+export async function torture(t: Test, { seconds, program, store }: TortureOptions): Promise<Tortured> {
   const { seed } = seededRandom(t)
   const directory = t.testdir()
   const options = { workers, dataDir: join(directory, 'db'), program, store, exitCode: undefined, check: false }
@@ -126,18 +119,18 @@ export async function torture(
     server: target as () => Server | undefined,
     kills: () => killedService.workersKilled + killedService.writersKilled + killedService.primariesKilled,
     isWhole: () => killedService.isWhole,
-    constant: { under: constantUnder, count: constantTopics },
+    constant,
     subtrees: subtreeWriters.subtrees,
   })
   await killedService.start()
-  await addConstant(killedService.service, constantTopics)
+  await addConstant(killedService.service)
   // The first start does not count: it takes long on a busy machine.
   const endMs = performance.now() + seconds * 1000
   const hasShown = (): boolean =>
     load.acknowledged > writesPerSecondMin * seconds &&
     killedService.workersKilled > 0 &&
     killedService.primariesKilled > 0
-  const isOver = (): boolean => (performance.now() > endMs && hasShown()) || enough(load)
+  const isOver = (): boolean => performance.now() > endMs && hasShown()
   load.start()
   subtreeWriters.start()
   readers.start(Array.from({ length: subtreeReaders }, () => target))

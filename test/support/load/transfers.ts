@@ -7,28 +7,24 @@
 import { at } from '../elements.js'
 import type { Random } from '../random.js'
 import type { Client } from '../service/client.js'
-import { Counter } from './counter.js'
 import { follow, type Target } from './follow.js'
 
-export interface TransfersOptions {
+interface TransfersOptions {
   readonly random: Random
   /** Where the client of this number sends its next request; undefined while there is no service. */
   readonly target: (client: number) => Target | undefined
-  /** A fault, for controls: operations without constraints, or operations sent one by one. */
-  readonly fault?: 'no constraints' | 'no batches'
+}
+
+interface Counts {
+  done: number
+  conflicts: number
+  unknown: number
 }
 
 interface Entry {
   readonly from: number
   readonly to: number
   readonly amount: number
-}
-
-interface Operation {
-  readonly op: string
-  readonly path: string
-  readonly value: unknown
-  readonly constraint: object | undefined
 }
 
 const accounts = 20
@@ -50,7 +46,8 @@ export class Transfers {
   /** Transfers without an answer. */
   unknown = 0
   pages = 0
-  readonly counter: Counter
+  /** Increments by compare-and-set of one topic. */
+  readonly counter = { done: 0, conflicts: 0, unknown: 0 }
   /** Pages whose sum is wrong. */
   readonly wrongPages: string[] = []
   /** Answers that nobody expects, by status and code. */
@@ -65,12 +62,11 @@ export class Transfers {
 
   constructor(options: TransfersOptions) {
     this.#options = options
-    this.counter = new Counter('counter', options.fault !== 'no constraints')
   }
 
   /** Makes the accounts, and begins. */
   async start(client: Client): Promise<void> {
-    await this.counter.create(client)
+    await client.post('addAndSet', { path: 'counter', value: 0 })
     const operations = Array.from({ length: accounts }, (_, i) => ({
       op: 'addAndSet',
       path: pathOf(i),
@@ -102,7 +98,7 @@ export class Transfers {
   async faults(client: Client): Promise<string[]> {
     const faults = [...this.wrongPages, ...[...this.refused].map(([answer, count]) => `${count} times ${answer}`)]
     const { counter } = this
-    const counted = await counter.read(client)
+    const counted = await countOf(client)
     if (counted < counter.done || counted > counter.done + counter.unknown)
       faults.push(`the counter is ${counted} after ${counter.done} increments, and ${counter.unknown} unknown`)
     const balances = await this.#balances(client)
@@ -124,9 +120,25 @@ export class Transfers {
 
   async #write(client: Client): Promise<boolean> {
     if (!this.#options.random.oneIn(4)) return this.#transfer(client)
-    const outcome = await this.counter.increment(client)
-    if (typeof outcome === 'object') this.#refuse(outcome.refused)
-    return outcome === 'done' || outcome === 'conflict'
+    const value = await countOf(client).catch(() => undefined)
+    if (value === undefined) return false
+    const body = { path: 'counter', value: value + 1, constraint: { value } }
+    return isAnswered(await this.#send(client, 'set', body, this.counter))
+  }
+
+  /** Sends a change, and counts what became of it. */
+  async #send(client: Client, route: string, body: object, counts: Counts): Promise<keyof Counts | 'refused'> {
+    const outcome = await client.post(route, body).then(
+      ({ status, code }) => {
+        if (status === 200) return 'done'
+        if (code === 'unsatisfied_constraint') return 'conflicts'
+        this.#refuse(`${status} ${code}`)
+        return 'refused'
+      },
+      () => 'unknown' as const,
+    )
+    if (outcome !== 'refused') counts[outcome]++
+    return outcome
   }
 
   async #read(client: Client): Promise<boolean> {
@@ -163,38 +175,16 @@ export class Transfers {
     const to = first + ((from - first + 1 + random.below(accountsOfHalf - 1)) % accountsOfHalf)
     const amount = 1 + random.below(10)
     const id = ++this.#lastId
-    const operations = [
-      this.#operation('set', pathOf(from), at(balances, from) - amount, { value: at(balances, from) }),
-      this.#operation('addAndSet', pathOf(to), at(balances, to) + amount, { value: at(balances, to) }),
+    const operations: object[] = [
+      swap('set', from, at(balances, from), -amount),
+      swap('addAndSet', to, at(balances, to), amount),
     ]
-    if (isLogged) operations.push(this.#operation('addAndSet', `log/${id}`, { from, to, amount }, { no_topic: true }))
-    try {
-      const { status, code } = await this.#send(client, operations)
-      if (code === 'unsatisfied_constraint') this.conflicts++
-      else if (status !== 200) this.#refuse(`${status} ${code}`)
-      else {
-        this.done++
-        if (isLogged) this.#loggedIds.push(id)
-      }
-      return status === 200 || status === 409
-    } catch {
-      this.unknown++
-      if (isLogged) this.#unknownLogged++
-      return false
-    }
-  }
-
-  #operation(op: string, path: string, value: unknown, constraint: object): Operation {
-    return { op, path, value, constraint: this.#options.fault === 'no constraints' ? undefined : constraint }
-  }
-
-  async #send(client: Client, operations: readonly Operation[]): Promise<{ status: number; code: string }> {
-    if (this.#options.fault !== 'no batches') return client.post('batch', { operations })
-    for (const { op, ...body } of operations) {
-      const answer = await client.post(op, body)
-      if (answer.status !== 200) return answer
-    }
-    return { status: 200, code: '' }
+    const entry = { op: 'addAndSet', path: `log/${id}`, value: { from, to, amount }, constraint: { no_topic: true } }
+    if (isLogged) operations.push(entry)
+    const outcome = await this.#send(client, 'batch', { operations }, this)
+    if (isLogged && outcome === 'done') this.#loggedIds.push(id)
+    if (isLogged && outcome === 'unknown') this.#unknownLogged++
+    return isAnswered(outcome)
   }
 
   #refuse(answer: string): void {
@@ -205,6 +195,19 @@ export class Transfers {
 /** In the order of their numbers, which is also the tree's. */
 function pathOf(account: number): string {
   return `accounts/${String(account).padStart(2, '0')}`
+}
+
+function isAnswered(outcome: string): boolean {
+  return outcome === 'done' || outcome === 'conflicts'
+}
+
+/** A change of a balance that was read. */
+function swap(op: string, account: number, value: number, change: number): object {
+  return { op, path: pathOf(account), value: value + change, constraint: { value } }
+}
+
+async function countOf(client: Client): Promise<number> {
+  return (JSON.parse((await client.post('fetch', { path: 'counter' })).text) as { value: number }).value
 }
 
 /** The log's entries by their numbers. */

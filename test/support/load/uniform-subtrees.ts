@@ -4,7 +4,6 @@
  * of a subtree tells which batch was the last, or that it has only a part of one.
  */
 import type { Client } from '../service/client.js'
-import { until } from '../service/server.js'
 import { follow, type Target } from './follow.js'
 
 const topics = 100
@@ -119,18 +118,6 @@ export class UniformSubtree {
     return (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
   }
 
-  /**
-   * What is wrong with the subtree after the death of everything that was in flight. Its batches continue from there.
-   *
-   * @throws when there is no answer
-   */
-  async faultsAfterDeath(client: Client): Promise<readonly string[]> {
-    const page = await this.read(client)
-    const faults = this.faults(page, { from: this.acknowledged, to: this.sent })
-    this.acknowledged = page[0] ?? this.acknowledged
-    return faults
-  }
-
   /** What is wrong with a page that is read now; undefined if no answer came. @throws Refused */
   async faultsNow(client: Client): Promise<readonly string[] | undefined> {
     const from = this.acknowledged
@@ -189,19 +176,10 @@ export class SubtreeWriters {
       this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => write(subtree, client)))
   }
 
-  /** Resolves once so many more batches are acknowledged. @throws when one was refused */
-  async more(batches: number): Promise<void> {
-    const wanted = this.acknowledged + batches
-    await until(`${batches} more batches`, async () => {
-      this.#requireNoRefusal()
-      return this.acknowledged >= wanted || undefined
-    })
-  }
-
   /** @throws when a batch was refused */
   async stop(): Promise<void> {
-    await this.end()
-    this.#requireNoRefusal()
+    const [refusal] = await this.end()
+    if (refusal !== undefined) throw new Error(refusal)
   }
 
   /** The same. @returns the refusals */
@@ -209,11 +187,6 @@ export class SubtreeWriters {
     this.#isStopping = true
     await Promise.all(this.#loops)
     return this.#refused
-  }
-
-  #requireNoRefusal(): void {
-    const [refusal] = this.#refused
-    if (refusal !== undefined) throw new Error(refusal)
   }
 }
 
