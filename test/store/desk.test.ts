@@ -142,6 +142,7 @@ const garbage: Readonly<Record<string, Buffer>> = {
     out.byte(1)
     out.uint32(1000)
   }),
+  'a frame that claims 4 GiB': Buffer.alloc(frameHeadBytes, 0xff),
   'a change that is no JSON': framed((out) => {
     out.double(0)
     out.double(1)
@@ -200,6 +201,19 @@ await t.test('of what is sent with garbage, only what comes before it is carried
     [3, ['created']],
     [4, ['created']],
   ])
+})
+
+await t.test('a request that arrives byte by byte is executed once it is whole', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  const bytes = Buffer.concat([requests(1, created('a')), requests(2, created('b'))])
+  for (const byte of bytes.subarray(0, -1)) {
+    client.socket.write(Buffer.from([byte]))
+    await turn()
+  }
+  t.strictSame(await client.answers(1), [[1, ['created']]])
+  client.socket.write(bytes.subarray(-1))
+  t.strictSame((await client.answers(2))[1], [2, ['created']])
 })
 
 await t.test('a request that was taken is not taken again', async (t) => {
