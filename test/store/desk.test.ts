@@ -299,32 +299,6 @@ await t.test('bytes that wait on a connection that was replaced are not taken', 
   t.strictSame((await second.answers(many.length + 1)).at(-1), [many.length + 1, ['created']])
 })
 
-await t.test(
-  'writes that the disk has no room for are refused, and others of the same frame carried out',
-  async (t) => {
-    const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-    const link = host.link(t)
-    await Promise.all(['a', 'b', 'c'].map((path) => single.addAndSet(link, creation(path), Buffer.from('1'))))
-    await host.drain()
-    await host.start({ disk: { freeBytesMin: Number.MAX_SAFE_INTEGER } })
-    const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
-    for (const path of ['a', 'b']) {
-      const results = await Promise.all([
-        single.addAndSet(link, creation(path), Buffer.from('2')).catch(kindOf),
-        single.remove(link, path as Path),
-        single.addAndSet(link, creation('new'), Buffer.from('2')).catch(kindOf),
-        link.change({ about: 'revokeKey', name: 'none' }),
-      ])
-      t.strictSame(results, ['full', true, 'full', false])
-    }
-    t.equal(await single.addAndSet(link, creation('c'), Buffer.from('2')).catch(kindOf), 'full', 'one alone, too')
-    await host.drain()
-    await host.start({})
-    t.equal(await single.addAndSet(link, creation('c'), Buffer.from('2')), 'updated')
-    t.equal(await host.store.readTopic('new' as Path, storedForms.json), 'no_such_topic')
-  },
-)
-
 /** The names of the clients whose receipts are stored. */
 async function storedClients(host: WriterHost): Promise<string[]> {
   await host.drain()

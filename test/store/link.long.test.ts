@@ -31,7 +31,7 @@ import { creation, openStore, single, waiting } from '../support/stores/store.js
 import { turn } from '../support/turns.js'
 
 const paths = ['a', 'a/b', 'ä/€', '𝄞', 'z/"'] as readonly string[] as readonly Path[]
-const values = ['1', '1.0', '{"x": 1}', '"text"', JSON.stringify('€'.repeat(30_000))] as const
+const values = ['1', '1.0', '{"x": 1}', '"text"', ...[900, 8000, 90_000].map((bytes) => JSON.stringify('€'.repeat(bytes / 3)))]
 const someProperties: readonly Properties[] = [
   {},
   {},
