@@ -1,15 +1,13 @@
 /**
- * A child as the primary sees it, with a simulated process: a message that is waited for comes, is late or never comes,
- * and a finished wait leaves nothing behind. Also what the primary makes of several: of two that are given one change of an
- * API key, and of one that cannot be started in the place of another.
+ * A child as the primary sees it, with a simulated process: a message that is waited for comes, is late or never comes.
+ * Also what the primary makes of several: of two that are given one change of an API key, and of one that cannot be
+ * started in the place of another.
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { FromChild, Start, ToChild } from '../../dist/cluster/messages.js'
 import { Child } from '../../dist/cluster/primary/child.js'
@@ -58,15 +56,6 @@ function fakeChild(process = new FakeProcess()): { process: FakeProcess; child: 
   const log = { error: (line: Line) => lines.push(line) } as unknown as Logger
   return { process, child: new Child(process as unknown as ChildProcess, log), lines }
 }
-
-t.test('a message that comes in time resolves its wait', async (t) => {
-  const { process, child } = fakeChild()
-  const loaded = child.waitFor('loaded', 10_000)
-  process.report({ kind: 'loaded', version: '1.2.3' })
-  await loaded
-  t.equal(child.version, '1.2.3')
-  t.strictSame(process.signals, [])
-})
 
 t.test('a child whose message is late is killed, and this is logged once', async (t) => {
   const { process, child, lines } = fakeChild()
@@ -118,15 +107,6 @@ t.test('a wait on a child that sent the reason for its failure is rejected with 
   process.report({ kind: 'failed', reason: 'the disk is on fire' })
   process.emit('exit', 21, null)
   await t.rejects(opened, { message: 'the disk is on fire' })
-})
-
-t.test('a process that could not be started counts as ended', async (t) => {
-  const process = new FakeProcess()
-  const { child } = fakeChild(Object.assign(process, { pid: undefined }))
-  const loaded = child.waitFor('loaded', 10_000)
-  process.emit('error', new Error('spawn EAGAIN'))
-  await t.rejects(loaded, { message: 'no process could be started: spawn EAGAIN' })
-  t.match(await child.ended, { code: null, signal: null })
 })
 
 t.test('a tool that could not be started does not keep the service from ending', async (t) => {
@@ -319,31 +299,6 @@ t.test('nor is a writer', async (t) => {
   forked[0]?.emit('exit', null, 'SIGKILL')
   await until('the fourth writes', async () => writers.current()?.process.pid === 4 || undefined)
   t.equal(writers.restarts, 1)
-})
-
-t.test('a finished wait leaves no memory behind', async (t) => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const { process, child } = fakeChild()
-  process.on('sent', () => {
-    process.received.length = 0
-    process.report({ kind: 'stats', stats: {} as never })
-  })
-  const heapAfter = async (waits: number): Promise<number> => {
-    for (let i = 0; i < waits; i++) await child.requestStats(false, 1000)
-    collect()
-    return globalThis.process.memoryUsage().heapUsed
-  }
-  // A leak grows the heap in every round; code that V8 compiles and keeps grows it only in some.
-  const waits = 10_000
-  const bytesPerWait: number[] = []
-  for (let before = await heapAfter(waits), round = 0; round < 5; round++) {
-    const after = await heapAfter(waits)
-    bytesPerWait.push((after - before) / waits)
-    before = after
-  }
-  t.comment(`${bytesPerWait.map((bytes) => bytes.toFixed(1)).join(', ')} bytes per wait`)
-  t.ok(Math.min(...bytesPerWait) < 20, 'each worker may be scraped every second for years')
 })
 
 t.test('a child that ends while it waits for its turn to open the store is reported at once', async (t) => {

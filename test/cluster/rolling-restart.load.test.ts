@@ -7,6 +7,7 @@
 import { writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { at, only, present } from '../support/elements.js'
 import { LongestWaits, listOf } from '../support/load/longest-waits.js'
@@ -14,8 +15,11 @@ import { reportResults } from '../support/proof-results.js'
 import { type Reply, send } from '../support/service/sender.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
-const clients = 24
-const rounds = 3
+const clients = 12
+const rounds = 2
+
+/** Between two requests of a client, in ms: without it, the clients take the time that the service needs. */
+const pauseMs = 5
 
 t.setTimeout(600_000)
 
@@ -53,6 +57,7 @@ class SteadyLoad {
       if (read === undefined) break
       if (read.text !== `{"path":"${path}","type":"json","value":${next}}`)
         this.errors.push(`read ${read.text} after ${next}`)
+      await sleep(pauseMs)
     }
     agent.destroy()
   }

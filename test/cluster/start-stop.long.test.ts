@@ -1,16 +1,17 @@
 /** Starting and stopping: what is refused at the start, what a signal does, and what happens when a worker dies. */
 
-import { rmSync, writeFileSync } from 'node:fs'
+import { strict as assert } from 'node:assert'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { failedStartsMax } from '../../dist/cluster/primary/restarts.js'
 import { first } from '../support/elements.js'
-import { patchedProgram } from '../support/faults/patched.js'
+import { overwriteModule, patchedProgram } from '../support/faults/patched.js'
 import { get } from '../support/service/metrics.js'
 import { runCommand, type Server, type StartOptions, startServer, until } from '../support/service/server.js'
 
-// Most of the time, those with `buffered` wait until a worker may be started again.
+// Most of the time, the one with `buffered` waits until a worker may be started again.
 t.jobs = 2
 
 t.test('a start beside another service', async (t) => {
@@ -43,39 +44,32 @@ t.test('a start beside another service', async (t) => {
   t.equal((await server.post('add', { path: 'a' })).status, 200, 'the first one goes on')
 })
 
-for (const workers of [1, 3]) {
-  t.test(`with ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
-    const server = await startServer(t, { workers })
+t.test('a worker that is killed is replaced, and a stop answers what is in flight', async (t) => {
+  const workers = 2
+  const server = await startServer(t, { workers })
 
-    await t.test('a worker that is killed is replaced', async (t) => {
-      await server.post('addAndSet', { path: 'kept', value: 1 })
-      const killed = first(server.workerPids())
-      process.kill(killed, 'SIGKILL')
-      await server.logged('worker died', (line) => line.worker === killed)
-      await server.logged('worker replaced')
-      t.equal(server.workerPids().length, workers)
-      const { text } = await server.connect().post('fetch', { path: 'kept' })
-      t.equal(text, '{"path":"kept","type":"json","value":1}')
-    })
-
-    await t.test('SIGTERM answers what is in flight and ends with 0', async (t) => {
-      const clients = Array.from({ length: 32 }, () => server.connect())
-      await Promise.all(clients.map((client, i) => client.post('add', { path: `warm/${i}` })))
-      const inFlight = clients.map((client, i) => client.post('addAndSet', { path: `p/${i}`, value: i }))
-      t.strictSame(await server.stop(), { code: 0, signal: null })
-      const answers = await Promise.allSettled(inFlight)
-      const acknowledged = answers.flatMap((answer, i) =>
-        answer.status === 'fulfilled' && answer.value.status === 200 ? [i] : [],
-      )
-      t.equal(acknowledged.length, clients.length)
-      const again = await startServer(t, { dataDir: server.dataDir, token: server.token, check: false })
-      for (const i of acknowledged) {
-        const { text } = await again.post('fetch', { path: `p/${i}` })
-        t.equal(text, `{"path":"p/${i}","type":"json","value":${i}}`)
-      }
-    })
+  await t.test('a worker that is killed is replaced', async (t) => {
+    await server.post('addAndSet', { path: 'kept', value: 1 })
+    const killed = first(server.workerPids())
+    process.kill(killed, 'SIGKILL')
+    await server.logged('worker died', (line) => line.worker === killed)
+    await server.logged('worker replaced')
+    t.equal(server.workerPids().length, workers)
+    const { text } = await server.connect().post('fetch', { path: 'kept' })
+    t.equal(text, '{"path":"kept","type":"json","value":1}')
   })
-}
+
+  await t.test('SIGTERM answers what is in flight and ends with 0', async (t) => {
+    const clients = Array.from({ length: 32 }, () => server.connect())
+    await Promise.all(clients.map((client, i) => client.post('add', { path: `warm/${i}` })))
+    const inFlight = clients.map((client, i) => client.post('addAndSet', { path: `p/${i}`, value: i }))
+    t.strictSame(await server.stop(), { code: 0, signal: null })
+    t.ok((await Promise.all(inFlight)).every(({ status }) => status === 200))
+    const again = await startServer(t, { dataDir: server.dataDir, token: server.token, check: false })
+    const [page] = await again.client.walk('*p//', { size: clients.length })
+    t.equal(page?.results.length, clients.length, 'all of them are there')
+  })
+})
 
 /** Starts a server with a request whose body never comes, so that its drain has to wait. */
 async function startBusy(t: Test, options: StartOptions): Promise<Server> {
@@ -101,42 +95,13 @@ t.test('signals within a second of the first, as GNU timeout sends them, are ign
   const server = await startBusy(t, { flags: ['--drain-ms', '2000'] })
   server.signal('SIGTERM')
   await server.logged('stopping')
-  for (let i = 0; i < 5; i++) server.signal(i % 2 === 0 ? 'SIGTERM' : 'SIGINT')
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) server.signal(signal)
   t.strictSame(await server.exited, { code: 0, signal: null })
   t.ok(
     server.log.some(({ msg }) => msg === 'stopped'),
     'it drained to the end',
   )
 })
-
-/** So many workers in a row that die by themselves before they serve end the service. */
-const deathsMin = failedStartsMax + 1
-
-t.test(
-  'workers that are killed from outside are replaced, however many and however soon',
-  { timeout: 600_000, buffered: true },
-  async (t) => {
-    const server = await startServer(t)
-    const killed = new Set<number>()
-    for (const deaths = deathsMin + 1; killed.size < deaths; ) {
-      const pid = await until('a worker', async () => server.workerPids().find((pid) => !killed.has(pid)), 60_000)
-      const mayServe = killed.size === 0 || killed.size % 2 === 1
-      if (mayServe) await until('it serves', async () => (await readiness(server)) === 200 || undefined, 60_000)
-      killed.add(pid)
-      process.kill(pid, 'SIGKILL')
-    }
-    // A connection may still reach the one that was killed last.
-    const post = (): Promise<number> =>
-      server
-        .connect()
-        .post('add', { path: 'a' })
-        .then(
-          ({ status }) => status,
-          () => 0,
-        )
-    await until('requests are answered again', async () => ((await post()) === 200 ? true : undefined), 60_000)
-  },
-)
 
 async function readiness(server: Server): Promise<number> {
   return (await get(`${server.adminUrl}/readyz`)).status
@@ -151,39 +116,63 @@ export async function startHttpServer(...args) {
 }
 `
 
-t.test('if workers die before they serve, again and again', { timeout: 600_000, buffered: true }, async (t) => {
+/** So many starts in a row may fail, instead of 10. */
+const failuresMax = 2
+
+/** A program whose workers may refuse to serve, and which gives up after fewer failed starts. */
+function refusingProgram(directory: string): string {
+  const program = patchedProgram(directory, 'http/server.js', refusingToServe)
+  const module = 'cluster/primary/restarts.js'
+  const text = readFileSync(join(dirname(program), module), 'utf8')
+  const patched = text.replace(`failedStartsMax = ${failedStartsMax}`, `failedStartsMax = ${failuresMax}`)
+  assert.notEqual(patched, text)
+  overwriteModule(program, module, patched)
+  return program
+}
+
+t.test('when workers die again and again', { timeout: 600_000, buffered: true }, async (t) => {
   const directory = t.testdir()
-  const program = patchedProgram(join(directory, 'program'), 'http/server.js', refusingToServe)
-  t.jobs = 2
+  const refusal = join(directory, 'refusal')
+  const program = refusingProgram(join(directory, 'program'))
+  const dataDir = join(directory, 'db')
+  const server = await startServer(t, { workers: 2, program, dataDir, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
+  const killed = new Set<number>()
+  const kill = (pid: number): void => {
+    killed.add(pid)
+    process.kill(pid, 'SIGKILL')
+  }
+  const alive = (): number[] => server.workerPids().filter((pid) => !killed.has(pid))
+  const ready = () =>
+    until('it is ready', async () => (alive().length === 2 && (await readiness(server)) === 200) || undefined, 60_000)
 
-  void t.test(
-    'the service goes on while another one serves, and says that it is not ready',
-    { buffered: true },
-    async (t) => {
-      const refusal = join(directory, 'one')
-      const server = await startServer(t, { workers: 2, program, env: { REFUSE_TO_SERVE: refusal } })
-      writeFileSync(refusal, '')
-      process.kill(first(server.workerPids()), 'SIGKILL')
-      const failures = (): number => server.timesLogged('worker failed to start')
-      await until('twelve starts failed', async () => (failures() >= 12 ? true : undefined), 120_000)
-      t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
-      t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
-      t.match(
-        server.log.find(({ msg }) => msg === 'worker failed to start'),
-        { reason: 'told not to serve' },
-      )
-      rmSync(refusal)
-      await until('ready again', async () => (await readiness(server)) === 200 || undefined)
-    },
-  )
+  await t.test('those that are killed from outside are replaced, however many and however soon', async () => {
+    for (let deaths = 0; deaths < failuresMax + 2; deaths++) {
+      if (deaths % 2 === 0) await ready()
+      kill(await until('a worker', async () => alive()[0], 60_000))
+    }
+    await ready()
+  })
 
-  await t.test('the service ends and says why if no other serves', { buffered: true }, async (t) => {
-    const refusal = join(directory, 'none')
-    const server = await startServer(t, { program, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
+  await t.test('while another one serves, the service continues and is not ready', async (t) => {
     writeFileSync(refusal, '')
-    process.kill(first(server.workerPids()), 'SIGKILL')
+    kill(first(alive()))
+    const failures = (): number => server.timesLogged('worker failed to start')
+    await until('more starts failed than may', async () => (failures() > failuresMax ? true : undefined), 120_000)
+    t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
+    t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
+    t.match(
+      server.log.find(({ msg }) => msg === 'worker failed to start'),
+      { reason: 'told not to serve' },
+    )
+    rmSync(refusal)
+    await ready()
+  })
+
+  await t.test('if no other one serves, the service ends and says why', async (t) => {
+    writeFileSync(refusal, '')
+    for (const pid of alive()) kill(pid)
     await until('its end', async () => (server.running ? undefined : true), 120_000)
     t.strictSame(await server.exited, { code: 12, signal: null })
-    t.match(server.output, '11 workers in a row died before they served')
+    t.match(server.output, /[34] workers in a row died before they served/)
   })
 })

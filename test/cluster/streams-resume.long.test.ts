@@ -1,5 +1,5 @@
 /**
- * A thousand streams through a rolling restart, and through the deaths of workers and of the writer: each is taken up again
+ * Hundreds of streams through a rolling restart, and through the deaths of workers and of the writer: each is taken up again
  * where it ended, and lacks nothing.
  */
 import t from 'tap'
@@ -7,8 +7,8 @@ import { ChangesStream, type Fold } from '../support/service/changes.js'
 import { scrape } from '../support/service/metrics.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
-const streams = 1000
-const groups = 50
+const streams = 200
+const groups = 20
 
 t.setTimeout(600_000)
 
@@ -62,7 +62,7 @@ class Follower {
   }
 }
 
-t.test('a thousand streams resume after a reload, and after kills', async (t) => {
+t.test('streams resume after a reload, and after kills of workers and the writer', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const followers = Array.from({ length: streams }, (_, i) => new Follower(server, i % groups))
   const runs = followers.map((follower) => follower.run())
@@ -95,7 +95,7 @@ t.test('a thousand streams resume after a reload, and after kills', async (t) =>
   await Promise.all(runs)
 })
 
-t.test('as many streams as are allowed, and no more; each is shown within 15 s that it lives', async (t) => {
+t.test('streams and polls are refused beyond the limit, and streams get heartbeats', async (t) => {
   const max = 3
   const server = await startServer(t, { flags: ['--changes-listeners-max', String(max)] })
   const { url, token } = server

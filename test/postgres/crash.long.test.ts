@@ -6,7 +6,7 @@ import t from 'tap'
 import { torture } from '../support/faults/torture.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 
-const seconds = Number(process.env.TORTURE_SECONDS ?? 8)
+const seconds = Number(process.env.TORTURE_SECONDS ?? 4)
 const engine = await postgres()
 
 await t.test(

@@ -11,7 +11,7 @@ import { Pool } from '../../dist/store/postgres/connection/pool.js'
 import type { Session } from '../../dist/store/postgres/connection/session.js'
 import { at } from '../support/elements.js'
 import { skippableTime } from '../support/skipped-time.js'
-import { turn } from '../support/turns.js'
+import { eventually, turn } from '../support/turns.js'
 
 class SimulatedSession {
   destroyed = false
@@ -38,6 +38,8 @@ class SimulatedEngine {
   failure: StoreError | undefined
   readonly sessions: SimulatedSession[] = []
   deposed = false
+  /** To open a session. */
+  attempts = 0
   onSuccessor(): void {}
   onReached(): void {}
 
@@ -46,6 +48,7 @@ class SimulatedEngine {
   }
 
   async open(): Promise<Session> {
+    this.attempts++
     if (this.failure !== undefined) throw this.failure
     const session = new SimulatedSession()
     this.sessions.push(session)
@@ -101,8 +104,8 @@ t.test('while no session can be opened, requests are rejected at once', async (t
   t.equal(pool.failure, away)
   await t.rejects(pool.acquire(), away)
   engine.failure = undefined
-  await new Promise((resolve) => setTimeout(resolve, 700))
-  t.equal(pool.failure, undefined, 'one was opened in the background')
+  await eventually(() => pool.failure === undefined)
+  t.equal(engine.sessions.length, 1, 'one was opened in the background')
   await pool.acquire()
 })
 
@@ -111,10 +114,11 @@ t.test('failing to open one more session is no failure of the pool while others 
   const session = await pool.acquire()
   engine.failure = away
   const next = pool.acquire()
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  await eventually(() => engine.attempts > 1)
   t.equal(pool.failure, undefined)
   engine.failure = full
-  await new Promise((resolve) => setTimeout(resolve, 700))
+  const { attempts } = engine
+  await eventually(() => engine.attempts > attempts)
   t.equal(pool.failure, undefined, 'nor when the engine has no slot for it later')
   pool.release(session)
   t.equal(await next, session)

@@ -75,11 +75,9 @@ const away = ['postgres://u:s3cret@127.0.0.1:1/d', 'postgres://u@127.0.0.1:1/d?p
 
 t.test('no command prints the password of an invalid address, or of an engine that is away', async (t) => {
   const data = join(t.testdir(), 'db')
-  const commands = [['migrate'], ['keys', 'list'], ['check']]
-  const serve = ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']
   const calls = [
-    ...wrong.flatMap((address) => [...commands, serve].map((args) => ({ args, address }))),
-    ...away.flatMap((address) => commands.map((args) => ({ args, address }))),
+    ...wrong.map((address) => ({ args: ['serve'], address })),
+    ...away.flatMap((address) => [['migrate'], ['check']].map((args) => ({ args, address }))),
   ]
   await Promise.all(
     calls.map(async ({ args, address }) => {
@@ -97,20 +95,12 @@ t.test('no command prints the password of an invalid address, or of an engine th
 })
 
 t.test('a service that waits for its engine prints no password', async (t) => {
-  for (const [i, store] of away.entries()) {
-    const server = await startServer(t, {
-      store,
-      workers: 1,
-      check: false,
-      token: 'none',
-      dataDir: join(t.testdirName, String(i)),
-    })
-    const { reason } = await server.logged('the store is unavailable')
-    const ready = await fetch(`${server.adminUrl}/readyz`)
-    t.equal(ready.status, 503)
-    t.match(reason, /cannot be reached/)
-    t.notMatch(`${await ready.text()}${server.output}`, 's3cret', store)
-  }
+  const server = await startServer(t, { store: away[0], workers: 1, check: false, token: 'none' })
+  const { reason } = await server.logged('the store is unavailable')
+  const ready = await fetch(`${server.adminUrl}/readyz`)
+  t.equal(ready.status, 503)
+  t.match(reason, /cannot be reached/)
+  t.notMatch(`${await ready.text()}${server.output}`, 's3cret')
 })
 
 const engine = await postgres()

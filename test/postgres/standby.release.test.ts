@@ -15,9 +15,13 @@ import { hasPostgres, type Pair, startPair } from '../support/stores/postgres-pa
 
 const skip = !hasPostgres && skipReason
 
-async function startOver(t: Test, settings: readonly string[] = []): Promise<{ pair: Pair; server: Server }> {
+async function startOver(
+  t: Test,
+  settings: readonly string[] = [],
+  workers = 2,
+): Promise<{ pair: Pair; server: Server }> {
   const pair = await startPair(t, settings)
-  return { pair, server: await startServer(t, { store: pair.address, workers: 2, check: false }) }
+  return { pair, server: await startServer(t, { store: pair.address, workers, check: false }) }
 }
 
 /** Repeats a write that another, which waits for the standby, kept from its lane of the log: it was never sent there. */
@@ -162,6 +166,25 @@ await t.test('while the standby is away', { skip, timeout: 600_000 }, async (t) 
       'and logs no warning',
     )
   })
+})
+
+await t.test('two hosts with eight workers each use few of 100 sessions', { skip, timeout: 600_000 }, async (t) => {
+  const { pair, server } = await startOver(t, ['max_connections=100'], 8)
+  const options = { store: pair.address, workers: 8, check: false, token: server.token }
+  const second = await startServer(t, { ...options, dataDir: `${t.testdirName}/second` })
+  const lane = async (client: Client, lane: number): Promise<void> => {
+    for (let i = 0; i < 10; i++) {
+      t.match(await client.post('addAndSet', { path: `${lane}/${i}`, value: i }), { status: 200 })
+      t.match(await client.post('fetch', { path: `${lane}/${i}` }), { status: 200 })
+    }
+  }
+  const clients = [server.connect(64), second.connect(64)]
+  await Promise.all(clients.flatMap((client) => Array.from({ length: 64 }, (_, i) => lane(client, i))))
+  const sessions = await execute(
+    pair.addressAt(pair.primary),
+    `select 1 from pg_stat_activity where application_name = 'topicd'`,
+  )
+  t.ok(sessions.length <= 78, `they use ${sessions.length} of the 97 sessions`)
 })
 
 await t.test('a fail-over by hand loses no acknowledged write', { skip, timeout: 600_000 }, async (t) => {

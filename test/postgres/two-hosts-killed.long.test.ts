@@ -12,7 +12,7 @@ import { seededRandom } from '../support/random.js'
 import { type Server, startServer } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 
-const seconds = Number(process.env.TORTURE_SECONDS ?? 12)
+const seconds = Number(process.env.TORTURE_SECONDS ?? 5)
 
 /** How long a connection stays with a host, in ms: long enough for several requests, short enough to use both hosts. */
 const stayMs = 300

@@ -11,7 +11,6 @@ import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
-import { compatible, retainsValue } from '../../dist/topics/properties.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
@@ -84,6 +83,10 @@ function randomOperation(random: Random): WriteOperation {
   }
 }
 
+/** Of the properties above, none has its default value. */
+const isCompatible = (topic: ModelTopic, wanted: Properties): boolean =>
+  Object.entries(wanted).every(([name, value]) => topic.properties[name] === value)
+
 function holdsIn(topic: ModelTopic | undefined, constraint: Constraint): boolean {
   if (constraint.kind === 'no_topic') return topic === undefined
   if (constraint.kind === 'no_value') return topic !== undefined && topic.value === undefined
@@ -117,9 +120,13 @@ function applied(model: Model, operation: WriteOperation): WriteOutcome | WriteR
       if (topic === undefined && operation.kind === 'set') return 'no_such_topic'
       if (topic !== undefined && topic.type !== operation.type) return 'incompatible_type'
       const wanted = operation.properties ?? {}
-      if (topic !== undefined && !compatible(topic.properties, wanted)) return 'incompatible_properties'
+      if (topic !== undefined && !isCompatible(topic, wanted)) return 'incompatible_properties'
       const kept = topic?.properties ?? wanted
-      model.set(path, { type: operation.type, properties: kept, value: retainsValue(kept) ? text : undefined })
+      model.set(path, {
+        type: operation.type,
+        properties: kept,
+        value: kept.DONT_RETAIN_VALUE === undefined ? text : undefined,
+      })
       if (operation.kind === 'set') return 'set'
       return topic === undefined ? 'created' : 'updated'
     }

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import type { LogPlace, LogSnapshot } from '../../dist/store/changes.js'
-import { logBound, loggedKeys, logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
+import { loggedKeys, logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { type LmdbOptions, openLmdbStore } from '../../dist/store/lmdb/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -254,16 +254,6 @@ await t.test('a log that keeps nothing has the last commit, and goes on from it'
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('long keys, and many in one commit', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  const paths = Array.from({ length: 1000 }, (_, i) => `${'x'.repeat(1970)}${i}`)
-  await withStore(directory, async (store) => {
-    await store.write(paths.map((topic) => ({ kind: 'add', ...creation(topic), valueText: undefined })))
-  })
-  t.strictSame(at(await logOf(directory), 0).paths, paths)
-  t.strictSame(await findingsIn(directory), [])
-})
-
 await t.test('a store has an id of its own', async (t) => {
   const directory = t.testdir()
   const idOf = (name: string): Promise<number | undefined> =>
@@ -309,17 +299,4 @@ await t.test('a check finds what is wrong with the log', async (t) => {
   const unopened = openEnvironment(directory)
   await unopened.root.close()
   t.throws(() => openLmdbStore({ directory }), /the store is damaged: its log of changes has no record/)
-})
-
-await t.test('the bound of a version is before its record, and after those of all lesser ones', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await withStore(directory, async (store) => {
-    for (const topic of ['a', 'b', 'c']) await single.add(store, creation(topic))
-  })
-  const [, first, second] = await wholeLogOf(directory)
-  const found = await inside(directory, ({ changes }) => [
-    ...changes.getKeys({ start: logBound((first?.version ?? 0) + 1), limit: 1 }),
-    ...changes.getKeys({ start: logBound(second?.version ?? 0), limit: 1 }),
-  ])
-  t.strictSame(found, [second?.key, second?.key])
 })

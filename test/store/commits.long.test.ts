@@ -1,16 +1,14 @@
 /**
- * How writes share transactions, and are counted, paused and failed on their way to disk. Most tests have transactions
- * of their own in place of lmdb's, which fail when the test says so.
+ * How writes share transactions, and are counted, paused and failed on their way to disk, with transactions of the test's
+ * own in place of lmdb's, which fail when the test says so.
  */
-import t, { type Test } from 'tap'
-import { now } from '../../dist/base/clock.js'
+import t from 'tap'
 import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
-import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { bytesInOneCommitMax, Commits, executionMsMax } from '../../dist/store/lmdb/write/commits.js'
 import { smallWrite, type WriteSize } from '../../dist/store/lmdb/write/disk-room.js'
 import type { TopicChanges } from '../../dist/store/lmdb/write/topic-changes.js'
-import { createWriting } from '../../dist/store/lmdb/write/writes.js'
+import { skippableTime } from '../support/skipped-time.js'
 import { turn, turns } from '../support/turns.js'
 
 type Room = ConstructorParameters<typeof Commits>[2]
@@ -54,7 +52,6 @@ const sized = (operations: number): WriteSize => ({ ...smallWrite, operations })
 const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
 const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
 
-/** Lets everything run that a turn of the event loop brings. */
 /** Whether the promise is settled once everything that can run has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
@@ -101,32 +98,27 @@ await t.test('writes of one turn share a transaction, up to a number of operatio
   await commits.close()
 })
 
-await t.test('a transaction ends with the first write that reaches the bound, and begins with any', async (t) => {
-  const { commits, steps } = trial(t.fail)
-  await fill(commits)
-  steps.length = 0
-  const sizes = [operationsInOneCommitMax - 1, 1, 1, operationsInOneCommitMax + 1, 1]
-  await Promise.all(sizes.map((size, i) => commits.run(() => void steps.push(`${i}`), sized(size))))
-  const groups = steps.join(' ').split(' put end on disk committed')
-  t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
-  await commits.close()
-})
-
-await t.test('a transaction ends with the first write that reaches the bound in bytes', async (t) => {
-  const { commits, steps } = trial(t.fail)
-  const sizes = [bytesInOneCommitMax - 1, 1, 1, bytesInOneCommitMax + 1, 1]
-  await Promise.all(
-    sizes.map((bytes, i) => commits.run(() => void steps.push(`${i}`), { ...smallWrite, bytes, grows: true })),
-  )
-  const groups = steps.join(' ').split(' put end on disk committed')
-  t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
-  await commits.close()
-})
+for (const [bound, max, sizeOf] of [
+  ['operations', operationsInOneCommitMax, sized],
+  ['bytes', bytesInOneCommitMax, (bytes: number): WriteSize => ({ ...smallWrite, bytes, grows: true })],
+] as const) {
+  await t.test(`a transaction ends with the first write that reaches the bound in ${bound}`, async (t) => {
+    const { commits, steps } = trial(t.fail)
+    await fill(commits)
+    steps.length = 0
+    const sizes = [max - 1, 1, 1, max + 1, 1]
+    await Promise.all(sizes.map((size, i) => commits.run(() => void steps.push(`${i}`), sizeOf(size))))
+    const groups = steps.join(' ').split(' put end on disk committed')
+    t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
+    await commits.close()
+  })
+}
 
 await t.test(
-  'a transaction has few operations at first, more while commits are quick, fewer when they are slow',
+  'a transaction has few operations at first, more while commits are quick, fewer once one is slow',
   async (t) => {
     const operations = 250
+    const time = skippableTime(t)
     const { commits, steps } = trial(t.fail)
     const groups = async (writes: number): Promise<number[]> => {
       steps.length = 0
@@ -141,10 +133,7 @@ await t.test(
       )
     }
     t.strictSame(await groups(1 + 2 + 4 + 8 + 16 + 32 + 32 + 1), [250, 500, 1000, 2000, 4000, 8000, 8000, 250])
-    await commits.run(() => {
-      const untilMs = performance.now() + 3001
-      while (performance.now() < untilMs);
-    })
+    await commits.run(() => time.pass(3001))
     t.strictSame(await groups(16 + 32 + 1), [4000, 8000, 250])
     await commits.close()
   },
@@ -169,10 +158,8 @@ await t.test('writes that a transaction has no time for join the next, before la
       },
       settle: (failure) => void steps.push(`${name} ${failure ?? 'done'}`),
     })
-  const isLong = (): void => {
-    const untilMs = performance.now() + executionMsMax
-    while (performance.now() < untilMs);
-  }
+  const time = skippableTime(t)
+  const isLong = (): void => time.pass(executionMsMax)
   const last = new Promise<void>((resolve) => submit('a', () => submit('e', resolve)))
   submit('b', isLong)
   submit('c', isLong)
@@ -192,11 +179,8 @@ await t.test('writes that a transaction has no time for join the next, before la
 
 await t.test('a write waits for others no longer than 3 ms, however long the last transaction took', async (t) => {
   const { commits } = trial(t.fail)
-  const busy = (): void => {
-    const untilMs = performance.now() + 20
-    while (performance.now() < untilMs);
-  }
-  await Promise.all([commits.run(busy), commits.run(() => {}), commits.run(() => {})])
+  const time = skippableTime(t)
+  await Promise.all([commits.run(() => time.pass(20)), commits.run(() => {}), commits.run(() => {})])
   const { setTimeout } = globalThis
   const waitsMs: number[] = []
   globalThis.setTimeout = ((callback: () => void, ms: number) => {
@@ -207,33 +191,6 @@ await t.test('a write waits for others no longer than 3 ms, however long the las
   globalThis.setTimeout = setTimeout
   await written
   t.strictSame(waitsMs, [3], 'in ms')
-  await commits.close()
-})
-
-await t.test('writes are settled in their order, after their transaction and before the next one', async (t) => {
-  const { commits, steps } = trial(t.fail)
-  const submit = (name: string, size = smallWrite): void =>
-    commits.submit({ size, execute: () => {}, settle: (failure) => void steps.push(`${name} ${failure ?? 'done'}`) })
-  submit('a')
-  submit('b', sized(operationsInOneCommitMax))
-  submit('c')
-  await commits.run(() => {})
-  const whole = ['begin', 'put', 'end', 'on disk', 'committed']
-  t.strictSame(steps, [...whole, 'a done', 'b done', ...whole, 'c done'])
-  await commits.close()
-})
-
-await t.test('a write that is begun by the end of another is not lost', async (t) => {
-  const { commits, steps } = trial(t.fail)
-  const second = new Promise<void>((resolve) => {
-    const later = { size: smallWrite, execute: () => void steps.push('second'), settle: () => resolve() }
-    commits.submit({ size: smallWrite, execute: () => void steps.push('first'), settle: () => commits.submit(later) })
-  })
-  await second
-  t.strictSame(
-    steps.filter((step) => /first|second/.test(step)),
-    ['first', 'second'],
-  )
   await commits.close()
 })
 
@@ -321,18 +278,6 @@ await t.test('a write for which the disk has no room waits for those before it, 
   await commits.close()
 })
 
-await t.test('closing waits for a write that has no room yet, and not for one that is refused', async (t) => {
-  let answer: 'later' | 'full' = 'later'
-  const room = { begin: () => {}, admit: () => answer }
-  const { commits } = trial(t.fail, room)
-  const waiting = commits.run(() => 'done')
-  const closed = commits.close()
-  t.notOk(await isSettled(Promise.race([waiting, closed])))
-  answer = 'full'
-  await closed
-  t.equal(await waiting.catch(kindOf), 'full')
-})
-
 for (const when of ['at its beginning', 'at its end'] as const) {
   await t.test(`a transaction that fails ${when} fails all its writes, once, and ends all writing`, async (t) => {
     const reasons: Error[] = []
@@ -374,81 +319,5 @@ await t.test('a defect in a write is no failed commit, and does not touch the ot
   t.equal(await written, 'done')
   t.match(commits.stats, { inFlight: 0, writes: 2, failed: 0 })
   t.equal(committedOperations(commits), 2, 'it is counted with its transaction')
-  await commits.close()
-})
-
-await t.test('at any moment, the writes are those in commits and those in flight', async (t) => {
-  const { commits, fail } = trial(() => {})
-  const isTrue = (when: string): void => {
-    const { writes, inFlight } = commits.stats
-    t.equal(writes, committedOperations(commits) + inFlight, when)
-  }
-  const submit = (operations: number): Promise<void> => {
-    const written = commits.run(() => isTrue('in a transaction'), sized(operations))
-    return written.catch(() => {}).then(() => isTrue('once a write is settled'))
-  }
-  const first = [submit(3), submit(operationsInOneCommitMax), submit(5)]
-  isTrue('before')
-  await Promise.all(first)
-  isTrue('after')
-  fail('at its end', new Error('EIO'))
-  await Promise.all([submit(3), submit(operationsInOneCommitMax), submit(5)])
-  isTrue('after a failure')
-  await commits.close()
-})
-
-async function openWriting(t: Test) {
-  const environment = openEnvironment(t.testdir())
-  const { commits } = createWriting(environment, now, t.fail)
-  t.teardown(async () => {
-    await commits.close()
-    await environment.root.close()
-  })
-  return { environment, commits }
-}
-
-await t.test('in a transaction of lmdb, a write sees those before it, and nobody else does', async (t) => {
-  const { environment, commits } = await openWriting(t)
-  const { meta } = environment
-  const seen: (string | undefined)[] = []
-  const text = (): string | undefined => meta.get('a')?.toString()
-  const first = commits.run(() => meta.putSync('a', Buffer.from('1')))
-  const second = commits.run(() => seen.push(text()))
-  t.equal(text(), undefined, 'not before it is executed')
-  await Promise.all([first, second])
-  t.strictSame(seen, ['1'])
-  environment.freshen()
-  t.equal(text(), '1')
-})
-
-await t.test('a write that throws in a transaction of lmdb leaves the others, and later ones succeed', async (t) => {
-  const { environment, commits } = await openWriting(t)
-  const defect = new TypeError('ours')
-  const before = commits.run(() => environment.meta.putSync('a', Buffer.from('1')))
-  const failed = commits.run(() => {
-    throw defect
-  })
-  t.equal(await reasonOf(failed), defect)
-  t.equal(await before, true)
-  t.equal(await commits.run(() => environment.meta.get('a')?.toString()), '1')
-})
-
-await t.test('a transaction of lmdb whose end throws changes nothing', async (t) => {
-  const environment = openEnvironment(t.testdir())
-  t.teardown(() => environment.root.close())
-  const cause = new Error('ours')
-  const reasons: Error[] = []
-  const hooks = {
-    end() {
-      throw cause
-    },
-    committed: () => t.fail('it is on disk'),
-  }
-  const { commits } = createWriting(environment, now, (reason) => reasons.push(reason), undefined, hooks)
-  const written = commits.run(() => environment.meta.putSync('a', Buffer.from('1')))
-  t.equal(kindOf(await reasonOf(written)), 'unknown_outcome')
-  t.equal(reasons[0]?.cause, cause)
-  environment.freshen()
-  t.equal(environment.meta.get('a'), undefined)
   await commits.close()
 })

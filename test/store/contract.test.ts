@@ -4,6 +4,7 @@
  */
 
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Cancelled } from '../../dist/base/cancellation.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
@@ -15,9 +16,8 @@ import { type PageQuery, storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
-import { treeOrder } from '../support/models/model.js'
+import { selects, treeOrder } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
-import { endlessSlice } from '../support/slices.js'
 import { creation, planned, single, spin, waiting, watched } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
@@ -72,10 +72,7 @@ await eachStore(t, async (t, address) => {
     const sets = await Promise.all(
       Array.from({ length: 200 }, (_, i) => single.set(store, 'hot' as Path, 'json', valueText(i))),
     )
-    t.ok(
-      sets.every((outcome) => outcome === 'set'),
-      'each set finds it',
-    )
+    t.strictSame(new Set(sets), new Set(['set']), 'each set finds it')
     t.match(await read('hot'), /^{"path":"hot","type":"json","value":\d+}$/, 'one of the values remains')
     const removals = await Promise.all(Array.from({ length: 50 }, () => single.remove(store, 'hot' as Path)))
     t.equal(removals.filter(Boolean).length, 1, 'one removes')
@@ -97,39 +94,26 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test("an update may repeat a topic's properties or omit them; others are incompatible", async (t) => {
-    const write = (properties: Properties, value: unknown) =>
-      single.addAndSet(store, creation('props', 'json', properties), valueText(value))
-    t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }, 1), 'created')
+    const write = (properties: Properties) =>
+      single.addAndSet(store, creation('props', 'json', properties), valueText(properties))
+    t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }), 'created')
     const same: readonly Properties[] = [
       { VALIDATE_VALUES: 'true', colour: 'red' },
       { colour: 'red' },
       { DONT_RETAIN_VALUE: 'false' },
       {},
     ]
-    for (const properties of same) {
-      t.equal(await write(properties, properties), 'updated', JSON.stringify(properties))
-      t.equal(
-        await read('props'),
-        `{"path":"props","type":"json","value":${JSON.stringify(properties)}}`,
-        'with its value',
-      )
-    }
-    const before = await read('props')
+    for (const properties of same) t.equal(await write(properties), 'updated', JSON.stringify(properties))
     const other: readonly Properties[] = [
       { colour: 'blue' },
       { VALIDATE_VALUES: 'false' },
       { DONT_RETAIN_VALUE: 'true' },
       { shape: 'round' },
     ]
-    for (const properties of other) {
-      t.equal(await write(properties, 0), 'incompatible_properties', JSON.stringify(properties))
-    }
-    t.equal(await read('props'), before, 'they changed nothing')
-    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2), i)))
-    t.ok(
-      many.every((outcome) => outcome === 'updated'),
-      'many at once, in two of these forms',
-    )
+    for (const properties of other) t.equal(await write(properties), 'incompatible_properties')
+    t.equal(await read('props'), '{"path":"props","type":"json","value":{}}', 'they changed nothing')
+    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2))))
+    t.strictSame(new Set(many), new Set(['updated']), 'many at once, in two of these forms')
   })
 
   await t.test('a topic that retains no values has none, whichever way it is written', async (t) => {
@@ -140,20 +124,6 @@ await eachStore(t, async (t, address) => {
     t.equal(await single.set(store, 'none' as Path, 'json', valueText(2)), 'set')
     t.equal(await single.addAndSet(store, creation('none'), valueText(3)), 'updated')
     t.equal(await read('none'), '{"path":"none","type":"json"}')
-  })
-
-  await t.test('a value is returned exactly as it was stored', async (t) => {
-    for (const text of [
-      '1.10',
-      '-0',
-      '1e400',
-      '12345678901234567890',
-      '{"b":1,"a":{"b":[]},"b":2}',
-      '"\\u0000 \\ud800 é 𝄞"',
-    ]) {
-      await single.addAndSet(store, creation('é/𝄞'), Buffer.from(text))
-      t.equal(await read('é/𝄞'), `{"path":"é/𝄞","type":"json","value":${text}}`, text)
-    }
   })
 
   await clear()
@@ -199,7 +169,7 @@ await eachStore(t, async (t, address) => {
   await t.test('a cancelled reader gets no page, and a cancelled bulk removal removes nothing', async (t) => {
     const gone = { aborted: true }
     const query = pageQuery('*.*nothing.*', { size: 10, bytesMax: 1000 })
-    await Promise.all(Array.from({ length: 3000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
+    await Promise.all(Array.from({ length: 1000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
     const isCancelled = (reason: unknown): boolean => reason instanceof Cancelled
     const slow = watched(query.plan, () => spin(0.05))
     const readPage = async (): Promise<unknown> => store.readPage({ ...query, plan: slow }, gone)
@@ -262,18 +232,18 @@ await eachStore(t, async (t, address) => {
         await store.removeDue(planSelector)
         if ((await read('idle')) === 'no_such_topic') idleGoneMs = Date.now() - startMs
         if (idleGoneMs > 0) t.ok(idleGoneMs >= 1000, `the idle one goes after ${idleGoneMs} ms`)
-        await new Promise((resolve) => setTimeout(resolve, 20))
+        await sleep(20)
       }
       t.equal(await read('past'), 'no_such_topic', 'the past one is removed')
-      while ((await read('swept/1')) !== 'no_such_topic') await new Promise((resolve) => setTimeout(resolve, 20))
+      while ((await read('swept/1')) !== 'no_such_topic') await sleep(20)
       t.equal(await read('later'), '{"path":"later","type":"json","value":1}', 'the later one stays')
       t.equal(await read('kept'), '{"path":"kept","type":"json","value":2}', 'the one that is updated stays')
       const ended = async (): Promise<boolean> =>
         ((await store.removeDue(planSelector)).nextMs ?? Infinity) > Date.now()
-      while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 20))
+      while (!(await ended())) await sleep(20)
       await single.addAndSet(store, creation('swept/1'), valueText(1))
+      t.ok(await ended(), 'nothing is due')
       await store.removeDue(planSelector)
-      await new Promise((resolve) => setTimeout(resolve, 200))
       t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is not executed again')
     },
   )
@@ -364,7 +334,7 @@ await eachStore(t, async (t, address) => {
     t.strictSame(findings, [])
     t.ok(records > 0)
     const { topics, bytes } = await store.stats()
-    t.ok(topics >= 0 && bytes > 0, `${topics} topics in ${bytes} bytes`)
+    t.ok(topics > 0 && bytes > 0, `${topics} topics in ${bytes} bytes`)
   })
 })
 
@@ -392,15 +362,8 @@ async function againstMap(
     if (JSON.stringify(found) !== JSON.stringify(expected))
       differences.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`)
   }
-  const matches = (selector: string): string[] => {
-    const { ranges, matcher } = planned(selector)
-    const key = (path: string): Buffer => Buffer.from(path.replaceAll('/', '\0'))
-    const within = (path: string): boolean =>
-      ranges.some(({ start, end }) => Buffer.compare(start, key(path)) <= 0 && Buffer.compare(key(path), end) < 0)
-    return [...topics.keys()]
-      .filter((path) => within(path) && (matcher === undefined || matcher(path, endlessSlice) === true))
-      .sort(treeOrder)
-  }
+  const matches = (selector: string): string[] =>
+    [...topics.keys()].filter((path) => selects(selector, path)).sort(treeOrder)
 
   for (let step = 0; step < 600 && differences.length === 0; step++) {
     const path = random.pick(paths)

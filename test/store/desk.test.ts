@@ -142,6 +142,7 @@ const garbage: Readonly<Record<string, Buffer>> = {
     out.byte(1)
     out.uint32(1000)
   }),
+  'a frame that claims 4 GiB': Buffer.alloc(frameHeadBytes, 0xff),
   'a change that is no JSON': framed((out) => {
     out.double(0)
     out.double(1)
@@ -200,6 +201,19 @@ await t.test('of what is sent with garbage, only what comes before it is carried
     [3, ['created']],
     [4, ['created']],
   ])
+})
+
+await t.test('a request that arrives byte by byte is executed once it is whole', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  const bytes = Buffer.concat([requests(1, created('a')), requests(2, created('b'))])
+  for (const byte of bytes.subarray(0, -1)) {
+    client.socket.write(Buffer.from([byte]))
+    await turn()
+  }
+  t.strictSame(await client.answers(1), [[1, ['created']]])
+  client.socket.write(bytes.subarray(-1))
+  t.strictSame((await client.answers(2))[1], [2, ['created']])
 })
 
 await t.test('a request that was taken is not taken again', async (t) => {
@@ -284,32 +298,6 @@ await t.test('bytes that wait on a connection that was replaced are not taken', 
   second.socket.write(requests(many.length + 1, created('a')))
   t.strictSame((await second.answers(many.length + 1)).at(-1), [many.length + 1, ['created']])
 })
-
-await t.test(
-  'writes that the disk has no room for are refused, and others of the same frame carried out',
-  async (t) => {
-    const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-    const link = host.link(t)
-    await Promise.all(['a', 'b', 'c'].map((path) => single.addAndSet(link, creation(path), Buffer.from('1'))))
-    await host.drain()
-    await host.start({ disk: { freeBytesMin: Number.MAX_SAFE_INTEGER } })
-    const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
-    for (const path of ['a', 'b']) {
-      const results = await Promise.all([
-        single.addAndSet(link, creation(path), Buffer.from('2')).catch(kindOf),
-        single.remove(link, path as Path),
-        single.addAndSet(link, creation('new'), Buffer.from('2')).catch(kindOf),
-        link.change({ about: 'revokeKey', name: 'none' }),
-      ])
-      t.strictSame(results, ['full', true, 'full', false])
-    }
-    t.equal(await single.addAndSet(link, creation('c'), Buffer.from('2')).catch(kindOf), 'full', 'one alone, too')
-    await host.drain()
-    await host.start({})
-    t.equal(await single.addAndSet(link, creation('c'), Buffer.from('2')), 'updated')
-    t.equal(await host.store.readTopic('new' as Path, storedForms.json), 'no_such_topic')
-  },
-)
 
 /** The names of the clients whose receipts are stored. */
 async function storedClients(host: WriterHost): Promise<string[]> {

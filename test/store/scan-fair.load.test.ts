@@ -14,7 +14,7 @@ import type { Client } from '../support/service/client.js'
 import { startServer } from '../support/service/server.js'
 import { load, makeDirectory, openStore, planned, readItems, spin, watched } from '../support/stores/store.js'
 
-const topics = Number(process.env.SCAN_TOPICS ?? 100_000)
+const topics = Number(process.env.SCAN_TOPICS ?? 50_000)
 /**
  * The limit for the median wait of other requests: this, or the time of a scan divided by `slicesPerScanMin` if that is
  * more. They wait for slices, a millisecond or two on a quiet machine; on a busy one the scan takes longer too. Behind
@@ -27,11 +27,11 @@ const slicesPerScanMin = 10
 const hostileMedianMsMax = 100
 
 /** The fewest fetches that a median is taken of. */
-const fetchesMin = 60
+const fetchesMin = 40
 
 const plain = Array.from({ length: topics }, (_, i) => `a/x${Math.floor(i / 1000)}/hum/${i % 1000}`)
 /** Targets of hostile patterns: many paths, and some of the longest. */
-const hostile = Array.from({ length: 1500 }, (_, i) => `h/${'a'.repeat(24)}${'x'.repeat(i % 12)}${i}`)
+const hostile = Array.from({ length: 700 }, (_, i) => `h/${'a'.repeat(24)}${'x'.repeat(i % 12)}${i}`)
 const longest = Array.from({ length: 12 }, (_, i) => `l/${'a'.repeat(1960)}${i}`)
 
 /** A pattern that every path must be tried against and none matches. */
@@ -106,15 +106,7 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
   })
 
   await t.test('fetches by path stay fast while hostile patterns are scanned for', async (t) => {
-    const patterns = [
-      '(a+)+$',
-      '(a|aa)+b',
-      '(x+x+)+y',
-      '(.*)*(.*)*z',
-      '(a|b)*a(a|b){110}',
-      '((a?){20}){6}c',
-      '(.*a){110}',
-    ]
+    const patterns = ['(a+)+$', '(a|b)*a(a|b){110}']
     const plainMs = await scan('?h/[0-9].*')
     for (const pattern of patterns) {
       for (const selector of [`?h/${pattern}`, `*h/${pattern}`]) {

@@ -11,12 +11,10 @@ import { PageScan } from '../../dist/store/lmdb/read/page-scan.js'
 import { createSnapshots } from '../../dist/store/lmdb/read/read-freshness.js'
 import { Reads } from '../../dist/store/lmdb/read/reads.js'
 import { Scans } from '../../dist/store/lmdb/read/sliced-scans.js'
-import { walk } from '../../dist/store/lmdb/read/walk.js'
 import { BulkRemoval } from '../../dist/store/lmdb/removal/bulk-removal.js'
 import { createWriting } from '../../dist/store/lmdb/write/writes.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
-import { everyTopic } from '../../dist/topics/range.js'
 import { treeOrder } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { creation, load, openStore, planned, readItems, single, spin, watched } from '../support/stores/store.js'
@@ -106,11 +104,11 @@ function openParts(t: Test) {
   const { removeMatches } = new BulkRemoval(environment, snapshots, write)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
   const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
-  return { environment, readPage, write, removeMatches, holdsSnapshot }
+  return { readPage, write, removeMatches, holdsSnapshot }
 }
 
 t.test('no snapshot is held between the slices of a scan or a bulk removal', async (t) => {
-  const { environment, readPage, write, removeMatches, holdsSnapshot } = openParts(t)
+  const { readPage, write, removeMatches, holdsSnapshot } = openParts(t)
   await load({ write }, lasting())
   await new Promise(setImmediate)
   t.notOk(holdsSnapshot(), 'none is held before the first read')
@@ -137,13 +135,4 @@ t.test('no snapshot is held between the slices of a scan or a bulk removal', asy
   const removal = await snapshotsDuring(removeMatches(removing, { aborted: false }))
   t.ok(removal.checks > 20, `${removal.checks} checks while a removal ran`)
   t.equal(removal.held, 0, 'none of them found a snapshot')
-
-  await t.test('the check detects the snapshot that a walk holds', async (t) => {
-    const walking = walk(environment, { ranges: [everyTopic], matcher: undefined }, { aborted: false })
-    await walking.next()
-    t.ok(holdsSnapshot(), 'in the middle of the walk')
-    await walking.return(undefined)
-    environment.freshen()
-    t.notOk(holdsSnapshot(), 'after it')
-  })
 })

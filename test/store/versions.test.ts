@@ -106,28 +106,19 @@ await t.test('every change of a topic has a greater version than all before it',
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('a store of the format without versions is converted once, and no topic is rewritten', async (t) => {
+await t.test('topics of the format without versions have that of the conversion', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeFormer(directory)
   const beforeMs = Date.now()
   const conversion = await inside(directory, (environment) => {
     t.equal(number(environment, 'format'), 3)
-    t.equal(versionOf(environment, 'plain'), 1)
+    t.equal(versionOf(environment, 'plain'), 1, 'no topic is rewritten')
     t.equal(versionOf(environment, 'propertied'), 2)
     t.equal(lastVersion(environment), number(environment, 'conversionVersion'))
     return number(environment, 'conversionVersion') ?? 0
   })
   t.ok(conversion >= beforeMs * 1024 && conversion <= (Date.now() + 1) * 1024, 'its moment is that of the conversion')
-  t.equal(await inside(directory, (environment) => number(environment, 'conversionVersion')), conversion, 'it stays')
-  t.strictSame(await findingsIn(directory), [])
-})
-
-await t.test('topics from before the conversion show its version, and a constraint can name it', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await makeFormer(directory)
   await withStore(directory, async (store) => {
-    const conversion = await versionShown(store, 'plain', true)
-    t.ok(Math.abs(conversion / 1024 - Date.now()) < 600_000, 'it is that of the conversion')
     for (const topic of ['plain', 'propertied']) {
       for (const values of [true, false]) t.equal(await versionShown(store, topic, values), conversion)
       const set = { kind: 'set', path: path(topic), type: 'json', valueText: Buffer.from('1') } as const
@@ -141,6 +132,8 @@ await t.test('topics from before the conversion show its version, and a constrai
       t.ok((await versionShown(store, topic, true)) > conversion)
     }
   })
+  t.equal(await inside(directory, (environment) => number(environment, 'conversionVersion')), conversion, 'it stays')
+  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('of requests that share a commit, one finds the version that they name', async (t) => {
@@ -151,21 +144,6 @@ await t.test('of requests that share a commit, one finds the version that they n
     const results = await Promise.all(Array.from({ length: 20 }, () => store.write([set])))
     t.equal(results.filter((result) => !('refusal' in result)).length, 1)
   })
-})
-
-await t.test('a conversion that did not commit is made by the next opening', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await makeFormer(directory)
-  await inside(directory, (environment) =>
-    environment.root.transactionSync(() => {
-      // What a process that was killed before its commit leaves: nothing of its transaction.
-      environment.meta.putSync('format', record(1))
-      environment.meta.removeSync('conversionVersion')
-      forgetLog(environment)
-    }),
-  )
-  t.equal(await inside(directory, (environment) => number(environment, 'format')), 3)
-  t.strictSame(await findingsIn(directory), [])
 })
 
 await t.test('a check finds versions that cannot be', async (t) => {

@@ -207,8 +207,8 @@ export const mutants: readonly Mutant[] = [
     file: 'store/lmdb/environment/environment.js',
     from: 'const number = (meta.get(dueNumberName)?.readDoubleBE() ?? takeBlock(meta)) + 1;',
     to: 'const number = 1;',
-    test: 'store/due-numbers',
-    finds: /the store is sound/,
+    test: 'store/removal-clock',
+    finds: /each is removed/,
   },
   {
     fault: 'a topic is removed although it was updated lately',

@@ -26,20 +26,7 @@ const halving = `function halving(whole) {
 }
 `
 
-/** For `patchedProgram`: the batches of PostgreSQL, committed in two halves. */
-export const halvedBatches = `${halving}
-import { Batches as SoundBatches } from './sound-batches.js'
-export * from './sound-batches.js'
-
-export class Batches extends SoundBatches {
-  constructor(...parts) {
-    super(...parts)
-    this.write = halving(this.write.bind(this))
-  }
-}
-`
-
-/** The same on LMDB, in place of a worker's module that sends the writer what is to be written. */
+/** For `patchedProgram`, in place of a worker's module that sends the writer what is to be written. */
 export const halvedWrites = `${halving}
 import { WriterLink as SoundLink } from './sound-link.js'
 export * from './sound-link.js'
