@@ -2,14 +2,11 @@
  * Batches: the results of their operations, each of which sees the earlier ones; that a refused one changes nothing; and
  * how many operations and bytes one may have.
  */
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
 import type { Answer } from '../support/service/client.js'
-import { scrape } from '../support/service/metrics.js'
 import { overStores } from '../support/service/over-stores.js'
-import { type Server, startServer, until } from '../support/service/server.js'
-import { makeDirectory } from '../support/stores/store.js'
+import type { Server } from '../support/service/server.js'
 
 type Operation = Readonly<Record<string, unknown>>
 
@@ -118,14 +115,6 @@ await overStores(t, async (t, server) => {
     gives(t, await post('batch', filled(2 ** 20)), results('{"path":"big","created":true}'), 'as large as allowed')
     refuses(t, await post('batch', filled(2 ** 20 + 1)), 413, 'body_too_large', 'one byte more')
   })
-
-  await t.test('batches are counted under their route', async (t) => {
-    const labels = { route: '/topics/batch', status: '200' }
-    const before = await scrape(server.adminUrl)
-    for (let i = 0; i < 5; i++) await batch({ op: 'remove', path: 'none' })
-    const after = await scrape(server.adminUrl)
-    t.equal(after.value('topicd_requests_total', labels) - before.value('topicd_requests_total', labels), 5)
-  })
 })
 
 /** Each refusal, in the middle of a batch that would change four topics. */
@@ -183,33 +172,3 @@ async function stateOf(post: Server['post']): Promise<string> {
   const pages = ['json', 'string'].map(async (type) => (await post('fetch', { selector: '*x//', type })).text)
   return (await Promise.all(pages)).join()
 }
-
-await t.test('the largest number of operations is a setting, and the access log has the route', async (t) => {
-  const server = await startServer(t, { flags: ['--batch-operations-max', '5', '--access-log'] })
-  const operations = Array.from({ length: 6 }, (_, i) => ({ op: 'add', path: `a/${i}` }))
-  const six = await server.post('batch', { operations })
-  refuses(t, six, 400, 'invalid_parameter', 'six', '"operations"', 'an array of 6', '1 to 5')
-  gives(t, await server.post('fetch', { selector: '*a//' }), nothing, 'nothing was created')
-  t.equal((await server.post('batch', { operations: operations.slice(1) })).status, 200, 'five')
-  const logged = () => server.log.filter(({ msg, route }) => msg === 'request' && route === '/topics/batch')
-  const lines = await until('two lines', async () => (logged().length === 2 ? logged() : undefined))
-  t.match(lines, [{ status: 400, cause: 'invalid_parameter' }, { status: 200 }])
-})
-
-await t.test('on a disk that is nearly full, only batches that merely remove are carried out', async (t) => {
-  const dataDir = join(t.testdir(), 'db')
-  await makeDirectory(dataDir, ['a', 'b'])
-  // More than any disk has.
-  const { post } = await startServer(t, { dataDir, flags: ['--disk-free-bytes-min', String(2 ** 50)] })
-  const remove = { op: 'remove', path: 'a' }
-  for (const operation of [
-    { op: 'set', path: 'b', value: 1 },
-    { op: 'add', path: 'c' },
-    { op: 'addAndSet', path: 'b', value: 1 },
-  ]) {
-    const answer = await post('batch', { operations: [remove, operation] })
-    refuses(t, answer, 507, 'disk_nearly_full', `a removal and ${operation.op}`)
-  }
-  const removals = await post('batch', { operations: [remove, { op: 'remove', path: 'c' }] })
-  gives(t, removals, '{"results":[{"removed":1},{"removed":0}]}', 'removals')
-})

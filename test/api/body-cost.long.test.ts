@@ -165,6 +165,25 @@ const families: readonly Family[] = [
     piece: '['.repeat(900) + ']'.repeat(900),
     end: ']}',
   },
+  ...[`1${' '.repeat(500)}`, '\n  {"a": 1}', 'true', '-12.5e+3', '""'].map(
+    (piece): Family => ({
+      name: `a value of ${JSON.stringify(piece.trim())}`,
+      route: 'set',
+      start: '{"path":"a","value":[',
+      piece,
+      end: ']}',
+    }),
+  ),
+  ...['\\n', '\\"', `${'\\'.repeat(9998)}\\"`].map(
+    (piece): Family => ({
+      name: `a string of ${piece.slice(-4)}`,
+      route: 'set',
+      start: '{"path":"a","value":"',
+      piece,
+      end: '\\x"}',
+      refusal: 'found "x"',
+    }),
+  ),
   {
     name: 'a batch of too many operations',
     route: 'batch',

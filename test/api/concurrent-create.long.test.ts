@@ -5,11 +5,11 @@
 import t from 'tap'
 import { at, first } from '../support/elements.js'
 import type { Answer } from '../support/service/client.js'
-import { overWorkers } from '../support/service/over-stores.js'
+import { overStores } from '../support/service/over-stores.js'
 
-const rounds = 40
+const rounds = 20
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   /** Connections that all send at once; the kernel spreads them over the workers. */
   const clients = Array.from({ length: 12 }, () => server.connect())
   const { post } = server

@@ -4,9 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
-import { Client } from '../support/service/client.js'
 import { overStores } from '../support/service/over-stores.js'
-import { type Server, startServer } from '../support/service/server.js'
+import type { Server } from '../support/service/server.js'
 
 const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
 
@@ -107,19 +106,3 @@ async function expectations(t: Test, server: Server): Promise<void> {
     t.equal(server.workerPids().length, server.workers, 'every worker is alive')
   })
 }
-
-await t.test('the routes are below the base path, and only there', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--base-path', '/diffusion/v1/'] })
-  t.match(server.url, /\/diffusion\/v1$/, 'the URL ends with it')
-  gives(t, await server.post('add', { path: 'a' }), '{"path":"a","created":true}', 'below it')
-  const outside = new Client(new URL(server.url).origin, server.token, 1)
-  t.teardown(() => outside.close())
-  refuses(
-    t,
-    await outside.post('fetch', { path: 'a' }),
-    404,
-    'unknown_route',
-    'at the root',
-    '/diffusion/v1/topics/fetch',
-  )
-})

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { type FetchedPage, pathsOf } from '../support/service/client.js'
 import { overStores } from '../support/service/over-stores.js'
-import { type Server, startServer } from '../support/service/server.js'
+import type { Server } from '../support/service/server.js'
 
 /** The tree of the documentation of Diffusion's limitDeepBranches, in tree order. */
 const tree = ['x/0', 'x/x/1', 'x/x/x/2', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6']
@@ -254,23 +254,3 @@ async function forms(t: Test, { post }: Server): Promise<void> {
     )
   })
 }
-
-await t.test('a page is bounded by the bytes that are sent', async (t) => {
-  const { post } = await startServer(t, { flags: ['--page-bytes-max', '1024'] })
-  const text = 'x'.repeat(700)
-  for (const path of ['b/1', 'b/2', 'b/3']) {
-    await post('addAndSet', { path, value: text, properties: { note: 'y'.repeat(200) } })
-  }
-  const counts = async (members: object): Promise<[number, boolean]> => {
-    const page = JSON.parse((await post('fetch', { selector: '*b//', ...members })).text) as FetchedPage
-    return [page.results.length, page.has_more]
-  }
-  t.strictSame(await counts({}), [1, true], 'with their values')
-  t.strictSame(await counts({ with_values: false }), [3, false], 'without them')
-  t.strictSame(await counts({ with_values: false, with_properties: true }), [3, false], 'with properties alone')
-  t.strictSame(await counts({ with_properties: true }), [1, true], 'with both')
-  for (const path of ['b/4', 'b/5']) {
-    await post('addAndSet', { path, value: 1, properties: { note: 'y'.repeat(200) } })
-  }
-  t.strictSame(await counts({ with_values: false, with_properties: true }), [4, true], 'four of five with properties')
-})

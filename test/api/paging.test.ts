@@ -6,7 +6,6 @@ import { gives, refuses } from '../support/expected-answers.js'
 import { treeOrder } from '../support/models/model.js'
 import { type FetchedPage, pathsOf } from '../support/service/client.js'
 import { overStores } from '../support/service/over-stores.js'
-import { startServer } from '../support/service/server.js'
 
 /** The subtree of `t` in tree order: descendants of `t/a` before `t/a!` and `t/a-b`, though `!` and `-` precede `/`. */
 const subtree = [
@@ -125,12 +124,4 @@ await overStores(t, async (t, { post, client }) => {
     t.strictSame(await next('t/a/b'), [subtree.slice(5), false], 'the topics that follow it')
     gives(t, await post('addAndSet', { path: 't/a/b', value: 't/a/b' }), '{"path":"t/a/b","created":true}', 'put back')
   })
-})
-
-t.test('the largest size of a page is also that of a page without a size, where it is less than 10', async (t) => {
-  const { post, client } = await startServer(t, { flags: ['--page-size-max', '5'] })
-  for (let i = 0; i < 7; i++) await post('add', { path: `t/${i}`, type: 'string' })
-  const query = { selector: '*t//', type: 'string' }
-  t.match(JSON.parse((await post('fetch', query)).text), { results: { length: 5 }, has_more: true })
-  t.equal(pathsOf(await client.walk('*t//', { type: 'string' })).length, 7)
 })

@@ -1,22 +1,19 @@
 /**
- * Removal by selector beside other requests: every topic is counted once, however many removals run at once; writers
- * wait for at most one bounded commit; a removal interrupted by the death of its worker has removed a prefix of its
- * matches and can be repeated; and a restricted key removes in its own subtrees only.
+ * Removal by selector alongside other requests: every topic is counted once, writers are served in between, and a removal
+ * that its worker's death interrupts has removed a prefix of its matches and can be repeated.
  */
-
 import { join } from 'node:path'
 import t from 'tap'
-import { first, medianOf } from '../support/elements.js'
+import { first } from '../support/elements.js'
 import { gives } from '../support/expected-answers.js'
-import { treeOrder } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
 import { type Client, pathsOf } from '../support/service/client.js'
-import { overWorkers } from '../support/service/over-stores.js'
+import { overStores } from '../support/service/over-stores.js'
 import { startServer, until } from '../support/service/server.js'
 import { makeDirectory } from '../support/stores/store.js'
 
-/** Topics that are removed while writers are measured. */
-const many = Number(process.env.REMOVE_TOPICS ?? 100_000)
+/** Topics that are removed while others write. */
+const many = Number(process.env.REMOVE_TOPICS ?? 40_000)
 
 /** Paths in tree order, a thousand per group. */
 function tree(topics: number): string[] {
@@ -31,7 +28,7 @@ async function removed(client: Client, selector: string): Promise<number> {
   return (JSON.parse(text) as { removed: number }).removed
 }
 
-await overWorkers(t, async (t, server) => {
+await overStores(t, async (t, server) => {
   await t.test('every topic is counted by exactly one of the concurrent removals, or still exists', async (t) => {
     const random = seededRandom(t)
     const paths = tree(1500)
@@ -58,13 +55,12 @@ await overWorkers(t, async (t, server) => {
     for (const count of await Promise.all(counts)) sum += count
     await Promise.all(writers)
     const remaining = pathsOf(await client.walk('?r//', { size: 1000 })).length
-    t.comment(`${created - paths.length} were created during ${selectors.length} removals`)
     t.equal(sum + remaining, created, `${sum} removed and ${remaining} remaining are all that were created`)
     t.equal(await removed(client, '?r//'), remaining, 'the rest is removed too')
   })
 })
 
-t.test(`while ${many} topics are removed, other writers never wait long`, async (t) => {
+t.test(`while ${many} topics are removed, other writers are served between the commits`, async (t) => {
   const dataDir = join(t.testdir(), 'db')
   await makeDirectory(dataDir, [...tree(many), 'w/0', 'w/1'])
   const server = await startServer(t, { dataDir, workers: 2 })
@@ -73,24 +69,18 @@ t.test(`while ${many} topics are removed, other writers never wait long`, async 
   const isKnown = (client: Client) => async () => (await client.post('fetch', {})).status !== 401 || undefined
   await Promise.all(clients.map((client) => until('the key is known', isKnown(client))))
   let removing = true
-  const startedAt = performance.now()
   const removal = removed(first(clients), '?r//').finally(() => (removing = false))
-  const latencies: number[] = []
+  let writes = 0
   const writers = clients.slice(1).map(async (client, i) => {
-    while (removing) {
-      const writtenAt = performance.now()
-      const { status } = await client.post('set', { path: `w/${i % 2}`, value: latencies.length })
+    for (; removing; writes++) {
+      const { status } = await client.post('set', { path: `w/${i % 2}`, value: writes })
       if (status !== 200) throw new Error(`a write was answered ${status}`)
-      latencies.push(performance.now() - writtenAt)
     }
   })
   await Promise.all(writers)
   t.equal(await removal, many, 'the count is exact')
-  const medianMs = medianOf(latencies)
-  const maxMs = Math.max(...latencies)
-  const tookMs = performance.now() - startedAt
-  const results = `${latencies.length} in ${tookMs.toFixed(0)} ms, median ${medianMs.toFixed(1)} ms, longest ${maxMs.toFixed(0)} ms`
-  t.ok(latencies.length > 40 && medianMs < Math.max(100, tookMs / 20) && maxMs < Math.max(1000, tookMs / 2), results)
+  // A commit removes 500 topics. Four writers that wait for four of them each have as many writes as there are commits.
+  t.ok(writes > many / 2000, `${writes} writes while ${many} topics were removed`)
 })
 
 t.test("a removal cut off by its worker's death has removed a prefix, and can be repeated", async (t) => {
@@ -124,30 +114,4 @@ t.test("a removal cut off by its worker's death has removed a prefix, and can be
   t.strictSame(remaining, paths.slice(paths.length - remaining.length), 'they are the last ones, without a gap')
   t.equal(await removed(after, '?r//'), remaining.length, 'the repeated removal counts exactly those')
   gives(t, await after.post('fetch', { selector: '?r//' }), '{"has_more":false,"results":[]}', 'nothing is left')
-})
-
-t.test('a restricted key removes in its subtrees only, whatever it selects', async (t) => {
-  const server = await startServer(t)
-  const paths = ['a', 'a/b', 'a/b/c', 'a/b/d/e', 'a/b-c', 'a/c', 'b/x', 'c', 'c/d'].sort(treeOrder)
-  const token = await server.addKey('restricted', { allow: ['remove'], under: ['a/b', 'c'] })
-  const restricted = server.connect(1, token)
-  const selectors = [
-    { selector: '?.*//', gone: ['a/b', 'a/b/c', 'a/b/d/e', 'c', 'c/d'] },
-    { selector: '*.*/[cd]', gone: ['a/b/c', 'c/d'] },
-    { selector: '#a////?a/.*//////>c', gone: ['a/b', 'a/b/c', 'a/b/d/e', 'c'] },
-    { selector: '?a/', gone: ['a/b', 'a/b/c', 'a/b/d/e'] },
-    { selector: 'a/c', gone: [] },
-    { selector: '?b//', gone: [] },
-  ]
-  for (const { selector, gone } of selectors) {
-    for (const path of paths) await server.post('addAndSet', { path, value: path })
-    const answer = await restricted.post('remove', { selector })
-    gives(t, answer, `{"removed":${gone.length}}`, `${selector} removes ${gone.length}`)
-    const remaining = pathsOf(await server.client.walk('?.*//', { size: 1000 }))
-    t.strictSame(
-      remaining,
-      paths.filter((path) => !gone.includes(path)),
-      `after ${selector} everything else remains`,
-    )
-  }
 })

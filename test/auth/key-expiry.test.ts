@@ -1,4 +1,4 @@
-/** Ends of keys and of replaced tokens, rates and counts, as a worker knows them, with a simulated clock and store. */
+/** What a worker knows of keys: their ends, revocations, rates and counts, with a simulated clock and store. */
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { Keyring } from '../../dist/auth/keyring.js'
@@ -29,13 +29,20 @@ async function open(t: Test, ...first: readonly KeyRecord[]) {
   let records = first
   let revision = 1
   const hanging = { polls: false }
+  /** Writes of the last uses: how many have begun, and what ends the last one while they hang. */
+  const touches = { count: 0, hang: false, end: (): void => {} }
   const store: Partial<TopicStore> = {
     keysRevision: () => (hanging.polls ? new Promise<number>(() => {}) : Promise.resolve(revision)),
     readKeys: () => Promise.resolve(records),
-    touchKeys: () => Promise.resolve(),
+    touchKeys: () => {
+      touches.count++
+      return touches.hang ? new Promise<void>((resolve) => (touches.end = resolve)) : Promise.resolve()
+    },
   }
   const keyring = await Keyring.open(store as TopicStore, (error) => t.fail(String(error)), 4)
   t.teardown(() => {
+    touches.hang = false
+    touches.end()
     const closed = keyring.close()
     mock.timers.tick(1000)
     return closed
@@ -51,7 +58,7 @@ async function open(t: Test, ...first: readonly KeyRecord[]) {
     records = changed
     revision++
   }
-  return { keyring, pass, isKnown, change, hanging }
+  return { keyring, pass, isKnown, change, hanging, touches }
 }
 
 t.test('a key is known until its end and refused within a second after it, though the store hangs', async (t) => {
@@ -88,6 +95,40 @@ t.test('when a clock that was wrong is set back, a key whose end is ahead is kno
   mock.timers.setTime(startMs)
   await pass(500)
   t.ok(isKnown('brief'))
+})
+
+t.test('a revoked key is refused within a second, even while a slow disk delays a write of last uses', async (t) => {
+  const { pass, isKnown, change, touches } = await open(t, record('a'))
+  touches.hang = true
+  t.ok(isKnown('a'))
+  await pass(180_000)
+  t.equal(touches.count, 1, 'one write of its use is in flight')
+  t.ok(isKnown('a'), 'it is still known')
+  change()
+  await pass(1000)
+  t.notOk(isKnown('a'))
+})
+
+t.test('a key that is being revoked is refused until it is resumed, and then only if it is stored', async (t) => {
+  const { keyring, isKnown, change } = await open(t, record('a'), record('b'))
+  let changes = 0
+  keyring.watch(() => changes++)
+  const accepted = (): string => ['a', 'b'].filter(isKnown).join()
+  t.equal(accepted(), 'a,b')
+  keyring.suspend(1, 'a')
+  t.equal(accepted(), 'b', 'immediately')
+  t.equal(changes, 1, 'its streams are told')
+  await keyring.reload()
+  t.equal(accepted(), 'b', 'whatever is read in the meantime')
+  keyring.resume(1)
+  t.equal(accepted(), 'a,b', 'its revocation has failed')
+  for (const revocation of [2, 3, 3]) keyring.suspend(revocation, 'a')
+  keyring.resume(2)
+  t.equal(accepted(), 'b', 'the second revocation waits')
+  change(record('b'))
+  await keyring.reload()
+  keyring.resume(3)
+  t.equal(accepted(), 'b', 'it is revoked')
 })
 
 t.test('both tokens of a rotated key are one caller, until the former one or the key ends', async (t) => {

@@ -1,7 +1,11 @@
-/** Keys while the disk is full: a command says that it changed nothing, and the first key of a service waits for room. */
+/**
+ * Keys while the disk is full: a command says that it changed nothing, and the first key of a service waits for room. Of
+ * batches, only those that merely remove are accepted.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { gives, refuses } from '../support/expected-answers.js'
 import { mountSmallDisk, type SmallDisk, whyNoSmallDisk } from '../support/machines/small-disk.js'
 import { type CommandResult, runCommand, Server, startServer, until } from '../support/service/server.js'
 
@@ -18,31 +22,47 @@ async function isFull({ adminUrl }: Server): Promise<true | undefined> {
   return (await answer.text()).includes('the disk is nearly full') || undefined
 }
 
-t.test('keys add and keys rotate say that nothing was changed', { skip: whyNoSmallDisk() }, async (t) => {
-  const { disk, dataDir } = smallDisk(t)
-  const server = await startServer(t, { dataDir, env: leastFree })
-  const kept = (await server.command('keys', 'add', 'kept')).stdout.trim()
-  disk.leaveFree(mebibyte)
-  await until('the disk is full', () => isFull(server))
+t.test(
+  'on a full disk keys add and keys rotate say that they changed nothing',
+  { skip: whyNoSmallDisk() },
+  async (t) => {
+    const { disk, dataDir } = smallDisk(t)
+    const server = await startServer(t, { dataDir, env: leastFree })
+    const kept = (await server.command('keys', 'add', 'kept')).stdout.trim()
+    for (const path of ['a', 'b']) await server.post('add', { path })
+    disk.leaveFree(mebibyte)
+    await until('the disk is full', () => isFull(server))
 
-  const said = /^topicd: the disk is nearly full; no key was created; the token that was just printed is void\n$/
-  t.match(await server.command('keys', 'add', 'late'), { code: 1, stderr: said })
-  const rotated = await server.command('keys', 'rotate', 'kept')
-  t.match(rotated, {
-    code: 1,
-    stderr: /nearly full; the key keeps its token; the token that was just printed is void\n$/,
-  })
-  t.equal((await server.post('fetch', {}, { token: kept })).status, 400, 'it does keep it')
-  t.notMatch((await server.command('keys', 'list')).stdout, 'late')
+    const remove = { op: 'remove', path: 'a' }
+    for (const operation of [
+      { op: 'set', path: 'b', value: 1 },
+      { op: 'add', path: 'c' },
+      { op: 'addAndSet', path: 'b', value: 1 },
+    ]) {
+      const answer = await server.post('batch', { operations: [remove, operation] })
+      refuses(t, answer, 507, 'disk_nearly_full', `a removal and ${operation.op}`)
+    }
+    gives(t, await server.post('batch', { operations: [remove] }), '{"results":[{"removed":1}]}', 'a removal')
 
-  await server.stop()
-  const alone = (): Promise<CommandResult> => runCommand(['keys', 'add', 'later', '--data', dataDir], leastFree)
-  t.match(await alone(), { code: 1, stderr: said }, 'while no service runs')
-  disk.resize(128 * mebibyte)
-  t.equal((await alone()).code, 0, 'once there is room')
-})
+    const said = /^topicd: the disk is nearly full; no key was created; the token that was just printed is void\n$/
+    t.match(await server.command('keys', 'add', 'late'), { code: 1, stderr: said })
+    const rotated = await server.command('keys', 'rotate', 'kept')
+    t.match(rotated, {
+      code: 1,
+      stderr: /nearly full; the key keeps its token; the token that was just printed is void\n$/,
+    })
+    t.equal((await server.post('fetch', {}, { token: kept })).status, 400, 'it does keep it')
+    t.notMatch((await server.command('keys', 'list')).stdout, 'late')
 
-t.test('the first key is made once there is room', { skip: whyNoSmallDisk() }, async (t) => {
+    await server.stop()
+    const alone = (): Promise<CommandResult> => runCommand(['keys', 'add', 'later', '--data', dataDir], leastFree)
+    t.match(await alone(), { code: 1, stderr: said }, 'while no service runs')
+    disk.resize(128 * mebibyte)
+    t.equal((await alone()).code, 0, 'once there is room')
+  },
+)
+
+t.test('the first key is created once there is room', { skip: whyNoSmallDisk() }, async (t) => {
   const { disk, dataDir } = smallDisk(t)
   const file = join(t.testdir(), 'secret')
   const token = 'fedcba9876543210af3c6b9d52e74081'

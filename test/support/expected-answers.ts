@@ -2,7 +2,7 @@
  * The assertions that most tests make about an answer: that it is a certain 200, or a certain refusal.
  */
 import type { Test } from 'tap'
-import type { Answer } from './service/client.js'
+import type { Answer, Body, Client } from './service/client.js'
 
 /** Asserts that the answer is a 200 with exactly this body. */
 export function gives(t: Test, answer: Answer, body: string, expectation: string): void {
@@ -45,4 +45,25 @@ export function refusesOperation(
   t.match(answer.message, /^[A-Z].+\.$/s, `${expectation}: in one sentence`)
   for (const mention of mentions)
     t.ok(answer.message.includes(mention), `${expectation}: "${answer.message}" mentions ${mention}`)
+}
+
+/** A request, and the body of its 200 or the code of its refusal with what the message mentions. */
+export type Row = readonly [route: string, body: Body, answer: string, ...mentions: readonly string[]]
+
+/** Sends requests in turn; each must be answered as its row says. */
+export async function answers(t: Test, post: Client['post'], rows: readonly Row[], token?: string): Promise<void> {
+  for (const [route, body, answer, ...mentions] of rows) {
+    const found = await post(route, body, token === undefined ? {} : { token })
+    const expectation = `${route} ${typeof body === 'string' ? body : JSON.stringify(body)}`.slice(0, 200)
+    if (answer.startsWith('{')) gives(t, found, answer, expectation)
+    else refuses(t, found, statuses[answer] ?? 400, answer, expectation, ...mentions)
+  }
+}
+
+/** Of the codes whose status is not 400. */
+const statuses: Readonly<Record<string, number>> = {
+  forbidden_operation: 403,
+  forbidden_path: 403,
+  unsatisfied_constraint: 409,
+  since_gone: 410,
 }

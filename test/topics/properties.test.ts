@@ -1,8 +1,6 @@
-/**
- * Topic properties: which are refused, which are compatible with an existing topic, and what they do.
- */
+/** The bounds and names of topic properties. What they do, and which are compatible, is api/properties-over-http's. */
 import t from 'tap'
-import { propertiesBytesMax, removalBytesMax } from '../../dist/settings/limits.js'
+import { propertiesBytesMax } from '../../dist/settings/limits.js'
 import { compatible, parseProperties, removalOf, retainsValue } from '../../dist/topics/properties.js'
 import { dueMs } from '../../dist/topics/removal/policy.js'
 
@@ -18,41 +16,6 @@ function checkProperties(
 function parsed(text: string): Record<string, string> {
   return JSON.parse(text) as Record<string, string>
 }
-
-t.test('known properties accept their own values, and any other name accepts any value', async (t) => {
-  for (const properties of [
-    {},
-    { VALIDATE_VALUES: 'true' },
-    { VALIDATE_VALUES: 'false' },
-    { DONT_RETAIN_VALUE: 'true' },
-    { DONT_RETAIN_VALUE: 'false', VALIDATE_VALUES: 'true' },
-    { REMOVAL: 'when no updates for 10m' },
-    { REMOVAL: "when time after 5 remove 'not yet known to be a selector ('" },
-    { validate_values: 'maybe' },
-    { TIDY_ON_UNSUBSCRIBE: '', '': 'a nameless one', constructor: 'x', 'räksmörgås 😀': '\0' },
-    parsed('{"__proto__":"x","hasOwnProperty":"y","toString":"z"}'),
-  ]) {
-    t.equal(checkProperties(properties), undefined, JSON.stringify(properties))
-  }
-})
-
-t.test('a malformed value is refused with the name of its property', async (t) => {
-  const wanted = 'must be "true" or "false"'
-  for (const name of ['VALIDATE_VALUES', 'DONT_RETAIN_VALUE']) {
-    for (const value of ['', 'TRUE', 'True', ' true', 'true ', 'yes', '1', '0', 'null']) {
-      t.same(checkProperties({ other: 'x', [name]: value }), { name, problem: wanted }, `${name} ${value}`)
-    }
-  }
-  t.same(checkProperties({ REMOVAL: '' }), {
-    name: 'REMOVAL',
-    problem: 'has a syntax error at character 1, at the end: expected "when", as in "when no updates for 10m"',
-  })
-  t.match(checkProperties({ REMOVAL: 'when this session closes' }), {
-    name: 'REMOVAL',
-    problem: /are not supported here/,
-  })
-  t.match(checkProperties({ REMOVAL: 'x'.repeat(removalBytesMax + 1) }), { name: 'REMOVAL', problem: /^is \d+ bytes/ })
-})
 
 t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
   const problem = `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`
@@ -91,51 +54,6 @@ t.test('the member __proto__ is checked, counted and compared like any other', a
   t.equal(compatible(inherited, { own: 'x' }), false, 'an inherited member is not a property')
   t.equal(retainsValue(inherited), true)
   t.equal(removalOf(inherited), undefined)
-})
-
-t.test('a request is compatible with a topic that has every value it names, given or by default', async (t) => {
-  const minutes = { REMOVAL: 'when no updates for 10m' }
-  for (const [existing, requested] of [
-    [{}, {}],
-    [{ VALIDATE_VALUES: 'true', own: 'x', ...minutes }, {}],
-    [{ VALIDATE_VALUES: 'true' }, { VALIDATE_VALUES: 'true' }],
-    [{}, { VALIDATE_VALUES: 'false' }],
-    [{}, { DONT_RETAIN_VALUE: 'false', VALIDATE_VALUES: 'false' }],
-    [{ DONT_RETAIN_VALUE: 'false' }, { DONT_RETAIN_VALUE: 'false' }],
-    [
-      { own: 'x', other: 'y' },
-      { other: 'y', own: 'x' },
-    ],
-    [{ ...minutes, own: '' }, minutes],
-  ] as const) {
-    t.equal(compatible(existing, requested), true, JSON.stringify([existing, requested]))
-  }
-})
-
-t.test('a request is incompatible with a topic that has another value, or none and no default', async (t) => {
-  const minutes = { REMOVAL: 'when no updates for 10m' }
-  for (const [existing, requested] of [
-    [{}, { VALIDATE_VALUES: 'true' }],
-    [{ VALIDATE_VALUES: 'true' }, { VALIDATE_VALUES: 'false' }],
-    [{ DONT_RETAIN_VALUE: 'true' }, { DONT_RETAIN_VALUE: 'false' }],
-    [{ own: 'x' }, { own: 'y' }],
-    [{ own: 'x' }, { own: 'x', other: 'y' }],
-    [{}, { own: '' }],
-    [{}, { own: 'false' }],
-    [{}, { toString: 'x' }],
-    [{}, minutes],
-    [minutes, { REMOVAL: 'when no updates for 600s' }],
-    [minutes, { REMOVAL: 'When no updates for 10m' }],
-  ] as const) {
-    t.equal(compatible(existing, requested), false, JSON.stringify([existing, requested]))
-  }
-})
-
-t.test('values are kept unless DONT_RETAIN_VALUE is true', async (t) => {
-  t.equal(retainsValue({}), true)
-  t.equal(retainsValue({ DONT_RETAIN_VALUE: 'false' }), true)
-  t.equal(retainsValue({ VALIDATE_VALUES: 'true' }), true)
-  t.equal(retainsValue({ DONT_RETAIN_VALUE: 'true' }), false)
 })
 
 t.test('the removal policy is parsed from REMOVAL', async (t) => {
