@@ -10,7 +10,6 @@ import t from 'tap'
 import { compressingRoutes } from '../../dist/api/gzip.js'
 import type { Answer, Ongoing, Route } from '../../dist/http/answer.js'
 import { ChangesStream } from '../support/service/changes.js'
-import { scrape } from '../support/service/metrics.js'
 import { RawConnection } from '../support/service/raw.js'
 import { headersOf, type Received, sendPieces } from '../support/service/sender.js'
 import { type Server, startServer, until } from '../support/service/server.js'
@@ -59,12 +58,12 @@ async function addOfBytes({ post }: Server, path: string, bytes: number): Promis
   await post('addAndSet', { path, value: 'x'.repeat(bytes - around) })
 }
 
-t.test('which answers are compressed', async (t) => {
+t.test('with --gzip', async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--cors-origins', 'https://app.example'] })
   await addMany(server, 'page', 300, (i) => ({ of: i, more: 'é'.repeat(40) }))
   const page = { selector: '*page//', size: 300 }
 
-  await t.test('those above the limit', async (t) => {
+  await t.test('answers of more than 4 KiB are compressed', async (t) => {
     for (const [bytes, isGzipped] of [
       [plainBytes, false],
       [plainBytes + 1, true],
@@ -86,7 +85,7 @@ t.test('which answers are compressed', async (t) => {
     }
   })
 
-  await t.test('pages by a selector, by paths, and of changes', async (t) => {
+  await t.test('pages by a selector, by paths and of changes are compressed', async (t) => {
     const paths = { paths: Array.from({ length: 300 }, (_, i) => `page/${i}`) }
     for (const [route, body] of [
       ['fetch', page],
@@ -106,7 +105,7 @@ t.test('which answers are compressed', async (t) => {
     }
   })
 
-  await t.test('only for a client that takes gzip', async (t) => {
+  await t.test('only a client that takes gzip gets it', async (t) => {
     const encodingFor = async (header: string | string[] | undefined) =>
       (await send(server, 'fetch', page, header)).headers['content-encoding']
     for (const taking of ['gzip', 'GZIP', '*', 'br, gzip;q=0.5', 'gzip ; q=0.001', 'gzip,deflate', ['br', 'gzip']])
@@ -125,7 +124,7 @@ t.test('which answers are compressed', async (t) => {
       t.equal(await encodingFor(refusing), undefined, String(refusing))
   })
 
-  await t.test('no refusal, no write and no event', async (t) => {
+  await t.test('refusals, answers to writes and events are not compressed', async (t) => {
     const refused = await send(server, 'fetch', { path: 'x'.repeat(1900) }, 'gzip')
     t.match(refused, { status: 400, headers: { 'content-encoding': undefined } })
     const operations = Array.from({ length: 300 }, (_, i) => ({ op: 'set', path: `page/${i}`, value: i }))
@@ -137,25 +136,16 @@ t.test('which answers are compressed', async (t) => {
     await stream.complete('the state')
     stream.close()
   })
-
-  await t.test('the bytes that were sent are counted', async (t) => {
-    const bytes = async () =>
-      (await scrape(server.adminUrl)).value('topicd_response_bytes_total', { route: '/topics/fetch' })
-    const before = await bytes()
-    const reply = await send(server, 'fetch', page, 'gzip')
-    await until('they are counted', async () => ((await bytes()) > before ? true : undefined))
-    t.equal((await bytes()) - before, reply.bytes.length)
-  })
 })
 
-t.test('off by default', async (t) => {
+t.test('without --gzip nothing is compressed', async (t) => {
   const server = await startServer(t)
   await addOfBytes(server, 'sized', 50_000)
   const reply = await send(server, 'fetch', { path: 'sized' }, 'gzip')
   t.match(reply.headers, { 'content-encoding': undefined, vary: undefined, 'content-length': '50000' })
 })
 
-t.test('many pages at once, clients that leave, and one that does not read', { timeout: 600_000 }, async (t) => {
+t.test('while pages are compressed', { timeout: 600_000 }, async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--page-bytes-max', String(9 * 1024 * kibibyte)] })
   // Base64 of random bytes gets a quarter smaller, so that much is left to send.
   for (let i = 0; i < 16; i++)
@@ -164,7 +154,7 @@ t.test('many pages at once, clients that leave, and one that does not read', { t
   const large = { selector: '*large//', size: 16 }
   const plain = await send(server, 'fetch', large, undefined)
 
-  await t.test('a page of 8 MB', async (t) => {
+  await t.test('a page of 8 MB arrives whole', async (t) => {
     t.ok(plain.bytes.length > 8_000_000, `${plain.bytes.length} bytes`)
     const reply = await send(server, 'fetch', large, 'gzip')
     t.equal(reply.headers['content-encoding'], 'gzip')
@@ -176,7 +166,7 @@ t.test('many pages at once, clients that leave, and one that does not read', { t
   const { hostname, port } = new URL(server.url)
   const open = () => RawConnection.open(hostname, Number(port))
 
-  await t.test('clients that leave while their pages are compressed', async (t) => {
+  await t.test('clients that leave free their share', async (t) => {
     for (let i = 0; i < 20; i++) {
       const connection = await open()
       await connection.write(`${head}content-length: ${text.length}\r\n\r\n${text}`)
@@ -191,7 +181,7 @@ t.test('many pages at once, clients that leave, and one that does not read', { t
     })
   })
 
-  await t.test('a client that does not read at first', async (t) => {
+  await t.test('a client that does not read at first gets its whole page later', async (t) => {
     const socket = connect({ host: hostname, port: Number(port) })
     t.teardown(() => socket.destroy())
     socket.pause()
@@ -205,14 +195,14 @@ t.test('many pages at once, clients that leave, and one that does not read', { t
     t.ok(gunzipSync(received.subarray(bodyAt)).toString() === plain.text, 'then it gets all of the page')
   })
 
-  await t.test('many connections that are kept, each with many pages', async (t) => {
+  await t.test('connections that are kept get the right page each time', async (t) => {
     const body = { selector: '*small//', size: 1000 }
     const right = (await send(server, 'fetch', body, undefined)).text
     const encodings = new Set<string | undefined>()
     let wrong = 0
-    const clients = Array.from({ length: 64 }, async (_, client) => {
+    const clients = Array.from({ length: 32 }, async (_, client) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-      for (let i = 0; i < 20; i++) {
+      for (let i = 0; i < 10; i++) {
         const size = (client + i) % 2 === 0 ? 1000 : 200
         const reply = await send(server, 'fetch', { ...body, size }, 'gzip', agent)
         encodings.add(reply.headers['content-encoding'])

@@ -1,8 +1,10 @@
-/** Limits and a base path that settings give, in one service. */
+/** Limits and a base path that settings give. */
+import { join } from 'node:path'
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { Client, type FetchedPage, pathsOf } from '../support/service/client.js'
 import { startServer } from '../support/service/server.js'
+import { makeDirectory } from '../support/stores/store.js'
 
 const flags = ['--base-path', '/diffusion/v1/', '--batch-operations-max', '5', '--page-size-max', '5']
 const server = await startServer(t, { flags: [...flags, '--page-bytes-max', '1024'] })
@@ -45,4 +47,20 @@ await t.test('a page is bounded by the bytes that are sent', async (t) => {
   t.strictSame(await counts({ with_values: false }), [3, false], 'without values')
   for (const i of [4, 5]) await add(i, '')
   t.strictSame(await counts({ with_values: false, with_properties: true }), [4, true], 'with properties alone')
+})
+
+await t.test('on a disk that is nearly full, only batches that merely remove are executed', async (t) => {
+  const dataDir = join(t.testdir(), 'db')
+  await makeDirectory(dataDir, ['a', 'b'])
+  // More than any disk has.
+  const { post } = await startServer(t, { dataDir, flags: ['--disk-free-bytes-min', String(2 ** 50)] })
+  const remove = { op: 'remove', path: 'a' }
+  for (const operation of [
+    { op: 'set', path: 'b', value: 1 },
+    { op: 'add', path: 'c' },
+  ]) {
+    const answer = await post('batch', { operations: [remove, operation] })
+    refuses(t, answer, 507, 'disk_nearly_full', `a removal and ${operation.op}`)
+  }
+  gives(t, await post('batch', { operations: [remove] }), '{"results":[{"removed":1}]}', 'a removal')
 })

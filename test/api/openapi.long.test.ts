@@ -70,30 +70,11 @@ async function lint(described: object): Promise<string[]> {
   return problems.map(({ severity, ruleId, message }) => `${severity} ${ruleId}: ${message}`)
 }
 
-await t.test('it passes a linter with all recommended rules, without errors or warnings', async (t) => {
+await t.test('the description passes a linter with all recommended rules', async (t) => {
   t.strictSame(await lint(document), [])
-  const schemas = { ...inside(document, 'components', 'schemas'), Unused: { type: 'object' } }
-  const planted: readonly (readonly [rule: string, described: object])[] = [
-    ['no-unused-components', { ...document, components: { ...document.components, schemas } }],
-    ['security-defined', { ...document, security: [{ unknown: [] }] }],
-    ['struct', { ...document, info: {} }],
-    [
-      'operation-operationId-unique',
-      { ...document, paths: { ...document.paths, '/x': inside(document, 'paths', '/healthz') } },
-    ],
-    ['no-invalid-media-type-examples', withSetExample({ path: 1 })],
-  ]
-  for (const [rule, described] of planted) t.match((await lint(described)).join('\n'), rule, `${rule}, planted`)
 })
 
-/** The description with one more example for the body of set. */
-function withSetExample(value: object): object {
-  const copy = JSON.parse(stdout)
-  copy.paths['/topics/set'].post.requestBody.content['application/json'].examples.planted = { value }
-  return copy as object
-}
-
-await t.test('it is OpenAPI 3.1 with the routes and the two pages, and all its references resolve', async (t) => {
+await t.test('the description is OpenAPI 3.1 with all routes and two pages, and its references resolve', async (t) => {
   t.match(String(document.openapi), /^3\.1\./)
   const routes = ['fetch', 'changes', 'set', 'addAndSet', 'add', 'remove', 'batch'].map((route) => `/topics/${route}`)
   t.strictSame(
@@ -113,28 +94,13 @@ await t.test('it is OpenAPI 3.1 with the routes and the two pages, and all its r
   t.notMatch(stdout, '"default"', 'generated types would demand a member that has a default')
 })
 
-await t.test('no operation id shadows a global function in a generated client', async (t) => {
-  const ids = Object.values(inside(document, 'paths')).flatMap((item) =>
-    Object.values(item).map(({ operationId }) => String(operationId)),
-  )
-  t.strictSame(ids, [
-    'fetchTopics',
-    'fetchChanges',
-    'setTopic',
-    'addAndSetTopic',
-    'addTopic',
-    'removeTopics',
-    'batch',
-    'getHealth',
-    'getDescription',
-  ])
+await t.test('both authorization schemes are described, and no operation id shadows a global function', async (t) => {
+  const ids = [...stdout.matchAll(/"operationId": "(\w+)"/g)].map(([, id = '']) => id)
+  t.equal(ids.length, 9)
   t.strictSame(
     ids.filter((id) => id in globalThis),
     [],
   )
-})
-
-await t.test('both authorization schemes are described, and each operation has its tag', async (t) => {
   t.strictSame(document.security, [{ bearer: [] }, { apiKey: [] }], 'generators take the first')
   t.match(inside(document, 'components', 'securitySchemes'), {
     apiKey: { type: 'apiKey', in: 'header', name: 'authorization' },
@@ -183,7 +149,7 @@ await t.test('requests by path and by selector have separate schemas, with the b
   )
 })
 
-await t.test('its examples match its schemas and the answers of a new service', async (t) => {
+await t.test('examples match their schemas and the answers of a new service', async (t) => {
   const { post } = await startServer(t)
   let count = 0
   for (const [route, shown] of Object.entries(examples) as [string, readonly Example[]][]) {
@@ -210,28 +176,21 @@ const reader = await server.addKey('reader', { allow: ['fetch'] })
 /** Requests that the service accepts. */
 const accepted: readonly (readonly [route: string, body: object])[] = [
   ['add', { path: 'a' }],
-  ['add', { path: 'a', type: 'string', properties: {} }],
   ['add', { path: 'a/p', properties: { VALIDATE_VALUES: 'true', anything: '' } }],
   ['addAndSet', { path: 'b', value: { nested: [1, null, 'x'] } }],
-  ['addAndSet', { path: 'b', value: null, type: 'json' }],
   ['addAndSet', { path: 's', value: 'text', type: 'string', properties: { DONT_RETAIN_VALUE: 'false' } }],
   ['set', { path: 'b', value: false }],
   ['set', { path: 's', value: '', type: 'string' }],
-  ['fetch', { path: 'a' }],
   ['fetch', { path: 'b' }],
-  ['fetch', { path: 's', type: 'string' }],
   ['fetch', { selector: '?.*//' }],
   ['fetch', { selector: '*a//', size: 1, after: 'a', type: 'json' }],
-  ['fetch', { selector: '>nothing' }],
   ['fetch', { path: 'a/p', type: 'any', with_values: false, with_properties: true }],
   ['fetch', { selector: '?.*//', type: 'any', with_values: true, with_properties: true }],
-  ['fetch', { selector: '?.*//', type: 'any', with_version: true }],
   ['fetch', { selector: '?.*//', deep_branch_depth: 1, deep_branch_limit: 0 }],
   ['fetch', { selector: '?.*//', deep_branch_depth: 4294967295, deep_branch_limit: 4294967295, with_values: false }],
   ['changes', { selector: '?.*//' }],
   ['changes', { path: 'b', since: 'now', size: 1, wait: 0, type: 'any', with_version: true }],
   ['changes', { selector: '>nothing', with_values: false, with_properties: true }],
-  ['remove', { path: 'nothing' }],
   ['remove', { path: 'a' }],
   ['remove', { selector: '*a//' }],
   ['remove', { selector: '?.*//', dry_run: true }],
@@ -265,40 +224,30 @@ const accepted: readonly (readonly [route: string, body: object])[] = [
   ],
 ]
 
-/** Requests that the service refuses for their shape. */
-const refused: readonly (readonly [route: string, body: object])[] = [
+/** Requests that the service refuses for their form. */
+const refused: typeof accepted = [
   ['fetch', {}],
   ['fetch', { path: 'a', selector: '>a' }],
-  ['fetch', { path: 1 }],
   ['fetch', { path: 'a', type: 'int' }],
   ['fetch', { selector: '>a', size: 0 }],
-  ['fetch', { selector: '>a', size: 1.5 }],
-  ['fetch', { selector: '>a', size: '10' }],
   ['fetch', { selector: '>a', aftr: 'a' }],
   ['fetch', { selector: '>a', deep_branch_depth: 0, deep_branch_limit: 1 }],
   ['fetch', { selector: '>a', deep_branch_depth: 1, deep_branch_limit: -1 }],
   ['fetch', { selector: '>a', with_values: 'no' }],
   ['fetch', { path: 'a', with_properties: 1 }],
-  ['fetch', { path: 'a', with_version: 1 }],
   ['remove', { path: 'a', constraint: { version: -1 } }],
-  ['remove', { path: 'a', constraint: { version: 1.5 } }],
   ['remove', { path: 'a', constraint: { version: 9007199254740992 } }],
   ['add', { path: 'a', type: 'any' }],
   ['set', { path: 'a', type: 'any', value: 1 }],
   ['set', { path: 'a' }],
   ['set', { path: 'a', increment: '1' }],
   ['set', { path: 'a', increment: 1, value: 1 }],
-  ['set', { value: 1 }],
   ['set', { path: 'a', value: 1, properties: {} }],
   ['addAndSet', { path: 'a', value: 1, properties: { a: 1 } }],
-  ['addAndSet', { path: 'a', value: 1, properties: [] }],
   ['add', { path: 'a', value: 1 }],
-  ['add', { path: null }],
   ['add', []],
   ['changes', { path: 'a', wait: 51 }],
-  ['changes', { path: 'a', wait: -1 }],
   ['changes', { path: 'a', since: 1 }],
-  ['changes', { path: 'a', size: 0 }],
   ['changes', { path: 'a', after: 'b' }],
   ['remove', {}],
   ['remove', { path: 'a', selector: '>a' }],
@@ -308,11 +257,8 @@ const refused: readonly (readonly [route: string, body: object])[] = [
   ['set', { path: 'a', value: 1, constraint: {} }],
   ['set', { path: 'a', value: 1, constraint: { value: 1, no_value: true } }],
   ['add', { path: 'a', constraint: { no_topic: false } }],
-  ['add', { path: 'a', constraint: null }],
   ['batch', {}],
-  ['batch', { operations: {} }],
   ['batch', { operations: [] }],
-  ['batch', { operations: [null] }],
   ['batch', { operations: [{ path: 'a' }] }],
   ['batch', { operations: [{ op: 'fetch', path: 'a' }] }],
   ['batch', { operations: [{ op: 'remove', selector: '>a' }] }],
@@ -323,7 +269,7 @@ function holds(t: Test, validate: ValidateFunction | undefined, json: unknown, e
   t.ok(validate?.(json), `${expectation}${validate?.errors ? ` ${ajv.errorsText(validate.errors)}` : ''}`)
 }
 
-await t.test('its schemas accept the requests that the service accepts, and their answers', async (t) => {
+await t.test('schemas accept the requests that the service accepts, and their answers', async (t) => {
   for (const [route, body] of accepted) {
     const answer = await post(route, body)
     const what = `${route} ${JSON.stringify(body)}`
@@ -333,7 +279,7 @@ await t.test('its schemas accept the requests that the service accepts, and thei
   }
 })
 
-await t.test('its schemas refuse requests that the service refuses for their shape', async (t) => {
+await t.test('schemas refuse requests that the service refuses for their form', async (t) => {
   for (const [route, body] of refused) {
     const answer = await post(route, body)
     const what = `${route} ${JSON.stringify(body)}`
@@ -343,7 +289,7 @@ await t.test('its schemas refuse requests that the service refuses for their sha
   }
 })
 
-await t.test('it describes refusals with 401, 403, 409, 413 and 415', async (t) => {
+await t.test('refusals with 401, 403, 409, 413 and 415 are described', async (t) => {
   const refusals = [
     await post('set', { path: 'b', value: 1 }, { token: null }),
     await post('set', { path: 'b', value: 1 }, { token: reader }),
@@ -356,13 +302,6 @@ await t.test('it describes refusals with 401, 403, 409, 413 and 415', async (t) 
     [401, 403, 409, 413, 415],
   )
   for (const { status, text } of refusals) holds(t, answers.get(`/topics/set ${status}`), JSON.parse(text), text)
-})
-
-await t.test('its schemas refuse wrong answers', async (t) => {
-  for (const wrong of [{ has_more: 1, results: [] }, { path: 'a' }, { path: 'a', type: 'json', more: 1 }, {}]) {
-    t.notOk(answers.get('/topics/fetch 200')?.(wrong), JSON.stringify(wrong))
-  }
-  t.notOk(answers.get('/topics/set 400')?.({ code: 'invented', message: 'A.' }))
 })
 
 await t.test('the admin listener serves what the command prints, and the base path is its server', async (t) => {
