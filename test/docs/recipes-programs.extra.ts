@@ -7,8 +7,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { missing } from '../support/installed.js'
 import { freePorts } from '../support/machines/ports.js'
-import { numbered, Publisher, programMissing, Restartable, stored, storesNumbers } from '../support/publishers.js'
+import { numbered, Publisher, Restartable, stored, storesNumbers } from '../support/publishers.js'
 import { nodeRedFlow, recipeBlocks } from '../support/recipes.js'
 import { startServer, until } from '../support/service/server.js'
 
@@ -58,7 +59,7 @@ class NodeRed {
   }
 }
 
-t.test('Node-RED', { skip: programMissing(nodeRed, '--help') }, async (t) => {
+t.test('Node-RED', { skip: missing(nodeRed, '--help') }, async (t) => {
   await t.test('loses nothing when connections break and the service is restarted', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
     const red = await NodeRed.start(t, service.front.url, service.server.token)
@@ -92,7 +93,7 @@ t.test('Node-RED', { skip: programMissing(nodeRed, '--help') }, async (t) => {
   })
 })
 
-t.test('Telegraf', { skip: programMissing(telegraf, '--version') }, async (t) => {
+t.test('Telegraf', { skip: missing(telegraf, '--version') }, async (t) => {
   const server = await startServer(t)
   const [output = ''] = recipeBlocks('Telegraf', 'toml', server.url)
   const input = `[agent]\n  omit_hostname = true\n[[inputs.file]]\n  files = ["metrics"]\n  data_format = "influx"\n`

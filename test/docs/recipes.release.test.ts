@@ -11,7 +11,8 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { numbered, Publisher, programMissing, Restartable, stored, storesNumbers } from '../support/publishers.js'
+import { missing } from '../support/installed.js'
+import { numbered, Publisher, Restartable, stored, storesNumbers } from '../support/publishers.js'
 import { nodeRedFlow, recipeBlocks, telegrafOutput } from '../support/recipes.js'
 import { FunctionNode, type Message } from '../support/service/function-node.js'
 import { startServer, until } from '../support/service/server.js'
@@ -36,7 +37,7 @@ function writeScript(t: Test, url: string): void {
 
 const lines = (from: number, to: number): readonly string[] => numbered(from, to).map((value) => JSON.stringify(value))
 
-t.test('the shell loop', { skip: programMissing('bash', '--version') }, async (t) => {
+t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
   await t.test('uses one connection while values arrive, and reports those that are refused', async (t) => {
     const { front, server } = await Restartable.start(t)
     writeScript(t, front.url)
@@ -112,7 +113,7 @@ function startPython(t: Test, url: string, token: string): Publisher {
   return Publisher.start(t, ['python3', '-c', pythonDriver], { URL: url, KEY: token })
 }
 
-t.test('Python', { skip: programMissing('python3', '--version') }, async (t) => {
+t.test('Python', { skip: missing('python3', '--version') }, async (t) => {
   await t.test('loses nothing when connections break and the service is restarted', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
     const publisher = startPython(t, service.front.url, service.server.token)
@@ -164,7 +165,7 @@ t.test('Python', { skip: programMissing('python3', '--version') }, async (t) => 
   })
 })
 
-t.test("Telegraf's template makes a batch", { skip: programMissing('go', 'version') }, async (t) => {
+t.test("Telegraf's template makes a batch", { skip: missing('go', 'version') }, async (t) => {
   const server = await startServer(t)
   const { url, template, headers } = telegrafOutput(server.token, server.url)
   const go = spawnSync('go', ['run', join(root, 'test/support/clients/telegraf-template.go')], {
@@ -189,7 +190,7 @@ t.test("Telegraf's template makes a batch", { skip: programMissing('go', 'versio
   t.equal((await request(url, 'POST', { ...headers, authorization: 'Apikey no' }, go.stdout)).status, 401)
 })
 
-const whyNoSyslog = programMissing('sh', '-c', 'syslog-ng --version && ls /usr/lib/syslog-ng/*/libhttp.so')
+const whyNoSyslog = missing('sh', '-c', 'syslog-ng --version && ls /usr/lib/syslog-ng/*/libhttp.so')
 
 t.test('syslog-ng', { skip: whyNoSyslog }, async (t) => {
   const service = await Restartable.start(t)

@@ -1,13 +1,12 @@
 /**
- * The documents list exactly the codes, statuses and wordings that answers can carry, every setting, and the limits of
- * patterns. No code of 1.0.0 is gone or has another status.
+ * The documents list exactly the codes, statuses and wordings that answers can carry, and the limits of patterns. No code
+ * of 1.0.0 is gone or has another status. The table of settings: docs/documents.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { problemTable } from '../../dist/api/problems.js'
 import * as limits from '../../dist/settings/limits.js'
-import { environmentName, settingTable } from '../../dist/settings/table.js'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
 
@@ -74,16 +73,5 @@ t.test('docs/selectors.md has the limits of selectors and patterns', (t) => {
     limits.linearSizeMax,
     limits.planningUnitsMax,
   ])
-  t.end()
-})
-
-t.test('docs/settings.md lists exactly the settings that the command line knows', (t) => {
-  const listed = [...read('settings.md').matchAll(/^\| `--([\w-]+)` \| `(TOPICD_\w+)` \|/gm)].map(
-    ([, flag, name]) => `${flag} ${name}`,
-  )
-  t.strictSame(
-    listed,
-    Object.keys(settingTable).map((flag) => `${flag} ${environmentName(flag)}`),
-  )
   t.end()
 })

@@ -13,14 +13,12 @@ import { builtPackages } from '../support/machines/built-packages.js'
 import { Container } from '../support/machines/container.js'
 import { buildImage, type Image, whyNoImage } from '../support/machines/image.js'
 import { whyNoMachine } from '../support/machines/machine.js'
-import { step } from '../support/machines/machine-steps.js'
 import { commandLine } from '../support/machines/processes.js'
 import { until } from '../support/service/server.js'
 
 t.setTimeout(1_200_000)
 
 const skip = whyNoMachine() || whyNoImage()
-if (skip !== false) process.stderr.write(`THE CONTAINER WAS NOT TESTED: ${skip}\n`)
 
 /** For a slow machine; whether it is ready is asked again and again. */
 const readyMsMax = 60_000
@@ -97,7 +95,7 @@ await t.test('the container', { skip }, async (whole) => {
   const tarball = builtPackages(whole)('tarball', '1.0.0')
   let image = {} as Image
 
-  await step(whole, 'the image is built', async (t) => {
+  await whole.test('the image is built', async (t) => {
     image = buildImage(whole, tarball)
     const { User, ExposedPorts, Volumes, Healthcheck } = image.config
     t.match(User, /^[1-9]\d+:[1-9]\d+$/, 'not root, as numbers')
@@ -115,7 +113,7 @@ await t.test('the container', { skip }, async (whole) => {
   const volume = makeVolume('volume', uid, gid, 0o700)
   const stored = '{"path":"a","type":"json","value":[1.10,"two"]}'
 
-  await step(whole, 'as compose.yaml runs it', async (t) => {
+  await whole.test('as compose.yaml runs it', async (t) => {
     const container = await startContainer(t, image, volume, compose.environment)
     await untilHealthy(container)
     t.match(container.run('cat', '/proc/1/cmdline').output, /^\S*node\0.*\0serve\0$/, 'the service is process 1')
@@ -128,7 +126,7 @@ await t.test('the container', { skip }, async (whole) => {
     await endsWell(t, container)
   })
 
-  await step(whole, 'as Kubernetes runs it, again on the same volume', async (t) => {
+  await whole.test('as Kubernetes runs it, again on the same volume', async (t) => {
     // A group of its own, by fsGroup, and what mkfs leaves.
     chownSync(volume, 0, gid)
     chmodSync(volume, 0o2770)
@@ -148,7 +146,7 @@ await t.test('the container', { skip }, async (whole) => {
     t.equal(status, 0)
   })
 
-  await step(whole, 'the health check fails while the service is not ready, and says why', async (t) => {
+  await whole.test('the health check fails while the service is not ready, and says why', async (t) => {
     const other = makeVolume('other', uid, gid, 0o700)
     // No disk is that large.
     const environment = { ...compose.environment, TOPICD_DISK_FREE_BYTES_MIN: String(2 ** 50) }

@@ -1,23 +1,21 @@
+/** The Debian package in a machine with a real systemd: its life from a refused installation to a purge. */
 import { copyFileSync } from 'node:fs'
 import t from 'tap'
 import { builtPackages } from '../support/machines/built-packages.js'
 import { Machine, whyNoMachine } from '../support/machines/machine.js'
-import { makeKey, post, step, underLoad, until } from '../support/machines/machine-steps.js'
-import { findBinaries } from '../support/stores/postgres-cluster.js'
+import { makeKey, post, underLoad, until } from '../support/machines/machine-steps.js'
 
 t.setTimeout(1_200_000)
 
 const skip = whyNoMachine()
-if (skip !== false) process.stderr.write(`THE PACKAGE WAS NOT TESTED IN A MACHINE: ${skip}\n`)
 
-const value = '{"path":"rooms/1/celsius","type":"json","value":21.50}'
+const value = '{"path":"rooms/1/celsius","type":"json","value":21.5}'
 
 await t.test('the Debian package in a machine', { skip }, async (t) => {
   const packageOf = builtPackages(t)
   const machine = await Machine.boot(t)
   for (const version of ['1.0.0', '1.1.0', '2.0.0'] as const)
     copyFileSync(packageOf('deb', version), machine.path(`root/${version}.deb`))
-  const binaries = findBinaries()
   let token = ''
   // Never 0, which to kill(1) is the caller's own process group.
   const mainPid = (): string => machine.run('pid=$(systemctl show -P MainPID topicd); [ "$pid" -gt 1 ]; echo "$pid"')
@@ -27,7 +25,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.match(post(machine, token, 'fetch', { path: 'rooms/1/celsius' }), value, 'the value is there')
   }
 
-  await step(t, 'without a suitable Node.js, it says what to do and installs nothing', async (t) => {
+  await t.test('without a suitable Node.js, it says what to do and installs nothing', async (t) => {
     machine.run(`mkdir /root/bin; printf '#!/bin/sh\\necho v18.19.0\\n' > /root/bin/old; chmod +x /root/bin/old
       for node in /usr/bin/node /usr/local/bin/node; do
         [ -e $node ] && mv $node $node.kept; cp /root/bin/old $node; done`)
@@ -57,20 +55,13 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
         rm $node; [ -e $node.kept ] && mv $node.kept $node; true; done`)
   })
 
-  await step(t, 'dpkg -i starts it: the first 200', async (t) => {
-    const startedMs = performance.now()
+  await t.test('dpkg -i starts it: the first 200', async (t) => {
     const installed = machine.run('dpkg -i /root/1.0.0.deb')
     t.match(installed, 'sudo topicd keys add admin', 'it says what to do next')
-    until(machine, 'curl -sf http://127.0.0.1:8081/readyz', 10)
+    until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
-    const answer = post(machine, token, 'addAndSet', { path: 'rooms/1/celsius', value: 0 })
-    t.comment(`from dpkg -i to the first 200: ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
-    t.equal(answer, '{"path":"rooms/1/celsius","created":true}')
-    machine.run(`printf '{"path":"rooms/1/celsius","value":21.50}' > /root/value`)
-    machine.run(
-      `curl -sSf -H 'authorization: Apikey ${token}' -H 'content-type: application/json' -d @/root/value \
-        http://127.0.0.1:8080/topics/set`,
-    )
+    const created = '{"path":"rooms/1/celsius","created":true}'
+    t.equal(post(machine, token, 'addAndSet', { path: 'rooms/1/celsius', value: 21.5 }), created)
     isWhole()
     t.equal(machine.run('systemctl is-enabled topicd'), 'enabled')
     t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.0.0')
@@ -82,7 +73,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(machine.run('sysctl -n net.ipv4.tcp_migrate_req'), '1')
   })
 
-  await step(t, 'commands of root find the topics of the service, and leave no file of root among them', async (t) => {
+  await t.test('commands of root find the topics of the service, and leave no file of root among them', async (t) => {
     const path = { path: 'rooms/1/celsius' }
     const key = machine.run('cd /root; topicd keys add running; sleep 0.5')
     t.equal(post(machine, key, 'fetch', path), value, 'while it runs')
@@ -96,45 +87,27 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(post(machine, later.split('\n')[0] ?? '', 'fetch', path), value, 'while it was stopped')
     machine.run('topicd keys revoke running; topicd keys revoke stopped; topicd reload')
     const other = machine.try('cd /root; topicd keys add elsewhere --data /root/data')
-    t.match(other, {
-      status: 1,
-      output:
-        /there is no directory \/root\/data; .* the service creates a store there when it starts, and so does --create/,
-    })
+    t.match(other, { status: 1, output: 'there is no directory /root/data' })
   })
 
-  await step(t, 'a worker that is killed, or stopped for good, is replaced', async (t) => {
-    const [killed = '', stopped = ''] = workers()
-    machine.run(`kill -9 ${killed}`)
-    until(machine, `! kill -0 ${killed} 2>/dev/null && curl -sf http://127.0.0.1:8081/readyz`, 10)
-    machine.run(`kill -STOP ${stopped}`)
-    const seconds = until(machine, `! kill -0 ${stopped} 2>/dev/null && curl -sf http://127.0.0.1:8081/readyz`, 40)
-    t.comment(`a stopped worker was replaced after ${seconds.toFixed(1)} s`)
-    isWhole()
-    t.equal(workers().length, 2)
-  })
-
-  await step(t, 'a primary that is killed, or stopped for good, is started again', async (t) => {
+  await t.test('a primary that is killed, or stopped for good, is started again', async () => {
     const killed = mainPid()
     machine.run(`kill -9 ${killed}`)
     const again = (former: string): string =>
       `[ "$(systemctl show -P MainPID topicd)" != ${former} ] && curl -sf http://127.0.0.1:8081/readyz`
-    const afterKill = until(machine, again(killed), 20)
+    until(machine, again(killed))
     isWhole()
     const drop = '/etc/systemd/system/topicd.service.d'
     machine.run(`mkdir -p ${drop}; printf '[Service]\\nWatchdogSec=10s\\n' > ${drop}/watchdog.conf
       systemctl daemon-reload; systemctl restart topicd`)
     const stopped = mainPid()
     machine.run(`kill -STOP ${stopped}`)
-    const afterStop = until(machine, again(stopped), 40)
-    t.comment(
-      `up again ${afterKill.toFixed(1)} s after a kill, ${afterStop.toFixed(1)} s after a stop (watchdog of 10 s)`,
-    )
+    until(machine, again(stopped))
     isWhole()
     machine.run(`rm -r ${drop}; systemctl daemon-reload; systemctl restart topicd`)
   })
 
-  await step(t, 'a reload under load with a good setting, and with a bad one', async (t) => {
+  await t.test('a reload under load with a good setting, and with a bad one', async (t) => {
     await underLoad(t, machine, token, () => {
       machine.run('echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env; systemctl reload topicd')
     })
@@ -155,7 +128,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(workers().length, 2, 'a good one counts again')
   })
 
-  await step(t, 'six restarts in a row', async (t) => {
+  await t.test('six restarts in a row', async (t) => {
     // With a program that starts at once, so that all are within the 10 s in which systemd counts starts by default.
     const drop = '/run/systemd/system/topicd.service.d'
     const restarts = (unit: string): number | null => {
@@ -171,7 +144,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
-  await step(t, 'an upgrade and a roll-back under load reload it; settings are kept', async (t) => {
+  await t.test('an upgrade and a roll-back under load reload it; settings are kept', async (t) => {
     const before = mainPid()
     for (const version of ['1.1.0', '1.0.0']) {
       await underLoad(t, machine, token, () => machine.run(`dpkg -i /root/${version}.deb`))
@@ -183,52 +156,44 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
-  await step(
-    t,
-    'where settings were edited and the release has others, dpkg asks; unattended it keeps them',
-    async (t) => {
-      machine.run(`dpkg-deb -R /root/1.1.0.deb /root/other
+  await t.test('where settings were edited and the release has others, dpkg asks, or keeps them', async (t) => {
+    machine.run(`dpkg-deb -R /root/1.1.0.deb /root/other
       echo '# another comment' >> /root/other/etc/topicd/topicd.env; dpkg-deb -Zgzip -z1 -b /root/other /root/other.deb`)
-      const asked = machine.try('dpkg -i /root/other.deb </dev/null')
-      t.not(asked.status, 0)
-      t.match(asked.output, 'end of file on stdin at conffile prompt')
-      isWhole()
-      machine.run('dpkg --force-confold --configure topicd </dev/null')
-      t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.1.0')
-      t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m)
-      machine.run('rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
-    },
-  )
+    const asked = machine.try('dpkg -i /root/other.deb </dev/null')
+    t.not(asked.status, 0)
+    t.match(asked.output, 'end of file on stdin at conffile prompt')
+    isWhole()
+    machine.run('dpkg --force-confold --configure topicd </dev/null')
+    t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.1.0')
+    t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m)
+    machine.run('rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
+  })
 
-  await step(t, 'a release that says so restarts it, in both directions', async (t) => {
+  await t.test('a release that says so restarts it, in both directions', async (t) => {
     for (const version of ['2.0.0', '1.0.0']) {
       const before = mainPid()
       machine.run(`dpkg --force-confold -i /root/${version}.deb </dev/null; rm -f /etc/topicd/*.dpkg-*`)
       t.not(mainPid(), before, `to ${version}`)
       isWhole()
     }
-    t.match(
-      machine.run('cat /etc/topicd/topicd.env'),
-      /^TOPICD_WORKERS=2$/m,
-      'settings are kept where the release has others',
-    )
+    t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m, 'settings are kept')
   })
 
-  await step(t, 'a service that was stopped stays stopped during an upgrade', async (t) => {
+  await t.test('a service that was stopped stays stopped during an upgrade', async (t) => {
     machine.run('systemctl stop topicd; dpkg -i /root/1.1.0.deb')
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
     machine.run('dpkg -i /root/1.0.0.deb; systemctl start topicd')
     isWhole()
   })
 
-  await step(t, 'the timer makes backups, of which the last are kept; one is restored', async (t) => {
+  await t.test('the timer makes backups, of which the last are kept; one is restored', async (t) => {
     const drops = '/etc/systemd/system/topicd-backup'
     machine.run(`mkdir -p ${drops}.timer.d ${drops}.service.d
       printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nAccuracySec=100ms\\nRandomizedDelaySec=0\\n' > ${drops}.timer.d/often.conf
       printf '[Service]\\nEnvironment=KEEP=2\\n' > ${drops}.service.d/keep.conf
       systemctl daemon-reload; systemctl start topicd-backup.timer`)
     const list = 'ls /var/lib/topicd-backups/topicd-*.mdb'
-    until(machine, `[ "$(journalctl -u topicd-backup --no-pager | grep -c 'deleted topicd-')" -ge 2 ]`, 60)
+    until(machine, `[ "$(journalctl -u topicd-backup --no-pager | grep -c 'deleted topicd-')" -ge 2 ]`)
     machine.run('systemctl stop topicd-backup.timer; while systemctl is-active topicd-backup; do sleep 0.1; done')
     t.equal(machine.run(list).split('\n').length, 2, 'the last two are kept')
     const age = /^topicd_last_backup_timestamp_seconds (\d\S*)$/m.exec(
@@ -248,7 +213,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(machine.run('stat -c %U /var/lib/topicd/topics/data.mdb /var/lib/topicd/lock'), 'topicd\ntopicd')
   })
 
-  await step(t, 'a restore as root follows no link with its rights', async (t) => {
+  await t.test('a restore as root follows no link with its rights', async (t) => {
     machine.run(`install -d -o topicd -m 700 /root/drill; chmod 711 /root; echo precious > /root/victim
       runuser -u topicd -- ln -s /root/victim /root/drill/lock`)
     const { status } = machine.try(
@@ -258,7 +223,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(machine.run('cat /root/victim; stat -c "%U %a" /root/victim; ls /root/drill'), 'precious\nroot 644\nlock')
   })
 
-  await step(t, 'port 443 with the drop-in and a certificate, which is renewed', async (t) => {
+  await t.test('port 443 with the drop-in and a certificate, which is renewed', async (t) => {
     const certificate = (name: string): void => {
       machine.run(`cd /etc/topicd; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
         -subj /CN=${name} -keyout key.pem -out cert.pem 2>/dev/null; chown root:topicd key.pem; chmod 640 key.pem`)
@@ -283,17 +248,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
-  await step(t, 'a key gets a new token while the service runs', async (t) => {
-    const rotated = machine.run(
-      'runuser -u topicd -- topicd keys rotate admin --grace 1m --data /var/lib/topicd 2>/dev/null; sleep 0.5',
-    )
-    const path = { path: 'rooms/1/celsius' }
-    t.equal(post(machine, token, 'fetch', path), value, 'the former one is good for a while')
-    token = rotated
-    t.equal(post(machine, token, 'fetch', path), value)
-  })
-
-  await step(t, 'further instances have ports and directories of their own', async (t) => {
+  await t.test('further instances have ports and directories of their own', async (t) => {
     const { status } = machine.try('systemctl start topicd@two')
     t.not(status, 0, 'without settings it does not start')
     machine.run('mkdir -p /etc/topicd/instances; printf "TOPICD_PORT=8090\\n" > /etc/topicd/instances/two.env')
@@ -314,56 +269,18 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     machine.run('systemctl enable topicd@two')
   })
 
-  await step(
-    t,
-    'an instance waits for a PostgreSQL that is away, and goes on when it is back',
-    async (t) => {
-      const engine = (verb: string): string =>
-        machine.run(`runuser -u postgres -- ${binaries}/pg_ctl ${verb} -w -D /var/engine -l /var/engine/log \
-        -o '-p 5499 -k /tmp' >/dev/null`)
-      machine.run(`install -d -o postgres -m 700 /var/engine
-      runuser -u postgres -- ${binaries}/initdb -A trust -D /var/engine >/dev/null
-      printf 'TOPICD_PORT=8092\\nTOPICD_ADMIN_PORT=8093\\nTOPICD_STORE=postgres://postgres@127.0.0.1:5499/postgres\\n' \
-        > /etc/topicd/instances/pg.env`)
-      const isReady = 'curl -sf http://127.0.0.1:8093/readyz'
-      machine.run('systemctl start topicd@pg')
-      t.match(
-        machine.try('curl -s http://127.0.0.1:8093/readyz').output,
-        /PostgreSQL|store/,
-        'it says why it is not ready',
-      )
-      const primary = machine.run('systemctl show -P MainPID topicd@pg')
-      engine('start')
-      const flags = '--data /var/lib/topicd@pg/data --settings /etc/topicd/instances/pg.env'
-      machine.run(`runuser -u topicd -- topicd migrate --settings /etc/topicd/instances/pg.env`)
-      until(machine, isReady, 30)
-      const key = makeKey(machine, 'pg', flags)
-      t.equal(post(machine, key, 'addAndSet', { path: 'a', value: 1 }, 8092), '{"path":"a","created":true}')
-      engine('stop -m immediate')
-      until(machine, `! ${isReady}`, 30)
-      engine('start')
-      const seconds = until(machine, isReady, 60)
-      t.comment(`ready ${seconds.toFixed(1)} s after the engine was back`)
-      t.match(post(machine, key, 'fetch', { path: 'a' }, 8092), '"value":1}')
-      t.equal(machine.run('systemctl show -P MainPID topicd@pg'), primary, 'without a restart')
-      machine.run('systemctl stop topicd@pg')
-      engine('stop')
-    },
-    binaries === undefined && 'PostgreSQL is not installed',
-  )
-
-  await step(t, 'a removal keeps the data, and a purge says what it deletes', async (t) => {
+  await t.test('a removal keeps the data, and a purge says what it deletes', async (t) => {
     const removed = machine.run('dpkg -r topicd')
     t.match(removed, 'kept until a purge: settings in /etc/topicd, topics in /var/lib/topicd')
     t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
     machine.run('dpkg --unpack /root/1.0.0.deb; rm -rf /run/topicd-upgrade; dpkg --configure topicd')
-    for (const port of [8081, 8091]) until(machine, `curl -sf http://127.0.0.1:${port}/readyz`, 10)
+    for (const port of [8081, 8091]) until(machine, `curl -sf http://127.0.0.1:${port}/readyz`)
     isWhole()
     machine.run('dpkg -r topicd; mkdir -p /opt/topicd')
     const kept = machine.run('dpkg -P topicd')
     t.match(kept, 'kept: /var/lib/topicd: an installation without dpkg uses it')
     machine.run('rmdir /opt/topicd; dpkg -i /root/1.0.0.deb')
-    until(machine, 'curl -sf http://127.0.0.1:8081/readyz', 10)
+    until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
     isWhole()
     const purged = machine.run('dpkg -P topicd')
     for (const directory of ['/etc/topicd', '/var/lib/topicd', '/var/lib/topicd@two/data']) {

@@ -11,9 +11,7 @@ interface Component {
 }
 
 interface Sbom {
-  readonly bomFormat: string
   readonly serialNumber?: string
-  readonly metadata: { readonly component: { readonly name: string; readonly version: string } }
   readonly components: readonly Component[]
 }
 
@@ -25,9 +23,8 @@ t.test('each package in the tarball is listed, and nothing else', async (t) => {
   execFileSync('tar', ['-xzf', packageOf('tarball', '1.0.0'), '-C', directory, '--strip-components=1'])
   const installed = packagesIn(directory)
   const sbom = JSON.parse(readFileSync(packageOf('sbom', '1.0.0'), 'utf8')) as Sbom
-  t.equal(sbom.bomFormat, 'CycloneDX')
+  t.match(sbom, { bomFormat: 'CycloneDX', metadata: { component: { name: 'topicd', version: '1.0.0' } } })
   t.equal(sbom.serialNumber, undefined, 'the same commit gives the same list')
-  t.match(sbom.metadata.component, { name: 'topicd', version: '1.0.0' })
   const listed = sbom.components.map(({ name, version }) => `${name}@${version}`)
   t.ok(installed.length > 20, `${installed.length} packages`)
   t.strictSame(listed.sort(), [...new Set(installed)].sort())

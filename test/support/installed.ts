@@ -11,7 +11,7 @@ export const clientFile = (name: string): string => join(root, 'test/support/cli
 export function missing(command: string, ...args: readonly string[]): string | false {
   const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 600_000 })
   const runs = error === undefined && status === 0
-  return runs ? false : `${[command, ...args].join(' ')} does not run here: this client was NOT tested`
+  return runs ? false : `${[command, ...args].join(' ')} does not run here: NOT tested`
 }
 
 /** The Python that has a library: Debian's packages belong to Debian's Python, which may not be the first one. */

@@ -1,18 +1,11 @@
 /** Programs that publish numbered values, and how a test tells that the service has all of them, in their order. */
 import { strict as assert } from 'node:assert'
-import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import { Relay } from './service/relay.js'
 import { type Server, type StartOptions, startServer, until } from './service/server.js'
 import { tied } from './tied.js'
-
-/** Why a program cannot be run here; false when it can. */
-export function programMissing(program: string, ...args: readonly string[]): string | false {
-  const { error, status } = spawnSync(program, args, { stdio: 'ignore', timeout: 600_000 })
-  const runs = error === undefined && status === 0
-  return runs ? false : `${[program, ...args].join(' ')} does not run here: its recipe was NOT tested`
-}
 
 /** What a publisher publishes: each number at a path of its own and at one that all share. */
 export function numbered(from: number, to: number): readonly { readonly path: string; readonly value: number }[] {

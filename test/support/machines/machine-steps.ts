@@ -1,4 +1,4 @@
-/** What the tests of packages do with a machine: steps with their times, load beside them, and requests. */
+/** What the tests of packages do with a machine: load beside what happens in it, and requests. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -7,18 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Machine } from './machine.js'
 import type { LoadReport } from './machine-load.js'
-
-/** Runs one step of a test, and prints how long it took. @param skip why this machine cannot do it, if it cannot */
-export async function step(
-  t: Test,
-  name: string,
-  run: (t: Test) => Promise<void>,
-  skip: string | false = false,
-): Promise<void> {
-  const startedMs = performance.now()
-  await t.test(name, { skip }, run)
-  t.comment(`${((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)} s  ${name}`)
-}
 
 /** Steady load on the machine's service while something happens; a failed request fails the test. */
 export async function underLoad(t: Test, machine: Machine, token: string, run: () => void): Promise<LoadReport> {
@@ -44,15 +32,13 @@ async function reportOf(load: ChildProcess, run: () => void): Promise<LoadReport
   return JSON.parse(value as string) as LoadReport
 }
 
-/** Waits until a script succeeds in the machine; fails after `secondsMax`. @returns how long it took, in seconds */
-export function until(machine: Machine, script: string, secondsMax: number): number {
-  const startedMs = performance.now()
+/** Waits until a script succeeds in the machine; fails after `secondsMax`. */
+export function until(machine: Machine, script: string, secondsMax = 120): void {
   // One shell that tries again: to enter the machine each time would cost more than most scripts.
   const { status, output } = machine.try(
     `while ! (${script}); do [ $SECONDS -lt ${secondsMax} ] || exit 1; sleep 0.2; done`,
   )
   if (status !== 0) throw new Error(`not within ${secondsMax} s: ${script}\n${output}`)
-  return (performance.now() - startedMs) / 1000
 }
 
 /** A request to one of the routes, as a script. @returns the answer's body */
