@@ -16,7 +16,17 @@ import type { Path } from '../../dist/topics/path.js'
 import { itemsOf, type Members, type Topic, type TopicType, treeOrder } from '../support/models/model.js'
 import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
-import { creation, load, planned, readItems, single, spin, versionShown, waiting, watched } from '../support/stores/store.js'
+import {
+  creation,
+  load,
+  planned,
+  readItems,
+  single,
+  spin,
+  versionShown,
+  waiting,
+  watched,
+} from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const topicCount = 500

@@ -104,11 +104,11 @@ function openParts(t: Test) {
   const { removeMatches } = new BulkRemoval(environment, snapshots, write)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
   const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
-  return { environment, readPage, write, removeMatches, holdsSnapshot }
+  return { readPage, write, removeMatches, holdsSnapshot }
 }
 
 t.test('no snapshot is held between the slices of a scan or a bulk removal', async (t) => {
-  const { environment, readPage, write, removeMatches, holdsSnapshot } = openParts(t)
+  const { readPage, write, removeMatches, holdsSnapshot } = openParts(t)
   await load({ write }, lasting())
   await new Promise(setImmediate)
   t.notOk(holdsSnapshot(), 'none is held before the first read')
