@@ -289,7 +289,7 @@ t.test('a worker that is started during a revocation refuses its key before it s
   t.match(await replace(asked.process), [{ kind: 'start' }, { kind: 'serve' }], 'and suspends nothing any more')
 })
 
-t.test('nor is a writer', async (t) => {
+t.test('a writer that could not be started is no restart', async (t) => {
   const { fork, forked } = fallibleFork()
   const writers = new Writers({ opener: stubOpener, log: quiet, fork })
   t.teardown(() => writers.kill())

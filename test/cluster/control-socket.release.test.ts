@@ -203,6 +203,17 @@ await t.test('callers that keep their connections open after the answer do not b
   await checkServing(t)
 })
 
+await t.test('a connection that breaks at any point does no harm', async (t) => {
+  const tool = '{"command":"tool","tool":"check","options":{}}\n'
+  for (const text of ['', ...[10, 50].map((length) => adding({}).slice(0, length)), tool, tool]) {
+    const socket = await open(server)
+    if (text === '') socket.destroy()
+    else socket.write(text, () => socket.destroy())
+    if (!socket.closed) await once(socket, 'close')
+  }
+  await checkServing(t)
+})
+
 await t.test('requests get responses while workers are replaced', async (t) => {
   let rolling = true
   const reloads = (async () => {

@@ -50,7 +50,7 @@ async function end(service: ChildProcess): Promise<void> {
 
 t.test('of two services that start on one port almost at once, one is refused', async (t) => {
   t.testdir()
-  for (const delayMs of [0, 30, 60, 100, 150, 200, 250, 300]) {
+  for (const delayMs of [0, 60, 150, 300]) {
     const port = only(await freePorts(1))
     await t.test(`the second starts ${delayMs} ms after the first`, async (t) => {
       const first = serve(t, `first-${port}`, '127.0.0.1', port)

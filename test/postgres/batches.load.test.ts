@@ -14,7 +14,7 @@ const seconds = Number(process.env.TORTURE_SECONDS ?? 5)
 const workers = 2
 
 const engine = await postgres()
-const options = { skip: engine === undefined && skipReason, timeout: (seconds + 120) * 1000 }
+const options = { skip: engine === undefined && skipReason, timeout: (seconds + 600) * 1000 }
 
 t.test('two hosts on one PostgreSQL', options, async (t) => {
   const store = await engine?.database()

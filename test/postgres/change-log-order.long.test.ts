@@ -3,15 +3,11 @@
  * that append to it do, and sessions that share a lane neither deadlock nor lose a write.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
-import { overwriteOne } from '../../dist/store/postgres/write/write-statements.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
-import { encodeKey } from '../../dist/topics/key.js'
 import type { Path } from '../../dist/topics/path.js'
 import { only } from '../support/elements.js'
 import { readLog, requireContiguous } from '../support/stores/change-log.js'
@@ -120,54 +116,4 @@ await t.test('sessions that choose the same lane lose no write', { skip, timeout
     conflicts = Number(only(await execute(address, statistics)).xact_rollback)
   }
   t.ok(conflicts > 0, `${conflicts} conflicts`)
-})
-
-await t.test('in one lane the later session waits for the earlier one', { skip, timeout: 600_000 }, async (t) => {
-  const { address, stores } = await openStores(t, 1)
-  for (const topic of ['a', 'b']) await stores[0]?.write([{ kind: 'add', ...creation(topic), valueText: undefined }])
-  const clients = await Promise.all(
-    [0, 1].map(async () => {
-      const client = new pg.Client({ connectionString: address })
-      await client.connect()
-      t.teardown(() => client.end())
-      return client
-    }),
-  )
-  const [earlier, later] = clients as [pg.Client, pg.Client]
-  const lane = 63
-  const overwrite = (client: pg.Client, topic: string) =>
-    client.query(overwriteOne.logged.text, [
-      encodeKey(topic as Path),
-      1,
-      `{"path":"${topic}","type":"json"}`,
-      2 ** 52,
-      lane,
-    ])
-  const numbers = async () => (await readLog(address)).filter((row) => row.lane === lane).map((row) => Number(row.n))
-
-  const pid = only((await later.query<{ pid: number }>('select pg_backend_pid() as pid')).rows).pid
-  const isBlocked = 'select cardinality(pg_blocking_pids($1)) > 0 as yes'
-  /** Resolves once the later session waits for the earlier one. */
-  const blocked = async (): Promise<void> => {
-    while (!only((await earlier.query<{ yes: boolean }>(isBlocked, [pid])).rows).yes) await sleep(5)
-  }
-
-  await earlier.query('begin')
-  await overwrite(earlier, 'a')
-  const waiting = overwrite(later, 'b')
-  waiting.catch(() => {})
-  await blocked()
-  t.strictSame(await numbers(), [0], 'nothing is visible before the commit')
-  await earlier.query('rollback')
-  await waiting
-  t.strictSame(await numbers(), [0, 1], 'a number that was rolled back is taken again')
-
-  await earlier.query('begin')
-  await overwrite(earlier, 'a')
-  const losing = overwrite(later, 'b')
-  losing.catch(() => {})
-  await blocked()
-  await earlier.query('commit')
-  await t.rejects(losing, { code: '23505' }, 'one that was committed is not')
-  t.strictSame(await numbers(), [0, 1, 2])
 })

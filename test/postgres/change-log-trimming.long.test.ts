@@ -113,24 +113,6 @@ await t.test('more than one statement is needed for many rows', { skip, timeout:
   t.ok((await readLog(address)).length <= lanes + 1)
 })
 
-await t.test('processes with different settings do no harm', { skip, timeout: 600_000 }, async (t) => {
-  const address = (await engine?.database()) ?? ''
-  const [none, few, many] = await Promise.all(
-    [0, 10, 1000].map((changesKept) => openStore(address, { directory: t.testdir(), changesKept })),
-  )
-  const stores = [none, few, many] as TopicStore[]
-  t.teardown(() => Promise.all(stores.map((store) => store.close())))
-  const sweep = () => Promise.all(stores.map((store) => store.removeDue(planSelector)))
-  for (let round = 0; round < 3; round++) {
-    await Promise.all(stores.map((store) => write(store, 100)))
-    await sweep()
-    time.pass(agedMs)
-    await sweep()
-    t.equal(requireContiguous(await readLog(address)).size, lanes)
-  }
-  await withStore(t, address, 1000, trim)
-})
-
 await t.test('versions in the future are trimmed as others are', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, 1000, (store) => write(store, 600))

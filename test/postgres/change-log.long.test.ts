@@ -8,7 +8,6 @@ import { planSelector } from '../../dist/selectors/planner.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
-import { only } from '../support/elements.js'
 import { type LoggedChange, readLog } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
@@ -159,20 +158,3 @@ await t.test('what cannot be logged is not changed', { skip, timeout: 600_000 },
   await execute(address, 'drop trigger refuse on topicd.changes')
   t.strictSame(await store.write([set('a')]), ['set'])
 })
-
-await t.test(
-  'a removal has a version between those of its topic and of the next',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const { address, store } = await open(t)
-    let last = 0n
-    for (let count = 0; count < 30; count++) {
-      await store.write([add('a')])
-      const { version } = only(await execute(address, 'select version from topicd.topics'))
-      t.ok(BigInt(version as string) > last)
-      await store.write([remove('a')])
-      last = BigInt(only(await execute(address, 'select max(version) from topicd.changes')).max as string)
-      t.ok(last > BigInt(version as string))
-    }
-  },
-)

@@ -11,7 +11,7 @@ const engine = await postgres()
 
 await t.test(
   'kills under load over PostgreSQL lose no acknowledged write',
-  { skip: engine === undefined && skipReason, timeout: (seconds + 90) * 1000 },
+  { skip: engine === undefined && skipReason, timeout: (seconds + 600) * 1000 },
   async (t) => {
     const { load, server, workersKilled, primariesKilled, faults } = await torture(t, {
       seconds,

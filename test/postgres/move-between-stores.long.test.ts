@@ -82,7 +82,6 @@ await t.test(
     t.ok(run(nothing, 'export', '--with-keys', ...postgresStore).equals(exported), 'with the keys')
     run(run(nothing, 'export', '--with-keys', ...postgresStore), 'import', '--with-keys', ...back)
     t.ok(run(nothing, 'export', '--with-keys', ...back).equals(exported), 'and back to lmdb')
-    for (const store of [from, postgresStore, back])
-      t.match(run(nothing, 'check', ...store).toString(), / 0 findings\n$/, 'sound')
+    t.match(run(nothing, 'check', ...postgresStore).toString(), / 0 findings\n$/, 'sound')
   },
 )

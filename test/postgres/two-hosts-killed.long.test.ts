@@ -21,7 +21,7 @@ const engine = await postgres()
 
 await t.test(
   'two hosts that are killed under load lose no acknowledged write',
-  { skip: engine === undefined && skipReason, timeout: (seconds + 120) * 1000 },
+  { skip: engine === undefined && skipReason, timeout: (seconds + 600) * 1000 },
   async (t) => {
     const random = seededRandom(t)
     const store = await engine?.database()

@@ -55,7 +55,7 @@ function wholeLogOf(directory: string): Promise<readonly LogRecord[]> {
   )
 }
 
-t.test('whoever follows the log gets over a record that cannot be read, and a check finds it', async (t) => {
+t.test('an unreadable record of the log is skipped, named once, and found by a check', async (t) => {
   const directory = join(t.testdir(), 'db')
   const ends: LogPlace[] = []
   await withStore(directory, async (store) => {

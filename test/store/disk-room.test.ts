@@ -1,10 +1,10 @@
 /** Which writes are admitted by how much of the disk is free; durability/full-disk fills one. */
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { TreePages } from '../../dist/store/lmdb/environment/environment.js'
 import { DiskRoom, smallWrite } from '../../dist/store/lmdb/write/disk-room.js'
+import { skippableTime } from '../support/skipped-time.js'
 
 const directory = t.testdir()
 const pageBytes = 4096
@@ -76,6 +76,7 @@ t.test('no more pages are copied than there are, besides new ones', (t) => {
 })
 
 t.test('the trees are read again after a while', async (t) => {
+  const time = skippableTime(t)
   let reads = 0
   const room = openRoom(directory, none, () => {
     reads++
@@ -83,7 +84,7 @@ t.test('the trees are read again after a while', async (t) => {
   })
   room.begin()
   t.equal(reads, 1)
-  await sleep(150)
+  time.pass(150)
   room.begin()
   t.equal(reads, 2)
 })

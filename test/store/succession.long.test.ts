@@ -9,8 +9,8 @@ import t, { type Test } from 'tap'
 import { connectToWriter, listenForWorkers } from '../../dist/cluster/control/writer-socket.js'
 import { commitDeadlineMs } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
-import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
-import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
+import { ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
+import { readFrames } from '../../dist/store/lmdb/write/frames.js'
 import { WriterLink, writerSendsMax } from '../../dist/store/lmdb/write/link.js'
 import { protocolVersion } from '../../dist/store/lmdb/write/wire.js'
 import { type BatchResult, storedForms, type WriteOperation } from '../../dist/store/topics.js'
@@ -245,17 +245,6 @@ const unexpected = (reason: Error): never => {
   throw reason
 }
 
-/** The frame with an outcome, by its kind: 1 is a creation. */
-function outcome(number: number, kind: number): Buffer {
-  const out = new ByteWriter()
-  out.uint32(0)
-  out.double(number)
-  out.byte(kind)
-  const frame = out.take()
-  frame.writeUInt32LE(frame.length - frameHeadBytes)
-  return frame
-}
-
 /** Something that speaks as a writer, until it does what a test wants. */
 async function stubWriter(
   t: Test,
@@ -303,76 +292,6 @@ await t.test(`a request of which ${writerSendsMax} writers die has an unknown ou
   t.equal(requests, writerSendsMax)
   t.equal(await outcomeOf(link.write([counted('n', 0)])), 'unknown_outcome', 'a later one is tried as often')
   t.equal(requests, 2 * writerSendsMax)
-  await link.close()
-})
-
-await t.test('a request is not given up because connections to one writer end that cannot be read', async (t) => {
-  let connections = 0
-  const connect = await stubWriter(t, (socket, greet) => {
-    const isLast = ++connections > 2 * writerSendsMax
-    let isGreeted = false
-    const take = (frame: Buffer): void => {
-      if (!isGreeted) {
-        isGreeted = true
-        // From the second on, it has taken the first request.
-        return greet(connections === 1 ? 0 : 1)
-      }
-      const from = new ByteReader(frame)
-      from.double()
-      const number = from.double()
-      socket.write(outcome(1, isLast ? 1 : 255))
-      if (isLast && number === 2) socket.write(outcome(2, 1))
-    }
-    readFrames(socket, take, unexpected)
-  })
-  const reported: string[] = []
-  const link = new WriterLink(
-    connect,
-    (reason) => t.fail(reason.message),
-    (reason) => reported.push(reason.message),
-  )
-  const first = link.write([created('a')])
-  while (connections < 2) await turn()
-  const second = link.write([created('b')])
-  t.strictSame(await Promise.all([first, second]), [['created'], ['created']])
-  t.strictSame(reported, ['an outcome has the unknown number 255'], 'it says why, once')
-  await link.close()
-})
-
-await t.test('a request that is sent again has its number, and says what was answered', async (t) => {
-  const seen: { answered: number; first: number }[] = []
-  const hellos: number[] = []
-  const connect = await stubWriter(t, (socket, greet) => {
-    let isGreeted = false
-    const take = (frame: Buffer): void => {
-      const from = new ByteReader(frame)
-      if (!isGreeted) {
-        isGreeted = true
-        t.equal(from.uint32(), protocolVersion)
-        from.text()
-        hellos.push(from.double())
-        return greet()
-      }
-      const [answered, first] = [from.double(), from.double()]
-      seen.push({ answered, first })
-      if (seen.length === 2) return void socket.destroy()
-      if (seen.length < 3) return
-      socket.write(outcome(first, 1))
-    }
-    readFrames(socket, take, unexpected)
-  })
-  const link = new WriterLink(connect, (reason) => t.fail(reason.message))
-  const first = link.write([created('a')])
-  await turns(2)
-  const second = link.write([created('b')])
-  t.strictSame(await Promise.all([first, second]), [['created'], ['created']])
-  await link.write([created('c')])
-  t.strictSame(hellos.slice(0, 2), [0, 0])
-  t.strictSame(seen.slice(-3), [
-    { answered: 0, first: 1 },
-    { answered: 0, first: 2 },
-    { answered: 2, first: 3 },
-  ])
   await link.close()
 })
 

@@ -208,24 +208,10 @@ export class PatroniCluster {
     const client = `http://127.0.0.1:${this.#ports.etcd}`
     const peer = `http://127.0.0.1:${this.#ports.etcdPeers}`
     await mkdir(join(this.#directory, 'etcd'))
-    const clientFlags = ['--listen-client-urls', client, '--advertise-client-urls', client]
-    const peerFlags = [
-      '--listen-peer-urls',
-      peer,
-      '--initial-advertise-peer-urls',
-      peer,
-      '--initial-cluster',
-      `one=${peer}`,
-    ]
-    this.#spawn('etcd', [
-      'etcd',
-      '--name',
-      'one',
-      '--data-dir',
-      join(this.#directory, 'etcd'),
-      ...clientFlags,
-      ...peerFlags,
-    ])
+    const listen = ['client', 'peer'].map((kind) => [`--listen-${kind}-urls`, kind === 'client' ? client : peer])
+    const advertise = ['--advertise-client-urls', client, '--initial-advertise-peer-urls', peer]
+    const own = ['--name', 'one', '--data-dir', join(this.#directory, 'etcd'), '--initial-cluster', `one=${peer}`]
+    this.#spawn('etcd', ['etcd', ...own, ...listen.flat(), ...advertise])
     for (const node of nodes) {
       await writeFile(
         join(this.#directory, `n${node}.yml`),
