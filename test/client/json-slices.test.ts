@@ -36,11 +36,11 @@ function randomJson(random: Random, levels: number): string {
   }
 }
 
-t.test('each slice of random JSON parses to what JSON.parse finds there, and is cut without white space', (t) => {
+t.test('each slice of random JSON parses as JSON.parse finds it, without white space around', (t) => {
   const random = seededRandom(t)
   let slices = 0
   let refused = 0
-  for (let round = 0; round < 20_000; round++) {
+  for (let round = 0; round < 4000; round++) {
     const text = randomJson(random, 4)
     const parsed: unknown = JSON.parse(text)
     if (Array.isArray(parsed)) {
@@ -59,7 +59,7 @@ t.test('each slice of random JSON parses to what JSON.parse finds there, and is 
       if (!isRefused(() => elementsOf(text)) || !isRefused(() => membersOf(text))) t.fail(text)
     }
   }
-  t.ok(slices > 5_000 && refused > 1_000, `${slices} slices, ${refused} texts that are neither object nor array`)
+  t.ok(slices > 1000 && refused > 200, `${slices} slices, ${refused} texts that are neither object nor array`)
   t.end()
 })
 

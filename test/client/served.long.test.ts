@@ -13,7 +13,7 @@ import { startServer } from '../support/service/server.js'
 
 t.setTimeout(600_000)
 
-await t.test('one module names every part, and each is served once and for all', async (t) => {
+await t.test('/client.js names every part, and each part is immutable', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
   const answer = await fetch(`${server.url}/client.js`)
   t.equal(answer.status, 200, 'without the console, too')
@@ -63,23 +63,18 @@ async function openDocumented(t: Test, origins: (origin: string) => string) {
   return { server, page, complaints, open }
 }
 
-await t.test('the page of docs/client.md imports it and shows a topic, to every digit', { skip }, async (t) => {
-  const { page, complaints, open } = await openDocumented(t, (origin) => origin)
+await t.test('the page of docs/client.md shows a topic to every digit, with every export', { skip }, async (t) => {
+  const { server, page, complaints, open } = await openDocumented(t, (origin) => origin)
   await open()
   await page.locator('#temperature', { hasText: '12345678901234567890' }).waitFor()
   t.strictSame(
     complaints.filter((text) => !text.includes('favicon')),
     [],
   )
-})
-
-await t.test('it has the exports of topicd/client', { skip }, async (t) => {
-  const { server, page, open } = await openDocumented(t, () => '*')
-  await open()
   t.strictSame(await exportsIn(page, `${server.url}/client.js`), Object.keys(client).sort())
 })
 
-await t.test('a page of an origin that is not allowed cannot import it', { skip }, async (t) => {
+await t.test('a page of an origin that is not allowed cannot import /client.js', { skip }, async (t) => {
   const { server, page, open } = await openDocumented(t, () => 'https://app.example')
   await open()
   t.equal(await exportsIn(page, `${server.url}/client.js`), 'TypeError')

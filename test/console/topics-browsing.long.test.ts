@@ -1,21 +1,30 @@
-/** The page of the topics in headless Chromium: what is said where there is nothing, away, or too much to see. */
+/** The page of the topics in headless Chromium: the tree, searches, pages of matches, and wildcards of other systems. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { addTopic, checkAccessibility, choose, drawn, isClean, openConsole } from '../support/browser/console.js'
-import { startServer } from '../support/service/server.js'
+import { runCommand, startServer } from '../support/service/server.js'
 
-t.setTimeout(360_000)
+t.setTimeout(600_000)
 
 const skip = whyNoBrowser()
+const server = await startServer(t)
+/** None where every test is skipped. */
+const browser = skip ? (undefined as never) : await startBrowser(t)
+
+t.beforeEach(async () => {
+  for (const context of skip ? [] : browser.contexts()) await context.close()
+  await server.post('remove', { selector: '?.*//' })
+})
 
 const goTo = (page: Page, hash: string) => page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
 
-await t.test('what is absent, and what the key may not see, are not the same', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('a missing topic and one the key may not fetch are told apart', { skip }, async (t) => {
   for (const path of ['plant/3/a', 'v/digits']) await addTopic(server, path, '1')
   const within = await server.addKey('within', { under: ['plant/3'] })
-  const { page } = await openConsole(await startBrowser(t), server, within)
+  const { page } = await openConsole(browser, server, within)
   await goTo(page, '#v%2Fdigits')
   await page.getByText('This API key may not fetch this path; it may fetch below plant/3.').waitFor()
   await page.getByRole('button', { name: 'Create…' }).click()
@@ -31,11 +40,10 @@ await t.test('what is absent, and what the key may not see, are not the same', {
   t.pass('a branch can be chosen')
 })
 
-await t.test('a branch lists its children, by their numbers if someone likes', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('a branch lists its children, in natural order on request', { skip }, async (t) => {
   for (let i = 1; i <= 12; i++) await addTopic(server, `plant/sensor-${i}/t`, '1')
   for (let i = 0; i < 120; i++) await addTopic(server, `many/n-${i}`, '1')
-  const watched = await openConsole(await startBrowser(t), server)
+  const watched = await openConsole(browser, server)
   const { page } = watched
   const tree = page.getByRole('navigation')
   const children = page.locator('.children a')
@@ -78,39 +86,11 @@ await t.test('a branch lists its children, by their numbers if someone likes', {
   isClean(t, server, watched)
 })
 
-await t.test('a new topic is proposed in the branch that is shown or was opened last', { skip }, async (t) => {
-  const server = await startServer(t)
-  for (const path of ['plant/7/door', 'plant/8/door', 'top']) await addTopic(server, path, '1')
-  const { page } = await openConsole(await startBrowser(t), server)
-  const proposed = async (): Promise<string> => {
-    await page.getByRole('button', { name: 'Create…' }).click()
-    const path = await page.getByLabel('Path').inputValue()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    return path
-  }
-  t.equal(await proposed(), '', 'at the top at first')
-  await page.getByRole('button', { name: 'Below plant' }).click()
-  await page.getByRole('button', { name: 'Below 7' }).click()
-  await page.getByRole('link', { name: 'door', exact: true }).waitFor()
-  t.equal(await proposed(), 'plant/7/', 'the branch that was opened')
-  await page.getByRole('link', { name: '8, no topic' }).click()
-  await page.getByRole('heading', { name: 'Children (1)' }).waitFor()
-  t.equal(await proposed(), 'plant/8/', 'the branch that is shown')
-  await choose(page, 'plant/7/door')
-  t.equal(await proposed(), 'plant/7/', 'the branch of the topic that is shown')
-  await choose(page, 'top')
-  t.equal(await proposed(), '')
-  await choose(page, 'plant/7/new')
-  t.equal(await proposed(), 'plant/7/new', 'a path that is shown, but has no topic')
-})
-
-await t.test('a restricted key starts at what it may see', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('a restricted key starts at the subtrees it may fetch', { skip }, async (t) => {
   for (const path of ['a/b/c/1', 'a/b/c/2', 'a/x', 'z/y/1']) await addTopic(server, path, '1')
   const one = await server.addKey('one', { under: ['a/b/c'] })
   const two = await server.addKey('two', { under: ['a/b/c', 'z/y'] })
   const none = await server.addKey('none', { under: ['not/yet'] })
-  const browser = await startBrowser(t)
   const { page } = await openConsole(browser, server, one)
   await page.getByRole('heading', { name: 'Children (2)' }).waitFor()
   t.equal(await page.locator('#topic-path').textContent(), 'a/b/c')
@@ -128,24 +108,9 @@ await t.test('a restricted key starts at what it may see', { skip }, async (t) =
   t.equal(await empty.page.locator('#topic-path').textContent(), 'not/yet')
 })
 
-await t.test('a message about the service ends when the service is back', { skip }, async (t) => {
-  const server = await startServer(t)
-  await addTopic(server, 'a/b', '1')
-  const { page } = await openConsole(await startBrowser(t), server)
-  await page.getByRole('button', { name: 'Below a' }).waitFor()
-  await page.route('**/topics/fetch', (route) => route.abort())
-  await page.getByRole('button', { name: 'Below a' }).click()
-  await page.getByRole('navigation').getByText('The service cannot be reached.').waitFor()
-  await page.unroute('**/topics/fetch')
-  await page.getByRole('link', { name: 'b', exact: true }).waitFor()
-  await page.getByRole('navigation').getByText('The service cannot be reached.').waitFor({ state: 'detached' })
-  t.pass('by itself')
-})
-
-await t.test('a page of results is the one that its number says', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('a page of matches has its number, also after a failure and "back"', { skip }, async (t) => {
   for (let i = 0; i < 30; i++) await addTopic(server, `s/${String(i).padStart(2, '0')}`, String(i))
-  const { page } = await openConsole(await startBrowser(t), server)
+  const { page } = await openConsole(browser, server)
   await goTo(page, '#?%3Fs%2F.*')
   await page.getByText('Page 1, 20 topics').waitFor()
   await page.reload()
@@ -175,33 +140,9 @@ await t.test('a page of results is the one that its number says', { skip }, asyn
   t.equal(await page.getByRole('button', { name: 'Remove all matches…' }).count(), 0, 'there is nothing to remove')
 })
 
-await t.test('long trees, names and properties stay within the page', { skip }, async (t) => {
-  const server = await startServer(t)
-  for (let i = 0; i < 90; i++) await addTopic(server, `row${String(i).padStart(2, '0')}`, '1')
-  const long = 'x'.repeat(300)
-  await addTopic(server, `wide/${'y'.repeat(1500)}`, '1', `,"properties":{"${long}":"${long}"}`)
-  const { page } = await openConsole(await startBrowser(t), server)
-  await page.getByRole('link', { name: 'row80' }).scrollIntoViewIfNeeded()
-  const scrolled = () => page.evaluate<number>("scrollY + document.querySelector('nav').scrollTop")
-  const before = await scrolled()
-  t.ok(before > 500, 'the tree is longer than the window')
-  await page.getByRole('link', { name: 'row80' }).click()
-  await page.locator('#topic-path', { hasText: 'row80' }).waitFor()
-  await page.waitForTimeout(300)
-  t.equal(await scrolled(), before, 'nothing jumps')
-  t.ok(await page.locator('#topic-path').isVisible())
-
-  await choose(page, `wide/${'y'.repeat(1500)}`)
-  for (const width of [1200, 400]) {
-    await page.setViewportSize({ width, height: 800 })
-    t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${width} px`)
-  }
-})
-
-await t.test('the tree shows the way to a topic that it has not listed', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('the tree shows the path of a topic that it has not listed', { skip }, async (t) => {
   for (let i = 0; i < 250; i++) await addTopic(server, `many/${1000 + i}${i === 222 ? '/deep/x' : ''}`, '1')
-  const watched = await openConsole(await startBrowser(t), server)
+  const watched = await openConsole(browser, server)
   const { page } = watched
   await goTo(page, '#many%2F1222%2Fdeep%2Fx')
   const shown = page.locator('nav [aria-current="true"]')
@@ -231,47 +172,10 @@ await t.test('the tree shows the way to a topic that it has not listed', { skip 
   isClean(t, server, watched)
 })
 
-await t.test('the character that a selector is refused for is marked, however wide it is', { skip }, async (t) => {
-  const server = await startServer(t)
-  const { page } = await openConsole(await startBrowser(t), server)
-  for (const [selector, text, marked] of [
-    ['?日本/\u202e(', '?日本/⟨U+202E⟩(', '('],
-    ['?a/[', '?a/[', '['],
-  ] as const) {
-    await goTo(page, `#${encodeURIComponent(selector).replace('%3F', '?%3F')}`)
-    const alert = page.getByRole('alert')
-    await alert.locator('.exact', { hasText: text }).waitFor()
-    t.equal(await alert.locator('.exact').textContent(), text)
-    t.equal(await alert.locator('mark').textContent(), marked)
-  }
-})
-
-await t.test('a save that takes a while takes the focus from nobody', { skip }, async (t) => {
-  const server = await startServer(t)
-  await addTopic(server, 'f', '1')
-  const { page } = await openConsole(await startBrowser(t), server)
-  await choose(page, 'f')
-  await page.getByRole('button', { name: 'Edit' }).click()
-  await page.getByLabel('New value').fill('2')
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => (release = resolve))
-  await page.route('**/topics/set', async (route) => {
-    await held
-    await route.continue()
-  })
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByLabel('Selector').pressSequentially('?pl')
-  release()
-  await page.getByText('Saved.').waitFor()
-  await page.keyboard.type('ant')
-  t.equal(await page.getByLabel('Selector').inputValue(), '?plant')
-})
-
-await t.test('an edit that is left is listed, and becomes a new topic if its own is removed', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('an unsaved edit is listed, and can recreate its removed topic', { skip }, async (t) => {
   const more = ',"type":"string","properties":{"REMOVAL":"when no updates for 1h","lines":"a = 1\\n b"}'
   for (const path of ['left/1', 'left/2']) await addTopic(server, path, '"1"', more)
-  const { page } = await openConsole(await startBrowser(t), server)
+  const { page } = await openConsole(browser, server)
   await choose(page, 'left/1')
   await page.getByRole('button', { name: 'Edit' }).click()
   await page.getByLabel('New value').fill('"seven"')
@@ -288,4 +192,113 @@ await t.test('an edit that is left is listed, and becomes a new topic if its own
     JSON.parse(`{"path":"left/1","type":"string","value":"seven"${more.replace('"type":"string",', '')}}`),
     'with the type and the properties of its own',
   )
+})
+
+await t.test('a search finds words in any order and case, and shows its selector', { skip }, async (t) => {
+  for (const path of ['Plant/7/temp', 'plant/8/TEMP.max', 'plant/8/door', 'a+b/x']) await addTopic(server, path, '1')
+  await server.post('add', { path: 'plant/9/temp', type: 'string' })
+  const watched = await openConsole(browser, server)
+  const { page } = watched
+  t.equal(await page.evaluate('document.activeElement.id'), 'words', 'one can type at once')
+  await page.keyboard.type('temp PLANT')
+  const request = page.waitForRequest(
+    (sent) => sent.url().endsWith('/topics/fetch') && (sent.postData() ?? '').includes('(?i)'),
+  )
+  await page.keyboard.press('Enter')
+  const { selector } = (await request).postDataJSON() as { selector: string }
+  t.equal(selector, '*(?i).*(temp.*PLANT|PLANT.*temp).*')
+  await page.getByText('Page 1, 3 topics, the last').waitFor()
+  t.match(await page.getByRole('heading', { level: 2 }).textContent(), selector, 'the selector is named')
+  t.equal(await page.getByLabel('Selector').inputValue(), selector, 'and can be changed')
+  t.equal(await page.getByLabel('Contains').inputValue(), 'temp PLANT')
+
+  t.strictSame(await page.getByRole('columnheader').allTextContents(), ['Path', 'Value', 'Type', 'Updated'])
+  const rows = page.locator('.matches tbody tr')
+  const cells = async (row: number) => (await rows.nth(row).locator('td').allTextContents()).map((text) => text.trim())
+  t.match(await cells(0), ['Plant/7/temp', '1', 'json', /^\d\d:\d\d:\d\d$/])
+  t.match(await cells(2), ['plant/9/temp', 'no value', 'string', /^\d\d:\d\d:\d\d$/])
+  await checkAccessibility(t, page, 'matches in columns')
+  await page.setViewportSize({ width: 400, height: 800 })
+  t.equal(await page.evaluate('document.documentElement.scrollWidth'), 400, 'they fit into 400 pixels')
+  t.strictSame(await page.getByRole('columnheader').allTextContents(), ['Path', 'Value', 'Updated'])
+  await checkAccessibility(t, page, 'narrow')
+
+  await page.getByLabel('Contains').fill('a+b')
+  await page.keyboard.press('Enter')
+  await page.getByText('Page 1, 1 topic, the last').waitFor()
+  t.equal(await page.getByLabel('Selector').inputValue(), '*(?i).*a\\+b.*', 'what is special is quoted')
+  await page.getByLabel('Selector').fill('?plant/8/.*')
+  await page.keyboard.press('Enter')
+  await page.getByText('Page 1, 2 topics, the last').waitFor()
+  t.equal(await page.getByLabel('Contains').inputValue(), '', 'other words are not shown beside it')
+  isClean(t, server, watched)
+})
+
+await t.test('a download of all matches can be imported', { skip }, async (t) => {
+  const texts = new Map(
+    Array.from({ length: 45 }, (_, i) => [`s/${100 + i}`, `{"n":${i}.50,"big":12345678901234567890}`]),
+  )
+  for (const [path, text] of texts)
+    await addTopic(server, path, text, ',"properties":{"REMOVAL":"when no updates for 30d"}')
+  await addTopic(server, 'other', '1')
+  const watched = await openConsole(browser, server)
+  const { page } = watched
+  await page.evaluate(`location.hash = '#??s//'`)
+  await page.getByText('Page 1, 20 topics').waitFor()
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download all' }).click()
+  const download = await downloading
+  await page.getByText('45 topics downloaded.').waitFor()
+  t.match(download.suggestedFilename(), /^topics-\d{8}-\d{6}\.ndjson$/)
+  const file = join(t.testdirName, 'matches.ndjson')
+  await download.saveAs(file)
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  t.equal(lines.length, 46)
+  t.equal(
+    lines[1],
+    `{"path":"s/101","type":"json","properties":{"REMOVAL":"when no updates for 30d"},"value":${texts.get('s/101')}}`,
+  )
+
+  const exported = await server.command('export', '--selector', '?s//')
+  t.equal(exported.stdout, readFileSync(file, 'utf8'), 'byte for byte what "topicd export" writes')
+  await server.post('remove', { selector: '?s//' })
+  t.match(await runCommand(['import', '--data', server.dataDir], {}, readFileSync(file, 'utf8')), { code: 0 })
+  t.match(await server.post('fetch', { path: 's/144' }), { text: /44.50,"big":12345678901234567890/ })
+  isClean(t, server, watched)
+})
+
+await t.test('wildcards of MQTT, globs and LIKE are explained if they match nothing', { skip }, async (t) => {
+  for (const path of ['plant', 'plant/7/temp', 'odd/#']) await addTopic(server, path, '1')
+  const watched = await openConsole(browser, server)
+  const { page } = watched
+  const proposal = page.getByText('Wildcards are written differently in a selector.')
+  for (const [selector, meant, first] of [
+    ['plant/#', '?plant//', 'plant'],
+    ['plant/+/temp', '?plant/.*/temp', 'plant/7/temp'],
+    ['plant/*/*', '?plant/.*/.*', 'plant/7/temp'],
+    // These two are refused.
+    ['#', '?.*//', 'odd/#'],
+    ['%temp', '*.*temp', 'plant/7/temp'],
+  ] as const) {
+    await page.getByLabel('Selector').fill(selector)
+    await page.getByRole('button', { name: 'Find', exact: true }).click()
+    await proposal.waitFor()
+    await proposal.getByRole('link', { name: meant, exact: true }).click()
+    await page.locator('.matches a').first().waitFor()
+    t.equal(await page.locator('.matches a').first().textContent(), first, selector)
+    t.equal(await page.getByLabel('Selector').inputValue(), meant, 'the box shows what is found')
+    t.equal(await proposal.count(), 0)
+  }
+  for (const [selector, text] of [
+    ['odd/#', 'Page 1, 1 topic, the last'],
+    ['plant/none', 'Nothing matches.'],
+  ] as const) {
+    await goTo(page, `#?${encodeURIComponent(selector)}`)
+    await page.getByText(text).waitFor()
+    t.equal(await proposal.count(), 0, `${selector} needs no explanation`)
+  }
+  await goTo(page, '#?plant%2F%2B')
+  await proposal.waitFor()
+  await checkAccessibility(t, page, 'a proposal')
+  isClean(t, server, watched)
 })

@@ -1,4 +1,4 @@
-/** The console's page of topics in headless Chromium, used as a person would. */
+/** The page of the topics in headless Chromium, used as a person would, and how it follows changes. */
 import t from 'tap'
 import { visible } from '../../dist/console/topics/value-text.js'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
@@ -14,15 +14,24 @@ import {
 } from '../support/browser/console.js'
 import { startServer, until } from '../support/service/server.js'
 
-t.setTimeout(360_000)
+t.setTimeout(600_000)
 
 const skip = whyNoBrowser()
+const server = await startServer(t)
+/** None where every test is skipped. */
+const browser = skip ? (undefined as never) : await startBrowser(t)
 
-await t.test('a first visit: a key, the tree, a topic with every digit', { skip }, async (t) => {
-  const server = await startServer(t)
+t.beforeEach(async () => {
+  for (const context of skip ? [] : browser.contexts()) await context.close()
+  await server.post('remove', { selector: '?.*//' })
+})
+
+/** An idle page sends nothing for so long, in ms: one that asks again and again would ask some times. */
+const idleMs = 4000
+
+await t.test('a first visit leads from the key to a topic with every digit', { skip }, async (t) => {
   const text = '{"t":21.50,"big":12345678901234567890,"e":1e999,"u":"\\u0041","a":1,"a":[],"z":-0}'
   await add(server, 'rooms/1/celsius', text, ',"properties":{"REMOVAL":"when no updates for 10m"}')
-  const browser = await startBrowser(t)
   const watched = await openWatched(browser, `${server.url}/console`)
   const { page } = watched
   t.equal(await page.title(), `Topics – topicd ${new URL(server.url).host}`)
@@ -63,81 +72,71 @@ await t.test('a first visit: a key, the tree, a topic with every digit', { skip 
   isClean(t, server, watched)
 })
 
-await t.test(
-  'ten thousand topics: levels, pages of a selector, and at most a request a second',
-  { skip },
-  async (t) => {
-    const server = await startServer(t)
-    const operations = Array.from({ length: 10_000 }, (_, i) => ({
-      op: 'addAndSet',
-      path: `plant/${Math.floor(i / 500)}/${String(i % 500).padStart(3, '0')}`,
-      value: i,
-    }))
-    for (let i = 0; i < operations.length; i += 1000) {
-      t.equal((await server.post('batch', { operations: operations.slice(i, i + 1000) })).status, 200)
-    }
-    const watched = await openConsole(await startBrowser(t), server)
-    const { page } = watched
-    await page.getByRole('button', { name: 'Below plant' }).click()
-    await page.locator('.tree > li', { hasText: '(20)' }).waitFor()
-    await page.getByRole('button', { name: 'Below 7', exact: true }).click()
-    await page.getByRole('button', { name: /^More… 100 listed/ }).waitFor()
-    const level = page.locator('.tree .tree .tree > li')
-    t.equal(await level.count(), 101, 'a hundred, and one to list more')
-    await page.getByRole('button', { name: /^More…/ }).click()
-    await page.getByRole('button', { name: /^More… 200 listed/ }).waitFor()
-    t.equal(
-      await level
-        .nth(150)
-        .textContent()
-        .then((text) => text?.trim()),
-      '150',
-    )
+await t.test('ten thousand topics are paged, with at most one request a second', { skip }, async (t) => {
+  const operations = Array.from({ length: 10_000 }, (_, i) => ({
+    op: 'addAndSet',
+    path: `plant/${Math.floor(i / 500)}/${String(i % 500).padStart(3, '0')}`,
+    value: i,
+  }))
+  for (let i = 0; i < operations.length; i += 1000) {
+    t.equal((await server.post('batch', { operations: operations.slice(i, i + 1000) })).status, 200)
+  }
+  const watched = await openConsole(browser, server)
+  const { page } = watched
+  await page.getByRole('button', { name: 'Below plant' }).click()
+  await page.locator('.tree > li', { hasText: '(20)' }).waitFor()
+  await page.getByRole('button', { name: 'Below 7', exact: true }).click()
+  await page.getByRole('button', { name: /^More… 100 listed/ }).waitFor()
+  const level = page.locator('.tree .tree .tree > li')
+  t.equal(await level.count(), 101, 'a hundred, and one to list more')
+  await page.getByRole('button', { name: /^More…/ }).click()
+  await page.getByRole('button', { name: /^More… 200 listed/ }).waitFor()
+  t.equal(
+    await level
+      .nth(150)
+      .textContent()
+      .then((text) => text?.trim()),
+    '150',
+  )
 
-    await page.getByLabel('Selector').fill('?plant/1[0-9]/49.')
-    await page.keyboard.press('Enter')
-    const seen: string[] = []
-    for (let number = 1; number <= 5; number++) {
-      await page
-        .getByRole('status')
-        .filter({ hasText: `Page ${number},` })
-        .waitFor()
-      seen.push(...(await page.locator('.matches a').allTextContents()))
-      if (number < 5) await page.getByRole('button', { name: 'Next page' }).click()
-    }
-    t.equal(new Set(seen).size, 100, 'every match once')
-    t.equal(
-      await page.getByRole('button', { name: 'Next page' }).getAttribute('aria-disabled'),
-      'true',
-      'the last page',
-    )
-    await page.getByRole('button', { name: 'Previous page' }).click()
-    await page.getByRole('status').filter({ hasText: 'Page 4,' }).waitFor()
+  await page.getByLabel('Selector').fill('?plant/1[0-9]/49.')
+  await page.keyboard.press('Enter')
+  const seen: string[] = []
+  for (let number = 1; number <= 5; number++) {
+    await page
+      .getByRole('status')
+      .filter({ hasText: `Page ${number},` })
+      .waitFor()
+    seen.push(...(await page.locator('.matches a').allTextContents()))
+    if (number < 5) await page.getByRole('button', { name: 'Next page' }).click()
+  }
+  t.equal(new Set(seen).size, 100, 'every match once')
+  t.equal(await page.getByRole('button', { name: 'Next page' }).getAttribute('aria-disabled'), 'true', 'the last page')
+  await page.getByRole('button', { name: 'Previous page' }).click()
+  await page.getByRole('status').filter({ hasText: 'Page 4,' }).waitFor()
 
-    const askedMs: number[] = []
-    page.on('request', (request) => request.url().endsWith('/topics/fetch') && askedMs.push(Date.now()))
-    // Each change makes everything due that is on the screen.
-    await until('five refreshes', async () => {
-      await add(server, 'plant/changing', String(askedMs.length))
-      return askedMs.length >= 5 || undefined
-    })
-    const tookMs = (askedMs[4] ?? 0) - (askedMs[0] ?? 0)
-    t.ok(tookMs > 2000, `five pages in ${tookMs} ms`)
-    await page.getByLabel('Selector').fill('?plant/(')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').waitFor()
-    t.match(await page.getByRole('alert').textContent(), /syntax error at character 8/)
-    t.equal(await page.locator('mark').textContent(), '(', 'the character is marked')
-    t.equal(await page.getByRole('alert').locator('.exact').textContent(), '?plant/(')
-    await checkAccessibility(t, page, 'a refused selector')
-    isClean(t, server, watched)
-  },
-)
+  const askedMs: number[] = []
+  page.on('request', (request) => request.url().endsWith('/topics/fetch') && askedMs.push(Date.now()))
+  // Each change makes everything due that is on the screen.
+  await until('five refreshes', async () => {
+    await add(server, 'plant/changing', String(askedMs.length))
+    return askedMs.length >= 5 || undefined
+  })
+  const tookMs = (askedMs[4] ?? 0) - (askedMs[0] ?? 0)
+  t.ok(tookMs > 2000, `five pages in ${tookMs} ms`)
+  await page.getByLabel('Selector').fill('?plant/(')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').waitFor()
+  t.match(await page.getByRole('alert').textContent(), /syntax error at character 8/)
+  t.equal(await page.locator('mark').textContent(), '(', 'the character is marked')
+  t.equal(await page.getByRole('alert').locator('.exact').textContent(), '?plant/(')
+  await checkAccessibility(t, page, 'a refused selector')
+  isClean(t, server, watched)
+})
 
-await t.test("an edit that meets another's overwrites nothing unseen", { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test("an edit never overwrites another client's value unseen", { skip }, async (t) => {
   await add(server, 'shared', '"mine was based on this"')
-  const watched = await openConsole(await startBrowser(t), server)
+  const watched = await openConsole(browser, server)
   const { page } = watched
   const stored = async () => (await server.post('fetch', { path: 'shared' })).text
   await choose(page, 'shared')
@@ -196,46 +195,9 @@ await t.test("an edit that meets another's overwrites nothing unseen", { skip },
   isClean(t, server, watched)
 })
 
-await t.test(
-  'an edit of a large value is saved, and one of a topic that always changes overwrites it',
-  { skip },
-  async (t) => {
-    const server = await startServer(t)
-    const large = 'x'.repeat(936_000)
-    await add(server, 'large', `"${large}"`)
-    await add(server, 'busy', '0')
-    const watched = await openConsole(await startBrowser(t), server)
-    const { page } = watched
-    await choose(page, 'large')
-    await page.getByRole('button', { name: 'Edit' }).click()
-    await page.getByLabel('New value').fill(`"y${large}"`)
-    await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor()
-    t.match((await server.post('fetch', { path: 'large' })).text, /"value":"yx/)
-
-    await choose(page, 'busy')
-    await page.getByRole('button', { name: 'Edit' }).click()
-    await page.getByLabel('New value').fill('"mine"')
-    // No write of the page is without others just before and after it.
-    let isBusy = true
-    const changing = (async () => {
-      for (let i = 1; isBusy; i++) await add(server, 'busy', String(i))
-    })()
-    await page.getByRole('alert').filter({ hasText: 'has changed since' }).waitFor()
-    const answered = page.waitForResponse('**/topics/set')
-    await page.getByRole('button', { name: 'Overwrite with my value' }).click()
-    t.equal((await answered).status(), 200)
-    await page.getByLabel('New value').waitFor({ state: 'detached' })
-    isBusy = false
-    await changing
-    isClean(t, server, watched)
-  },
-)
-
-await t.test('a removal says how many topics before it is done', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('a removal shows the number of topics before it runs', { skip }, async (t) => {
   for (const path of ['a', 'a/b', 'a/b/c', 'a.b', 'd']) await add(server, path, '1')
-  const watched = await openConsole(await startBrowser(t), server)
+  const watched = await openConsole(browser, server)
   const { page } = watched
   await choose(page, 'a')
   await page.getByRole('button', { name: 'Remove…' }).click()
@@ -265,12 +227,10 @@ await t.test('a removal says how many topics before it is done', { skip }, async
   isClean(t, server, watched)
 })
 
-await t.test('a restricted key is offered what it may do, and nothing else', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('a restricted key is offered only what it may do', { skip }, async (t) => {
   for (const path of ['own/x', 'other/y']) await add(server, path, '1')
   const reader = await server.addKey('reader', { allow: ['fetch'], under: ['own'] })
   const writer = await server.addKey('writer', { allow: ['set', 'add'] })
-  const browser = await startBrowser(t)
   const watched = await openConsole(browser, server, reader)
   await watched.page.locator('#topic-path', { hasText: 'own' }).waitFor()
   await watched.page.locator('.children').getByRole('link', { name: 'x', exact: true }).click()
@@ -300,8 +260,7 @@ await t.test('a restricted key is offered what it may do, and nothing else', { s
   )
 })
 
-await t.test('nothing that is stored becomes markup', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('stored text never becomes markup', { skip }, async (t) => {
   const hostile = [
     '<img src=x onerror="document.title=1">',
     '<script>document.title=1</script>',
@@ -318,7 +277,7 @@ await t.test('nothing that is stored becomes markup', { skip }, async (t) => {
     await add(server, `h${i}-${text.replaceAll('/', '')}/x`, `{${json}:${json}}`, `,"properties":{${json}:${json}}`)
     await add(server, `s${i}`, json, ',"type":"string"')
   }
-  const watched = await openConsole(await startBrowser(t), server)
+  const watched = await openConsole(browser, server)
   const { page } = watched
   for (const [i, text] of hostile.entries()) {
     const path = `h${i}-${text.replaceAll('/', '')}/x`
@@ -338,10 +297,8 @@ await t.test('nothing that is stored becomes markup', { skip }, async (t) => {
   isClean(t, server, watched)
 })
 
-await t.test('by keyboard, at 400 pixels, light and dark; a request as a command', { skip }, async (t) => {
-  const server = await startServer(t)
+await t.test('the page works by keyboard, at 400 pixels, light and dark', { skip }, async (t) => {
   await add(server, "it's/x", '1')
-  const browser = await startBrowser(t)
   for (const colorScheme of ['light', 'dark'] as const) {
     const viewport = { width: 400, height: 700 }
     const watched = await openWatched(browser, `${server.url}/console`, { colorScheme, viewport })
@@ -366,4 +323,62 @@ await t.test('by keyboard, at 400 pixels, light and dark; a request as a command
     await checkAccessibility(t, page, `${colorScheme}, a command`)
     isClean(t, server, watched)
   }
+})
+
+await t.test('the page follows the topics without polling', { skip }, async (t) => {
+  await add(server, 'a/b', '1')
+  const opened = await openConsole(browser, server)
+  const { page } = opened
+  let fetches = 0
+  let lastMs = Date.now()
+  page.on('request', (request) => {
+    if (!request.url().endsWith('/topics/fetch')) return
+    fetches++
+    lastMs = Date.now()
+  })
+  await page.evaluate(`location.hash = '#a%2Fb'`)
+  await page.locator('.value', { hasText: /^1$/ }).waitFor()
+  await until('the page is idle', async () => (Date.now() - lastMs > idleMs ? true : undefined))
+  const before = fetches
+  await server.post('set', { path: 'a/b', value: 2 })
+  await page.locator('.value.changed', { hasText: /^2$/ }).waitFor()
+  t.ok(fetches > before, 'it asked when there was something')
+  await page.locator('.value.changed').waitFor({ state: 'detached' })
+  await server.post('add', { path: 'c' })
+  await page.getByRole('link', { name: 'c', exact: true }).waitFor()
+  t.pass('a new topic is in the tree')
+  await page.evaluate(`location.hash = '#?*.*'`)
+  await page.locator('.matches tbody tr').nth(1).waitFor()
+  await server.post('set', { path: 'a/b', value: 'marked' })
+  await page.locator('.matches tr.changed', { hasText: 'marked' }).waitFor()
+  t.pass('a changed result is marked')
+  isClean(t, server, opened)
+})
+
+await t.test('changes are listed newest first, until paused', { skip }, async (t) => {
+  await add(server, 'a/b', '1')
+  const opened = await openConsole(browser, server)
+  const { page } = opened
+  await page.evaluate(`location.hash = '#?*a//'`)
+  await page.getByRole('link', { name: 'Changes' }).click()
+  await page.getByRole('heading', { name: 'Changes of *a//' }).waitFor()
+  await page.getByText('Nothing has changed yet.').waitFor()
+  await server.post('set', { path: 'a/b', value: 2 })
+  await page.locator('.changes tbody tr').waitFor()
+  await server.post('addAndSet', { path: 'a/c', value: '<b>text</b>' })
+  await page.locator('.changes tbody tr').first().getByText('<b>text</b>').waitFor()
+  await server.post('remove', { path: 'a/c' })
+  await page.locator('.changes tbody tr').first().getByText('removed').waitFor()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  const count = await page.locator('.changes tbody tr').count()
+  await server.post('addAndSet', { path: 'a/d', value: 'in the pause' })
+  await page.getByText('Paused').waitFor()
+  t.equal(await page.locator('.changes tbody tr').count(), count, 'nothing is added in a pause')
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.locator('.changes tbody tr').first().getByText('in the pause').waitFor()
+  t.pass('what changed in the pause is listed after it')
+  await checkAccessibility(t, page, 'the changes')
+  await page.getByRole('link', { name: 'Show the topics' }).click()
+  await page.getByText('Page 1,').waitFor()
+  isClean(t, server, opened)
 })

@@ -1,0 +1,403 @@
+/** The page of the topics in headless Chromium: outages, floods of changes, rates, focus, and what is very long. */
+import type { Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
+import { addTopic, choose, isClean, openConsole, openWatched, signIn } from '../support/browser/console.js'
+import { FaultProxy } from '../support/faults/fault-proxy.js'
+import { startServer, until } from '../support/service/server.js'
+
+t.setTimeout(600_000)
+
+const skip = whyNoBrowser()
+const server = await startServer(t)
+/** None where every test is skipped. */
+const browser = skip ? (undefined as never) : await startBrowser(t)
+
+t.beforeEach(async () => {
+  for (const context of skip ? [] : browser.contexts()) await context.close()
+  await server.post('remove', { selector: '?.*//' })
+})
+
+const goTo = (page: Page, hash: string) => page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+
+const dialog = (page: Page) => page.getByRole('dialog')
+const removeButton = (page: Page) => dialog(page).getByRole('button', { name: /^Remove \d/ })
+
+async function isThere(path: string): Promise<boolean> {
+  return (await server.post('fetch', { path })).status === 200
+}
+
+/** How many bytes the page has been sent since. */
+async function countBytes(page: Page): Promise<() => number> {
+  let bytes = 0
+  const session = await page.context().newCDPSession(page)
+  session.on('Network.dataReceived', ({ dataLength }) => (bytes += dataLength))
+  await session.send('Network.enable')
+  return () => bytes
+}
+
+await t.test('an error in the tree disappears when the service is back', { skip }, async (t) => {
+  await addTopic(server, 'a/b', '1')
+  const { page } = await openConsole(browser, server)
+  await page.getByRole('button', { name: 'Below a' }).waitFor()
+  await page.route('**/topics/fetch', (route) => route.abort())
+  await page.getByRole('button', { name: 'Below a' }).click()
+  await page.getByRole('navigation').getByText('The service cannot be reached.').waitFor()
+  await page.unroute('**/topics/fetch')
+  await page.getByRole('link', { name: 'b', exact: true }).waitFor()
+  await page.getByRole('navigation').getByText('The service cannot be reached.').waitFor({ state: 'detached' })
+  t.pass('by itself')
+})
+
+await t.test('long trees, names and properties stay within the page', { skip }, async (t) => {
+  for (let i = 0; i < 90; i++) await addTopic(server, `row${String(i).padStart(2, '0')}`, '1')
+  const long = 'x'.repeat(300)
+  await addTopic(server, `wide/${'y'.repeat(1500)}`, '1', `,"properties":{"${long}":"${long}"}`)
+  const { page } = await openConsole(browser, server)
+  await page.getByRole('link', { name: 'row80' }).scrollIntoViewIfNeeded()
+  const scrolled = () => page.evaluate<number>("scrollY + document.querySelector('nav').scrollTop")
+  const before = await scrolled()
+  t.ok(before > 500, 'the tree is longer than the window')
+  await page.getByRole('link', { name: 'row80' }).click()
+  await page.locator('#topic-path', { hasText: 'row80' }).waitFor()
+  await page.waitForTimeout(300)
+  t.equal(await scrolled(), before, 'nothing jumps')
+  t.ok(await page.locator('#topic-path').isVisible())
+
+  await choose(page, `wide/${'y'.repeat(1500)}`)
+  for (const width of [1200, 400]) {
+    await page.setViewportSize({ width, height: 800 })
+    t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${width} px`)
+  }
+})
+
+await t.test('the character for which a selector is refused is marked', { skip }, async (t) => {
+  const { page } = await openConsole(browser, server)
+  for (const [selector, text, marked] of [
+    ['?日本/\u202e(', '?日本/⟨U+202E⟩(', '('],
+    ['?a/[', '?a/[', '['],
+  ] as const) {
+    await goTo(page, `#${encodeURIComponent(selector).replace('%3F', '?%3F')}`)
+    const alert = page.getByRole('alert')
+    await alert.locator('.exact', { hasText: text }).waitFor()
+    t.equal(await alert.locator('.exact').textContent(), text)
+    t.equal(await alert.locator('mark').textContent(), marked)
+  }
+})
+
+await t.test('a slow save leaves the focus where it is', { skip }, async (t) => {
+  await addTopic(server, 'f', '1')
+  const { page } = await openConsole(browser, server)
+  await choose(page, 'f')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('New value').fill('2')
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  await page.route('**/topics/set', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByLabel('Selector').pressSequentially('?pl')
+  release()
+  await page.getByText('Saved.').waitFor()
+  await page.keyboard.type('ant')
+  t.equal(await page.getByLabel('Selector').inputValue(), '?plant')
+})
+
+await t.test('counting continues when a rate has refused it', { skip }, async (t) => {
+  await addTopic(server, 'r/1', '1')
+  const slow = await server.addKey('slow', { rate: 1 })
+  const { page } = await openConsole(browser, server, slow)
+  await choose(page, 'r/1')
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await dialog(page).getByRole('button', { name: 'Remove 1 topic' }).waitFor()
+  await dialog(page).getByRole('radio').nth(1).click()
+  await dialog(page).getByRole('button', { name: 'Remove 1 topic' }).waitFor()
+  await dialog(page).getByRole('radio').nth(2).click()
+  await dialog(page).getByRole('button', { name: 'Remove 0 topics' }).waitFor()
+  t.pass('each choice is counted, however often the rate refuses')
+})
+
+await t.test('a request beyond the rate shows when the next one is possible', { skip }, async (t) => {
+  await addTopic(server, 'r', '1')
+  const { page } = await openConsole(browser, server)
+  await choose(page, 'r')
+  const refused = {
+    status: 429,
+    contentType: 'application/json',
+    headers: { 'retry-after': '7' },
+    body: '{"code":"too_many_requests","message":"m"}',
+  }
+  for (const route of ['set', 'remove']) await page.route(`**/topics/${route}`, (asked) => asked.fulfill(refused))
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  const alert = page.getByRole('alert')
+  await alert.waitFor()
+  t.equal(await alert.textContent(), "This API key's rate is reached. It allows the next request in 7 s.")
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await dialog(page)
+    .getByRole('alert')
+    .filter({ hasText: /Counting again in 7 s\.$/ })
+    .waitFor()
+})
+
+await t.test("a late refusal of an old key does not end a new key's session", { skip }, async (t) => {
+  await addTopic(server, 'late', '1')
+  const first = await server.addKey('first-one')
+  const { page } = await openConsole(browser, server, first)
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  let isHeld = false
+  await page.route('**/topics/fetch', async (route) => {
+    if (route.request().headers().authorization?.endsWith(first)) {
+      isHeld = true
+      await held
+    }
+    await route.continue()
+  })
+  await until('a request of the first key', async () => isHeld || undefined)
+  t.equal((await server.command('keys', 'revoke', 'first-one')).code, 0)
+  await until('the key is refused', async () => {
+    const { status } = await server.post('fetch', { path: 'late' }, { token: first })
+    return status === 401 || undefined
+  })
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await signIn(page, server.token)
+  const answered = page.waitForResponse((response) => response.status() === 401)
+  release()
+  await answered
+  await choose(page, 'late')
+  t.ok(await page.getByRole('button', { name: 'Sign out' }).isVisible())
+})
+
+await t.test('a tab opened by a link has the key, and no opener', { skip }, async (t) => {
+  for (const path of ['tab/1', 'tab/2']) await addTopic(server, path, '1')
+  const { page } = await openConsole(browser, server)
+  await choose(page, 'tab/1')
+  const hows: Parameters<Locator['click']>[0][] = [
+    { modifiers: ['Control'] },
+    { modifiers: ['Shift'] },
+    { button: 'middle' },
+  ]
+  for (const how of hows) {
+    const opening = page.context().waitForEvent('page')
+    await page.getByRole('link', { name: '2', exact: true }).click(how)
+    const opened = await opening
+    await opened.getByRole('heading', { name: 'tab/2' }).waitFor()
+    t.equal(await opened.evaluate('window.opener'), null)
+    await opened.close()
+  }
+  t.ok(await page.getByRole('heading', { name: 'tab/1' }).isVisible(), 'this one stays where it is')
+})
+
+await t.test('the page works without session storage until reloaded', { skip }, async (t) => {
+  const { page } = await openWatched(browser, `${server.url}/healthz`)
+  await page.addInitScript(
+    `Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('no', 'SecurityError') } })`,
+  )
+  await page.goto(`${server.url}/console`)
+  await signIn(page, server.token)
+  t.ok(await page.getByRole('button', { name: 'Sign out' }).isVisible())
+})
+
+await t.test('a new topic in each of many open branches is shown', { skip }, async (t) => {
+  const branches = Array.from({ length: 18 }, (_, i) => `b${10 + i}`)
+  for (const branch of branches) await addTopic(server, `${branch}/old`, '1')
+  const { page } = await openConsole(browser, server)
+  for (const branch of branches) await page.getByRole('button', { name: `Below ${branch}` }).click()
+  await page.getByRole('link', { name: 'old', exact: true }).nth(17).waitFor()
+  const operations = branches.map((branch) => ({ op: 'add', path: `${branch}/new` }))
+  t.equal((await server.post('batch', { operations })).status, 200)
+  const count = () => page.getByRole('link', { name: 'new', exact: true }).count()
+  await until('all are shown', async () => (await count()) === 18 || undefined)
+})
+
+await t.test('an unchanged large value is sent once', { skip }, async (t) => {
+  const large = 936_000
+  await addTopic(server, 'large', `"${'x'.repeat(large)}"`)
+  const { page } = await openConsole(browser, server)
+  await page.getByRole('link', { name: 'large', exact: true }).waitFor()
+  for (const [hash, what] of [
+    ['#large', 'alone'],
+    ['#?*.*', 'among the matches'],
+  ] as const) {
+    const bytes = await countBytes(page)
+    await page.evaluate(`location.hash = '${hash}'`)
+    await page.locator('pre.value, .matches').filter({ hasText: 'xxx' }).waitFor()
+    // The tree is refreshed in turn with what is shown.
+    for (let i = 0; i < 4; i++) {
+      await addTopic(server, `${what}-${i}`, '1')
+      await page
+        .getByRole('navigation')
+        .getByRole('link', { name: `${what}-${i}` })
+        .waitFor()
+    }
+    t.ok(bytes() > large && bytes() < 1.5 * large, `${what}: ${bytes()} bytes`)
+  }
+})
+
+await t.test('many changes are drawn at most once a frame', { skip }, async (t) => {
+  const { page } = await openConsole(browser, server)
+  await page.evaluate(`location.hash = '#=?.*//'`)
+  await page.getByText('Nothing has changed yet.').waitFor()
+  await addTopic(server, 'first', '1')
+  await page.locator('.changes tbody tr').waitFor()
+  const write = async (round: number): Promise<void> => {
+    const operations = Array.from({ length: 1000 }, (_, i) => ({ op: 'add', path: `many/${round}/${1000 + i}` }))
+    t.equal((await server.post('batch', { operations })).status, 200)
+    await page.getByRole('cell', { name: `many/${round}/1999`, exact: true }).waitFor()
+  }
+  await page.evaluate(`(() => {
+    window.counts = { draws: 0, frames: 0, longestMs: 0 }
+    let lastMs = performance.now()
+    new MutationObserver(() => counts.draws++).observe(document.querySelector('main'), { childList: true, subtree: true })
+    requestAnimationFrame(function frame(nowMs) {
+      counts.frames++
+      counts.longestMs = Math.max(counts.longestMs, nowMs - lastMs)
+      lastMs = nowMs
+      requestAnimationFrame(frame)
+    })
+  })()`)
+  for (let round = 0; round < 5; round++) await write(round)
+  // What a full draw takes here, at least.
+  const drawMs = await page.evaluate<number>(`(() => {
+    const [startMs, table] = [performance.now(), document.querySelector('.changes')]
+    const copy = table.parentNode.appendChild(table.cloneNode(true))
+    copy.getBoundingClientRect()
+    copy.remove()
+    return performance.now() - startMs
+  })()`)
+  const { draws, frames, longestMs } =
+    await page.evaluate<Readonly<Record<'draws' | 'frames' | 'longestMs', number>>>('counts')
+  t.ok(draws <= frames + 2, `${draws} draws in ${frames} frames`)
+  t.ok(longestMs < Math.max(300, 30 * drawMs), `${longestMs} ms at most, where a draw takes ${drawMs} ms`)
+  t.equal(await page.locator('.changes tbody tr').count(), 200)
+
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true }); counts.draws = 0`)
+  const startMs = Date.now()
+  await write(5)
+  const seconds = (Date.now() - startMs) / 1000
+  const hidden = await page.evaluate<number>('counts.draws')
+  t.ok(hidden <= seconds + 2, `${hidden} draws of a hidden page in ${seconds} s`)
+})
+
+await t.test('an outage is shown in every view until it is over', { skip }, async (t) => {
+  await addTopic(server, 'a/b', '1')
+  const proxy = await FaultProxy.start(t, server.url)
+  const { port } = new URL(proxy.addressOf(server.url))
+  const { page } = await openWatched(browser, `http://127.0.0.1:${port}/console`)
+  await signIn(page, server.token)
+  let attempts = 0
+  page.on('requestfailed', (request) => request.url().endsWith('/topics/changes') && attempts++)
+  const said = page.getByRole('alert').filter({ hasText: /^Not connected since \d\d:\d\d:\d\d, retrying$/ })
+  for (const [hash, shown] of [
+    ['', 'Choose a topic, or search.'],
+    ['#a%2Fb', 'Type json'],
+    ['#?*a//', 'Page 1, 1 topic, the last'],
+    ['#=*a//', 'Nothing has changed yet.'],
+  ] as const) {
+    await page.evaluate(`location.hash = '${hash}'`)
+    await page.getByText(shown).waitFor()
+    t.equal(await said.count(), 0, `connected: ${shown}`)
+    const lostMs = Date.now()
+    proxy.set('refuse')
+    await said.waitFor()
+    t.comment(`${shown} said after ${Date.now() - lostMs} ms`)
+    if (hash.startsWith('#=')) {
+      t.equal(await page.getByText(shown).count(), 0, 'nobody knows whether something has changed')
+      // Attempts whose waits double would take minutes.
+      const before = attempts
+      await until('twenty attempts', async () => attempts >= before + 20 || undefined)
+    }
+    await addTopic(server, 'a/b', JSON.stringify(shown))
+    const backMs = Date.now()
+    proxy.set('pass')
+    await said.waitFor({ state: 'detached' })
+    const tookMs = Date.now() - backMs
+    t.ok(tookMs < 10_000, `forgotten after ${tookMs} ms`)
+    if (hash !== '') await page.getByText(JSON.stringify(shown)).waitFor()
+  }
+})
+
+await t.test('a large value and a busy topic can be edited', { skip }, async (t) => {
+  const large = 'x'.repeat(936_000)
+  await addTopic(server, 'large', `"${large}"`)
+  await addTopic(server, 'busy', '0')
+  const watched = await openConsole(browser, server)
+  const { page } = watched
+  await choose(page, 'large')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('New value').fill(`"y${large}"`)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor()
+  t.match((await server.post('fetch', { path: 'large' })).text, /"value":"yx/)
+
+  await choose(page, 'busy')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('New value').fill('"mine"')
+  // No write of the page is without others just before and after it.
+  let isBusy = true
+  const changing = (async () => {
+    for (let i = 1; isBusy; i++) await addTopic(server, 'busy', String(i))
+  })()
+  await page.getByRole('alert').filter({ hasText: 'has changed since' }).waitFor()
+  const answered = page.waitForResponse('**/topics/set')
+  await page.getByRole('button', { name: 'Overwrite with my value' }).click()
+  t.equal((await answered).status(), 200)
+  await page.getByLabel('New value').waitFor({ state: 'detached' })
+  isBusy = false
+  await changing
+  isClean(t, server, watched)
+})
+
+await t.test('a new topic is proposed in the branch shown or opened last', { skip }, async (t) => {
+  for (const path of ['plant/7/door', 'plant/8/door', 'top']) await addTopic(server, path, '1')
+  const { page } = await openConsole(browser, server)
+  const proposed = async (): Promise<string> => {
+    await page.getByRole('button', { name: 'Create…' }).click()
+    const path = await page.getByLabel('Path').inputValue()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    return path
+  }
+  t.equal(await proposed(), '', 'at the top at first')
+  await page.getByRole('button', { name: 'Below plant' }).click()
+  await page.getByRole('button', { name: 'Below 7' }).click()
+  await page.getByRole('link', { name: 'door', exact: true }).waitFor()
+  t.equal(await proposed(), 'plant/7/', 'the branch that was opened')
+  await page.getByRole('link', { name: '8, no topic' }).click()
+  await page.getByRole('heading', { name: 'Children (1)' }).waitFor()
+  t.equal(await proposed(), 'plant/8/', 'the branch that is shown')
+  await choose(page, 'plant/7/door')
+  t.equal(await proposed(), 'plant/7/', 'the branch of the topic that is shown')
+  await choose(page, 'top')
+  t.equal(await proposed(), '')
+  await choose(page, 'plant/7/new')
+  t.equal(await proposed(), 'plant/7/new', 'a path that is shown, but has no topic')
+})
+
+await t.test('a removal cancelled during its second count removes nothing', { skip }, async (t) => {
+  await addTopic(server, 'slow', '1')
+  const { page } = await openConsole(browser, server)
+  await choose(page, 'slow')
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await removeButton(page).waitFor()
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const seen: string[] = []
+  await page.route('**/topics/remove', async (route) => {
+    seen.push(route.request().postData() ?? '')
+    await held
+    await route.continue()
+  })
+  await removeButton(page).click()
+  await until('the second count', async () => seen.length > 0 || undefined)
+  await dialog(page).getByRole('button', { name: 'Cancel' }).click()
+  const answered = page.waitForResponse('**/topics/remove')
+  release()
+  await answered
+  await page.waitForTimeout(300)
+  t.equal(seen.length, 1)
+  t.ok(await isThere('slow'))
+})
