@@ -124,3 +124,26 @@ t.test('a writer whose commit does not return is killed, and reads go on', { ski
   await server.logged('writer replaced')
   t.equal((await server.connect().post('set', { path: 'kept', value: 3 })).status, 200, 'writes succeed again')
 })
+
+/** Fails while a batch is written, as a defect or damaged pages would have it. */
+const poisoned = `
+export * from './sound-slab.js'
+import { putItem as soundPutItem } from './sound-slab.js'
+export function putItem(tree, path, ...rest) {
+  if (path === 'poisoned' && rest[0].end - rest[0].start > 50) throw new Error('planted')
+  return soundPutItem(tree, path, ...rest)
+}
+`
+
+t.test('nothing of a batch that fails half-way is there', async (t) => {
+  const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/write/slab.js', poisoned)
+  const server = await startServer(t, { program, dataDir: join(t.testdirName, 'db') })
+  for (const path of ['a', 'poisoned', 'z']) await server.post('addAndSet', { path, value: 1 })
+  const operations = ['a', 'poisoned', 'z'].map((path) => ({ op: 'set', path, value: 'x'.repeat(50) }))
+  const answer = await server.connect().post('batch', { operations })
+  t.match(answer, { status: 503, code: 'unknown_outcome' })
+  t.match(await server.logged('commit failed; the writer ends'), { cause: 'Error: planted' })
+  t.equal(server.timesLogged('writer died'), writerSendsMax, 'it was sent to so many writers')
+  for (const path of ['a', 'poisoned', 'z'])
+    t.match(await server.connect().post('fetch', { path }), { text: `{"path":"${path}","type":"json","value":1}` })
+})

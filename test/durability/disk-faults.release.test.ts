@@ -8,9 +8,17 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { at, only } from '../support/elements.js'
-import { type DiskFaultCase, diskFaultCases } from '../support/faults/disk-fault-cases.js'
 import { DiskScenario } from '../support/faults/disk-scenario.js'
-import { callsIn, type Fault, mostOf, type TracedCall, tracedNode, tracing } from '../support/faults/faulty-disk.js'
+import {
+  callsIn,
+  type DiskFaultCase,
+  diskFaultCases,
+  type Fault,
+  mostOf,
+  type TracedCall,
+  tracedNode,
+  tracing,
+} from '../support/faults/faulty-disk.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
@@ -114,16 +122,7 @@ async function faultsAfter(t: Test, directory: string, { scenario, token }: Outc
 /** One call in so many may be missing because writes shared a commit. */
 const sharedShare = 16
 
-interface Counts {
-  cases: number
-  faults: number
-  injected: number
-  refusals: number
-  failedStarts: number
-  /** Without any effect: lmdb opens the file once more than it needs to. */
-  harmless: number
-  wrong: number
-}
+type Counts = Record<'cases' | 'faults' | 'injected' | 'refusals' | 'failedStarts' | 'harmless' | 'wrong', number>
 
 /** Lets the nth call of a case fail. @returns whether it came at all */
 async function tryFault(t: Test, base: string, tried: DiskFaultCase, nth: number, counts: Counts): Promise<boolean> {
@@ -140,6 +139,7 @@ async function tryFault(t: Test, base: string, tried: DiskFaultCase, nth: number
     const { failures } = outcome.scenario
     const hadEffect = !outcome.isStarted || failures.length > 0 || severe.test(outcome.output)
     if (hadEffect) t.match(outcome.output, reason, `${name}, ${nth}: the failure is explained`)
+    // Lmdb opens the file once more than it needs to.
     else counts.harmless++
     if (scene === 'service') t.ok(failures.length <= refusalsMax, `${name}, ${nth}: ${failures.length} without a 200`)
     counts.faults++

@@ -21,7 +21,7 @@ t.test('writers that are killed cost an upload no line, and repeat none', async 
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'sum', value: 0 })
   const request = new UploadRequest(server)
-  const kills = 8
+  const kills = 4
   for (let i = 0; i < kills; i++) {
     const before = request.last?.durable ?? 0
     await request.write(lines)
@@ -36,7 +36,7 @@ t.test('what was said before a worker dies is durable', async (t) => {
   const server = await startServer(t, { workers: 2 })
   await server.post('addAndSet', { path: 'sum', value: 0 })
   let sumBefore = 0
-  for (let i = 0; i < 4; i++) {
+  for (let i = 0; i < 2; i++) {
     const request = new UploadRequest(server)
     let sent = 0
     while (request.error === undefined && !request.isComplete) {

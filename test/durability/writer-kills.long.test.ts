@@ -14,7 +14,7 @@ import { seededRandom } from '../support/random.js'
 import type { Client } from '../support/service/client.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
-const kills = Number(process.env.KILLS ?? 12)
+const kills = Number(process.env.KILLS ?? 8)
 
 /** Of so many kills, the last comes while the spare is loading. */
 const killsToAnEarlyOne = 4

@@ -3,46 +3,26 @@
  * and docs/operations.md explains each of them.
  */
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { metricsIn } from '../../dist-scripts/dashboard.js'
 import { metricTable } from '../../dist-scripts/metric-table.js'
 import { anchorsOf, readDocument, root } from '../support/documents.js'
-import { alerts, alertsFile, alertsOf, whyNot } from '../support/machines/alerts.js'
+import { alerts, alertsFile, whyNot } from '../support/machines/alerts.js'
 
 const casesFile = 'docs/monitoring/alerts.test.yml'
 
 const promtool = (...args: readonly string[]) => spawnSync('promtool', args, { cwd: root, encoding: 'utf8' })
 
-t.test('promtool finds no fault in the rules, and would find one', { skip: whyNot('promtool') }, (t) => {
+t.test('promtool finds no fault in the rules', { skip: whyNot('promtool') }, (t) => {
   const checked = promtool('check', 'rules', '--lint=all', '--lint-fatal', alertsFile)
   t.equal(checked.status, 0, checked.stderr)
   t.match(checked.stdout, `${alerts.length} rules found`)
-  const wrong = join(t.testdir(), 'alerts.yml')
-  writeFileSync(wrong, readDocument(alertsFile).replace('increase(', 'increases('))
-  t.not(promtool('check', 'rules', wrong).status, 0)
   t.end()
 })
 
 t.test('each alert fires and stays quiet as its cases say', { skip: whyNot('promtool') }, (t) => {
   const tested = promtool('test', 'rules', casesFile)
   t.equal(tested.status, 0, tested.stdout + tested.stderr)
-  t.end()
-})
-
-t.test('with other thresholds and times the cases fail', { skip: whyNot('promtool') }, (t) => {
-  const directory = t.testdir()
-  writeFileSync(join(directory, 'alerts.test.yml'), readDocument(casesFile))
-  for (const [what, spoilt] of [
-    ['a higher threshold', readDocument(alertsFile).replace('> 2.5', '> 3.5')],
-    ['a lower threshold', readDocument(alertsFile).replace('> 2.5', '> 2')],
-    ['a longer time', readDocument(alertsFile).replace('for: 2m', 'for: 3m')],
-    ['no time', readDocument(alertsFile).replace('for: 2m', 'for: 0s')],
-  ] as const) {
-    writeFileSync(join(directory, 'alerts.yml'), spoilt)
-    t.not(promtool('test', 'rules', join(directory, 'alerts.test.yml')).status, 0, what)
-  }
   t.end()
 })
 
@@ -66,7 +46,6 @@ t.test('the rules name only metrics that there are', async (t) => {
   const unknown = (text: string): string[] =>
     metricsIn(text, known).filter((name) => !known.has(name) && name !== 'topicd_docs')
   for (const file of [alertsFile, casesFile]) t.strictSame(unknown(readDocument(file)), [], file)
-  t.strictSame(unknown('topicd_read_total > process_open_fds'), ['topicd_read_total'], 'a planted one is found')
 })
 
 t.test('docs/operations.md lists exactly these alerts, under their severities', (t) => {
@@ -77,6 +56,5 @@ t.test('docs/operations.md lists exactly these alerts, under their severities', 
     listed,
     alerts.map(({ name, severity }) => `${name} ${severity}`),
   )
-  t.equal(alertsOf(`${readDocument(alertsFile)}      - alert: Planted\n`).length, listed.length + 1)
   t.end()
 })

@@ -2,7 +2,6 @@
  * A defect that ends a process is one line in the log, with its stack and an error's priority. The process does not end
  * with 0, and no failed commit is reported. The defects are planted (support/faults/crash-on-signal.mjs).
  */
-
 import { join } from 'node:path'
 import t from 'tap'
 import { first } from '../support/elements.js'
@@ -16,37 +15,27 @@ function stackOf(line: LogLine): string {
   return (line.err as { stack: string }).stack
 }
 
-for (const [signal, message] of [
-  ['SIGUSR2', 'planted: thrown'],
-  ['SIGPROF', 'planted: rejected'],
-] as const) {
-  await t.test(`a defect in a worker (${message}) is logged with its stack, and the worker is replaced`, async (t) => {
-    const server = await startServer(t, { workers: 2, env })
-    const pid = first(server.workerPids())
-    process.kill(pid, signal)
-    const crashed = await server.logged('crashed')
-    t.match(crashed, { pid, role: 'worker', level: 50 })
-    t.match(stackOf(crashed), new RegExp(`Error: ${message}\\n +at .*crash-on-signal`))
-    const died = await server.logged('worker died')
-    t.equal(died.worker, pid)
-    t.not(died.code, 0, 'it did not end with 0')
-    await server.logged('worker replaced')
-    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'its priority is that of an error')
-    t.notMatch(server.output, /commit failed/, 'no failed commit is reported')
-    t.notMatch(server.output, /^ +at /m, 'no stack is printed outside the log')
-  })
-
-  await t.test(`a defect in the primary (${message}) is logged with its stack, and it ends with 1`, async (t) => {
-    const server = await startServer(t, { env, exitCode: 1 })
-    process.kill(server.pid, signal)
-    const crashed = await server.logged('crashed')
-    t.match(crashed, { pid: server.pid, role: 'primary', level: 50 })
-    t.match(stackOf(crashed), message)
-    t.strictSame(await server.exited, { code: 1, signal: null })
-    t.match(server.output, /^<3>\{.*"msg":"crashed"/m, 'its priority is that of an error')
-    t.notMatch(server.output, /^ +at /m, 'no stack is printed outside the log')
-  })
-}
+await t.test('a defect in a worker, then one in the primary, is logged with its stack', async (t) => {
+  const server = await startServer(t, { workers: 2, env, exitCode: 1 })
+  const crashed = async (pid: number, role: string, message: string): Promise<void> => {
+    const line = await server.logged('crashed', (line) => line.pid === pid)
+    t.match(line, { role, level: 50 })
+    t.match(stackOf(line), new RegExp(`Error: ${message}\\n +at .*crash-on-signal`))
+  }
+  const pid = first(server.workerPids())
+  process.kill(pid, 'SIGUSR2')
+  await crashed(pid, 'worker', 'planted: thrown')
+  const died = await server.logged('worker died')
+  t.equal(died.worker, pid)
+  t.not(died.code, 0, 'it did not end with 0')
+  await server.logged('worker replaced')
+  process.kill(server.pid, 'SIGPROF')
+  await crashed(server.pid, 'primary', 'planted: rejected')
+  t.strictSame(await server.exited, { code: 1, signal: null })
+  t.equal(server.output.match(/^<3>\{.*"msg":"crashed"/gm)?.length, 2, 'their priority is that of an error')
+  t.notMatch(server.output, /commit failed/, 'no failed commit is reported')
+  t.notMatch(server.output, /^ +at /m, 'no stack is printed outside the log')
+})
 
 await t.test(
   'a defect in a tool without a service is printed with its stack, and the command says how the tool ended',

@@ -1,7 +1,7 @@
 /**
  * Export and import: a round trip gives the same bytes, whatever the values, and a wrong line is named with the reason.
  *
- * TOPICS=1000000 makes the last round trip with that many topics, and prints how long each part took.
+ * TOPICS=1000000 makes the last round trip with that many topics.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -93,17 +93,9 @@ await t.test('a wrong line is named with the reason; lines before it are stored,
     ['[]', /It must be a JSON object, but it is an array\./],
     [Buffer.from('{"path":"\xff","value":1}', 'latin1'), /It is not valid UTF-8\./],
     ['{"path":"x","type":"int","value":1}', /Parameter "type" is the string "int"/],
-    ['{"path":"x//y","value":1}', /Parameter "path" has an empty segment/],
-    ['{"path":"x","type":"string","value":1}', /Parameter "value" is the number 1/],
-    ['{"path":"x","properties":{"REMOVAL":"when pigs fly"},"value":1}', /Property "REMOVAL" /],
-    ['{"path":"x","valeu":1}', /Parameter "valeu" is not known/],
     ['{"path":"x","value":1,"value":2}', /given more than once/],
-    ['{"path":"before","type":"string","value":"1"}', /The topic at the path "before" is of type json, not string\./],
     ['{"path":"before","type":"string"}', /The topic at the path "before" is of type json, not string\./],
-    [
-      '{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}',
-      /at the path "before", with other properties/,
-    ],
+    ['{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}', /"before", with other properties/],
   ]
   const [firstLine, firstReason] = first(cases)
   const input = (line: string | Buffer): Buffer =>
@@ -179,18 +171,6 @@ await t.test('an import that the store or its caller ends names the first line t
   t.equal(await stored(), 2001, 'the lines that waited were not written')
 })
 
-await t.test('lines for one path take effect in order', async (t) => {
-  const lines = Array.from(
-    { length: 500 },
-    (_, i) => `{"path":"same","value":${i}}\n{"path":"other/${i}","value":${i}}\n`,
-  )
-  t.match(await imported('ordered', lines.join('') + endOf(1000)), {
-    code: 0,
-    stdout: /^1000 topics imported, 501 of them new/,
-  })
-  t.match(await exported('ordered'), /^\{"path":"same","type":"json","properties":\{\},"value":499\}$/m)
-})
-
 await t.test('an import continues at the line that --from-line names', async (t) => {
   const input = `not a line\n${all}`
   t.match(await imported('later', input), { code: 1, stderr: /line 1:/ })
@@ -199,11 +179,6 @@ await t.test('an import continues at the line that --from-line names', async (t)
     stdout: /^12 topics imported/,
   })
   t.equal(await exported('later'), all)
-  t.match(
-    await imported('later', input, '--allow-unfinished', '--from-line', '13'),
-    { code: 0, stdout: /^1 topics imported/ },
-    'the last line',
-  )
   t.match(await imported('later', input, '--from-line', '15'), {
     code: 1,
     stdout: '',
@@ -213,17 +188,8 @@ await t.test('an import continues at the line that --from-line names', async (t)
 })
 
 await t.test('API keys are exported and imported only with --with-keys, and never as tokens', async (t) => {
-  const { stdout: token } = await runCommand([
-    'keys',
-    'add',
-    'carried',
-    '--allow',
-    'fetch',
-    '--under',
-    'a',
-    '--data',
-    dataDir('first'),
-  ])
+  const rights = ['--allow', 'fetch', '--under', 'a']
+  const { stdout: token } = await runCommand(['keys', 'add', 'carried', ...rights, '--data', dataDir('first')])
   t.equal(await exported('first'), all, 'not without the flag')
   const lines = await exported('first', '--with-keys')
   t.match(
@@ -259,11 +225,7 @@ await t.test('the limits of API keys, and a token that was replaced, are exporte
   const key = { name: 'x', tokenHash: '0'.repeat(64), allow: [], under: [], madeMs: 1 }
   for (const [wrong, problem] of [
     [{ rate: 0 }, 'Parameter "key.rate" is the number 0; an integer from 1 to 1000000 is allowed.'],
-    [{ rate: 1000001 }, '"key.rate" is the number 1000001;'],
-    [{ rate: 1.5 }, '"key.rate" is the number 1.5;'],
     [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; a time in ms since 1970 is allowed.'],
-    [{ expiresMs: 253_402_300_800_000 }, '"key.expiresMs"'],
-    [{ former: {} }, '"key.former.'],
     [{ former: { tokenHash: 'x', untilMs: 1 } }, '"key.former.tokenHash"'],
     [{ later: 1 }, '"key.later" is not known here'],
   ] as const) {
@@ -289,14 +251,8 @@ await t.test(`a round trip of ${topics} topics gives the same bytes`, { timeout:
     await Promise.all(writes)
   }
   await store.close()
-  async function timed<T>(what: string, work: Promise<T>): Promise<T> {
-    const start = performance.now()
-    const done = await work
-    t.comment(`${what}: ${((performance.now() - start) / 1000).toFixed(1)} s`)
-    return done
-  }
-  const lines = await timed('export', exported('many'))
+  const lines = await exported('many')
   t.equal(lines.split('\n').length, topics + 2)
-  t.match(await timed('import', imported('again', lines)), { code: 0, stderr: '' })
-  t.ok((await timed('second export', exported('again'))) === lines, 'the same bytes')
+  t.match(await imported('again', lines), { code: 0, stderr: '' })
+  t.ok((await exported('again')) === lines, 'the same bytes')
 })

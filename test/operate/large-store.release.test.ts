@@ -25,13 +25,13 @@ const smallTopics = 10_000
 const largeTopics = Number(process.env.LARGE_TOPICS ?? 30_000)
 
 /** How many times as long a request to the large store may take: LMDB's tree has a level or two more. */
-const slowerMax = Number(process.env.SLOWER_MAX ?? Infinity)
+const slowerMax = Number(process.env.SLOWER_MAX ?? 10)
 
 /** A batch of topics from anywhere rewrites a page for each of them, so it may take this many times as long again. */
 const batchFactor = 3
 
 /** How long a request may take while most values are read from the disk. */
-const limitedMsMax = Number(process.env.LIMITED_MS_MAX ?? Infinity)
+const limitedMsMax = Number(process.env.LIMITED_MS_MAX ?? 30_000)
 
 /** A quarter of a small file would not do for the processes themselves. */
 const limitBytesMin = 400 * 1024 ** 2

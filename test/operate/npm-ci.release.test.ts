@@ -29,13 +29,6 @@ t.test('this npm has nothing to warn of', async (t) => {
   t.strictSame(await warnings(t, text), [])
 })
 
-t.test('a package that needs a later Node.js is found', async (t) => {
-  const planted = JSON.parse(text) as Lock
-  const tap = planted.packages['node_modules/tap']
-  if (tap !== undefined) tap.engines = { node: '>=99' }
-  t.match((await warnings(t, JSON.stringify(planted))).join('\n'), /EBADENGINE +package: 'tap@/)
-})
-
 t.test('no package is deprecated', async (t) => {
   t.strictSame(
     Object.entries(packages).flatMap(([path, { deprecated }]) => (deprecated === undefined ? [] : [path])),

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 
 /** Writes, flushes and openings. */
 const diskCalls = ['pwrite64', 'pwritev', 'writev', 'write', 'ftruncate', 'fdatasync', 'fsync', 'openat'] as const
-export type DiskCall = (typeof diskCalls)[number]
+type DiskCall = (typeof diskCalls)[number]
 
 /** Of a data directory: the primary's lock, the store and lmdb's lock, the mark of a creation, and their directory. */
-export const diskFiles = ['lock', 'topics', 'topics/new', 'topics/data.mdb', 'topics/lock.mdb'] as const
-export type DiskFile = (typeof diskFiles)[number]
+const diskFiles = ['lock', 'topics', 'topics/new', 'topics/data.mdb', 'topics/lock.mdb'] as const
+type DiskFile = (typeof diskFiles)[number]
 
 export interface Fault {
   readonly call: DiskCall
@@ -19,6 +19,48 @@ export interface Fault {
   /** Which call of a thread fails, from 1. */
   readonly nth: number
 }
+
+const scenes = ['first start', 'start', 'service'] as const
+type Scene = (typeof scenes)[number]
+
+const errors = ['EIO', 'ENOSPC'] as const
+
+export interface DiskFaultCase {
+  readonly name: string
+  readonly scene: Scene
+  readonly file: DiskFile
+  readonly call: DiskCall
+  readonly error: Fault['error']
+}
+
+/**
+ * The calls that there are on each file: until the service is up, by the threads that open the store, and then, by the
+ * thread that commits. A case without any call fails.
+ */
+const callsOf: Readonly<Record<Scene, Partial<Record<DiskFile, readonly DiskCall[]>>>> = {
+  'first start': {
+    lock: ['openat'],
+    topics: ['openat', 'fsync'],
+    'topics/new': ['openat'],
+    'topics/data.mdb': ['openat', 'pwrite64', 'writev', 'fdatasync'],
+    'topics/lock.mdb': ['openat', 'ftruncate'],
+  },
+  start: {
+    lock: ['openat'],
+    'topics/data.mdb': ['openat', 'pwrite64', 'fdatasync'],
+    'topics/lock.mdb': ['openat'],
+  },
+  service: { 'topics/data.mdb': ['pwrite64', 'writev', 'fdatasync'] },
+}
+
+/** The cases of the proof with failing disks. */
+export const diskFaultCases: readonly DiskFaultCase[] = scenes.flatMap((scene) =>
+  diskFiles.flatMap((file) =>
+    (callsOf[scene][file] ?? []).flatMap((call) =>
+      errors.map((error) => ({ name: `${scene}: ${call} of ${file}, ${error}`, scene, file, call, error })),
+    ),
+  ),
+)
 
 export interface TracedCall {
   readonly thread: number

@@ -2,13 +2,12 @@
 import type { Results } from '../proof-results.js'
 import type { Random } from '../random.js'
 import { type Server, until } from '../service/server.js'
-import { Silence } from './silence.js'
 
 /** How often it is looked whether a worker serves. */
 const lookMs = 10
 
 /** A rolling restart that takes longer hangs. */
-const restartMsMax = 60_000
+const restartMsMax = 300_000
 
 export class KilledService {
   /** Where clients go; undefined while there is no service. */
@@ -149,5 +148,32 @@ export class KilledService {
     const done = count('rolling restart done')
     this.#restartsDone += done
     this.#restartsBrokenOff += count('rolling restart') - done
+  }
+}
+
+/** The longest time for which a service that could have answered answered nobody. */
+class Silence {
+  maxMs = 0
+  #sinceMs: number | undefined
+
+  /** From now on there is somebody who answers; nothing new if there was. */
+  begin(): void {
+    this.#sinceMs ??= performance.now()
+  }
+
+  answered(): void {
+    if (this.#sinceMs === undefined) return
+    this.#measure(this.#sinceMs)
+    this.#sinceMs = performance.now()
+  }
+
+  /** From now on there is nobody. */
+  end(): void {
+    if (this.#sinceMs !== undefined) this.#measure(this.#sinceMs)
+    this.#sinceMs = undefined
+  }
+
+  #measure(sinceMs: number): void {
+    this.maxMs = Math.max(this.maxMs, performance.now() - sinceMs)
   }
 }

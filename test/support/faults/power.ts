@@ -117,3 +117,14 @@ export function makeDisk(t: Test): Disk {
     },
   }
 }
+
+/** Signals each of these processes, unless it has ended. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}

@@ -7,15 +7,13 @@ import type { Test } from 'tap'
 import type { Results } from '../proof-results.js'
 import type { Random } from '../random.js'
 import type { ChangedItem } from '../service/changes.js'
-import type { Server } from '../service/server.js'
+import { Client } from '../service/client.js'
+import { type Server, until } from '../service/server.js'
 import { ChangeReader, type Interest } from './change-reader.js'
-import { ChangingTree, pause } from './changing-tree.js'
+import { ChangingTree } from './changing-tree.js'
 import type { Target } from './follow.js'
 
 const readers = 16
-
-/** By then what was due when the writers stopped has been removed. */
-const dueMs = 7000
 
 const interests: readonly Interest[] = [
   { selector: '?.*//', type: 'any', size: 1000 },
@@ -51,10 +49,12 @@ interface Follower {
 
 export class FollowedTree {
   readonly tree: ChangingTree
+  readonly #target: () => Target | undefined
   readonly #followers: readonly Follower[]
 
   /** Writers and readers begin at once. */
   constructor({ target, limited, random, mayBeGone = false }: FollowedTreeOptions) {
+    this.#target = target
     this.tree = new ChangingTree(target, random)
     const withLimited = (): Target | undefined => {
       const now = target()
@@ -99,8 +99,17 @@ export class FollowedTree {
   /** Ends the writers, and lets the readers read to the end. */
   async stop(): Promise<void> {
     await this.tree.stop()
-    await pause(dueMs)
+    await until('every topic that removes itself is gone', async () => !(await this.#hasDue()) || undefined)
     await Promise.all(this.#followers.map(({ reader }) => reader.stop()))
+  }
+
+  async #hasDue(): Promise<boolean> {
+    const target = this.#target()
+    if (target === undefined) return true
+    const client = new Client(target.url, target.token, 1)
+    const body = { selector: '*passing/due//', type: 'any', with_properties: true }
+    const { status, text } = await client.post('fetch', body).finally(() => client.close())
+    return status !== 200 || text.includes('REMOVAL')
   }
 
   /** Once it is stopped: nothing wrong was shown, and each reader has what a fetch returns. */

@@ -20,14 +20,6 @@ export interface LoadOptions {
   readonly onAnswer?: () => void
 }
 
-/** A request that was answered, and how long that took. */
-export interface Slowest {
-  readonly ms: number
-  readonly route: string
-  /** On performance.now(). */
-  readonly startMs: number
-}
-
 /** Codes that guarantee that nothing was changed. */
 const nothingDone: ReadonlySet<string> = new Set(['store_unavailable', 'write_conflict'])
 
@@ -43,7 +35,7 @@ export class Load {
   unanswered = 0
   /** How many answers say neither what the value is nor that something was done, by status and code. */
   readonly refused = new Map<string, number>()
-  slowest: Slowest = { ms: 0, route: '', startMs: 0 }
+  slowest = { ms: 0, route: '' }
 
   readonly #options: LoadOptions
   readonly #paths: readonly string[]
@@ -240,7 +232,7 @@ export class Load {
       const { status, code, text } = await client.post(route, body)
       const endMs = performance.now()
       this.#options.onAnswer?.()
-      if (endMs - startMs > this.slowest.ms) this.slowest = { ms: endMs - startMs, route, startMs }
+      if (endMs - startMs > this.slowest.ms) this.slowest = { ms: endMs - startMs, route }
       const meanings = read(status, code, text)
       if (meanings === undefined) {
         const name = `${status} ${code}`

@@ -1,7 +1,6 @@
 /**
- * Everything that clients and operators do, at a steady pace for as long as it takes: publishers, readers, walkers,
- * batches, removals by selector, changes of API keys, readings of the metrics, and reloads. Each answer is checked. It
- * uses the client that users have, with its one repetition.
+ * What clients do, at a steady pace for as long as it takes: publishers, readers, walkers, batches and removals
+ * of what they added; and reloads. Each answer is checked. It uses the client that users have, with its one repetition.
  */
 import { type Client, connect, descendants, type Operation, TopicdError } from '../../../dist/client/index.js'
 import type { Random } from '../random.js'
@@ -29,44 +28,22 @@ const publishEveryMs = 40
 const readers = 16
 const readEveryMs = 40
 const walkEveryMs = 5000
-const batchers = 2
-const batchEveryMs = 500
 const removeEveryMs = 1000
-const keyEveryMs = 10_000
-const scrapeEveryMs = 5000
 
 /** Topics that only walkers read. */
 const standing = 20_000
 const batchTopics = 100
 
-/** A page whose scan is interrupted may have parts of two batches; again and again it may not. */
-const pageTries = 5
-
-/** A new key is known everywhere by then, and one that was revoked is known nowhere. */
-const keyMsMax = 2000
-
 export class MixedLoad {
   /** Answers that nobody expects. */
   readonly faults: string[] = []
-  readonly counts = {
-    writes: 0,
-    fetches: 0,
-    walks: 0,
-    batches: 0,
-    groupPages: 0,
-    removals: 0,
-    keys: 0,
-    scrapes: 0,
-    reloads: 0,
-  }
+  readonly counts = { writes: 0, fetches: 0, walks: 0, removals: 0, reloads: 0 }
   /** Batches that got no answer and were sent again: only they are not repeated by the client itself. */
   repeatedBatches = 0
   readonly #options: MixedLoadOptions
   readonly #client: Client
   readonly #published: readonly (readonly Published[])[]
   #writeMs: number[] = []
-  /** Of each group, the number that was acknowledged last. */
-  readonly #groups = Array.from({ length: batchers }, () => 0)
   #lastRemoval = 0
   readonly #loops: Promise<void>[] = []
   #isStopping = false
@@ -95,13 +72,7 @@ export class MixedLoad {
     for (let i = 0; i < readers; i++)
       this.#every(readEveryMs, () => this.#read(random.pick(random.pick(this.#published))))
     this.#every(walkEveryMs, () => this.#walk())
-    for (let i = 0; i < batchers; i++) {
-      this.#every(batchEveryMs, () => this.#batch(i))
-      this.#every(batchEveryMs, () => this.#readGroup(i))
-    }
     this.#every(removeEveryMs, () => this.#remove())
-    this.#every(keyEveryMs, () => this.#changeKeys())
-    this.#every(scrapeEveryMs, () => this.#scrape())
     this.#every(reloadMs, () => this.#reload(), reloadMs / 2)
   }
 
@@ -136,9 +107,8 @@ export class MixedLoad {
         try {
           await action(dueMs)
         } catch (error) {
-          this.faults.push(
-            error instanceof TopicdError ? `${error.status} ${error.code}: ${error.message}` : reasonOf(error),
-          )
+          const { message, cause } = error as Error
+          this.faults.push(`${message}: ${error instanceof TopicdError ? error.code : cause}`)
         }
         dueMs = Math.max(dueMs + ms, performance.now())
       }
@@ -175,42 +145,11 @@ export class MixedLoad {
     this.counts.walks++
   }
 
-  /** Writes a number to all topics of a group. */
-  async #batch(group: number): Promise<void> {
-    const n = (this.#groups[group] ?? 0) + 1
-    await this.#send(
-      Array.from(
-        { length: batchTopics },
-        (_, i) => ({ op: 'addAndSet', path: `groups/${group}/${i}`, value: n }) as const,
-      ),
-    )
-    this.#groups[group] = n
-    this.counts.batches++
-  }
-
-  /** A page of a group has one number: that of the last batch, or of the one that is on its way. */
-  async #readGroup(group: number): Promise<void> {
-    const from = this.#groups[group] ?? 0
-    if (from === 0) return
-    let found = ''
-    for (let tries = 0; tries < pageTries; tries++) {
-      const { results } = await this.#client.page(descendants(`groups/${group}`), { size: batchTopics })
-      this.counts.groupPages++
-      const numbers = [...new Set(results.map(({ value }) => Number(value)))]
-      const [n = -1] = numbers
-      if (results.length === batchTopics && numbers.length === 1 && n >= from && n <= (this.#groups[group] ?? 0) + 1)
-        return
-      found = `${results.length} topics with ${numbers}`
-      if (numbers.length < 2) break
-    }
-    this.faults.push(`group ${group} has ${found} after batch ${from}`)
-  }
-
+  /** Adds topics by a batch, and removes them by a selector. */
   async #remove(): Promise<void> {
     const path = `passing/${++this.#lastRemoval}`
-    await this.#send(
-      Array.from({ length: batchTopics }, (_, i) => ({ op: 'addAndSet', path: `${path}/${i}`, value: i }) as const),
-    )
+    const operations = Array.from({ length: batchTopics }, (_, i) => ({ op: 'add', path: `${path}/${i}` }) as const)
+    await this.#send(operations)
     const { removed } = await this.#client.removeMatches(descendants(path))
     if (removed > batchTopics) this.faults.push(`${removed} topics of ${path} were removed`)
     const { results } = await this.#client.page(descendants(path))
@@ -229,62 +168,11 @@ export class MixedLoad {
     }
   }
 
-  /** Adds a key, uses it, revokes it, and uses it until it is refused. */
-  async #changeKeys(): Promise<void> {
-    const name = `passing-${++this.counts.keys}`
-    const added = await this.#command('keys', 'add', name)
-    const key = /topicd_[\w-]{43}/.exec(added)?.[0] ?? ''
-    const client = connect(this.#options.server.url, { key })
-    await this.#until(`the key ${name} is accepted`, async () => !(await isRefused(client)))
-    await this.#command('keys', 'revoke', name)
-    await this.#until(`the key ${name} is refused`, () => isRefused(client))
-  }
-
-  /** @throws Error if the command fails */
-  async #command(...args: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await this.#options.server.command(...args)
-    if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}`)
-    return stdout
-  }
-
-  async #until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    for (const endMs = performance.now() + keyMsMax; !(await holds()); )
-      if (performance.now() > endMs) throw new Error(`not within ${keyMsMax} ms: ${what}`)
-  }
-
-  async #scrape(): Promise<void> {
-    for (const [page, content] of [
-      ['metrics', 'topicd_requests_total{'],
-      ['readyz', 'ready\n'],
-    ] as const) {
-      const answer = await fetch(`${this.#options.server.adminUrl}/${page}`)
-      const text = await answer.text()
-      // While it is reloaded it is ready, too.
-      if (answer.status !== 200 || !text.includes(content)) this.faults.push(`/${page}: ${answer.status} ${text}`)
-    }
-    this.counts.scrapes++
-  }
-
   async #reload(): Promise<void> {
     if (!this.#isReloading) return
     await this.#options.beforeReload()
-    await this.#command('reload')
+    const { code, stderr } = await this.#options.server.command('reload')
+    if (code !== 0) throw new Error(stderr)
     this.counts.reloads++
   }
-}
-
-/** Whether the service does not know the client's key. */
-async function isRefused(client: Client): Promise<boolean> {
-  try {
-    await client.get('live/0/0')
-    return false
-  } catch (error) {
-    if (error instanceof TopicdError && error.status === 401) return true
-    throw error
-  }
-}
-
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error
-  return cause === undefined ? message : `${message}: ${(cause as Error).message}`
 }

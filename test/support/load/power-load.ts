@@ -1,5 +1,5 @@
 /**
- * Writers for power cuts: single writes, batches, and removals by selector, each of which knows what was acknowledged,
+ * Writers for power cuts: single writes, and groups that a batch adds and a selector removes, each of which knows what was acknowledged,
  * so that a disk can be compared with it. How a disk is cut is not known here.
  */
 
@@ -8,11 +8,9 @@ import type { Client } from '../service/client.js'
 import type { Server } from '../service/server.js'
 import { follow, type Target } from './follow.js'
 import { GroupWriter, type Stage } from './topic-groups.js'
-import { SubtreeWriters, type UniformSubtree } from './uniform-subtrees.js'
 
 const singleWriters = 24
-const subtrees = 2
-const groupWriters = 2
+const groupWriters = 3
 
 /** New topics, each once, and a counter that is written beside. */
 class SingleWriter {
@@ -51,7 +49,6 @@ class SingleWriter {
 export interface Progress {
   /** Of each single writer, what was acknowledged; at most one more was sent. */
   readonly writes: readonly number[]
-  readonly subtrees: readonly Pick<UniformSubtree, 'acknowledged' | 'sent'>[]
   readonly groups: readonly (readonly Stage[])[]
 }
 
@@ -70,15 +67,12 @@ export interface Damage {
 export class PowerLoad {
   readonly #singles = Array.from({ length: singleWriters }, (_, i) => new SingleWriter(i))
   readonly #groups = Array.from({ length: groupWriters }, (_, i) => new GroupWriter(String(i)))
-  readonly #subtrees: SubtreeWriters
   readonly #loops: readonly Promise<void>[]
   #isStopping = false
 
   constructor(server: Server) {
     const target = (): Target => server
     const isOver = (): boolean => this.#isStopping
-    this.#subtrees = new SubtreeWriters(subtrees, target)
-    this.#subtrees.start()
     this.#loops = [...this.#singles, ...this.#groups].map((writer) =>
       follow({ target, connections: 1, isOver }, (client) => writer.write(client)),
     )
@@ -86,8 +80,7 @@ export class PowerLoad {
 
   /** Whether a batch, or a removal by selector, has been sent and not been answered. */
   get isWritingMany(): boolean {
-    const isInFlight = ({ sent, acknowledged }: UniformSubtree): boolean => sent > acknowledged
-    return this.#subtrees.subtrees.some(isInFlight) && this.#groups.some(({ isWriting }) => isWriting)
+    return this.#groups.some(({ isWriting }) => isWriting)
   }
 
   /** Writes of every kind that were acknowledged. */
@@ -95,7 +88,6 @@ export class PowerLoad {
     const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
     return (
       2 * sum(this.#singles.map(({ acknowledged }) => acknowledged)) +
-      this.#subtrees.acknowledged +
       sum(this.#groups.map(({ acknowledged }) => acknowledged))
     )
   }
@@ -103,7 +95,6 @@ export class PowerLoad {
   progress(): Progress {
     return {
       writes: this.#singles.map(({ acknowledged }) => acknowledged),
-      subtrees: this.#subtrees.subtrees.map(({ acknowledged, sent }) => ({ acknowledged, sent })),
       groups: this.#groups.map((writer) => writer.stages()),
     }
   }
@@ -121,15 +112,11 @@ export class PowerLoad {
       absent += found.absent
       halfRemoved += found.halfRemoved
     }
-    for (const [i, subtree] of this.#subtrees.subtrees.entries()) {
-      const range = { from: at(before.subtrees, i).acknowledged, to: at(after.subtrees, i).sent }
-      faults.push(...subtree.faults(await subtree.read(client), range))
-    }
     return { lost, faults, whole, absent, halfRemoved }
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true
-    await Promise.all([...this.#loops, this.#subtrees.stop()])
+    await Promise.all(this.#loops)
   }
 }

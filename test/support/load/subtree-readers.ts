@@ -63,6 +63,6 @@ export async function watchSubtrees(writer: Server, read: readonly Server[], sec
     (performance.now() > endMs && writers.acknowledged >= batchesMin) || readers.faults.length > 0
   await until('enough batches', async () => isOver() || undefined, secondsMin * 1000 + batchesMsMax)
   await readers.stop()
-  await writers.stop()
-  return { faults: readers.faults, pages: readers.pages, batches: writers.acknowledged }
+  const refused = await writers.end()
+  return { faults: [...readers.faults, ...refused], pages: readers.pages, batches: writers.acknowledged }
 }

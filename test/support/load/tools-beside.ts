@@ -1,15 +1,12 @@
 /**
  * The commands of an operator, one after another, beside a service that is killed meanwhile: keys, checks, backups that
- * are restored and compared, and exports that are broken off. A command may fail only where its message says that the
- * service died, or the process that did its work, and only if something was killed then, or is still to be replaced.
+ * are restored and compared, and exports. A command may fail only where its message says that the service died, or the
+ * process that did its work, and only if something was killed then, or is still to be replaced.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Random } from '../random.js'
-import { mainFile, runCommand, type Server } from '../service/server.js'
-import { tied } from '../tied.js'
+import { runCommand, type Server } from '../service/server.js'
 import type { UniformSubtree } from './uniform-subtrees.js'
 
 /** What a command says when the workers had died before. */
@@ -26,9 +23,6 @@ const deaths = [
 
 const everywhere = ['keys', 'check', 'export'] as const
 type Tool = (typeof everywhere)[number] | 'backup'
-
-/** An export is broken off within so long after its first bytes; it takes longer than that. */
-const exportMsMax = 50
 
 interface ToolsOptions {
   readonly random: Random
@@ -48,7 +42,7 @@ interface ToolsOptions {
 }
 
 export class ToolsBeside {
-  /** Commands that did their work; an export is one when it was broken off. */
+  /** Commands that did their work. */
   readonly done: Record<Tool, number> = { keys: 0, check: 0, export: 0, backup: 0 }
   /** Commands that failed since something died. */
   excused = 0
@@ -97,18 +91,10 @@ export class ToolsBeside {
 
   /** @returns what a command printed that failed */
   async #failure(tool: Tool, beside: Server): Promise<string | undefined> {
-    switch (tool) {
-      case 'keys': {
-        const name = `beside-${++this.#last}`
-        return (await failureOf(beside, 'keys', 'add', name)) ?? (await failureOf(beside, 'keys', 'revoke', name))
-      }
-      case 'check':
-        return failureOf(beside, 'check')
-      case 'export':
-        return this.#breakOff(beside)
-      case 'backup':
-        return this.#backUp(beside)
-    }
+    if (tool === 'backup') return this.#backUp(beside)
+    if (tool !== 'keys') return failureOf(beside, tool)
+    const name = `beside-${++this.#last}`
+    return (await failureOf(beside, 'keys', 'add', name)) ?? (await failureOf(beside, 'keys', 'revoke', name))
   }
 
   async #backUp(beside: Server): Promise<string | undefined> {
@@ -146,18 +132,6 @@ export class ToolsBeside {
       const faults = subtree.faults(page, { from: from[i] ?? 0, to: to[i] ?? 0 })
       this.faults.push(...faults.map((fault) => `in a backup: ${fault}`))
     }
-  }
-
-  /** Kills an export in its middle. */
-  async #breakOff({ dataDir }: Server): Promise<string | undefined> {
-    const env = { ...process.env, TOPICD_STORE: this.#options.store ?? 'lmdb' }
-    const child = spawn(...tied(process.execPath, [mainFile, 'export', '--data', dataDir]), { env, stdio: 'pipe' })
-    let stderr = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-    child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), this.#options.random.below(exportMsMax)))
-    child.stdout.resume()
-    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
-    return signal === 'SIGKILL' || code === 0 ? undefined : `export ended with ${code}: ${stderr}`
   }
 }
 

@@ -163,13 +163,7 @@ export class SubtreeWriters {
       this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => write(subtree, client)))
   }
 
-  /** @throws when a batch was refused */
-  async stop(): Promise<void> {
-    const [refusal] = await this.end()
-    if (refusal !== undefined) throw new Error(refusal)
-  }
-
-  /** The same. @returns the refusals */
+  /** Resolves once those in flight have ended. @returns the refusals */
   async end(): Promise<readonly string[]> {
     this.#isStopping = true
     await Promise.all(this.#loops)
