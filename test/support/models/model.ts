@@ -135,7 +135,7 @@ export class Model {
   }
 
   #fetchPage(selector: string, members: Members): Expected {
-    const items = itemsOf(this.topics, (path) => selects(selector, path), members)
+    const items = itemsOf(this.topics, matcherOf(selector), members)
     const { size = 10 } = members
     return given(`{"has_more":${items.length > size},"results":[${items.slice(0, size).join(',')}]}`)
   }
@@ -166,9 +166,7 @@ export class Model {
   }
 
   #remove({ path, selector }: Members): Expected {
-    const matches = [...this.topics.keys()].filter((known) =>
-      selector === undefined ? known === trimmed(path ?? '') : selects(selector, known),
-    )
+    const matches = [...this.topics.keys()].filter(matcherOf(selector ?? `>${path}`))
     for (const match of matches) this.topics.delete(match)
     return given(`{"removed":${matches.length}}`)
   }

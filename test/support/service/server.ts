@@ -178,8 +178,9 @@ export class Server {
     if (options.token === undefined) command.push('--first-key')
     command.push(...(options.flags ?? []))
     // `exec` replaces the shell by the service, so the process id stays the same.
-    const limited = ['-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh', node, ...command]
-    this.#child = spawn(...(descriptorsMax === undefined ? tied(node, command) : tied('sh', limited)), {
+    const limit = descriptorsMax === undefined ? [] : ['sh', '-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh']
+    const [first = node, ...args] = [...limit, node, ...command]
+    this.#child = spawn(...tied(first, args), {
       env: { ...cleanEnv(), ...this.#storeEnv, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

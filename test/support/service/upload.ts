@@ -1,6 +1,6 @@
 /** Uploads of lines, piece by piece, and what has been answered so far. It never retries. */
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { type Agent, request as requestOverTls } from 'node:https'
+import { type Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { request as requestOverTls } from 'node:https'
 import { turn } from '../turns.js'
 import { until } from './server.js'
 
@@ -14,8 +14,10 @@ interface UploadTarget {
   readonly showsProgress?: boolean
 }
 
-/** A line of an answer. */
+/** A line of an answer, or the whole of one that is an error. */
 export interface UploadLine {
+  readonly status?: number | undefined
+  readonly lines?: readonly UploadLine[]
   readonly done?: true
   readonly durable?: number
   readonly refused?: number
@@ -23,12 +25,6 @@ export interface UploadLine {
   readonly line?: number
   readonly code?: string
   readonly message?: string
-}
-
-/** An answer to an upload that is an error. */
-interface UploadRefused extends Omit<UploadLine, 'done' | 'unlisted' | 'line'> {
-  readonly status: number | undefined
-  readonly lines?: readonly UploadLine[]
 }
 
 export class UploadRequest {
@@ -46,12 +42,10 @@ export class UploadRequest {
       authorization: `Apikey ${token}`,
       'content-type': 'application/x-ndjson',
       accept: showsProgress ? 'application/x-ndjson' : '*/*',
+      ...(length === undefined ? {} : { 'content-length': String(length) }),
     }
-    const announced = length === undefined ? {} : { 'content-length': String(length) }
-    const options = { method: 'POST', headers: { ...headers, ...announced } }
-    const to = `${url}/topics/batch`
-    this.#outgoing =
-      agent === undefined ? request(to, { ...options, agent: false }) : requestOverTls(to, { ...options, agent })
+    const send = agent === undefined ? request : requestOverTls
+    this.#outgoing = send(`${url}/topics/batch`, { method: 'POST', headers, agent: agent ?? false })
     this.#outgoing.on('error', (error) => (this.error ??= error))
     this.#outgoing.on('response', (response) => {
       this.response = response
@@ -84,7 +78,7 @@ export class UploadRequest {
   }
 
   /** The error, if the answer is one. */
-  get refusal(): UploadRefused {
+  get refusal(): UploadLine {
     return { status: this.response?.statusCode, ...JSON.parse(this.text) }
   }
 
@@ -103,7 +97,7 @@ export function upload(target: UploadTarget, text: string | Buffer): Promise<rea
 }
 
 /** Uploads a whole text without asking for progress. @returns the error, which there must be */
-export async function refusedUpload(target: UploadTarget, text: string | Buffer): Promise<UploadRefused> {
+export async function refusedUpload(target: UploadTarget, text: string | Buffer): Promise<UploadLine> {
   const request = new UploadRequest({ ...target, showsProgress: false })
   await request.end(text)
   return request.refusal
