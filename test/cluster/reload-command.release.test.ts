@@ -192,6 +192,16 @@ await t.test('a connection that breaks is reported in one line, without a stack'
   })
 })
 
+await t.test('if no service runs, it says so and creates nothing', async (t) => {
+  const dataDir = join(t.testdir(), 'nothing')
+  t.strictSame(await runCommand(['reload', '--data', dataDir]), {
+    code: 1,
+    stdout: '',
+    stderr: `topicd: no service runs on the data directory ${dataDir}\n`,
+  })
+  t.notOk(existsSync(dataDir))
+})
+
 await t.test('if it may not connect to the service, it says that, and not that none runs', async (t) => {
   const socket = join(server.dataDir, 'control.sock')
   // Root may connect to any socket, so the command runs as another account then; the mode keeps all others out.

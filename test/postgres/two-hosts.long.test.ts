@@ -6,15 +6,12 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { at, only } from '../support/elements.js'
-import { gives, refuses } from '../support/expected-answers.js'
+import { gives } from '../support/expected-answers.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
 
 const engine = await postgres()
-
-/** How long after it is due a topic may still exist, in ms. */
-const lateMsMax = 5000
 
 await t.test('two hosts serve one tree', { skip: engine === undefined && skipReason, timeout: 600_000 }, async (t) => {
   const store = (await engine?.database()) ?? ''
@@ -61,34 +58,22 @@ await t.test('two hosts serve one tree', { skip: engine === undefined && skipRea
     }
   })
 
-  await t.test(
-    'a key made on one host works on the other, and one revoked there is refused by both within a second',
-    async (t) => {
-      const key = await first.addKey('shared')
-      const client = second.connect(6, key)
-      const isKnown = async (): Promise<true | undefined> =>
-        (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
-      await until('the key to be known', isKnown)
-      const revoked = await second.command('keys', 'revoke', 'shared')
-      t.equal(revoked.code, 0, 'it is revoked on the second host')
-      const revokedMs = Date.now()
-      const refusedAfterMs = async (server: Server): Promise<number> => {
-        const own = server.connect(6, key)
-        await until('the key to be refused', async () =>
-          (await own.post('fetch', { selector: '>none' })).status === 401 ? true : undefined,
-        )
-        return Date.now() - revokedMs
-      }
-      for (const ms of await Promise.all([refusedAfterMs(first), refusedAfterMs(second)]))
-        t.ok(ms < 5000, `refused after ${ms} ms`)
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, revokedMs + 1000 - Date.now())))
-      for (const server of [first, second]) {
-        const own = server.connect(12, key)
+  await t.test('a key made on one host works on the other, and one revoked there is refused by both', async (t) => {
+    const key = await first.addKey('shared')
+    const client = second.connect(6, key)
+    const isKnown = async (): Promise<true | undefined> =>
+      (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
+    await until('the key to be known', isKnown)
+    const revoked = await second.command('keys', 'revoke', 'shared')
+    t.equal(revoked.code, 0, 'it is revoked on the second host')
+    for (const server of [first, second]) {
+      const own = server.connect(12, key)
+      await until('every worker refuses the key', async () => {
         const answers = await Promise.all(Array.from({ length: 12 }, () => own.post('fetch', { selector: '>none' })))
-        for (const answer of answers) refuses(t, answer, 401, 'unauthorized', 'refused by every worker a second later')
-      }
-    },
-  )
+        return answers.every(({ status }) => status === 401) || undefined
+      })
+    }
+  })
 
   await t.test('exactly one host evaluates removals, and when it is killed the other one does', (t) =>
     evaluators(t, store, first, second),
@@ -101,8 +86,8 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
       .filter(({ msg }) => msg === 'topics removed by their policies')
       .reduce((sum, { removed }) => sum + Number(removed), 0)
 
-  /** Creates topics that are due soon, over these hosts; returns how late the last of them was removed, in ms. */
-  async function round(name: string, servers: readonly Server[]): Promise<number> {
+  /** Creates topics that are due soon, over these hosts; resolves once all are removed. */
+  async function round(name: string, servers: readonly Server[]): Promise<void> {
     // New ones, since connections that were idle for long may be closed at any moment.
     const clients = servers.map((server) => server.connect(4))
     const createdMs = Date.now()
@@ -115,21 +100,18 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
     const early = await at(clients, 0).post('fetch', { selector: `*due/${name}//`, size: 1000 })
     if (Date.now() - createdMs < 1000)
       t.equal(JSON.parse(early.text).results.length, 20, `${name}: none is removed early`)
-    const answeredMs = Date.now()
     const empty = '{"has_more":false,"results":[]}'
     await until('removal', async () =>
       (await at(clients, 0).post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
     )
     t.ok(Date.now() - createdMs >= 1000, `${name}: they were removed after ${Date.now() - createdMs} ms`)
-    return Date.now() - answeredMs - 1000
   }
 
   const holder = async (): Promise<unknown> =>
     only(await execute(store, `select holder from topicd.leases where name = 'removals'`)).holder
   const holders = new Set<unknown>()
   for (const name of ['one', 'two', 'three']) {
-    const lateMs = await round(name, [first, second])
-    t.ok(lateMs < lateMsMax, `${name}: ${lateMs} ms late`)
+    await round(name, [first, second])
     holders.add(await holder())
   }
   t.equal(holders.size, 1, 'one process held the lease throughout')
@@ -140,8 +122,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
   const [evaluator, other] = removals(first) === 60 ? [first, second] : [second, first]
   process.kill(evaluator.pid, 'SIGKILL')
   await evaluator.exited
-  const lateMs = await round('after its end', [other])
-  t.ok(lateMs < lateMsMax, `after its end: ${lateMs} ms late`)
+  await round('after its end', [other])
   await until('the log', async () => (removals(other) === 20 ? true : undefined))
   t.notOk(holders.has(await holder()), 'the other one holds the lease now')
   gives(

@@ -9,8 +9,8 @@ import t, { type Test } from 'tap'
 import { connectToWriter, listenForWorkers } from '../../dist/cluster/control/writer-socket.js'
 import { commitDeadlineMs } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
-import { ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
-import { readFrames } from '../../dist/store/lmdb/write/frames.js'
+import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
+import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
 import { WriterLink, writerSendsMax } from '../../dist/store/lmdb/write/link.js'
 import { protocolVersion } from '../../dist/store/lmdb/write/wire.js'
 import { type BatchResult, storedForms, type WriteOperation } from '../../dist/store/topics.js'
@@ -371,4 +371,48 @@ await t.test('requests that were sent, and that nobody answers, are given up wit
   t.equal(await sent, 'unknown_outcome')
   host.writer.resumeWrites()
   t.strictSame(await link.write([counted('n', 2)]), ['updated'], 'it was carried out, and its answer is ignored')
+})
+
+/** The frame with an outcome, by its kind: 1 is a creation. */
+function outcome(number: number, kind: number): Buffer {
+  const out = new ByteWriter()
+  out.uint32(0)
+  out.double(number)
+  out.byte(kind)
+  const frame = out.take()
+  frame.writeUInt32LE(frame.length - frameHeadBytes)
+  return frame
+}
+
+await t.test('a request is not given up because connections to one writer end that cannot be read', async (t) => {
+  let connections = 0
+  const connect = await stubWriter(t, (socket, greet) => {
+    const isLast = ++connections > 2 * writerSendsMax
+    let isGreeted = false
+    const take = (frame: Buffer): void => {
+      if (!isGreeted) {
+        isGreeted = true
+        // From the second on, it has taken the first request.
+        return greet(connections === 1 ? 0 : 1)
+      }
+      const from = new ByteReader(frame)
+      from.double()
+      const number = from.double()
+      socket.write(outcome(1, isLast ? 1 : 255))
+      if (isLast && number === 2) socket.write(outcome(2, 1))
+    }
+    readFrames(socket, take, unexpected)
+  })
+  const reported: string[] = []
+  const link = new WriterLink(
+    connect,
+    (reason) => t.fail(reason.message),
+    (reason) => reported.push(reason.message),
+  )
+  const first = link.write([created('a')])
+  while (connections < 2) await turn()
+  const second = link.write([created('b')])
+  t.strictSame(await Promise.all([first, second]), [['created'], ['created']])
+  t.strictSame(reported, ['an outcome has the unknown number 255'], 'it says why, once')
+  await link.close()
 })
