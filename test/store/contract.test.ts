@@ -328,6 +328,14 @@ await eachStore(t, async (t, address) => {
     }
   })
 
+  await t.test('each write counts once it is durable', async (t) => {
+    const { commits } = store
+    const before = [commits?.writes ?? 0, commits?.batches.read().sum ?? 0]
+    await Promise.all([1, 2, 3].map((i) => single.addAndSet(store, creation(`counted/${i}`), Buffer.from('1'))))
+    t.strictSame([commits?.writes, commits?.batches.read().sum], [(before[0] ?? 0) + 3, (before[1] ?? 0) + 3])
+    t.match(commits, { inFlight: 0, failed: 0 })
+  })
+
   await t.test('a check finds nothing wrong afterwards', async (t) => {
     const findings: Finding[] = []
     const { records } = await store.check((finding) => findings.push(finding), planSelector)
