@@ -5,6 +5,7 @@
 import t, { type Test } from 'tap'
 import { requestText } from '../support/service/raw.js'
 import { type Server, startServer } from '../support/service/server.js'
+import { upload } from '../support/service/upload.js'
 
 /** Generous, since the machine may be busy: only a worker that stalls takes this long. */
 const slowestMsMax = 5000
@@ -44,48 +45,37 @@ t.test('on one worker, another client is answered soon beside each attack', asyn
   const server = await startServer(t)
   const { post } = server
   await post('addAndSet', { path: 'other', value: 0 })
-  await Promise.all(
-    Array.from({ length: 100 }, async (_, i) => {
-      const client = server.connect()
-      for (let j = 0; j < 50; j++) await client.post('addAndSet', { path: `many/${i}/${j}`, value: 'x'.repeat(1000) })
-    }),
-  )
+  const line = (i: number) => `{"op":"addAndSet","path":"many/${i % 100}/${i}","value":"${'x'.repeat(1000)}"}\n`
+  await upload(server, Array.from({ length: 5000 }, (_, i) => line(i)).join(''))
   const attacker = server.connect(4)
 
-  await t.test('invalid JSON', (t) => beside(t, server, () => attacker.post('set', '{"path":'.repeat(1000))))
-  await t.test('the largest bodies', (t) =>
-    beside(t, server, () => attacker.post('addAndSet', { path: 'huge', value: 'x'.repeat(1_000_000) })),
-  )
-  await t.test('bodies that are too large', (t) => beside(t, server, () => attacker.post('set', 'x'.repeat(3_000_000))))
-  await t.test('the deepest values', (t) =>
-    beside(t, server, () =>
-      attacker.post('addAndSet', `{"path":"deep","value":${'['.repeat(1000)}${']'.repeat(1000)}}`),
-    ),
-  )
-  await t.test('the largest pages', (t) =>
-    beside(t, server, () => attacker.post('fetch', { selector: '*many//', size: 1000 })),
-  )
-  await t.test('patterns that match nothing, over everything', (t) =>
-    beside(t, server, () => attacker.post('fetch', { selector: '?.*/.*/.*(a+)+x', size: 1000 })),
-  )
-  await t.test('invalid patterns', (t) =>
-    beside(t, server, () => attacker.post('fetch', { selector: `?${'('.repeat(90)}` })),
-  )
-  await t.test('bulk removals', (t) =>
-    beside(t, server, async () => {
-      await attacker.post('addAndSet', { path: 'bulk/a', value: 1 })
-      await attacker.post('remove', { selector: '?bulk//' })
-    }),
-  )
-  await t.test('unknown keys', (t) =>
-    beside(t, server, () => attacker.post('fetch', { path: 'a' }, { token: 'unknown' })),
-  )
-  await t.test('half a request, then silence', (t) =>
-    beside(t, server, async () => {
-      const connection = await server.raw()
-      await connection.write(requestText('/topics/set', server.token, 'x'.repeat(1000)).slice(0, -500))
-      await post('fetch', { path: 'other' })
-      connection.close()
-    }),
-  )
+  const deepest = `{"path":"deep","value":${'['.repeat(1000)}${']'.repeat(1000)}}`
+  for (const [title, attack] of [
+    ['invalid JSON', () => attacker.post('set', '{"path":'.repeat(1000))],
+    ['the largest bodies', () => attacker.post('addAndSet', { path: 'huge', value: 'x'.repeat(1_000_000) })],
+    ['bodies that are too large', () => attacker.post('set', 'x'.repeat(3_000_000))],
+    ['the deepest values', () => attacker.post('addAndSet', deepest)],
+    ['the largest pages', () => attacker.post('fetch', { selector: '*many//', size: 1000 })],
+    ['patterns without a match', () => attacker.post('fetch', { selector: '?.*/.*/.*(a+)+x', size: 1000 })],
+    ['invalid patterns', () => attacker.post('fetch', { selector: `?${'('.repeat(90)}` })],
+    ['unknown keys', () => attacker.post('fetch', { path: 'a' }, { token: 'unknown' })],
+    [
+      'bulk removals',
+      async () => {
+        await attacker.post('addAndSet', { path: 'bulk/a', value: 1 })
+        await attacker.post('remove', { selector: '?bulk//' })
+      },
+    ],
+    [
+      'half a request, then silence',
+      async () => {
+        const connection = await server.raw()
+        await connection.write(requestText('/topics/set', server.token, 'x'.repeat(1000)).slice(0, -500))
+        await post('fetch', { path: 'other' })
+        connection.close()
+      },
+    ],
+  ] as const) {
+    await t.test(title, (t) => beside(t, server, attack))
+  }
 })
