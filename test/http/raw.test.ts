@@ -95,12 +95,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
   /** Headers, with the length of the hidden request, and the bytes that precede it. */
   const attempts: readonly (readonly [what: string, headers: (hidden: number) => string, before?: string])[] = [
     ['two lengths, the first short', (hidden) => head() + length(0) + length(hidden)],
-    ['two lengths, the second short', (hidden) => head() + length(hidden) + length(0)],
-    ['two lengths that agree', () => head() + length(2) + length(2), '{}'],
-    ['a list of lengths', (hidden) => head() + length(`0, ${hidden}`)],
-    ['no length', () => head()],
     ['an empty length', () => head() + length('')],
-    ['a length with a sign', () => head() + length('+0')],
     ['a negative length', () => head() + length('-1')],
     ['a hexadecimal length', () => head() + length('0x0')],
     ['a length with a decimal point', () => head() + length('0.0')],
@@ -108,10 +103,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     ['a length beyond 2^32', () => head() + length('4294967296')],
     ['a blank before the colon of the length', () => `${head()}content-length : 0\r\n`],
     ['a length on a folded line', (hidden) => `${head()}x: y\r\n ${length(hidden)}`],
-    ['chunks that end at once', () => head() + chunked, lastChunk],
     ['chunks and a length', (hidden) => head() + chunked + length(hidden + 5), lastChunk],
-    ['a length and chunks', (hidden) => head() + length(hidden + 5) + chunked, lastChunk],
-    ['the encoding identity, and a length', () => `${head()}transfer-encoding: identity\r\n${length(0)}`],
     ['two encodings', () => `${head()}transfer-encoding: identity\r\n${chunked}`, lastChunk],
     ['an empty encoding', () => `${head()}transfer-encoding:\r\n${length(0)}`],
     ['a blank before the colon of the encoding', () => `${head() + length(0)}transfer-encoding : chunked\r\n`],
@@ -245,9 +237,14 @@ async function disconnections(t: Test, server: Server): Promise<void> {
   await post('addAndSet', { path: 'left', value: 0 })
   const set = requestText('/topics/set', token, `{"path":"left","value":"${'x'.repeat(5000)}"}`)
 
-  for (let i = 0; i < 10; i++) {
+  const chunked = requestText('/topics/set', token, '', ['transfer-encoding: chunked']).replace(
+    'content-length: 0\r\n',
+    '',
+  )
+  const pieces = Array.from({ length: 10 }, (_, i) => set.slice(0, set.length - 1 - i * 500))
+  for (const text of [...pieces, `${chunked}5\r\n`, `${chunked}19\r\n{"path":"left","value":1}\r\n`]) {
     const connection = await server.raw()
-    await connection.write(set.slice(0, set.length - 1 - i * 500))
+    await connection.write(text)
     connection.abort()
   }
   await barrier(server)
