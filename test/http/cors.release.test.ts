@@ -18,15 +18,15 @@ const listed = 'HTTPS://App.Example:443, http://localhost:3000'
 
 const bodyBytesMax = 2048
 
+const dirFor = (name: string): string => join(t.testdirName, name)
+
 const smallBodies = ['--body-bytes-max', String(bodyBytesMax)]
 
 const server = await startServer(t, { flags: ['--cors-origins', listed, ...smallBodies] })
 const serverForAll = await startServer(t, { flags: ['--cors-origins', '*', ...smallBodies], dataDir: dirFor('all') })
-const serverWithout = await startServer(t, { flags: smallBodies, dataDir: dirFor('none') })
-
-function dirFor(name: string): string {
-  return join(t.testdirName, name)
-}
+const settings = dirFor('topicd.env')
+writeFileSync(settings, '')
+const serverWithout = await startServer(t, { flags: ['--settings', settings, ...smallBodies], dataDir: dirFor('none') })
 
 /** What a request says besides its route: header lines, and a body that is sent with its length. */
 interface Request {
@@ -38,18 +38,20 @@ interface Request {
   readonly lines?: readonly string[]
   /** Undefined to send no content-length either. */
   readonly body?: string | undefined
+  /** Whether the body is given in chunks. */
+  readonly isChunked?: boolean
 }
 
 /** Sends one request on a connection of its own; its one answer. */
 async function send(server: Server, request: Request, ...lines: readonly string[]): Promise<RawAnswer> {
-  const { method = 'POST', path = '/topics/fetch', type = 'application/json', body } = request
+  const { method = 'POST', path = '/topics/fetch', type = 'application/json', body, isChunked = false } = request
   const token = 'token' in request ? request.token : server.token
   const head = [
     `${method} ${path} HTTP/1.1`,
     'host: topicd',
     `content-type: ${type}`,
     ...(token === undefined ? [] : [`authorization: Apikey ${token}`]),
-    ...(body === undefined ? [] : [`content-length: ${body.length}`]),
+    ...(body === undefined ? [] : [isChunked ? 'transfer-encoding: chunked' : `content-length: ${body.length}`]),
     ...(request.lines ?? []),
     ...lines,
   ]
@@ -83,7 +85,7 @@ const requests: Readonly<Record<string, readonly [status: number, request: Reque
   'a write': [200, { path: '/topics/addAndSet', body: '{"path":"a","value":1}' }],
   'a fetch': [200, { body: '{"path":"a"}' }],
   'a page': [200, { body: '{"selector":"*big//","size":10}' }],
-  'a chunked body': [200, { lines: ['transfer-encoding: chunked'] }],
+  'a chunked body': [200, { isChunked: true, body: 'c\r\n{"path":"a"}\r\n0\r\n\r\n' }],
   'a body that is not JSON': [400, { body: '{' }],
   'a topic that does not exist': [400, { body: '{"path":"none"}' }],
   'two lengths': [400, { body: '{}', lines: ['content-length: 2'] }],
@@ -97,12 +99,6 @@ const requests: Readonly<Record<string, readonly [status: number, request: Reque
   'a content-encoding': [415, { body: '{}', lines: ['content-encoding: gzip'] }],
   'an unknown expectation': [417, { body: '{}', lines: ['expect: cake'] }],
   'the page healthz': [200, { method: 'GET', path: '/healthz', token: undefined }],
-}
-
-/** A request with its body, which is in chunks where its headers say so. */
-async function sendCase(server: Server, request: Request, ...lines: readonly string[]): Promise<RawAnswer> {
-  if (request.lines?.[0] !== 'transfer-encoding: chunked') return send(server, request, ...lines)
-  return send(server, request, ...lines, '', 'c\r\n{"path":"a"}\r\n0')
 }
 
 async function store(server: Server): Promise<void> {
@@ -124,7 +120,7 @@ for (const [title, to, origins, expected] of [
     await store(to)
     for (const [expectation, [status, request]] of Object.entries(requests)) {
       for (const from of origins) {
-        const answer = await sendCase(to, request, ...(from === undefined ? [] : [`origin: ${from}`]))
+        const answer = await send(to, request, ...(from === undefined ? [] : [`origin: ${from}`]))
         t.equal(answer.status, status, expectation)
         t.strictSame(corsLines(answer), expected, `${status}, ${expectation}, from ${from}`)
       }
@@ -154,22 +150,18 @@ await t.test('an origin is compared as a whole, in the form that browsers send',
 })
 
 /** The header lines of a preflight. */
-function asks(from: string, method = 'POST'): readonly string[] {
-  return [
-    `origin: ${from}`,
-    `access-control-request-method: ${method}`,
-    'access-control-request-headers: authorization,content-type',
-  ]
-}
+const asks = (from: string): readonly string[] => [
+  `origin: ${from}`,
+  'access-control-request-method: POST',
+  'access-control-request-headers: authorization,content-type',
+]
 
 const routes = ['fetch', 'set', 'addAndSet', 'add', 'remove'].map((name) => `/topics/${name}`)
 
 const pages = ['/healthz', '/openapi.json']
 
 /** An OPTIONS as browsers send it: without a key. */
-function options(path: string): Request {
-  return { method: 'OPTIONS', path, token: undefined }
-}
+const options = (path: string): Request => ({ method: 'OPTIONS', path, token: undefined })
 
 await t.test('a preflight is answered 204, without a key', async (t) => {
   for (const path of [...routes, ...pages]) {
@@ -223,16 +215,14 @@ await t.test('a page on the internet may call a service in a private network', a
 await t.test('nothing behind a preflight is executed', async (t) => {
   const add = requestText('/topics/add', server.token, '{"path":"hidden"}')
   const preflight = ['OPTIONS /topics/add HTTP/1.1', 'host: topicd', ...asks(origin)]
-  for (const [expectation, text] of [
-    ['behind it', [...preflight, '', add].join('\r\n')],
-    ['in its body', [...preflight, `content-length: ${add.length}`, '', add].join('\r\n')],
-    [
-      'in its chunks',
-      [...preflight, 'transfer-encoding: chunked', '', add.length.toString(16), add, '0', '', ''].join('\r\n'),
-    ],
+  const chunk = [add.length.toString(16), add, '0', '', '']
+  for (const [expectation, ...lines] of [
+    ['behind it', '', add],
+    ['in its body', `content-length: ${add.length}`, '', add],
+    ['in its chunks', 'transfer-encoding: chunked', '', ...chunk],
   ] as const) {
     const connection = await server.raw()
-    await connection.write(text)
+    await connection.write([...preflight, ...lines].join('\r\n'))
     await connection.closed
     t.ok((await connection.answers(2)).length <= 1, `${expectation}: one answer at most`)
     t.match(await server.post('fetch', { path: 'hidden' }), { code: 'no_such_topic' }, expectation)
@@ -267,17 +257,15 @@ await t.test('without the setting nothing depends on the origin', async (t) => {
     'of a page': [405, options('/healthz')],
   } as const
   for (const [expectation, [status, request]] of Object.entries(all)) {
-    const plain = await sendCase(serverWithout, request)
+    const plain = await send(serverWithout, request)
     t.equal(plain.status, status, expectation)
     t.strictSame(corsLines(plain), [], expectation)
-    const asked = await sendCase(serverWithout, request, ...asks(origin))
+    const asked = await send(serverWithout, request, ...asks(origin))
     t.equal(withoutDate(asked), withoutDate(plain), expectation)
   }
   const { head } = await send(serverWithout, { body: '{"path":"a"}' }, `origin: ${origin}`)
-  t.match(
-    head,
-    /^http\/1\.1 200 ok\r\ncontent-type: application\/json\r\ndate: .+\r\nuwebsockets: 20\r\ncontent-length: 36$/,
-  )
+  const lines = 'content-type: application/json\r\ndate: .+\r\nuwebsockets: 20\r\ncontent-length: 36'
+  t.match(head, new RegExp(`^http/1\\.1 200 ok\r\n${lines}$`))
 })
 
 await t.test('the admin listener allows no page', async (t) => {
@@ -290,23 +278,20 @@ await t.test('the admin listener allows no page', async (t) => {
 })
 
 await t.test('a reload changes the origins', async (t) => {
-  const file = join(t.testdir(), 'topicd.env')
-  writeFileSync(file, '')
-  const reloaded = await startServer(t, { flags: ['--settings', file], dataDir: join(t.testdirName, 'db') })
   /** What a request and a preflight are answered after a reload with this setting. */
   async function after(text: string): Promise<readonly (string | number | undefined)[]> {
-    writeFileSync(file, `TOPICD_CORS_ORIGINS=${text}\n`)
-    const { code, stderr } = await reloaded.command('reload')
+    writeFileSync(settings, `TOPICD_CORS_ORIGINS=${text}\n`)
+    const { code, stderr } = await serverWithout.command('reload')
     t.equal(code, 0, stderr)
-    const answer = await send(reloaded, { body: '{}' }, `origin: ${origin}`)
-    const preflight = await send(reloaded, options('/topics/set'), ...asks(origin))
+    const answer = await send(serverWithout, { body: '{}' }, `origin: ${origin}`)
+    const preflight = await send(serverWithout, options('/topics/set'), ...asks(origin))
     return [valuesOf(answer, 'access-control-allow-origin')[0], preflight.status]
   }
   t.strictSame(await after(origin), [origin, 204])
   t.strictSame(await after('*'), ['*', 204])
   t.strictSame(await after('https://other.example'), [undefined, 405])
-  writeFileSync(file, `TOPICD_CORS_ORIGINS=${origin}/\n`)
-  t.match(await reloaded.command('reload'), { code: 1, stderr: /line 1: TOPICD_CORS_ORIGINS is .+without a path/ })
+  writeFileSync(settings, `TOPICD_CORS_ORIGINS=${origin}/\n`)
+  t.match(await serverWithout.command('reload'), { code: 1, stderr: /line 1: TOPICD_CORS_ORIGINS is .+without a path/ })
 })
 
 /** What `topicd settings` says about a value. */
@@ -316,16 +301,8 @@ const check = async (t: Test, text: string, expected: { readonly code: number; r
 const origins = (count: number) => Array.from({ length: count }, (_, i) => `https://app-${i}.example`).join(',')
 
 await t.test('an invalid list of origins is refused, and the reason named', async (t) => {
-  for (const text of [
-    '',
-    '*',
-    origin,
-    listed,
-    'http://[::1]:3000',
-    'https://bücher.example',
-    `${origin},${origin}`,
-    origins(originsMax),
-  ]) {
+  const many = origins(originsMax)
+  for (const text of ['', '*', listed, 'http://[::1]:3000', 'https://bücher.example', `${origin},${origin}`, many]) {
     await check(t, text, { code: 0 })
   }
   for (const [text, problem] of [
@@ -339,13 +316,12 @@ await t.test('an invalid list of origins is refused, and the reason named', asyn
     ['app.example', /must be/],
     ['https://', /must be/],
     ['https://app.example:65536', /must be/],
-    ['https://user:secret@app.example', /must be/],
+    // A password that is typed in the wrong place is not shown.
+    ['https://user:secret@app.example', /^(?!.*secret).*must be/s],
     ['file:///tmp', /must be/],
   ] as const) {
     await check(t, text, { code: 2, stderr: problem })
   }
-  const { stderr } = await runCommand(['settings', '--cors-origins', 'https://user:secret@app.example'])
-  t.notMatch(stderr, 'secret', 'a password typed in the wrong place is not shown')
 })
 
 await t.test('a draining worker answers with the headers', async (t) => {

@@ -123,11 +123,7 @@ await t.test('a last fetch with a request behind it in one piece is answered', a
   await beginDrain(server)
   for (const connection of connections) {
     await connection.write(fetch() + fetch() + fetch())
-    const answers = await connection.answers(3)
-    t.strictSame(
-      answers.map(({ status }) => status),
-      [200, 200, 200],
-      'while the worker drains',
-    )
+    const statuses = (await connection.answers(3)).map(({ status }) => status)
+    t.strictSame(statuses, [200, 200, 200], 'while the worker drains')
   }
 })
