@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { originsMax } from '../../dist/settings/limits.js'
 import { present } from '../support/elements.js'
 import { beginDrain } from '../support/service/drain.js'
-import type { RawAnswer } from '../support/service/raw.js'
+import { type RawAnswer, requestText } from '../support/service/raw.js'
 import { runCommand, type Server, startServer } from '../support/service/server.js'
 
 const origin = 'https://app.example'
@@ -18,15 +18,15 @@ const listed = 'HTTPS://App.Example:443, http://localhost:3000'
 
 const bodyBytesMax = 2048
 
+const dirFor = (name: string): string => join(t.testdirName, name)
+
 const smallBodies = ['--body-bytes-max', String(bodyBytesMax)]
 
 const server = await startServer(t, { flags: ['--cors-origins', listed, ...smallBodies] })
 const serverForAll = await startServer(t, { flags: ['--cors-origins', '*', ...smallBodies], dataDir: dirFor('all') })
-const serverWithout = await startServer(t, { flags: smallBodies, dataDir: dirFor('none') })
-
-function dirFor(name: string): string {
-  return join(t.testdirName, name)
-}
+const settings = dirFor('topicd.env')
+writeFileSync(settings, '')
+const serverWithout = await startServer(t, { flags: ['--settings', settings, ...smallBodies], dataDir: dirFor('none') })
 
 /** What a request says besides its route: header lines, and a body that is sent with its length. */
 interface Request {
@@ -38,18 +38,20 @@ interface Request {
   readonly lines?: readonly string[]
   /** Undefined to send no content-length either. */
   readonly body?: string | undefined
+  /** Whether the body is given in chunks. */
+  readonly isChunked?: boolean
 }
 
 /** Sends one request on a connection of its own; its one answer. */
 async function send(server: Server, request: Request, ...lines: readonly string[]): Promise<RawAnswer> {
-  const { method = 'POST', path = '/topics/fetch', type = 'application/json', body } = request
+  const { method = 'POST', path = '/topics/fetch', type = 'application/json', body, isChunked = false } = request
   const token = 'token' in request ? request.token : server.token
   const head = [
     `${method} ${path} HTTP/1.1`,
     'host: topicd',
     `content-type: ${type}`,
     ...(token === undefined ? [] : [`authorization: Apikey ${token}`]),
-    ...(body === undefined ? [] : [`content-length: ${body.length}`]),
+    ...(body === undefined ? [] : [isChunked ? 'transfer-encoding: chunked' : `content-length: ${body.length}`]),
     ...(request.lines ?? []),
     ...lines,
   ]
@@ -76,36 +78,27 @@ const allowedLines = [
   'vary: origin',
 ]
 
+const linesForAll = ['access-control-allow-origin: *', 'access-control-expose-headers: retry-after']
+
 /** Each way to be answered, with its status. */
 const requests: Readonly<Record<string, readonly [status: number, request: Request]>> = {
   'a write': [200, { path: '/topics/addAndSet', body: '{"path":"a","value":1}' }],
   'a fetch': [200, { body: '{"path":"a"}' }],
   'a page': [200, { body: '{"selector":"*big//","size":10}' }],
-  'a chunked body': [200, { lines: ['transfer-encoding: chunked'] }],
+  'a chunked body': [200, { isChunked: true, body: 'c\r\n{"path":"a"}\r\n0\r\n\r\n' }],
   'a body that is not JSON': [400, { body: '{' }],
-  'an empty body': [400, { body: '' }],
   'a topic that does not exist': [400, { body: '{"path":"none"}' }],
   'two lengths': [400, { body: '{}', lines: ['content-length: 2'] }],
   'no key': [401, { body: '{"path":"a"}', token: undefined }],
-  'an unknown key': [401, { body: '{"path":"a"}', token: 'unknown' }],
   'no such route': [404, { path: '/topics/none', body: '{}' }],
   'another method': [405, { method: 'PUT', body: '{}' }],
-  'another method for a page': [405, { method: 'POST', path: '/healthz', body: '{}' }],
   'OPTIONS that is no preflight': [405, { method: 'OPTIONS' }],
   'no length': [411, {}],
   'a body that is too large': [413, { body: 'x'.repeat(bodyBytesMax + 1) }],
-  'a body that is far too large': [413, { lines: ['content-length: 999999999'] }],
   'another content type': [415, { body: '{}', type: 'text/plain' }],
   'a content-encoding': [415, { body: '{}', lines: ['content-encoding: gzip'] }],
   'an unknown expectation': [417, { body: '{}', lines: ['expect: cake'] }],
   'the page healthz': [200, { method: 'GET', path: '/healthz', token: undefined }],
-  'the page openapi.json': [200, { method: 'GET', path: '/openapi.json', token: undefined }],
-}
-
-/** A request with its body, which is in chunks where its headers say so. */
-async function sendCase(server: Server, request: Request, ...lines: readonly string[]): Promise<RawAnswer> {
-  if (request.lines?.[0] !== 'transfer-encoding: chunked') return send(server, request, ...lines)
-  return send(server, request, ...lines, '', 'c\r\n{"path":"a"}\r\n0')
 }
 
 async function store(server: Server): Promise<void> {
@@ -113,40 +106,37 @@ async function store(server: Server): Promise<void> {
   for (const i of [1, 2, 3]) await server.post('addAndSet', { path: `big/${i}`, value: 'x'.repeat(1900) })
 }
 
-await t.test('every answer to an allowed origin names it', async (t) => {
-  await store(server)
-  for (const [expectation, [status, request]] of Object.entries(requests)) {
-    const answer = await sendCase(server, request, `origin: ${origin}`)
-    t.equal(answer.status, status, expectation)
-    t.strictSame(corsLines(answer), allowedLines, `${status}, ${expectation}`)
-  }
-  const answer = await send(server, { body: '{"path":"a"}' }, 'origin: http://localhost:3000')
-  t.strictSame(valuesOf(answer, 'access-control-allow-origin'), ['http://localhost:3000'], 'the second of the list')
-})
-
-await t.test('other origins, and requests without one, are served, and named in vary alone', async (t) => {
-  for (const [expectation, [status, request]] of Object.entries(requests)) {
-    for (const lines of [[], ['origin: https://other.example']]) {
-      const answer = await sendCase(server, request, ...lines)
-      t.equal(answer.status, status, expectation)
-      t.strictSame(corsLines(answer), ['vary: origin'], `${status}, ${expectation} ${lines}`)
+for (const [title, to, origins, expected] of [
+  ['every response to an allowed origin names it', server, [origin], allowedLines],
+  [
+    'a request from another origin or none is served, with vary alone',
+    server,
+    ['https://other.example', undefined],
+    ['vary: origin'],
+  ],
+  ['with *, every response allows every page', serverForAll, ['null', undefined], linesForAll],
+] as const) {
+  await t.test(title, async (t) => {
+    await store(to)
+    for (const [expectation, [status, request]] of Object.entries(requests)) {
+      for (const from of origins) {
+        const answer = await send(to, request, ...(from === undefined ? [] : [`origin: ${from}`]))
+        t.equal(answer.status, status, expectation)
+        t.strictSame(corsLines(answer), expected, `${status}, ${expectation}, from ${from}`)
+      }
     }
-  }
-})
+  })
+}
 
 await t.test('an origin is compared as a whole, in the form that browsers send', async (t) => {
   for (const other of [
     'HTTPS://APP.EXAMPLE',
-    'https://App.example',
     'https://app.example:443',
     'https://app.example/',
     'http://app.example',
-    'https://app.example:8443',
     'https://app.example.evil.example',
-    'https://evil.example?https://app.example',
     `${origin}, http://localhost:3000`,
     'http://localhost',
-    'http://localhost:30000',
     'null',
     '*',
     `${origin}${'x'.repeat(3000)}`,
@@ -155,43 +145,29 @@ await t.test('an origin is compared as a whole, in the form that browsers send',
     t.equal(answer.status, 200)
     t.strictSame(corsLines(answer), ['vary: origin'], other.slice(0, 60))
   }
-})
-
-await t.test('with *, every answer allows every page', async (t) => {
-  await store(serverForAll)
-  const expected = ['access-control-allow-origin: *', 'access-control-expose-headers: retry-after']
-  for (const [expectation, [status, request]] of Object.entries(requests)) {
-    for (const lines of [[], ['origin: null'], ['origin: https://other.example']]) {
-      const answer = await sendCase(serverForAll, request, ...lines)
-      t.equal(answer.status, status, expectation)
-      t.strictSame(corsLines(answer), expected, `${status}, ${expectation} ${lines}`)
-    }
-  }
+  const answer = await send(server, { body: '{"path":"a"}' }, 'origin: http://localhost:3000')
+  t.strictSame(valuesOf(answer, 'access-control-allow-origin'), ['http://localhost:3000'], 'the second of the list')
 })
 
 /** The header lines of a preflight. */
-function asks(from: string, method = 'POST'): readonly string[] {
-  return [
-    `origin: ${from}`,
-    `access-control-request-method: ${method}`,
-    'access-control-request-headers: authorization,content-type',
-  ]
-}
+const asks = (from: string): readonly string[] => [
+  `origin: ${from}`,
+  'access-control-request-method: POST',
+  'access-control-request-headers: authorization,content-type',
+]
 
 const routes = ['fetch', 'set', 'addAndSet', 'add', 'remove'].map((name) => `/topics/${name}`)
 
 const pages = ['/healthz', '/openapi.json']
 
 /** An OPTIONS as browsers send it: without a key. */
-function options(path: string): Request {
-  return { method: 'OPTIONS', path, token: undefined }
-}
+const options = (path: string): Request => ({ method: 'OPTIONS', path, token: undefined })
 
 await t.test('a preflight is answered 204, without a key', async (t) => {
   for (const path of [...routes, ...pages]) {
     for (const [to, from, lines] of [
       [server, origin, allowedLines],
-      [serverForAll, 'null', ['access-control-allow-origin: *', 'access-control-expose-headers: retry-after']],
+      [serverForAll, 'null', linesForAll],
     ] as const) {
       const { head, body } = await send(to, options(path), ...asks(from))
       const [status, ...headers] = head.split('\r\n').filter((line) => !/^(date|uwebsockets):/.test(line))
@@ -215,18 +191,9 @@ await t.test('a preflight is answered 204, without a key', async (t) => {
 await t.test('a preflight is refused like any OPTIONS, unless its origin is allowed', async (t) => {
   for (const [expectation, request, status, lines, expected] of [
     ['another origin', options('/topics/set'), 405, asks('https://other.example'), ['vary: origin']],
-    ['null', options('/topics/set'), 405, asks('null'), ['vary: origin']],
-    ['another origin, for a page', options('/healthz'), 405, asks('https://other.example'), ['vary: origin']],
     ['no origin', options('/topics/set'), 405, asks('').slice(1), ['vary: origin']],
     ['no method', options('/topics/set'), 405, asks(origin).slice(0, 1), allowedLines],
     ['no such route', options('/topics/none'), 404, asks(origin), allowedLines],
-    [
-      'two lengths',
-      options('/topics/set'),
-      400,
-      [...asks(origin), 'content-length: 0', 'content-length: 1'],
-      allowedLines,
-    ],
   ] as const) {
     const answer = await send(server, request, ...lines)
     t.equal(answer.status, status, expectation)
@@ -245,28 +212,24 @@ await t.test('a page on the internet may call a service in a private network', a
   t.strictSame(corsLines(await asked(server, 'https://other.example', privately)), ['vary: origin'], 'another origin')
 })
 
-await t.test('a preflight ends its connection, and nothing behind it is executed', async (t) => {
-  const hidden = '{"path":"hidden"}'
-  const headers = `authorization: Apikey ${server.token}\r\ncontent-type: application/json\r\ncontent-length: ${hidden.length}`
-  const add = `POST /topics/add HTTP/1.1\r\nhost: topicd\r\n${headers}\r\n\r\n${hidden}`
+await t.test('nothing behind a preflight is executed', async (t) => {
+  const add = requestText('/topics/add', server.token, '{"path":"hidden"}')
   const preflight = ['OPTIONS /topics/add HTTP/1.1', 'host: topicd', ...asks(origin)]
-  for (const [expectation, text] of [
-    ['behind it', [...preflight, '', add].join('\r\n')],
-    ['in its body', [...preflight, `content-length: ${add.length}`, '', add].join('\r\n')],
-    [
-      'in its chunks',
-      [...preflight, 'transfer-encoding: chunked', '', add.length.toString(16), add, '0', '', ''].join('\r\n'),
-    ],
+  const chunk = [add.length.toString(16), add, '0', '', '']
+  for (const [expectation, ...lines] of [
+    ['behind it', '', add],
+    ['in its body', `content-length: ${add.length}`, '', add],
+    ['in its chunks', 'transfer-encoding: chunked', '', ...chunk],
   ] as const) {
     const connection = await server.raw()
-    await connection.write(text)
+    await connection.write([...preflight, ...lines].join('\r\n'))
     await connection.closed
     t.ok((await connection.answers(2)).length <= 1, `${expectation}: one answer at most`)
     t.match(await server.post('fetch', { path: 'hidden' }), { code: 'no_such_topic' }, expectation)
   }
 })
 
-await t.test('a 403 carries the headers too, and so does the answer to HEAD', async (t) => {
+await t.test('a 403, and the responses to HEAD and after a 100, carry the headers', async (t) => {
   const token = await server.addKey('reader', { allow: ['fetch'] })
   const answer = await send(server, { path: '/topics/add', token, body: '{"path":"b"}' }, `origin: ${origin}`)
   t.equal(answer.status, 403)
@@ -275,25 +238,14 @@ await t.test('a 403 carries the headers too, and so does the answer to HEAD', as
   await connection.write(`HEAD /healthz HTTP/1.1\r\nhost: topicd\r\norigin: ${origin}\r\n\r\n`)
   await connection.closed
   t.strictSame(corsLines({ status: 0, head: connection.received.trim().toLowerCase(), body: '' }), allowedLines)
-})
-
-await t.test('an answer after a 100 carries the headers too', async (t) => {
-  const connection = await server.raw()
-  const lines = ['host: topicd', `authorization: Apikey ${server.token}`, 'content-type: application/json']
-  const text = [
-    'POST /topics/fetch HTTP/1.1',
-    ...lines,
-    `origin: ${origin}`,
-    'expect: 100-Continue',
-    'content-length: 12',
-  ]
-  await connection.write(`${text.join('\r\n')}\r\n\r\n`)
-  await connection.write('{"path":"a"}')
-  const [interim, answer] = await connection.answers(2)
-  connection.close()
+  const expecting = await server.raw()
+  await expecting.write(
+    requestText('/topics/fetch', server.token, '{"path":"a"}', [`origin: ${origin}`, 'expect: 100-Continue']),
+  )
+  const [interim, final] = await expecting.answers(2)
+  expecting.close()
   t.equal(interim?.status, 100)
-  t.equal(answer?.status, 200)
-  t.strictSame(corsLines(present(answer)), allowedLines)
+  t.strictSame(corsLines(present(final)), allowedLines)
 })
 
 await t.test('without the setting nothing depends on the origin', async (t) => {
@@ -305,37 +257,18 @@ await t.test('without the setting nothing depends on the origin', async (t) => {
     'of a page': [405, options('/healthz')],
   } as const
   for (const [expectation, [status, request]] of Object.entries(all)) {
-    const plain = await sendCase(serverWithout, request)
+    const plain = await send(serverWithout, request)
     t.equal(plain.status, status, expectation)
     t.strictSame(corsLines(plain), [], expectation)
-    const asked = await sendCase(serverWithout, request, ...asks(origin))
+    const asked = await send(serverWithout, request, ...asks(origin))
     t.equal(withoutDate(asked), withoutDate(plain), expectation)
   }
   const { head } = await send(serverWithout, { body: '{"path":"a"}' }, `origin: ${origin}`)
-  t.match(
-    head,
-    /^http\/1\.1 200 ok\r\ncontent-type: application\/json\r\ndate: .+\r\nuwebsockets: 20\r\ncontent-length: 36$/,
-  )
+  const lines = 'content-type: application/json\r\ndate: .+\r\nuwebsockets: 20\r\ncontent-length: 36'
+  t.match(head, new RegExp(`^http/1\\.1 200 ok\r\n${lines}$`))
 })
 
-await t.test('a 503 carries the headers, and its retry-after may be read', async (t) => {
-  // Nothing listens on that port, and so the keys are unknown.
-  const store = 'postgres://127.0.0.1:1/none'
-  const away = await startServer(t, { flags: ['--cors-origins', origin], store, token: 'none', check: false })
-  const answer = await send(away, { body: '{"path":"a"}' }, `origin: ${origin}`)
-  t.equal(answer.status, 503)
-  t.strictSame(valuesOf(answer, 'retry-after'), ['1'])
-  t.strictSame(corsLines(answer), allowedLines)
-})
-
-await t.test('the answers of a worker that drains carry the headers', async (t) => {
-  const draining = await startServer(t, { flags: ['--cors-origins', '*'] })
-  const answer = present(await beginDrain(draining))
-  t.equal(answer.status, 503)
-  t.match(answer.head, /\r\naccess-control-allow-origin: \*\r\naccess-control-expose-headers: retry-after\r\n/)
-})
-
-await t.test('the admin listener is not for pages', async (t) => {
+await t.test('the admin listener allows no page', async (t) => {
   for (const method of ['GET', 'OPTIONS']) {
     const headers = { origin, 'access-control-request-method': 'GET' }
     const answer = await fetch(`${serverForAll.adminUrl}/healthz`, { method, headers })
@@ -345,80 +278,54 @@ await t.test('the admin listener is not for pages', async (t) => {
 })
 
 await t.test('a reload changes the origins', async (t) => {
-  const file = join(t.testdir(), 'topicd.env')
-  writeFileSync(file, '')
-  const reloaded = await startServer(t, { flags: ['--settings', file], dataDir: join(t.testdirName, 'db') })
   /** What a request and a preflight are answered after a reload with this setting. */
   async function after(text: string): Promise<readonly (string | number | undefined)[]> {
-    writeFileSync(file, `TOPICD_CORS_ORIGINS=${text}\n`)
-    const { code, stderr } = await reloaded.command('reload')
+    writeFileSync(settings, `TOPICD_CORS_ORIGINS=${text}\n`)
+    const { code, stderr } = await serverWithout.command('reload')
     t.equal(code, 0, stderr)
-    const answer = await send(reloaded, { body: '{}' }, `origin: ${origin}`)
-    const preflight = await send(reloaded, options('/topics/set'), ...asks(origin))
+    const answer = await send(serverWithout, { body: '{}' }, `origin: ${origin}`)
+    const preflight = await send(serverWithout, options('/topics/set'), ...asks(origin))
     return [valuesOf(answer, 'access-control-allow-origin')[0], preflight.status]
   }
   t.strictSame(await after(origin), [origin, 204])
   t.strictSame(await after('*'), ['*', 204])
   t.strictSame(await after('https://other.example'), [undefined, 405])
-  t.strictSame(await after(''), [undefined, 405])
-  writeFileSync(file, `TOPICD_CORS_ORIGINS=${origin}/\n`)
-  t.match(await reloaded.command('reload'), { code: 1, stderr: /line 1: TOPICD_CORS_ORIGINS is .+without a path/ })
+  writeFileSync(settings, `TOPICD_CORS_ORIGINS=${origin}/\n`)
+  t.match(await serverWithout.command('reload'), { code: 1, stderr: /line 1: TOPICD_CORS_ORIGINS is .+without a path/ })
 })
 
 /** What `topicd settings` says about a value. */
-async function check(
-  t: Test,
-  text: string,
-  expected: { readonly code: number; readonly stderr?: RegExp },
-): Promise<void> {
+const check = async (t: Test, text: string, expected: { readonly code: number; readonly stderr?: RegExp }) =>
   t.match(await runCommand(['settings', '--cors-origins', text]), expected, text.slice(0, 60))
-}
 
-function origins(count: number): string {
-  return Array.from({ length: count }, (_, i) => `https://app-${i}.example`).join(',')
-}
+const origins = (count: number) => Array.from({ length: count }, (_, i) => `https://app-${i}.example`).join(',')
 
-await t.test('origins are checked at the start', async (t) => {
-  for (const text of [
-    '',
-    ' ',
-    '*',
-    origin,
-    listed,
-    'http://[::1]:3000',
-    'http://127.0.0.1',
-    'https://bücher.example',
-    `${origin},${origin}`,
-    origins(originsMax),
-  ]) {
+await t.test('an invalid list of origins is refused, and the reason named', async (t) => {
+  const many = origins(originsMax)
+  for (const text of ['', '*', listed, 'http://[::1]:3000', 'https://bücher.example', `${origin},${origin}`, many]) {
     await check(t, text, { code: 0 })
   }
   for (const [text, problem] of [
     [origins(originsMax + 1), /must list at most 64 origins/],
     ['null', /must not list null, an origin that any page can obtain/],
-    [`${origin},NULL`, /must not list null/],
     [`${origin},*`, /must have \* alone/],
     [`${origin},`, /must have an origin on both sides of each comma/],
-    [`${origin},,http://localhost`, /must have an origin on both sides/],
     [`${origin}/`, /without a path, a "\/" at the end or a wildcard, unlike "https:\/\/app\.example\/" /],
-    [`${origin}/app`, /without a path/],
     [`${origin}?a`, /must be \* or origins such as/],
-    [`${origin}#a`, /must be/],
     ['https://*.app.example', /a wildcard, unlike "https:\/\/\*\.app\.example"/],
     ['app.example', /must be/],
-    ['localhost:3000', /must be/],
     ['https://', /must be/],
-    ['https://:443', /must be/],
     ['https://app.example:65536', /must be/],
-    ['https://app.example https://b.example', /must be/],
-    ['https://user:secret@app.example', /must be/],
-    ['https:app.example', /must be/],
+    // A password that is typed in the wrong place is not shown.
+    ['https://user:secret@app.example', /^(?!.*secret).*must be/s],
     ['file:///tmp', /must be/],
-    ['chrome-extension://abcdef', /must be/],
-    ['true', /must be/],
   ] as const) {
     await check(t, text, { code: 2, stderr: problem })
   }
-  const { stderr } = await runCommand(['settings', '--cors-origins', 'https://user:secret@app.example'])
-  t.notMatch(stderr, 'secret', 'a password typed in the wrong place is not shown')
+})
+
+await t.test('a draining worker answers with the headers', async (t) => {
+  const answer = present(await beginDrain(serverForAll))
+  t.equal(answer.status, 503)
+  t.strictSame(corsLines(answer), linesForAll)
 })

@@ -3,7 +3,6 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Answer, Answered, Ongoing, Service } from '../../dist/http/answer.js'
 import { Exchanges } from '../../dist/http/exchange.js'
@@ -12,6 +11,7 @@ import { requestText } from '../support/service/raw.js'
 import { serveRoutes } from '../support/service/served.js'
 import { until } from '../support/service/server.js'
 import { skippableTime } from '../support/skipped-time.js'
+import { turn } from '../support/turns.js'
 
 const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
 
@@ -31,14 +31,17 @@ function makeExchanges() {
 }
 
 t.test('the time that a body takes to arrive does not count as waiting', async (t) => {
+  const time = skippableTime(t)
   const { exchanges, sent, open } = makeExchanges()
   const slow = open()
-  await sleep(20)
+  await turn()
+  time.pass(1000)
   const quick = open()
   exchanges.finishWhenKnown(quick, new Promise(() => {}))
-  await sleep(20)
+  await turn()
+  time.pass(1000)
   const beforeMs = performance.now()
-  await sleep(20)
+  time.pass(1000)
   exchanges.finishWhenKnown(slow, new Promise(() => {}))
   exchanges.expire(beforeMs)
   await until('an answer', async () => sent.length > 0 || undefined)
@@ -47,7 +50,7 @@ t.test('the time that a body takes to arrive does not count as waiting', async (
   t.strictSame(sent, [refusal])
 })
 
-t.test('a stream whose client goes before its answer is sent learns of it', async (t) => {
+t.test('a stream whose client leaves before its response is told', async (t) => {
   const { exchanges, sent, open } = makeExchanges()
   const gone: string[] = []
   const answerOf = (name: string): Answer => {
@@ -89,7 +92,7 @@ t.test('a request whose answer takes more than 120 s is cancelled and refused', 
   t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'its client is told')
 })
 
-t.test('the body of a request counts until its handler has ended, even if its client has gone', async (t) => {
+t.test('a body counts until its handler ends, even if its client has gone', async (t) => {
   const { exchanges, open } = makeExchanges()
   let resolve: (answer: Answer) => void = () => {}
   const left = open(1000)
@@ -103,7 +106,7 @@ t.test('the body of a request counts until its handler has ended, even if its cl
   t.equal(exchanges.workingBytes, 10)
 })
 
-t.test('a wait on purpose does not count as time of the request', async (t) => {
+t.test('an intended wait does not count as time of the request', async (t) => {
   const { exchanges, measuredMs, open } = makeExchanges()
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '', waitedMs: 1_000_000 }))
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '' }))

@@ -6,23 +6,25 @@ import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { scrape } from '../support/service/metrics.js'
 import { overStores } from '../support/service/over-stores.js'
-import { requestText } from '../support/service/raw.js'
+import { barrier, requestText } from '../support/service/raw.js'
 import type { Server } from '../support/service/server.js'
+
+const lastChunk = '0\r\n\r\n'
 
 await overStores(
   t,
   async (t, server) => {
     await t.test('a request may arrive in any two pieces', (t) => inTwoPieces(t, server))
     await t.test('a request may arrive one byte at a time', (t) => byteByByte(t, server))
-    await t.test('a request that is hidden in another is not executed', (t) => hiddenRequests(t, server))
-    await t.test('a request that is hidden in a refused one is not executed', (t) => refusedRequests(t, server))
+    await t.test('a request hidden in another is not executed', (t) => hiddenRequests(t, server))
+    await t.test('a request hidden in a refused one is not executed', (t) => refusedRequests(t, server))
     await t.test('requests on one connection are answered in order', (t) => oneAfterAnother(t, server))
-    await t.test('what follows a write in the same bytes ends it before it is carried out', (t) => behind(t, server))
-    await t.test('a length that counts characters is named as a cause', (t) => countedInCharacters(t, server))
-    await t.test('an empty line behind a request costs the next one, not itself', (t) => emptyLine(t, server))
+    await t.test('a write with other bytes behind it in one piece is not applied', (t) => behind(t, server))
+    await t.test('a length in characters is named as a possible cause', (t) => countedInCharacters(t, server))
+    await t.test('an empty line behind a request costs the next one', (t) => emptyLine(t, server))
     await t.test('bytes that are not HTTP/1.1 end their connection', (t) => notHttp(t, server))
-    await t.test('clients may disconnect at any point', (t) => disconnections(t, server))
-    await t.test('after all of this every worker serves as before', async (t) => {
+    await t.test('clients that disconnect at any point harm nothing', (t) => disconnections(t, server))
+    await t.test('every worker still serves', async (t) => {
       await barrier(server)
       t.equal(server.timesLogged('worker died'), 0, 'no worker died')
       t.equal(server.workerPids().length, server.workers, 'all are there')
@@ -31,12 +33,22 @@ await overStores(
   { store: 'lmdb' },
 )
 
-/**
- * Sends requests over connections to every worker. Once they are answered, each worker has completed a turn of its
- * event loop, and has read what was written to its other connections before.
- */
-async function barrier({ client, post }: Server): Promise<void> {
-  await Promise.all(Array.from({ length: client.connections }, () => post('fetch', { selector: 'none' })))
+/** Asserts that a request to add this topic was not executed. */
+async function hasNot(t: Test, { post }: Server, path: string, expectation: string): Promise<void> {
+  refuses(t, await post('fetch', { path }), 400, 'no_such_topic', `${expectation}: not executed`)
+}
+
+/** Asserts that the connection, once it is closed, has got a refusal at most. */
+async function getsNoAnswer(t: Test, server: Server, text: string, expectation: string): Promise<void> {
+  const connection = await server.raw()
+  await connection.write(text)
+  await barrier(server)
+  // Ends the wait of a parser that needs more bytes.
+  connection.end()
+  await connection.closed
+  const answers = await connection.answers(2)
+  const isRefused = answers.length <= 1 && answers.every(({ status }) => status >= 400)
+  t.ok(isRefused, `${expectation}: ${connection.received.slice(0, 80)}`)
 }
 
 async function inTwoPieces(t: Test, server: Server): Promise<void> {
@@ -76,97 +88,56 @@ async function byteByByte(t: Test, server: Server): Promise<void> {
 async function hiddenRequests(t: Test, server: Server): Promise<void> {
   const head = (route = '/topics/fetch') =>
     `POST ${route} HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\ncontent-type: application/json\r\n`
-  const attempts: Readonly<Record<string, (hidden: string) => string>> = {
-    'two lengths, the first short': (hidden) =>
-      `${head()}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'two lengths, the second short': (hidden) =>
-      `${head()}content-length: ${hidden.length}\r\ncontent-length: 0\r\n\r\n${hidden}`,
-    'two lengths that agree': (hidden) => `${head()}content-length: 2\r\ncontent-length: 2\r\n\r\n{}${hidden}`,
-    'a list of lengths': (hidden) => `${head()}content-length: 0, ${hidden.length}\r\n\r\n${hidden}`,
-    'no length': (hidden) => `${head()}\r\n${hidden}`,
-    'an empty length': (hidden) => `${head()}content-length:\r\n\r\n${hidden}`,
-    'a length with a sign': (hidden) => `${head()}content-length: +0\r\n\r\n${hidden}`,
-    'a negative length': (hidden) => `${head()}content-length: -1\r\n\r\n${hidden}`,
-    'a hexadecimal length': (hidden) => `${head()}content-length: 0x0\r\n\r\n${hidden}`,
-    'a length with a decimal point': (hidden) => `${head()}content-length: 0.0\r\n\r\n${hidden}`,
-    'a length in words': (hidden) => `${head()}content-length: none\r\n\r\n${hidden}`,
-    'a length beyond 2^64': (hidden) => `${head()}content-length: 18446744073709551616\r\n\r\n${hidden}`,
-    'a length beyond 2^32': (hidden) => `${head()}content-length: 4294967296\r\n\r\n${hidden}`,
-    'a blank before the colon of the length': (hidden) => `${head()}content-length : 0\r\n\r\n${hidden}`,
-    'a length on a folded line': (hidden) => `${head()}x: y\r\n content-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'chunks that end at once': (hidden) => `${head()}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    'chunks and a length': (hidden) =>
-      `${head()}transfer-encoding: chunked\r\ncontent-length: ${hidden.length + 5}\r\n\r\n0\r\n\r\n${hidden}`,
-    'a length and chunks': (hidden) =>
-      `${head()}content-length: ${hidden.length + 5}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    'the encoding identity, and a length': (hidden) =>
-      `${head()}transfer-encoding: identity\r\ncontent-length: 0\r\n\r\n${hidden}`,
-    'two encodings': (hidden) =>
-      `${head()}transfer-encoding: identity\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    'an empty encoding': (hidden) => `${head()}transfer-encoding:\r\ncontent-length: 0\r\n\r\n${hidden}`,
-    'a blank before the colon of the encoding': (hidden) =>
-      `${head()}content-length: 0\r\ntransfer-encoding : chunked\r\n\r\n${hidden}`,
-    'a chunk size that is no digit': (hidden) => `${head()}transfer-encoding: chunked\r\n\r\ng\r\n${hidden}`,
-    'a length behind a header without a name': (hidden) =>
-      `${head()}: x\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'an encoding behind a header without a name': (hidden) =>
-      `${head()}: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    'a second length behind a header without a name': (hidden) =>
-      `${head()}content-length: 0\r\n: x\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'an encoding and a length around a header without a name': (hidden) =>
-      `${head()}content-length: 0\r\n: x\r\ntransfer-encoding: chunked\r\n\r\n${hidden}`,
-    'a bare line feed before the length': (hidden) =>
-      `${head()}x: y\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'bare line feeds at the end of the headers': (hidden) => `${head()}content-length: ${hidden.length}\n\n${hidden}`,
-    'a bare carriage return': (hidden) => `${head()}x: y\rcontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'a NUL in a header': (hidden) => `${head()}x: \0\r\ncontent-length: \0${hidden.length}\r\n\r\n${hidden}`,
-    'a body with another method': (hidden) => `${head().replace('POST', 'GET')}\r\n${hidden}`,
-    'a body and two lengths with another method': (hidden) =>
-      `${head().replace('POST', 'GET')}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'chunks with another method': (hidden) =>
-      `${head().replace('POST', 'GET')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    'two lengths to no route': (hidden) =>
-      `${head('/none')}content-length: 0\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'chunks to no route': (hidden) => `${head('/none')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    'a body of a page': (hidden) => `${head('/healthz').replace('POST', 'GET')}\r\n${hidden}`,
-    'a length of a page behind a header without a name': (hidden) =>
-      `${head('/healthz').replace('POST', 'GET')}: x\r\ncontent-length: ${hidden.length}\r\n\r\n${hidden}`,
-    'no length to no route': (hidden) => `${head('/none')}\r\n${hidden}`,
-  }
-  for (const [i, [expectation, attempt]] of Object.entries(attempts).entries()) {
-    const connection = await server.raw()
-    await connection.write(attempt(requestText('/topics/add', server.token, `{"path":"hidden/${i}"}`)))
-    await barrier(server)
-    // Ends the wait of a parser that needs more bytes.
-    connection.end()
-    await connection.closed
-    const answers = await connection.answers(2)
-    t.ok(
-      answers.length <= 1 && answers.every(({ status }) => status >= 400),
-      `${expectation}: ${connection.received.slice(0, 80)}`,
-    )
-    refuses(
-      t,
-      await server.post('fetch', { path: `hidden/${i}` }),
-      400,
-      'no_such_topic',
-      `${expectation}: not executed`,
-    )
+  const get = (route: string) => head(route).replace('POST', 'GET')
+  const length = (value: number | string) => `content-length: ${value}\r\n`
+  const chunked = 'transfer-encoding: chunked\r\n'
+  const noName = ': x\r\n'
+  /** Headers, with the length of the hidden request, and the bytes that precede it. */
+  const attempts: readonly (readonly [what: string, headers: (hidden: number) => string, before?: string])[] = [
+    ['two lengths, the first short', (hidden) => head() + length(0) + length(hidden)],
+    ['an empty length', () => head() + length('')],
+    ['a negative length', () => head() + length('-1')],
+    ['a hexadecimal length', () => head() + length('0x0')],
+    ['a length with a decimal point', () => head() + length('0.0')],
+    ['a length beyond 2^64', () => head() + length('18446744073709551616')],
+    ['a length beyond 2^32', () => head() + length('4294967296')],
+    ['a blank before the colon of the length', () => `${head()}content-length : 0\r\n`],
+    ['a length on a folded line', (hidden) => `${head()}x: y\r\n ${length(hidden)}`],
+    ['chunks and a length', (hidden) => head() + chunked + length(hidden + 5), lastChunk],
+    ['two encodings', () => `${head()}transfer-encoding: identity\r\n${chunked}`, lastChunk],
+    ['an empty encoding', () => `${head()}transfer-encoding:\r\n${length(0)}`],
+    ['a blank before the colon of the encoding', () => `${head() + length(0)}transfer-encoding : chunked\r\n`],
+    ['a length behind a header without a name', (hidden) => head() + noName + length(hidden)],
+    ['an encoding behind a header without a name', () => head() + noName + chunked, lastChunk],
+    ['a second length behind a header without a name', (hidden) => head() + length(0) + noName + length(hidden)],
+    ['an encoding and a length around a header without a name', () => head() + length(0) + noName + chunked],
+    ['a bare line feed before the length', (hidden) => `${head()}x: y\n${length(hidden)}`],
+    ['bare line feeds at the end of the headers', (hidden) => `${head()}content-length: ${hidden}\n\n`],
+    ['a bare carriage return', (hidden) => `${head()}x: y\r${length(hidden)}`],
+    ['a NUL in a header', (hidden) => `${head()}x: \0\r\n${length(`\0${hidden}`)}`],
+    ['a body with another method', () => get('/topics/fetch')],
+    ['chunks with another method', () => get('/topics/fetch') + chunked, lastChunk],
+    ['two lengths to no route', (hidden) => head('/none') + length(0) + length(hidden)],
+    ['no length to no route', () => head('/none')],
+    ['a body of a page', () => get('/healthz')],
+    ['a length of a page behind a header without a name', (hidden) => get('/healthz') + noName + length(hidden)],
+  ]
+  for (const [i, [expectation, headers, before = '']] of attempts.entries()) {
+    const hidden = requestText('/topics/add', server.token, `{"path":"hidden/${i}"}`)
+    await getsNoAnswer(t, server, `${headers(hidden.length)}\r\n${before}${hidden}`, expectation)
+    await hasNot(t, server, `hidden/${i}`, expectation)
   }
 }
 
 async function refusedRequests(t: Test, server: Server): Promise<void> {
   const hidden = requestText('/topics/add', server.token, '{"path":"hidden/behind"}')
+  const fetch = requestText('/topics/fetch', server.token, hidden)
   for (const [expectation, text, status] of [
     ['without a key', requestText('/topics/fetch', 'unknown', hidden), 401],
-    [
-      'with another content type',
-      requestText('/topics/fetch', server.token, hidden).replace('application/json', 'text/plain'),
-      415,
-    ],
+    ['with another content type', fetch.replace('application/json', 'text/plain'), 415],
     ['to no route', requestText('/none', server.token, hidden), 404],
-    ['with another method', requestText('/topics/fetch', server.token, hidden).replace('POST', 'PUT'), 405],
-    ['with a body that is not JSON', requestText('/topics/fetch', server.token, hidden), 400],
+    ['with another method', fetch.replace('POST', 'PUT'), 405],
+    ['with a body that is not JSON', fetch, 400],
   ] as const) {
     const connection = await server.raw()
     await connection.write(text)
@@ -176,12 +147,12 @@ async function refusedRequests(t: Test, server: Server): Promise<void> {
     await connection.closed
     t.equal((await connection.answers(2)).length, 1, `${expectation}: one answer`)
   }
-  refuses(t, await server.post('fetch', { path: 'hidden/behind' }), 400, 'no_such_topic', 'its body was not executed')
+  await hasNot(t, server, 'hidden/behind', 'the body of a refused request')
 }
 
 async function oneAfterAnother(t: Test, server: Server): Promise<void> {
   const connection = await server.raw()
-  for (let i = 0; i < 50; i++) {
+  for (let i = 0; i < 10; i++) {
     await connection.write(requestText('/topics/addAndSet', server.token, `{"path":"series","value":${i}}`))
     t.equal((await connection.answers(i + 1)).at(-1)?.body, `{"path":"series","created":${i === 0}}`, `answer ${i}`)
   }
@@ -189,24 +160,13 @@ async function oneAfterAnother(t: Test, server: Server): Promise<void> {
 
   const fetches = await server.raw()
   await fetches.write(requestText('/topics/fetch', server.token, '{"path":"series"}').repeat(3))
-  const item = '{"path":"series","type":"json","value":49}'
+  const item = '{"path":"series","type":"json","value":9}'
   t.strictSame(
     (await fetches.answers(3)).map(({ body }) => body),
     [item, item, item],
     'fetches in one write are answered in order',
   )
   fetches.close()
-
-  const writes = await server.raw()
-  const set = (value: number) => requestText('/topics/set', server.token, `{"path":"series","value":${value}}`)
-  await writes.write(set(100) + set(101))
-  const answers = await writes.answers(2)
-  t.ok(
-    answers.every(({ status, body }) => status === 200 && body === '{"path":"series"}'),
-    'writes in one write: no wrong answer',
-  )
-  writes.close()
-  gives(t, await server.post('set', { path: 'series', value: 0 }), '{"path":"series"}', 'other clients are served')
 }
 
 async function behind(t: Test, server: Server): Promise<void> {
@@ -223,18 +183,12 @@ async function behind(t: Test, server: Server): Promise<void> {
     await connection.write(requestText('/topics/add', server.token, `{"path":"behind/${i}"}`) + text)
     await connection.closed
     t.notMatch(connection.received, /^HTTP\/1\.1 200/, expectation)
-    // A worker's writes are carried out in their order.
-    const { connections } = server.client
-    await Promise.all(Array.from({ length: connections }, () => server.post('addAndSet', { path: 'last', value: 0 })))
-    refuses(
-      t,
-      await server.post('fetch', { path: `behind/${i}` }),
-      400,
-      'no_such_topic',
-      `${expectation}: not executed`,
-    )
+    // A worker applies its writes in their order.
+    const last = () => server.post('addAndSet', { path: 'last', value: 0 })
+    await Promise.all(Array.from({ length: server.client.connections }, last))
+    await hasNot(t, server, `behind/${i}`, expectation)
   }
-  refuses(t, await server.post('fetch', { path: 'behind/second' }), 400, 'no_such_topic', 'nor is the second')
+  await hasNot(t, server, 'behind/second', 'the second')
   t.equal((await closed()) - before, Object.keys(texts).length, 'they are counted')
 }
 
@@ -257,7 +211,7 @@ async function emptyLine(t: Test, server: Server): Promise<void> {
   await connection.write(requestText('/topics/add', server.token, '{"path":"empty/next"}'))
   await barrier(server)
   connection.close()
-  refuses(t, await server.post('fetch', { path: 'empty/next' }), 400, 'no_such_topic', 'the next one is not executed')
+  await hasNot(t, server, 'empty/next', 'the next one')
 }
 
 async function notHttp(t: Test, server: Server): Promise<void> {
@@ -268,23 +222,13 @@ async function notHttp(t: Test, server: Server): Promise<void> {
     ['another version', fetch.replace('HTTP/1.1', 'HTTP/9.9')],
     ['no version', fetch.replace(' HTTP/1.1', '')],
     ['a header without a colon', fetch.replace('host: topicd', 'host topicd')],
-    ['headers larger than any limit', fetch.replace('host: topicd', `host: topicd\r\nx: ${'y'.repeat(100_000)}`)],
     [
       'more headers than there is room for',
       fetch.replace('host: topicd', `host: topicd\r\n${'x: y\r\n'.repeat(500)}x: y`),
     ],
     ['a route longer than any limit', fetch.replace('/topics/fetch', `/${'x'.repeat(100_000)}`)],
   ] as const) {
-    const connection = await server.raw()
-    await connection.write(text)
-    await barrier(server)
-    connection.end()
-    await connection.closed
-    const answers = await connection.answers(2)
-    t.ok(
-      answers.length <= 1 && answers.every(({ status }) => status >= 400),
-      `${expectation}: ${connection.received.slice(0, 60)}`,
-    )
+    await getsNoAnswer(t, server, text, expectation)
   }
 }
 
@@ -293,18 +237,19 @@ async function disconnections(t: Test, server: Server): Promise<void> {
   await post('addAndSet', { path: 'left', value: 0 })
   const set = requestText('/topics/set', token, `{"path":"left","value":"${'x'.repeat(5000)}"}`)
 
-  for (let i = 0; i < 10; i++) {
+  const chunked = requestText('/topics/set', token, '', ['transfer-encoding: chunked']).replace(
+    'content-length: 0\r\n',
+    '',
+  )
+  const pieces = Array.from({ length: 10 }, (_, i) => set.slice(0, set.length - 1 - i * 500))
+  for (const text of [...pieces, `${chunked}5\r\n`, `${chunked}19\r\n{"path":"left","value":1}\r\n`]) {
     const connection = await server.raw()
-    await connection.write(set.slice(0, set.length - 1 - i * 500))
+    await connection.write(text)
     connection.abort()
   }
   await barrier(server)
-  gives(
-    t,
-    await post('fetch', { path: 'left' }),
-    '{"path":"left","type":"json","value":0}',
-    'an incomplete body changed nothing',
-  )
+  const left = '{"path":"left","type":"json","value":0}'
+  gives(t, await post('fetch', { path: 'left' }), left, 'an incomplete body changed nothing')
 
   for (let i = 0; i < 20; i++) {
     const connection = await server.raw()
@@ -315,20 +260,10 @@ async function disconnections(t: Test, server: Server): Promise<void> {
   await barrier(server)
   t.equal(server.timesLogged('worker died'), 0, 'writes whose clients had gone ended no worker')
 
-  const halfClosed = await server.raw()
-  await halfClosed.write(requestText('/topics/fetch', token, '{"selector":"none"}'))
-  halfClosed.end()
-  await halfClosed.closed
-  const answers = await halfClosed.answers(1)
-  t.ok(
-    answers.every(({ status }) => status === 200),
-    'a client that has closed its half is answered or closed',
-  )
-
   await Promise.all(
     Array.from({ length: 20 }, (_, i) => post('addAndSet', { path: `wide/${i}`, value: 'x'.repeat(400_000) })),
   )
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < 4; i++) {
     const connection = await server.raw()
     await connection.write(requestText('/topics/fetch', token, '{"selector":"*wide//","size":20}'))
     if (i % 2 === 0) await barrier(server)

@@ -8,41 +8,28 @@ import { startServer } from '../support/service/server.js'
 const pieces = 30
 const pieceMs = 500
 
-t.test('a body may arrive slowly, but not stop', async (t) => {
+t.test('a body may arrive slowly but not stop', async (t) => {
   const server = await startServer(t)
-  const head = (length: string): string =>
-    `POST /topics/addAndSet HTTP/1.1\r\nhost: x\r\nauthorization: Apikey ${server.token}\r\n` +
-    `content-type: application/json\r\n${length}\r\n\r\n`
-  const bodyFor = (path: string): string => JSON.stringify({ path, value: 'x'.repeat(100 * pieces) })
-  const inPieces = (body: string): string[] =>
-    Array.from({ length: pieces }, (_, i) => body.slice(i * 102, i === pieces - 1 ? undefined : (i + 1) * 102))
-  const send = async (
-    lengthOf: (body: string) => string,
-    path: string,
-    encode: (piece: string) => string,
-    end = '',
-  ) => {
+  const lines = ['POST /topics/addAndSet HTTP/1.1', 'host: x', `authorization: Apikey ${server.token}`]
+  const head = (framing: string): string => [...lines, 'content-type: application/json', framing, '', ''].join('\r\n')
+  const send = async (framing: string, body: string, encode: (piece: string) => string, end = '') => {
     const connection = await server.raw()
-    const body = bodyFor(path)
-    await connection.write(head(lengthOf(body)))
-    for (const piece of inPieces(body)) {
-      await connection.write(encode(piece))
+    await connection.write(head(framing))
+    const bytes = Math.ceil(body.length / pieces)
+    for (let at = 0; at < body.length; at += bytes) {
+      await connection.write(encode(body.slice(at, at + bytes)))
       await sleep(pieceMs)
     }
     await connection.write(end)
     return connection.answer()
   }
-  const lengthOf = (body: string): string => `content-length: ${body.length}`
+  const bodyFor = (path: string): string => JSON.stringify({ path, value: 'x'.repeat(100 * pieces) })
+  const chunk = (piece: string): string => `${piece.length.toString(16)}\r\n${piece}\r\n`
   const silent = await server.raw()
   await silent.write(`${head('content-length: 1000')}{`)
   const [known, chunked] = await Promise.all([
-    send(lengthOf, 'known', (piece) => piece),
-    send(
-      () => 'transfer-encoding: chunked',
-      'chunked',
-      (piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`,
-      '0\r\n\r\n',
-    ),
+    send(`content-length: ${bodyFor('known').length}`, bodyFor('known'), (piece) => piece),
+    send('transfer-encoding: chunked', bodyFor('chunked'), chunk, '0\r\n\r\n'),
     silent.closed,
   ])
   t.match(known, { status: 200, body: '{"path":"known","created":true}' })

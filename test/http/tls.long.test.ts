@@ -21,16 +21,10 @@ const file = (name: string): string => join(directory, name)
 
 /** Makes a key and a self-signed certificate for 127.0.0.1, in NAME.key and NAME.crt. */
 function makeCertificate(name: string): void {
-  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30']
+  const files = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)]
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30']
   const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1']
-  const { status, stderr } = spawnSync('openssl', [
-    ...args,
-    ...subject,
-    '-keyout',
-    file(`${name}.key`),
-    '-out',
-    file(`${name}.crt`),
-  ])
+  const { status, stderr } = spawnSync('openssl', ['req', '-x509', ...kind, ...subject, ...files])
   if (status !== 0) throw new Error(String(stderr))
 }
 
@@ -40,44 +34,22 @@ if (skip === false) {
   writeFileSync(file('not.pem'), 'hello\n')
 }
 
-await t.test(
-  'a certificate or key that cannot be used keeps the service from starting, and is named',
-  { skip },
-  async (t) => {
-    async function refuses(cert: string, key: string, problem: RegExp): Promise<void> {
-      const flags = [
-        '--tls-cert',
-        file(cert),
-        '--tls-key',
-        file(key),
-        '--data',
-        file('unused'),
-        '--port',
-        '0',
-        '--admin-port',
-        '0',
-      ]
-      const { code, stderr } = await runCommand(['serve', ...flags])
-      t.equal(code, 2, `${cert} with ${key}`)
-      t.match(stderr, problem)
-      t.equal(stderr.trim().split('\n').length, 1, 'in one line')
-    }
-    await refuses('missing.crt', 'first.key', /--tls-cert: the file cannot be read: ENOENT.*missing\.crt/)
-    await refuses('first.crt', 'missing.key', /--tls-key: the file cannot be read: ENOENT.*missing\.key/)
-    await refuses('not.pem', 'first.key', /--tls-cert: .*not\.pem contains no usable PEM certificate/)
-    await refuses('first.crt', 'not.pem', /--tls-key: .*not\.pem contains no PEM private key/)
-    await refuses(
-      'first.crt',
-      'second.key',
-      /--tls-key: .*second\.key is not the key of the certificate in .*first\.crt/,
-    )
-    const alone = await runCommand(['serve', '--tls-cert', file('first.crt'), '--data', file('unused')])
-    t.match(alone, {
-      code: 2,
-      stderr: /^topicd: --tls-cert and --tls-key must be given together \(see topicd help serve\)\n$/,
-    })
-  },
-)
+await t.test('a service with an unusable certificate or key does not start', { skip }, async (t) => {
+  for (const [cert, key, problem] of [
+    ['first.crt', 'missing.key', /--tls-key: the file cannot be read: ENOENT.*missing\.key/],
+    ['not.pem', 'first.key', /--tls-cert: .*not\.pem contains no usable PEM certificate/],
+    ['first.crt', 'not.pem', /--tls-key: .*not\.pem contains no PEM private key/],
+    ['first.crt', 'second.key', /--tls-key: .*second\.key is not the key of the certificate in .*first\.crt/],
+    ['first.crt', undefined, /^topicd: --tls-cert and --tls-key must be given together \(see topicd help serve\)\n$/],
+  ] as const) {
+    const flags = ['--tls-cert', file(cert), ...(key === undefined ? [] : ['--tls-key', file(key)])]
+    const ports = ['--port', '0', '--admin-port', '0']
+    const { code, stderr } = await runCommand(['serve', ...flags, '--data', file('unused'), ...ports])
+    t.equal(code, 2, `${cert} with ${key}`)
+    t.match(stderr, problem)
+    t.equal(stderr.trim().split('\n').length, 1, 'in one line')
+  }
+})
 
 interface TlsAnswer {
   readonly status: number
@@ -106,29 +78,27 @@ function post(url: string, token: string, ca: string, body: object): Promise<Tls
   })
 }
 
-/** A user of every Debian, with a group of the same name. */
+const isRoot = process.getuid?.() === 0
+const needsRoot = !isRoot && 'a change of account needs root'
+
+/** A user of every Debian, with a group of the same name, who runs the service where a change of account is possible. */
 const account = { name: 'daemon', uid: 1, gid: 1 }
 
-/**
- * A service with the certificate and key in current.crt and current.key, at first copies of `first`.
- *
- * @param owner who runs the service, and owns its data and the key
- */
-async function serveTls(t: Test, data: string, program = mainFile, owner?: typeof account) {
+/** A service with the certificate and key in current.crt and current.key, at first copies of `first`. */
+async function serveTls(t: Test, data: string, program = mainFile) {
   copyFileSync(file('first.crt'), file('current.crt'))
   copyFileSync(file('first.key'), file('current.key'))
   mkdirSync(file(data))
-  for (const path of owner === undefined ? [] : [file(data), file('current.key')])
-    chownSync(path, account.uid, account.gid)
+  const isOther = isRoot && program === mainFile
+  for (const path of isOther ? [file(data), file('current.key')] : []) chownSync(path, account.uid, account.gid)
   const token = (await runCommand(['keys', 'add', 'tester', '--create', '--data', file(data)])).stdout.trim()
-  const flags = ['--tls-cert', file('current.crt'), '--tls-key', file('current.key'), '--workers', '2']
+  const flags = ['--tls-cert', file('current.crt'), '--tls-key', file('current.key'), '--workers', '1']
   const args = ['serve', '--port', '0', '--admin-port', '0', '--data', file(data), ...flags]
   // Another account may not write the files of a run that measures coverage.
-  const uncovered = owner === undefined ? [] : ['--unset=NODE_OPTIONS']
+  const uncovered = isOther ? ['--unset=NODE_OPTIONS'] : []
   const command = [...uncovered, process.execPath, program, ...args]
-  const child = spawn(...tied('/usr/bin/env', command, { account: owner?.name }), {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const options = { account: isOther ? account.name : undefined }
+  const child = spawn(...tied('/usr/bin/env', command, options), { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
   const log: Record<string, unknown>[] = []
@@ -138,44 +108,40 @@ async function serveTls(t: Test, data: string, program = mainFile, owner?: typeo
   return { child, ended, logged, token }
 }
 
-await t.test('the service answers over TLS, and a reload brings in a new certificate', { skip }, async (t) => {
+await t.test('the service responds over TLS, and a reload loads a new certificate', { skip }, async (t) => {
   const { child, ended, logged, token } = await serveTls(t, 'db')
   const url = String((await logged('listening')).url)
   t.match(url, /^https:/)
 
-  const added = await post(`${url}/topics/addAndSet`, token, 'first', { path: 'a', value: 'é' })
+  const send = (route: string, ca: string, body: object) => post(`${url}/topics/${route}`, token, ca, body)
+  const added = await send('addAndSet', 'first', { path: 'a', value: 'é' })
   t.strictSame(added, { status: 200, text: '{"path":"a","created":true}', name: 'first' })
   const large = 'x'.repeat(500_000)
-  t.match(
-    await post(`${url}/topics/addAndSet`, token, 'first', { path: 'b', value: large }),
-    { status: 200 },
-    'a large body',
-  )
-  const { text } = await post(`${url}/topics/fetch`, token, 'first', { path: 'b' })
+  t.match(await send('addAndSet', 'first', { path: 'b', value: large }), { status: 200 }, 'a large body')
+  const { text } = await send('fetch', 'first', { path: 'b' })
   t.equal(text, JSON.stringify({ path: 'b', type: 'json', value: large }), 'a large answer')
-  await t.rejects(
-    post(`${url}/topics/fetch`, token, 'second', { path: 'a' }),
-    'a client that trusts another certificate',
-  )
+  await t.rejects(send('fetch', 'second', { path: 'a' }), 'a client that trusts another certificate')
   await t.rejects(fetch(`${url.replace('https', 'http')}/topics/fetch`, { method: 'POST', body: '{}' }), 'plain HTTP')
 
+  await t.test('a reload names a file that the service may not read', { skip: needsRoot }, async (t) => {
+    chownSync(file('current.key'), 0, 0)
+    chmodSync(file('current.key'), 0o600)
+    const { code, stderr } = await runCommand(['reload', '--data', file('db')])
+    t.equal(code, 1)
+    const advice = `the service's account \\(uid ${account.uid}\\) must be able to read it`
+    t.match(stderr, new RegExp(`^topicd: not reloaded: --tls-key: .*EACCES.*current\\.key'; ${advice}\n$`))
+    chownSync(file('current.key'), account.uid, account.gid)
+  })
+
   copyFileSync(file('second.crt'), file('current.crt'))
-  child.kill('SIGHUP')
-  t.match(
-    await logged('rolling restart failed'),
-    { reason: /current\.key is not the key of the certificate/ },
-    'half of a renewal',
-  )
-  t.match(
-    await post(`${url}/topics/fetch`, token, 'first', { path: 'a' }),
-    { status: 200, name: 'first' },
-    'the old one stays in use',
-  )
+  const { stderr } = await runCommand(['reload', '--data', file('db')])
+  t.match(stderr, /current\.key is not the key of the certificate/, 'half of a renewal')
+  t.match(await send('fetch', 'first', { path: 'a' }), { status: 200, name: 'first' }, 'the old one stays in use')
 
   copyFileSync(file('second.key'), file('current.key'))
   child.kill('SIGHUP')
   await logged('rolling restart done')
-  t.match(await post(`${url}/topics/fetch`, token, 'second', { path: 'a' }), { status: 200, name: 'second' })
+  t.match(await send('fetch', 'second', { path: 'a' }), { status: 200, name: 'second' })
 
   child.kill('SIGTERM')
   t.strictSame(await ended, [0, null])
@@ -196,32 +162,13 @@ export class Workers extends SoundWorkers {
 }
 `
 
-await t.test(
-  'a reload that has replaced the workers succeeds, though the certificate vanishes',
-  { skip },
-  async (t) => {
-    const program = patchedProgram(t.testdir(), 'cluster/primary/workers.js', removingCertificate)
-    const { child, ended, logged } = await serveTls(t, 'vanishing', program)
-    await logged('listening')
-    child.kill('SIGHUP')
-    t.match(await logged('rolling restart done', 'rolling restart failed'), { msg: 'rolling restart done' })
-    t.notOk(existsSync(file('current.crt')), 'it has vanished')
-    child.kill('SIGTERM')
-    t.strictSame(await ended, [0, null])
-  },
-)
-
-const needsRoot = process.getuid?.() === 0 ? false : 'a change of account needs root'
-
-await t.test('a reload says in its own message which file may not be read', { skip: skip || needsRoot }, async (t) => {
-  const { child, ended, logged } = await serveTls(t, 'unreadable', mainFile, account)
+await t.test('a reload succeeds though the certificate vanishes once the workers run', { skip }, async (t) => {
+  const program = patchedProgram(t.testdir(), 'cluster/primary/workers.js', removingCertificate)
+  const { child, ended, logged } = await serveTls(t, 'vanishing', program)
   await logged('listening')
-  chownSync(file('current.key'), 0, 0)
-  chmodSync(file('current.key'), 0o600)
-  const { code, stderr } = await runCommand(['reload', '--data', file('unreadable')])
-  t.equal(code, 1)
-  const advice = `the service's account \\(uid ${account.uid}\\) must be able to read it`
-  t.match(stderr, new RegExp(`^topicd: not reloaded: --tls-key: .*EACCES.*current\\.key'; ${advice}\n$`))
+  child.kill('SIGHUP')
+  t.match(await logged('rolling restart done', 'rolling restart failed'), { msg: 'rolling restart done' })
+  t.notOk(existsSync(file('current.crt')), 'it has vanished')
   child.kill('SIGTERM')
   t.strictSame(await ended, [0, null])
 })

@@ -5,6 +5,7 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import type { Client } from './client.js'
 
 export interface RawAnswer {
   readonly status: number
@@ -118,6 +119,14 @@ export function requestText(route: string, token: string, body: string, headers:
     'content-type: application/json',
   ]
   return [...lines, `content-length: ${bytes}`, ...headers, '', body].join('\r\n')
+}
+
+/**
+ * Sends requests over connections to every worker. Once they are answered, each worker has completed a turn of its
+ * event loop, and has read what was written to its other connections before.
+ */
+export async function barrier({ client }: { readonly client: Client }): Promise<void> {
+  await Promise.all(Array.from({ length: client.connections }, () => client.post('fetch', { selector: 'none' })))
 }
 
 /** The complete answers at the beginning of `received`. */
