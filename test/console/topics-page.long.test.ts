@@ -320,6 +320,7 @@ await t.test('the page works by keyboard, at 400 pixels, light and dark', { skip
     await page.getByRole('button', { name: 'Copy as curl' }).click()
     const command = await page.getByRole('textbox', { name: 'Command' }).inputValue()
     t.match(command, `--data-binary '{"path":"it'\\''s/x","type":"any","with_properties":true}'`)
+    t.match(command, '"authorization: Apikey $KEY"', 'without the key itself')
     await checkAccessibility(t, page, `${colorScheme}, a command`)
     isClean(t, server, watched)
   }
