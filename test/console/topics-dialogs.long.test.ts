@@ -2,34 +2,21 @@
  * The page of the topics in headless Chromium where something could be lost: dialogs that remove, keys that end, a
  * service that is away, edits that are interrupted.
  */
-import type { Page } from 'playwright-core'
 import t from 'tap'
-import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import {
   addTopic,
   checkAccessibility,
   choose,
+  dialog,
   openConsole,
   openWatched,
+  removeButton,
   shownValue,
   signIn,
+  startConsole,
 } from '../support/browser/console.js'
-import { startServer } from '../support/service/server.js'
 
-t.setTimeout(600_000)
-
-const skip = whyNoBrowser()
-const server = await startServer(t)
-/** None where every test is skipped. */
-const browser = skip ? (undefined as never) : await startBrowser(t)
-
-t.beforeEach(async () => {
-  for (const context of skip ? [] : browser.contexts()) await context.close()
-  await server.post('remove', { selector: '?.*//' })
-})
-
-const dialog = (page: Page) => page.getByRole('dialog')
-const removeButton = (page: Page) => dialog(page).getByRole('button', { name: /^Remove \d/ })
+const { skip, server, browser } = await startConsole(t)
 
 async function isThere(path: string): Promise<boolean> {
   return (await server.post('fetch', { path })).status === 200

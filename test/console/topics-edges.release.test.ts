@@ -1,27 +1,23 @@
 /** The page of the topics in headless Chromium: outages, floods of changes, rates, focus, and what is very long. */
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
-import { addTopic, choose, isClean, openConsole, openWatched, signIn } from '../support/browser/console.js'
+import {
+  addTopic,
+  choose,
+  dialog,
+  goTo,
+  isClean,
+  openConsole,
+  openWatched,
+  removeButton,
+  shownValue,
+  signIn,
+  startConsole,
+} from '../support/browser/console.js'
 import { FaultProxy } from '../support/faults/fault-proxy.js'
-import { startServer, until } from '../support/service/server.js'
+import { until } from '../support/service/server.js'
 
-t.setTimeout(600_000)
-
-const skip = whyNoBrowser()
-const server = await startServer(t)
-/** None where every test is skipped. */
-const browser = skip ? (undefined as never) : await startBrowser(t)
-
-t.beforeEach(async () => {
-  for (const context of skip ? [] : browser.contexts()) await context.close()
-  await server.post('remove', { selector: '?.*//' })
-})
-
-const goTo = (page: Page, hash: string) => page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
-
-const dialog = (page: Page) => page.getByRole('dialog')
-const removeButton = (page: Page) => dialog(page).getByRole('button', { name: /^Remove \d/ })
+const { skip, server, browser } = await startConsole(t)
 
 async function isThere(path: string): Promise<boolean> {
   return (await server.post('fetch', { path })).status === 200
@@ -60,7 +56,7 @@ await t.test('long trees, names and properties stay within the page', { skip }, 
   t.ok(before > 500, 'the tree is longer than the window')
   await page.getByRole('link', { name: 'row80' }).click()
   await page.locator('#topic-path', { hasText: 'row80' }).waitFor()
-  await page.waitForTimeout(300)
+  t.equal(await shownValue(page), '1')
   t.equal(await scrolled(), before, 'nothing jumps')
   t.ok(await page.locator('#topic-path').isVisible())
 
@@ -224,7 +220,7 @@ await t.test('an unchanged large value is sent once', { skip }, async (t) => {
     ['#?*.*', 'among the matches'],
   ] as const) {
     const bytes = await countBytes(page)
-    await page.evaluate(`location.hash = '${hash}'`)
+    await goTo(page, hash)
     await page.locator('pre.value, .matches').filter({ hasText: 'xxx' }).waitFor()
     // The tree is refreshed in turn with what is shown.
     for (let i = 0; i < 4; i++) {
@@ -240,7 +236,7 @@ await t.test('an unchanged large value is sent once', { skip }, async (t) => {
 
 await t.test('many changes are drawn at most once a frame', { skip }, async (t) => {
   const { page } = await openConsole(browser, server)
-  await page.evaluate(`location.hash = '#=?.*//'`)
+  await goTo(page, '#=?.*//')
   await page.getByText('Nothing has changed yet.').waitFor()
   await addTopic(server, 'first', '1')
   await page.locator('.changes tbody tr').waitFor()
@@ -298,7 +294,7 @@ await t.test('an outage is shown in every view until it is over', { skip }, asyn
     ['#?*a//', 'Page 1, 1 topic, the last'],
     ['#=*a//', 'Nothing has changed yet.'],
   ] as const) {
-    await page.evaluate(`location.hash = '${hash}'`)
+    await goTo(page, hash)
     await page.getByText(shown).waitFor()
     t.equal(await said.count(), 0, `connected: ${shown}`)
     const lostMs = Date.now()
@@ -397,7 +393,7 @@ await t.test('a removal cancelled during its second count removes nothing', { sk
   const answered = page.waitForResponse('**/topics/remove')
   release()
   await answered
-  await page.waitForTimeout(300)
+  await choose(page, 'later')
   t.equal(seen.length, 1)
   t.ok(await isThere('slow'))
 })

@@ -1,30 +1,22 @@
 /** The page of the topics in headless Chromium, used as a person would, and how it follows changes. */
+import type { Request } from 'playwright-core'
 import t from 'tap'
 import { visible } from '../../dist/console/topics/value-text.js'
-import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import {
   addTopic as add,
   checkAccessibility,
   choose,
+  goTo,
   isClean,
   openConsole,
   openWatched,
   shownValue,
   signIn,
+  startConsole,
 } from '../support/browser/console.js'
-import { startServer, until } from '../support/service/server.js'
+import { until } from '../support/service/server.js'
 
-t.setTimeout(600_000)
-
-const skip = whyNoBrowser()
-const server = await startServer(t)
-/** None where every test is skipped. */
-const browser = skip ? (undefined as never) : await startBrowser(t)
-
-t.beforeEach(async () => {
-  for (const context of skip ? [] : browser.contexts()) await context.close()
-  await server.post('remove', { selector: '?.*//' })
-})
+const { skip, server, browser } = await startConsole(t)
 
 /** An idle page sends nothing for so long, in ms: one that asks again and again would ask some times. */
 const idleMs = 4000
@@ -139,6 +131,9 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   const watched = await openConsole(browser, server)
   const { page } = watched
   const stored = async () => (await server.post('fetch', { path: 'shared' })).text
+  const fetching = new Set<Request>()
+  page.on('request', (request) => request.url().endsWith('/topics/fetch') && fetching.add(request))
+  page.on('requestfinished', (request) => fetching.delete(request))
   await choose(page, 'shared')
   await page.getByRole('button', { name: 'Edit' }).click()
   const field = page.getByLabel('New value, as JSON')
@@ -146,9 +141,9 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').filter({ hasText: 'not JSON' }).waitFor()
   await field.fill('"mine"')
-  // No refresh may warn before the save.
+  // No refresh may warn before the save: a hidden page begins none.
   await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true })`)
-  await page.waitForTimeout(1200)
+  await until('no refresh is in flight', async () => fetching.size === 0 || undefined)
   await add(server, 'shared', '"theirs"')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').filter({ hasText: 'Not saved. The topic was changed' }).waitFor()
@@ -206,7 +201,7 @@ await t.test('a removal shows the number of topics before it runs', { skip }, as
   await page.getByRole('button', { name: 'Remove 3 topics' }).waitFor()
   await checkAccessibility(t, page, 'the dialog that removes')
   await page.keyboard.press('Escape')
-  t.equal(await page.getByRole('dialog').count(), 0, 'Escape closes it')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
   await page.getByRole('button', { name: 'Remove…' }).click()
   await page.getByLabel('the topic and everything below it').check()
   await page.getByRole('button', { name: 'Remove 3 topics' }).waitFor()
@@ -337,7 +332,7 @@ await t.test('the page follows the topics without polling', { skip }, async (t) 
     fetches++
     lastMs = Date.now()
   })
-  await page.evaluate(`location.hash = '#a%2Fb'`)
+  await goTo(page, '#a%2Fb')
   await page.locator('.value', { hasText: /^1$/ }).waitFor()
   await until('the page is idle', async () => (Date.now() - lastMs > idleMs ? true : undefined))
   const before = fetches
@@ -348,7 +343,7 @@ await t.test('the page follows the topics without polling', { skip }, async (t) 
   await server.post('add', { path: 'c' })
   await page.getByRole('link', { name: 'c', exact: true }).waitFor()
   t.pass('a new topic is in the tree')
-  await page.evaluate(`location.hash = '#?*.*'`)
+  await goTo(page, '#?*.*')
   await page.locator('.matches tbody tr').nth(1).waitFor()
   await server.post('set', { path: 'a/b', value: 'marked' })
   await page.locator('.matches tr.changed', { hasText: 'marked' }).waitFor()
@@ -360,7 +355,7 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   await add(server, 'a/b', '1')
   const opened = await openConsole(browser, server)
   const { page } = opened
-  await page.evaluate(`location.hash = '#?*a//'`)
+  await goTo(page, '#?*a//')
   await page.getByRole('link', { name: 'Changes' }).click()
   await page.getByRole('heading', { name: 'Changes of *a//' }).waitFor()
   await page.getByText('Nothing has changed yet.').waitFor()
