@@ -1,4 +1,4 @@
-/** The page of the topics in headless Chromium, used as a person would, and how it follows changes. */
+/** The page of the topics in headless Chromium, used as a person would: visits, edits, removals, changes, outages. */
 import type { Request } from 'playwright-core'
 import t from 'tap'
 import { visible } from '../../dist/console/topics/value-text.js'
@@ -6,10 +6,12 @@ import {
   addTopic as add,
   checkAccessibility,
   choose,
+  dialog,
   goTo,
   isClean,
   openConsole,
   openWatched,
+  removeButton,
   shownValue,
   signIn,
   startConsole,
@@ -116,12 +118,11 @@ await t.test('ten thousand topics are paged, with at most one request a second',
   })
   const tookMs = (askedMs[4] ?? 0) - (askedMs[0] ?? 0)
   t.ok(tookMs > 2000, `five pages in ${tookMs} ms`)
-  await page.getByLabel('Selector').fill('?plant/(')
-  await page.keyboard.press('Enter')
+  await goTo(page, `#?${encodeURIComponent('?日本/\u202e(')}`)
   await page.getByRole('alert').waitFor()
-  t.match(await page.getByRole('alert').textContent(), /syntax error at character 8/)
+  t.match(await page.getByRole('alert').textContent(), /syntax error at character 6/)
   t.equal(await page.locator('mark').textContent(), '(', 'the character is marked')
-  t.equal(await page.getByRole('alert').locator('.exact').textContent(), '?plant/(')
+  t.equal(await page.getByRole('alert').locator('.exact').textContent(), '?日本/⟨U+202E⟩(')
   await checkAccessibility(t, page, 'a refused selector')
   isClean(t, server, watched)
 })
@@ -377,4 +378,90 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   await page.getByRole('link', { name: 'Show the topics' }).click()
   await page.getByText('Page 1,').waitFor()
   isClean(t, server, opened)
+})
+
+await t.test('a topic is removed only by its own button', { skip }, async (t) => {
+  for (const path of ['k/3', 'k/4', 'bare/below']) await add(server, path, '1')
+  const { page } = await openConsole(browser, server)
+
+  await choose(page, 'k/4')
+  await page.getByRole('button', { name: 'Remove…' }).focus()
+  await page.keyboard.press('Enter')
+  await removeButton(page).waitFor()
+  await page.keyboard.press('Enter')
+  await dialog(page).waitFor({ state: 'hidden' })
+  t.equal((await server.post('fetch', { path: 'k/4' })).status, 200, 'Enter twice closes the dialog')
+
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await dialog(page).getByLabel('the topic itself').focus()
+  await page.keyboard.press('Enter')
+  t.match(await dialog(page).textContent(), /k\/4/, 'the path is named')
+  await checkAccessibility(t, page, 'a removal')
+  await page.goBack()
+  await dialog(page).waitFor({ state: 'hidden' })
+  t.equal(
+    (await server.post('fetch', { path: 'k/4' })).status,
+    200,
+    'Enter on a choice removes nothing, and "back" closes the dialog',
+  )
+
+  await choose(page, 'bare')
+  await page.getByText('but there are topics below it').waitFor()
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await dialog(page).getByRole('button', { name: 'Remove 1 topic' }).waitFor()
+  t.equal(await dialog(page).getByRole('radio').count(), 1, 'only what is below a branch can be removed')
+})
+
+await t.test('an edit survives the revocation of its key', { skip }, async (t) => {
+  await add(server, 'e', '"before"')
+  const ending = await server.addKey('ending')
+  const { page } = await openConsole(browser, server, ending)
+  await choose(page, 'e')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('New value').fill('"written"')
+
+  const asked = page.waitForEvent('dialog')
+  void page.getByRole('button', { name: 'Sign out' }).click()
+  const question = await asked
+  t.match(question.message(), /not saved/, 'signing out asks')
+  await question.dismiss()
+
+  t.equal((await server.command('keys', 'revoke', 'ending')).code, 0)
+  await page.getByText('The service does not know this API key').waitFor()
+  await page.getByText('What you were editing is kept').waitFor()
+  t.equal(await page.evaluate('document.activeElement.id'), 'key')
+  await signIn(page, server.token)
+  t.equal(await page.getByLabel('New value').inputValue(), '"written"')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.locator('pre.value', { hasText: 'written' }).waitFor()
+  t.equal(await shownValue(page), '"written"')
+})
+
+await t.test('a visit resumes when the service is back, and names foreign responses', { skip }, async (t) => {
+  await add(server, 'v', '1')
+  const { page } = await openConsole(browser, server)
+  const draining = {
+    status: 503,
+    contentType: 'application/json',
+    body: '{"code":"draining","message":"This worker is stopping; connect again."}',
+  }
+  await page.route('**/console/key', (route) => route.fulfill(draining))
+  await page.reload()
+  await page.getByText('This worker is stopping').waitFor()
+  t.notOk(await page.getByLabel('API key', { exact: true }).isVisible(), 'the key is not asked for again')
+  await page.unroute('**/console/key')
+  await page.locator('.workspace').waitFor()
+  t.pass('it goes on by itself')
+
+  const other = await openWatched(browser, `${server.url}/console`)
+  await other.page.route('**/console/key', (route) =>
+    route.fulfill({ status: 200, contentType: 'text/html', body: '<p>Log in' }),
+  )
+  await other.page.getByLabel('API key').fill(server.token)
+  await other.page.keyboard.press('Enter')
+  await other.page.getByText('Something other than topicd responded.').waitFor()
+  await other.page.unroute('**/console/key')
+  await signIn(other.page, `  Apikey ${server.token} `)
+  t.pass('the word before a key is left out')
+  t.strictSame(other.complaints, [])
 })
