@@ -25,82 +25,60 @@ function chartOf(title: string, moments: readonly Moment[], places = noWorkers):
 
 const disk = 'Free disk space'
 
-function heightOf(title: string, moments: readonly Moment[]): number | undefined {
-  const chart = chartOf(title, moments)
-  return chart && highest(chart, moments)
-}
-
-t.test('a chart is as high as its lines, and as a limit once they are half way to it', (t) => {
-  const connections = (open: number): number | undefined =>
-    heightOf('Connections', momentsOf([`topicd_connections ${open}`, 'topicd_connections_max 100']))
-  t.equal(connections(0), 0)
-  t.equal(connections(49), 49)
-  t.equal(connections(50), 100)
-  t.equal(connections(120), 120)
+t.test('a chart is as high as its lines, and as a limit once they are near it', (t) => {
+  const connections = (open: number): string[] => [`topicd_connections ${open}`, 'topicd_connections_max 100']
+  const free = (bytes: number): string[] => [`topicd_disk_free_bytes ${bytes}`, 'topicd_disk_free_bytes_min 100']
+  for (const [title, lines, expected] of [
+    ['Connections', [connections(0)], 0],
+    ['Connections', [connections(49)], 49],
+    ['Connections', [connections(50)], 100],
+    ['Connections', [connections(120)], 120],
+    [disk, [free(1000)], 1000],
+    [disk, [free(150)], 150],
+    [disk, [free(10)], 100],
+    [disk, [free(1000), free(10)], 1000],
+    // A service without a minimum has no chart of the disk.
+    [disk, [['topicd_topics 1']], undefined],
+  ] as const) {
+    const moments = momentsOf(...lines)
+    const chart = chartOf(title, moments)
+    t.equal(chart && highest(chart, moments), expected, `${title}: ${lines.join()}`)
+  }
   t.end()
 })
 
-t.test('the least free space is shown once it is near, and then however far below it the disk is', (t) => {
-  const free = (...of: readonly number[]): number | undefined =>
-    heightOf(
-      disk,
-      momentsOf(...of.map((bytes) => [`topicd_disk_free_bytes ${bytes}`, 'topicd_disk_free_bytes_min 100'])),
-    )
-  t.equal(free(1000), 1000)
-  t.equal(free(150), 150)
-  t.equal(free(10), 100)
-  t.equal(free(1000, 10), 1000)
-  t.end()
-})
-
-t.test('the disk has a chart if the service has a mark for it', (t) => {
-  t.ok(chartOf(disk, momentsOf(['topicd_disk_free_bytes_min 1', 'topicd_disk_free_bytes 2'])))
-  t.notOk(chartOf(disk, momentsOf(['topicd_topics 1'])))
-  t.notOk(chartOf(disk, []))
-  t.end()
-})
-
-t.test('what is bad is said in words', (t) => {
-  const warnings = (title: string, ...lines: readonly string[]): unknown => {
+t.test('a value that is bad has a warning in words', (t) => {
+  for (const [title, lines, expected] of [
+    [disk, ['topicd_disk_free_bytes 101', 'topicd_disk_free_bytes_min 100'], undefined],
+    [disk, ['topicd_disk_free_bytes 100', 'topicd_disk_free_bytes_min 100'], 'too little'],
+    ['Connections', ['topicd_connections 9', 'topicd_connections_max 10'], undefined],
+    ['Connections', ['topicd_connections 10', 'topicd_connections_max 10'], 'full'],
+    ['Connections', ['topicd_connections_max 10'], undefined],
+  ] as const) {
     const moments = momentsOf(lines)
     const [line] = chartOf(title, moments)?.lines ?? []
     const point = moments[0]?.point
-    return point && line?.warning?.(point)
+    t.equal(point && line?.warning?.(point), expected, lines.join())
   }
-  t.equal(warnings(disk, 'topicd_disk_free_bytes 101', 'topicd_disk_free_bytes_min 100'), undefined)
-  t.equal(warnings(disk, 'topicd_disk_free_bytes 100', 'topicd_disk_free_bytes_min 100'), 'too little')
-  t.equal(warnings('Connections', 'topicd_connections 9', 'topicd_connections_max 10'), undefined)
-  t.equal(warnings('Connections', 'topicd_connections 10', 'topicd_connections_max 10'), 'full')
-  t.equal(warnings('Connections', 'topicd_connections_max 10'), undefined)
   t.end()
 })
 
-t.test('a quantile beyond the bounds of its histogram is said to be beyond them', (t) => {
+t.test('a quantile beyond the bounds of its histogram is shown as beyond them', (t) => {
   const buckets = (...counts: readonly number[]): string[] =>
     ['0.0001', '1', '10', '+Inf'].map(
       (bound, index) => `topicd_request_duration_seconds_bucket{le="${bound}"} ${counts[index]}`,
     )
-  const texts = (...counts: readonly number[]): unknown => {
+  for (const [counts, p50, p99] of [
+    [[99, 100, 100, 200], undefined, '> 10 s'],
+    [[100, 200, 200, 200], undefined, undefined],
+    [[200, 200, 200, 200], '< 100 µs', '< 100 µs'],
+    [[0, 0, 0, 0], undefined, undefined],
+  ] as const) {
     const moments = momentsOf(buckets(0, 0, 0, 0), buckets(...counts))
     const point = moments[1]?.point
-    return chartOf('Latency', moments)?.lines.map((line) => point && [line.name, line.text?.(point)])
+    const texts = chartOf('Latency', moments)?.lines.map((line) => point && line.text?.(point))
+    t.strictSame(texts, [p50, p99], counts.join())
   }
-  t.strictSame(texts(99, 100, 100, 200), [
-    ['median (p50) of responses', undefined],
-    ['p99 of responses', '> 10 s'],
-  ])
-  t.strictSame(texts(100, 200, 200, 200), [
-    ['median (p50) of responses', undefined],
-    ['p99 of responses', undefined],
-  ])
-  t.strictSame(texts(200, 200, 200, 200), [
-    ['median (p50) of responses', '< 100 µs'],
-    ['p99 of responses', '< 100 µs'],
-  ])
-  t.strictSame(texts(0, 0, 0, 0), [
-    ['median (p50) of responses', undefined],
-    ['p99 of responses', undefined],
-  ])
   t.end()
 })
 
@@ -123,7 +101,7 @@ t.test('each worker has a line while it is in the ten minutes', (t) => {
   t.end()
 })
 
-t.test('a worker is named beside the charts until it has been gone for 15 s', (t) => {
+t.test('a worker is named next to the charts until 15 s after its end', (t) => {
   const moments = momentsOf(workers(9, 10), ...Array.from({ length: 9 }, () => workers(9)))
   const named = moments.map((moment) => [...pidsAround(moment, moments)].join())
   t.strictSame(named, [...Array.from({ length: 8 }, () => '9,10'), '9', '9'])
@@ -152,7 +130,7 @@ t.test('fifteen lines differ in colour or dashes, and red is only what is bad', 
   t.end()
 })
 
-t.test('values that are between two gaps are drawn as points', (t) => {
+t.test('a value between two gaps is drawn as a point', (t) => {
   t.strictSame(isolatedIn([1, null, 0, null, 2, 3, null, 4]), [0, 2, 7])
   t.strictSame(isolatedIn([null, 1, 1]), [])
   t.strictSame(isolatedIn([5]), [0])

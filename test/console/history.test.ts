@@ -45,67 +45,53 @@ function rates({ moments }: History): readonly (readonly [number, number] | null
   return moments.map(({ point }) => (point?.answers ? [point.answers['2xx'], point.answers['5xx']] : null))
 }
 
-t.test('rates are those between two readings, and an error that is the first of its kind counts', (t) => {
-  const history = historyOf(
-    reading(100, { answered: 10 }),
-    reading(102, { answered: 16 }),
-    reading(104.5, { answered: 26, failed: 5 }),
-  )
-  t.strictSame(rates(history), [null, [3, 0], [4, 2]])
-  t.end()
-})
-
-t.test('a service that was started again has no negative rates', (t) => {
-  const history = historyOf(
+t.test('a rate is between two readings of one run and of known times, 1 to 6 s apart', (t) => {
+  const often = [0, 0.1, 0.9, 1, 1.1].map((s) => reading(100 + s, { answered: Math.ceil(10 * s) }))
+  const restarted = [
     reading(100, { answered: 1000, seconds: [50, 0] }),
     reading(102, { startedS: 101, answered: 2000, seconds: [60, 0] }),
     reading(104, { startedS: 101, answered: 2002, seconds: [62, 0] }),
     reading(106, { startedS: 101, answered: 7 }),
-  )
-  t.strictSame(rates(history), [null, null, [1, 0], null], 'nor positive ones that compare two runs')
-  t.strictSame(
-    history.moments.map(({ point }) => point?.latencyS?.p50),
-    [undefined, undefined, 0.5, undefined],
-  )
-  t.end()
-})
+  ]
+  for (const [name, readings, expected] of [
+    [
+      'an error that is the first of its kind counts',
+      [reading(100, { answered: 10 }), reading(102, { answered: 16 }), reading(104.5, { answered: 26, failed: 5 })],
+      [null, [3, 0], [4, 2]],
+    ],
+    ['no rate compares two runs of the service', restarted, [null, null, [1, 0], null]],
+    [
+      'slow responses, of 200 answers a second',
+      [
+        reading(100, { answered: 0 }),
+        reading(102, { answered: 400, tookS: 1.6 }),
+        reading(103.75, { answered: 750 }),
+        reading(105.75, { answered: 1150, tookS: 1.5 }),
+      ],
+      [null, null, [200, 0], [200, 0]],
+    ],
+    ['a tab that is shown again and again', often, [null, null, null, [10, 0], [10, 0]]],
+    [
+      'a pause of more than 6 s has a moment of its own, so that no line crosses it',
+      [
+        reading(100, { answered: 0 }),
+        reading(106, { answered: 6 }),
+        reading(112.1, { answered: 12 }),
+        reading(114.1, { answered: 16 }),
+      ],
+      [null, [1, 0], null, null, [2, 0]],
+    ],
+  ] as const) {
+    t.strictSame(rates(historyOf(...readings)), expected, name)
+  }
+  const p50s = historyOf(...restarted).moments.map(({ point }) => point?.latencyS?.p50)
+  t.strictSame(p50s, [undefined, undefined, 0.5, undefined])
 
-t.test('a rate is between two readings of known times, at least 1 s apart', (t) => {
-  const slow = historyOf(
-    reading(100, { answered: 0 }),
-    reading(102, { answered: 400, tookS: 1.6 }),
-    reading(103.75, { answered: 750 }),
-    reading(105.75, { answered: 1150, tookS: 1.5 }),
-  )
-  t.strictSame(rates(slow), [null, null, [200, 0], [200, 0]], 'of 200 answers a second')
-  const often = [0, 0.1, 0.9, 1, 1.1].map((s) => reading(100 + s, { answered: Math.ceil(10 * s) }))
-  t.strictSame(rates(historyOf(...often)), [null, null, null, [10, 0], [10, 0]], 'a tab that is shown again and again')
-  t.end()
-})
-
-t.test('a pause of more than 6 s is a gap', (t) => {
-  const history = historyOf(
-    reading(100, { answered: 0 }),
-    reading(106, { answered: 6 }),
-    reading(112.1, { answered: 12 }),
-    reading(114.1, { answered: 16 }),
-  )
-  t.strictSame(rates(history), [null, [1, 0], null, null, [2, 0]])
-  t.strictSame(
-    history.moments.map(({ point }) => point !== undefined),
-    [true, true, false, true, true],
-    'which has a moment of its own, so that no line crosses it',
-  )
-  t.end()
-})
-
-t.test('without an answer there is a gap, and rates continue only after it', (t) => {
   const history = historyOf(reading(100, { answered: 0 }), reading(102, { answered: 2 }))
   for (const atS of [104, 106, 108]) history.addGap(atS)
   history.add(reading(110, { answered: 20 }))
   history.add(reading(112, { answered: 22 }))
-  t.strictSame(rates(history), [null, [1, 0], null, null, null, null, [1, 0]])
-  t.equal(history.lastReading?.atS, 112)
+  t.strictSame(rates(history), [null, [1, 0], null, null, null, null, [1, 0]], 'rates continue only after a gap')
   t.end()
 })
 
@@ -131,26 +117,19 @@ t.test('quantiles and means are of the last 30 s', (t) => {
   t.end()
 })
 
-t.test('ten minutes are kept, and a clock that is set back begins anew', (t) => {
+t.test('ten minutes are kept, and a clock that is set back starts over', (t) => {
   const history = historyOf(...Array.from({ length: 400 }, (_, i) => reading(1000 + 2 * i, { answered: i })))
-  t.equal(history.moments.length, 300)
-  t.equal(history.moments[0]?.atS, 1200)
+  const times = (): number[] => history.moments.map(({ atS }) => atS)
+  t.match([times().length, times()[0]], [300, 1200])
   history.add(reading(1700, { answered: 400 }))
-  t.strictSame(
-    history.moments.map(({ atS }) => atS),
-    [1700],
-  )
+  t.strictSame(times(), [1700])
   history.addGap(2300)
-  t.strictSame(
-    history.moments.map(({ atS }) => atS),
-    [2300],
-    'the limit itself is too old',
-  )
+  t.strictSame(times(), [2300], 'the limit itself is too old')
   t.equal(history.lastReading, undefined)
   t.end()
 })
 
-t.test('what the service has kept comes before, and where something was missed', (t) => {
+t.test('kept measurements come first, and fill what the page has missed', (t) => {
   const kept = Array.from({ length: 10 }, (_, i) => reading(100 + 5 * i, { answered: 10 * i }))
   const history = new History()
   t.ok(history.isBehind(146))
@@ -159,8 +138,8 @@ t.test('what the service has kept comes before, and where something was missed',
   t.notOk(history.isBehind(148))
   t.strictSame(
     rates(history).slice(1),
-    [...Array.from({ length: 9 }, () => [2, 0]), [2, 0]],
-    'rates from the beginning',
+    Array.from({ length: 10 }, () => [2, 0]),
+    'rates from the start',
   )
   history.addPast(kept)
   t.equal(history.moments.length, 11, 'nothing comes twice')
@@ -182,7 +161,7 @@ t.test('what the service has kept comes before, and where something was missed',
   t.end()
 })
 
-t.test('what the service has kept is read by the clock of the browser', (t) => {
+t.test('kept measurements have the times of the browser', (t) => {
   const text = JSON.stringify({
     nowS: 1000,
     topicsPage: { scheme: 'https', host: '::', port: 1, path: '/console' },
@@ -207,7 +186,7 @@ t.test('what the service has kept is read by the clock of the browser', (t) => {
   t.end()
 })
 
-t.test('the points of all charts as a table', (t) => {
+t.test('the points of all charts are lines of CSV with all columns', (t) => {
   const history = historyOf(reading(100, { answered: 0, pids: [7] }), reading(102, { answered: 5, pids: [7] }))
   history.addGap(104)
   const { moments } = history

@@ -5,7 +5,7 @@ import { parseMetricsText } from '../../dist/console/service/metrics-text.js'
 import { readingOf } from '../../dist/console/service/reading.js'
 import { metricsText } from '../../dist-scripts/metric-table.js'
 
-t.test('samples are found by name, with their labels', (t) => {
+t.test('samples of every form are found by name, with their labels', (t) => {
   const { samples, sum } = parseMetricsText(
     [
       '# HELP a_total About a_total 1.',
@@ -17,6 +17,8 @@ t.test('samples are found by name, with their labels', (t) => {
       'b_more 2',
       'no sample',
       '{a="1"} 2',
+      String.raw`keys{key="a\"} 1, \\ \n \t é",n="2"} 5`,
+      'up +Inf\ndown -Inf\nplain Inf\nnone NaN\nsome 1\nsome{a="b"} x',
     ].join('\n'),
   )
   t.strictSame(samples('a_total'), [
@@ -27,17 +29,8 @@ t.test('samples are found by name, with their labels', (t) => {
   t.equal(sum('b'), 1.5e-7)
   t.equal(sum('c'), undefined)
   t.strictSame(samples('c'), [])
-  t.end()
-})
-
-t.test('labels may contain what ends them elsewhere', (t) => {
-  const { samples } = parseMetricsText(String.raw`keys{key="a\"} 1, \\ \n \t é",n="2"} 5`)
-  t.strictSame(samples('keys'), [{ labels: { key: 'a"} 1, \\ \n \\t é', n: '2' }, value: 5 }])
-  t.end()
-})
-
-t.test('infinite values, and those that are no number', (t) => {
-  const { sum } = parseMetricsText('up +Inf\ndown -Inf\nplain Inf\nnone NaN\nsome 1\nsome{a="b"} x\n')
+  const quoted = { labels: { key: 'a"} 1, \\ \n \\t é', n: '2' }, value: 5 }
+  t.strictSame(samples('keys'), [quoted], 'a label may contain what ends it elsewhere')
   t.strictSame(['up', 'down', 'plain', 'none', 'some'].map(sum), [Infinity, -Infinity, Infinity, undefined, 1])
   t.end()
 })
@@ -63,7 +56,10 @@ t.test('everything that the page shows is reported under the names it reads', as
   })
 })
 
-t.test('what is not reported is undefined, and counts are 0', (t) => {
+t.test('requests are counted by the class of their status, and a missing metric is undefined', (t) => {
+  const line = (status: number, count: number): string => `topicd_requests_total{route="r",status="${status}"} ${count}`
+  const text = [line(200, 1), line(304, 2), line(400, 4), line(499, 8), line(500, 16), line(507, 32)].join('\n')
+  t.strictSame(readingOf(text, { atS: 1, tookS: 0, serviceS: 1 }).answers, { '2xx': 3, '4xx': 12, '5xx': 48 })
   const reading = readingOf('', { atS: 1, tookS: 0, serviceS: 1 })
   t.strictSame(
     [reading.topics, reading.diskFreeBytesMin, reading.reload, reading.connections],
@@ -71,12 +67,5 @@ t.test('what is not reported is undefined, and counts are 0', (t) => {
   )
   t.strictSame(reading.answers, { '2xx': 0, '4xx': 0, '5xx': 0 })
   t.strictSame(reading.perWorker, [])
-  t.end()
-})
-
-t.test('answers are counted by the class of their status', (t) => {
-  const line = (status: number, count: number): string => `topicd_requests_total{route="r",status="${status}"} ${count}`
-  const text = [line(200, 1), line(304, 2), line(400, 4), line(499, 8), line(500, 16), line(507, 32)].join('\n')
-  t.strictSame(readingOf(text, { atS: 1, tookS: 0, serviceS: 1 }).answers, { '2xx': 3, '4xx': 12, '5xx': 48 })
   t.end()
 })

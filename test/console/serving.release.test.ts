@@ -3,6 +3,7 @@
  * tells about a key. What the pages do is tested in a browser.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { type Received, sendPieces } from '../support/service/sender.js'
@@ -71,14 +72,17 @@ async function checkPage(t: Test, url: string): Promise<void> {
     bytes += file.bytes.length
   }
   t.ok(bytes <= pageBytesMax, `${bytes} bytes compressed`)
-  t.comment(`${url.replace(/:\d+/, '')}: ${files.length} files, ${bytes} bytes compressed`)
   const [first = ''] = files
   const old = await get(new URL(first.replace(/[0-9a-f]{16}/, '0'.repeat(16)), url).href)
   t.match(old, { status: 200, headers: { 'cache-control': 'no-store' } }, 'under the hash of another build')
 }
 
-await t.test('both pages', async (t) => {
-  const server = await startServer(t)
+const directory = t.testdir()
+const server = await startServer(t, { workers: 1, dataDir: join(directory, 'plain') })
+const below = await startServer(t, { workers: 2, dataDir: join(directory, 'below'), flags: ['--base-path', '/x/y'] })
+const without = await startServer(t, { dataDir: join(directory, 'without'), flags: ['--no-console'] })
+
+await t.test('both pages are small, compressed, cacheable and under a strict policy', async (t) => {
   await checkPage(t, `${server.url}/console`)
   await checkPage(t, `${server.adminUrl}/`)
   for (const [path, status] of [
@@ -91,67 +95,58 @@ await t.test('both pages', async (t) => {
   t.notMatch(server.output, /warning/i)
 })
 
-await t.test('below a base path', async (t) => {
-  const server = await startServer(t, { flags: ['--base-path', '/x/y'] })
-  t.match(server.url, /\/x\/y$/)
-  await checkPage(t, `${server.url}/console`)
-  const slash = await get(`${server.url}/console/`)
+await t.test('the page of the topics is below the base path', async (t) => {
+  t.match(below.url, /\/x\/y$/)
+  await checkPage(t, `${below.url}/console`)
+  const slash = await get(`${below.url}/console/`)
   t.match(slash, { status: 301, headers: { location: '../console' } })
   for (const path of ['/console/none', '/console/0/console/../../package.json', '/console/0/client/none.js']) {
-    t.match(await get(server.url + path), { status: 404, bytes: /unknown_route/ }, path)
+    t.match(await get(below.url + path), { status: 404, bytes: /unknown_route/ }, path)
   }
-  t.match(await get(`${server.url}/console`, {}, 'POST'), { status: 405, headers: { allow: 'GET, HEAD' } })
+  t.match(await get(`${below.url}/console`, {}, 'POST'), { status: 405, headers: { allow: 'GET, HEAD' } })
 })
 
-await t.test('what a key may do is told to who has it', async (t) => {
-  const server = await startServer(t)
+const key = (token: string) => get(`${server.url}/console/key`, { authorization: `Apikey ${token}` })
+
+await t.test('a key learns what it may do, at most at its rate', async (t) => {
   const limited = await server.addKey('limited', { allow: ['fetch', 'set'], under: ['a/b', 'c'] })
-  const key = (token: string) => get(`${server.url}/console/key`, { authorization: `Apikey ${token}` })
   const { status, headers, bytes } = await key(limited)
   t.equal(status, 200)
   t.match(headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-  const { port: adminPort } = new URL(server.adminUrl)
   t.equal(
     bytes.toString(),
     '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"],"pageSizeMax":1000}',
     'and not where the admin listener is',
   )
+  const adminPort = Number(new URL(server.adminUrl).port)
   t.match(JSON.parse((await key(server.token)).bytes.toString()), {
     under: [],
-    admin: { host: '127.0.0.1', port: Number(adminPort) },
+    admin: { host: '127.0.0.1', port: adminPort },
   })
   for (const token of ['none', '']) t.match(await key(token), { status: 401, bytes: /"code":"unauthorized"/ })
-})
 
-await t.test('the service tells its page what it has kept, and where the topics are', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--base-path', '/x'] })
-  const { port } = new URL(server.url)
-  const { status, headers, bytes } = await get(`${server.adminUrl}/console/state`)
-  t.match({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
-  t.match(JSON.parse(bytes.toString()), {
-    nowS: Number,
-    topicsPage: { scheme: 'http', host: '127.0.0.1', port: Number(port), path: '/x/console' },
-    runs: Array,
-  })
-  const without = await startServer(t, { flags: ['--no-console'] })
-  t.equal(JSON.parse((await get(`${without.adminUrl}/console/state`)).bytes.toString()).topicsPage, undefined)
-})
-
-await t.test('asking what a key may do counts toward its rate', async (t) => {
-  const server = await startServer(t, { workers: 1 })
   const slow = await server.addKey('slow', { rate: 1 })
   // However slowly they are sent, one of them is beyond the rate: twenty seconds would have to pass for all.
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => get(`${server.url}/console/key`, { authorization: `Apikey ${slow}` })),
-  )
+  const answers = await Promise.all(Array.from({ length: 20 }, () => key(slow)))
   const [refused] = answers.filter(({ status }) => status !== 200)
   t.match(refused, { status: 429, headers: { 'retry-after': '1' }, bytes: /"code":"too_many_requests"/ })
 })
 
+await t.test('the page of the service gets its history and the address of the topics', async (t) => {
+  const { status, headers, bytes } = await get(`${below.adminUrl}/console/state`)
+  t.match({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
+  const port = Number(new URL(below.url).port)
+  t.match(JSON.parse(bytes.toString()), {
+    nowS: Number,
+    topicsPage: { scheme: 'http', host: '127.0.0.1', port, path: '/x/y/console' },
+    runs: Array,
+  })
+})
+
 await t.test('without the console, its paths are unknown', async (t) => {
-  const server = await startServer(t, { flags: ['--no-console'] })
   for (const path of ['/console', '/console/', '/console/key']) {
-    t.match(await get(server.url + path), { status: 404, bytes: /unknown_route/ }, path)
+    t.match(await get(without.url + path), { status: 404, bytes: /unknown_route/ }, path)
   }
-  t.equal((await get(`${server.adminUrl}/`)).status, 200, 'the page of the service is another')
+  t.equal((await get(`${without.adminUrl}/`)).status, 200, 'the page of the service is another')
+  t.equal(JSON.parse((await get(`${without.adminUrl}/console/state`)).bytes.toString()).topicsPage, undefined)
 })

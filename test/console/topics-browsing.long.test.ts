@@ -1,25 +1,20 @@
 /** The page of the topics in headless Chromium: the tree, searches, pages of matches, and wildcards of other systems. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
 import t from 'tap'
-import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
-import { addTopic, checkAccessibility, choose, drawn, isClean, openConsole } from '../support/browser/console.js'
-import { runCommand, startServer } from '../support/service/server.js'
+import {
+  addTopic,
+  checkAccessibility,
+  choose,
+  drawn,
+  goTo,
+  isClean,
+  openConsole,
+  startConsole,
+} from '../support/browser/console.js'
+import { runCommand } from '../support/service/server.js'
 
-t.setTimeout(600_000)
-
-const skip = whyNoBrowser()
-const server = await startServer(t)
-/** None where every test is skipped. */
-const browser = skip ? (undefined as never) : await startBrowser(t)
-
-t.beforeEach(async () => {
-  for (const context of skip ? [] : browser.contexts()) await context.close()
-  await server.post('remove', { selector: '?.*//' })
-})
-
-const goTo = (page: Page, hash: string) => page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+const { skip, server, browser } = await startConsole(t)
 
 await t.test('a missing topic and one the key may not fetch are told apart', { skip }, async (t) => {
   for (const path of ['plant/3/a', 'v/digits']) await addTopic(server, path, '1')
@@ -243,7 +238,7 @@ await t.test('a download of all matches can be imported', { skip }, async (t) =>
   await addTopic(server, 'other', '1')
   const watched = await openConsole(browser, server)
   const { page } = watched
-  await page.evaluate(`location.hash = '#??s//'`)
+  await goTo(page, '#??s//')
   await page.getByText('Page 1, 20 topics').waitFor()
   const downloading = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download all' }).click()

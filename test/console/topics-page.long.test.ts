@@ -1,30 +1,24 @@
-/** The page of the topics in headless Chromium, used as a person would, and how it follows changes. */
+/** The page of the topics in headless Chromium, used as a person would: visits, edits, removals, changes, outages. */
+import type { Request } from 'playwright-core'
 import t from 'tap'
 import { visible } from '../../dist/console/topics/value-text.js'
-import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import {
   addTopic as add,
   checkAccessibility,
   choose,
+  dialog,
+  goTo,
   isClean,
   openConsole,
   openWatched,
+  removeButton,
   shownValue,
   signIn,
+  startConsole,
 } from '../support/browser/console.js'
-import { startServer, until } from '../support/service/server.js'
+import { until } from '../support/service/server.js'
 
-t.setTimeout(600_000)
-
-const skip = whyNoBrowser()
-const server = await startServer(t)
-/** None where every test is skipped. */
-const browser = skip ? (undefined as never) : await startBrowser(t)
-
-t.beforeEach(async () => {
-  for (const context of skip ? [] : browser.contexts()) await context.close()
-  await server.post('remove', { selector: '?.*//' })
-})
+const { skip, server, browser } = await startConsole(t)
 
 /** An idle page sends nothing for so long, in ms: one that asks again and again would ask some times. */
 const idleMs = 4000
@@ -124,12 +118,11 @@ await t.test('ten thousand topics are paged, with at most one request a second',
   })
   const tookMs = (askedMs[4] ?? 0) - (askedMs[0] ?? 0)
   t.ok(tookMs > 2000, `five pages in ${tookMs} ms`)
-  await page.getByLabel('Selector').fill('?plant/(')
-  await page.keyboard.press('Enter')
+  await goTo(page, `#?${encodeURIComponent('?日本/\u202e(')}`)
   await page.getByRole('alert').waitFor()
-  t.match(await page.getByRole('alert').textContent(), /syntax error at character 8/)
+  t.match(await page.getByRole('alert').textContent(), /syntax error at character 6/)
   t.equal(await page.locator('mark').textContent(), '(', 'the character is marked')
-  t.equal(await page.getByRole('alert').locator('.exact').textContent(), '?plant/(')
+  t.equal(await page.getByRole('alert').locator('.exact').textContent(), '?日本/⟨U+202E⟩(')
   await checkAccessibility(t, page, 'a refused selector')
   isClean(t, server, watched)
 })
@@ -139,6 +132,9 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   const watched = await openConsole(browser, server)
   const { page } = watched
   const stored = async () => (await server.post('fetch', { path: 'shared' })).text
+  const fetching = new Set<Request>()
+  page.on('request', (request) => request.url().endsWith('/topics/fetch') && fetching.add(request))
+  page.on('requestfinished', (request) => fetching.delete(request))
   await choose(page, 'shared')
   await page.getByRole('button', { name: 'Edit' }).click()
   const field = page.getByLabel('New value, as JSON')
@@ -146,9 +142,9 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').filter({ hasText: 'not JSON' }).waitFor()
   await field.fill('"mine"')
-  // No refresh may warn before the save.
+  // No refresh may warn before the save: a hidden page begins none.
   await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true })`)
-  await page.waitForTimeout(1200)
+  await until('no refresh is in flight', async () => fetching.size === 0 || undefined)
   await add(server, 'shared', '"theirs"')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').filter({ hasText: 'Not saved. The topic was changed' }).waitFor()
@@ -206,7 +202,7 @@ await t.test('a removal shows the number of topics before it runs', { skip }, as
   await page.getByRole('button', { name: 'Remove 3 topics' }).waitFor()
   await checkAccessibility(t, page, 'the dialog that removes')
   await page.keyboard.press('Escape')
-  t.equal(await page.getByRole('dialog').count(), 0, 'Escape closes it')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
   await page.getByRole('button', { name: 'Remove…' }).click()
   await page.getByLabel('the topic and everything below it').check()
   await page.getByRole('button', { name: 'Remove 3 topics' }).waitFor()
@@ -320,6 +316,7 @@ await t.test('the page works by keyboard, at 400 pixels, light and dark', { skip
     await page.getByRole('button', { name: 'Copy as curl' }).click()
     const command = await page.getByRole('textbox', { name: 'Command' }).inputValue()
     t.match(command, `--data-binary '{"path":"it'\\''s/x","type":"any","with_properties":true}'`)
+    t.match(command, '"authorization: Apikey $KEY"', 'without the key itself')
     await checkAccessibility(t, page, `${colorScheme}, a command`)
     isClean(t, server, watched)
   }
@@ -336,7 +333,7 @@ await t.test('the page follows the topics without polling', { skip }, async (t) 
     fetches++
     lastMs = Date.now()
   })
-  await page.evaluate(`location.hash = '#a%2Fb'`)
+  await goTo(page, '#a%2Fb')
   await page.locator('.value', { hasText: /^1$/ }).waitFor()
   await until('the page is idle', async () => (Date.now() - lastMs > idleMs ? true : undefined))
   const before = fetches
@@ -347,7 +344,7 @@ await t.test('the page follows the topics without polling', { skip }, async (t) 
   await server.post('add', { path: 'c' })
   await page.getByRole('link', { name: 'c', exact: true }).waitFor()
   t.pass('a new topic is in the tree')
-  await page.evaluate(`location.hash = '#?*.*'`)
+  await goTo(page, '#?*.*')
   await page.locator('.matches tbody tr').nth(1).waitFor()
   await server.post('set', { path: 'a/b', value: 'marked' })
   await page.locator('.matches tr.changed', { hasText: 'marked' }).waitFor()
@@ -359,7 +356,7 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   await add(server, 'a/b', '1')
   const opened = await openConsole(browser, server)
   const { page } = opened
-  await page.evaluate(`location.hash = '#?*a//'`)
+  await goTo(page, '#?*a//')
   await page.getByRole('link', { name: 'Changes' }).click()
   await page.getByRole('heading', { name: 'Changes of *a//' }).waitFor()
   await page.getByText('Nothing has changed yet.').waitFor()
@@ -381,4 +378,90 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   await page.getByRole('link', { name: 'Show the topics' }).click()
   await page.getByText('Page 1,').waitFor()
   isClean(t, server, opened)
+})
+
+await t.test('a topic is removed only by its own button', { skip }, async (t) => {
+  for (const path of ['k/3', 'k/4', 'bare/below']) await add(server, path, '1')
+  const { page } = await openConsole(browser, server)
+
+  await choose(page, 'k/4')
+  await page.getByRole('button', { name: 'Remove…' }).focus()
+  await page.keyboard.press('Enter')
+  await removeButton(page).waitFor()
+  await page.keyboard.press('Enter')
+  await dialog(page).waitFor({ state: 'hidden' })
+  t.equal((await server.post('fetch', { path: 'k/4' })).status, 200, 'Enter twice closes the dialog')
+
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await dialog(page).getByLabel('the topic itself').focus()
+  await page.keyboard.press('Enter')
+  t.match(await dialog(page).textContent(), /k\/4/, 'the path is named')
+  await checkAccessibility(t, page, 'a removal')
+  await page.goBack()
+  await dialog(page).waitFor({ state: 'hidden' })
+  t.equal(
+    (await server.post('fetch', { path: 'k/4' })).status,
+    200,
+    'Enter on a choice removes nothing, and "back" closes the dialog',
+  )
+
+  await choose(page, 'bare')
+  await page.getByText('but there are topics below it').waitFor()
+  await page.getByRole('button', { name: 'Remove…' }).click()
+  await dialog(page).getByRole('button', { name: 'Remove 1 topic' }).waitFor()
+  t.equal(await dialog(page).getByRole('radio').count(), 1, 'only what is below a branch can be removed')
+})
+
+await t.test('an edit survives the revocation of its key', { skip }, async (t) => {
+  await add(server, 'e', '"before"')
+  const ending = await server.addKey('ending')
+  const { page } = await openConsole(browser, server, ending)
+  await choose(page, 'e')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('New value').fill('"written"')
+
+  const asked = page.waitForEvent('dialog')
+  void page.getByRole('button', { name: 'Sign out' }).click()
+  const question = await asked
+  t.match(question.message(), /not saved/, 'signing out asks')
+  await question.dismiss()
+
+  t.equal((await server.command('keys', 'revoke', 'ending')).code, 0)
+  await page.getByText('The service does not know this API key').waitFor()
+  await page.getByText('What you were editing is kept').waitFor()
+  t.equal(await page.evaluate('document.activeElement.id'), 'key')
+  await signIn(page, server.token)
+  t.equal(await page.getByLabel('New value').inputValue(), '"written"')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.locator('pre.value', { hasText: 'written' }).waitFor()
+  t.equal(await shownValue(page), '"written"')
+})
+
+await t.test('a visit resumes when the service is back, and names foreign responses', { skip }, async (t) => {
+  await add(server, 'v', '1')
+  const { page } = await openConsole(browser, server)
+  const draining = {
+    status: 503,
+    contentType: 'application/json',
+    body: '{"code":"draining","message":"This worker is stopping; connect again."}',
+  }
+  await page.route('**/console/key', (route) => route.fulfill(draining))
+  await page.reload()
+  await page.getByText('This worker is stopping').waitFor()
+  t.notOk(await page.getByLabel('API key', { exact: true }).isVisible(), 'the key is not asked for again')
+  await page.unroute('**/console/key')
+  await page.locator('.workspace').waitFor()
+  t.pass('it goes on by itself')
+
+  const other = await openWatched(browser, `${server.url}/console`)
+  await other.page.route('**/console/key', (route) =>
+    route.fulfill({ status: 200, contentType: 'text/html', body: '<p>Log in' }),
+  )
+  await other.page.getByLabel('API key').fill(server.token)
+  await other.page.keyboard.press('Enter')
+  await other.page.getByText('Something other than topicd responded.').waitFor()
+  await other.page.unroute('**/console/key')
+  await signIn(other.page, `  Apikey ${server.token} `)
+  t.pass('the word before a key is left out')
+  t.strictSame(other.complaints, [])
 })

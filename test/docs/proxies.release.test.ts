@@ -39,29 +39,24 @@ const hangMs = 300_000
  */
 const migrates = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').trim() === '1'
 
-type Route = 'fetch' | 'addAndSet'
-
 /** Half of the clients read what the others write. */
-function routeOf(client: number): Route {
-  return client % 2 === 0 ? 'addAndSet' : 'fetch'
-}
+const routeOf = (client: number): 'fetch' | 'addAndSet' => (client % 2 === 0 ? 'addAndSet' : 'fetch')
 
 /** Clients that send one request after the other, each on a connection that is kept. Nothing is repeated. */
 class Load {
   answered = 0
   /** Each answer but 200, and each connection that broke. */
   readonly failures: string[] = []
-  readonly #proxy: RunningProxy
-  readonly #token: string
   readonly #clients: Promise<void>[]
   /** Of each client, how many answers all had got when it sent its request; undefined when it has stopped. */
   readonly #sentAt: (number | undefined)[] = []
   #stopped = false
 
-  constructor(proxy: RunningProxy, token: string) {
-    this.#proxy = proxy
-    this.#token = token
-    this.#clients = Array.from({ length: clients }, (_, client) => this.#run(client, routeOf(client)))
+  constructor(
+    private readonly proxy: RunningProxy,
+    private readonly token: string,
+  ) {
+    this.#clients = Array.from({ length: clients }, (_, client) => this.#run(client))
   }
 
   /** Whether a client of each route waits for a worker that does not answer. */
@@ -75,7 +70,7 @@ class Load {
   /** Resolves after this many further answers. */
   async further(answers: number): Promise<void> {
     const wanted = this.answered + answers
-    await until(`${answers} answers`, async () => (this.answered >= wanted ? true : undefined))
+    await until(`${answers} answers`, async () => this.answered >= wanted || undefined)
   }
 
   async stop(): Promise<void> {
@@ -83,13 +78,14 @@ class Load {
     await Promise.all(this.#clients)
   }
 
-  async #run(client: number, route: Route): Promise<void> {
-    const agent = this.#proxy.agent()
+  async #run(client: number): Promise<void> {
+    const route = routeOf(client)
+    const agent = this.proxy.agent()
     for (let turn = 0; !this.#stopped; turn++) {
       const body = { path: `load/${client >> 1}`, ...(route === 'addAndSet' ? { value: turn } : {}) }
       this.#sentAt[client] = this.answered
       try {
-        const { status, text } = await send(agent, `${this.#proxy.url}/topics/${route}`, this.#token, body)
+        const { status, text } = await send(agent, `${this.proxy.url}/topics/${route}`, this.token, body)
         if (status !== 200) this.failures.push(`${route}: ${status}: ${text}`)
       } catch (error) {
         this.failures.push(`${route}: ${(error as NodeJS.ErrnoException).code}`)
@@ -101,22 +97,20 @@ class Load {
   }
 }
 
-/** What the client of a write sees when its worker dies, as the page says. */
-const afterLoss: Readonly<Record<ProxyName, RegExp>> = {
-  nginx: /^addAndSet: 502: <html>/,
-  haproxy: /^addAndSet: (502: <html>|ECONNRESET$)/,
-  caddy: /^(addAndSet|fetch): 502: $/,
+/**
+ * What the page says of each: what a client sees if the worker dies that has its request, the statuses of a body beyond
+ * the limit (Caddy's own is in a race with the service's early response), and whether the response to an upload can be read
+ * while its body is being sent.
+ */
+const documented: Readonly<Record<ProxyName, { afterLoss: RegExp; tooLarge: number[]; passesProgress: boolean }>> = {
+  nginx: { afterLoss: /^addAndSet: 502: <html>/, tooLarge: [413], passesProgress: true },
+  haproxy: { afterLoss: /^addAndSet: (502: <html>|ECONNRESET$)/, tooLarge: [413], passesProgress: true },
+  caddy: { afterLoss: /^(addAndSet|fetch): 502: $/, tooLarge: [413, 502], passesProgress: false },
 }
-
-/** The statuses of a body beyond the limit. Caddy has one of its own, and a race with the service's early answer. */
-const tooLarge: Readonly<Record<ProxyName, readonly number[]>> = { nginx: [413], haproxy: [413], caddy: [413, 502] }
 
 /** Lines of an upload: more than 4 MiB, so that its answer begins early even if its length is announced. */
 const lineCount = 2400
 const filling = 'x'.repeat(2000)
-
-/** Whether a client may ask for the answer of an upload while its body is being sent, as the page says. */
-const passesProgress: Readonly<Record<ProxyName, boolean>> = { nginx: true, haproxy: true, caddy: false }
 
 /** Writes during which the service would have carried out a part of an upload, if it had that. */
 const writesPerPart = 50
@@ -132,20 +126,20 @@ function linesFrom(below: string, from: number, to: number): string {
  * Uploads half of the lines, then one, then the others, each part once the service has carried out what arrived there of the
  * parts before it. A proxy written in Go is about to begin the answer when the one line lets it.
  */
-async function uploadInParts(server: Server, proxy: RunningProxy, name: ProxyName, isChunked: boolean) {
+async function uploadInParts(server: Server, proxy: RunningProxy, showsProgress: boolean, isChunked: boolean) {
   const partTo = [0, lineCount / 2, lineCount / 2 + 1, lineCount]
   const below = isChunked ? 'chunked' : 'length'
   const parts = partTo.slice(1).map((to, i) => linesFrom(below, partTo[i] ?? 0, to))
   const bytes = parts.join('').length
-  const target = { url: proxy.url, token: server.token, agent: proxy.agent(), showsProgress: passesProgress[name] }
+  const target = { url: proxy.url, token: server.token, agent: proxy.agent(), showsProgress }
   const request = new UploadRequest(target, isChunked ? undefined : bytes)
   for (const part of parts.slice(0, -1)) {
     await request.write(part)
-    if (passesProgress[name]) await until('progress', async () => request.last ?? request.error)
+    if (showsProgress) await until('progress', async () => request.last ?? request.error)
     for (let i = 0; i < writesPerPart; i++) await server.post('addAndSet', { path: 'beside', value: i })
   }
   const lines = await request.end(parts.at(-1))
-  return { bytes, end: passesProgress[name] ? lines.at(-1) : request.refusal }
+  return { bytes, end: showsProgress ? lines.at(-1) : request.refusal }
 }
 
 /** Reloads during an upload that would go on until that ends it. @returns its last line */
@@ -162,12 +156,12 @@ async function reloadDuringUpload(server: Server, proxy: RunningProxy): Promise<
   return (await request.end()).at(-1)
 }
 
-async function reloadUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
-  const load = new Load(proxy, server.token)
+/** Load before, during and after what happens. */
+async function underLoad(proxy: RunningProxy, token: string, happens: (load: Load) => Promise<void>): Promise<Load> {
+  const load = new Load(proxy, token)
   await load.further(20 * clients)
-  const { code, stderr } = await server.command('reload')
-  assert.equal(code, 0, stderr)
-  await load.further(20 * clients)
+  await happens(load)
+  await load.further(50 * clients)
   await load.stop()
   return load
 }
@@ -181,24 +175,22 @@ const killsMax = 5
  */
 async function killUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
   await until('both workers serve', async () => (await metric(server, 'topicd_ready')) === 1 || undefined)
-  const load = new Load(proxy, server.token)
-  await load.further(20 * clients)
-  const [pid = 0] = server.workerPids()
-  process.kill(pid, 'SIGSTOP')
-  try {
-    const isOver = (): boolean => load.isStuck || !server.workerPids().includes(pid)
-    await until('requests wait for the stopped worker', async () => (isOver() ? true : undefined))
-  } finally {
-    if (server.workerPids().includes(pid)) process.kill(pid, 'SIGKILL')
-  }
-  await load.further(50 * clients)
-  await load.stop()
-  return load
+  return underLoad(proxy, server.token, async (load) => {
+    const [pid = 0] = server.workerPids()
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const isOver = (): boolean => load.isStuck || !server.workerPids().includes(pid)
+      await until('requests wait for the stopped worker', async () => isOver() || undefined)
+    } finally {
+      if (server.workerPids().includes(pid)) process.kill(pid, 'SIGKILL')
+    }
+  })
 }
 
 const metric = async ({ adminUrl }: Server, name: string): Promise<number> => (await scrape(adminUrl)).value(name)
 
 for (const name of proxyNames) {
+  const { afterLoss, tooLarge, passesProgress } = documented[name]
   const options = { skip: proxyMissing(name), timeout: hangMs }
 
   // The name is that of a smoke test in the long half (support/test-files.ts).
@@ -207,7 +199,7 @@ for (const name of proxyNames) {
     const proxy = await startProxy(t, name, server)
     const { url } = proxy
 
-    await t.test('every page passes, compressed where the client takes it', async (t) => {
+    await t.test('every page passes, compressed if the client accepts it', async (t) => {
       t.equal((await proxy.page('/healthz')).body.toString(), '{"status":"serving"}')
       t.equal((await proxy.page('/console')).status, 200)
       const { headers, body } = await proxy.page('/openapi.json', { 'accept-encoding': 'gzip' })
@@ -216,20 +208,20 @@ for (const name of proxyNames) {
       t.equal(servers[0]?.url, url, 'the description names the address of the proxy')
     })
 
-    await t.test('a body of the largest size passes, and a larger one does not', async (t) => {
+    await t.test('a body of the maximum size passes, and a larger one does not', async (t) => {
       const sends = async (value: string): Promise<number> =>
         (await send(proxy.agent(), `${url}/topics/addAndSet`, server.token, { path: 'large', value })).status
       const value = 'x'.repeat(1_048_576 - JSON.stringify({ path: 'large', value: '' }).length)
       t.equal(await sends(value), 200)
       const status = await sends(`${value}x`)
-      t.ok(tooLarge[name].includes(status), `it is answered ${status}`)
+      t.ok(tooLarge.includes(status), `it is answered ${status}`)
     })
 
     for (const isChunked of [true, false]) {
       await t.test(`an upload passes ${isChunked ? 'in chunks' : 'with a length'}`, async (t) => {
-        const { bytes, end } = await uploadInParts(server, proxy, name, isChunked)
+        const { bytes, end } = await uploadInParts(server, proxy, passesProgress, isChunked)
         t.match(end, { durable: lineCount / 2, refused: lineCount / 2 })
-        t.match(end, passesProgress[name] ? { done: true } : { status: 400, code: 'upload_refused' })
+        t.match(end, passesProgress ? { done: true } : { status: 400, code: 'upload_refused' })
         t.ok(bytes > 4 * 1_048_576, 'it is larger than other bodies may be')
       })
     }
@@ -257,7 +249,7 @@ for (const name of proxyNames) {
     const proxy = await startProxy(t, name, server)
 
     // Caddy loses lines of an upload whose client asks for progress, as documented.
-    if (passesProgress[name]) {
+    if (passesProgress) {
       await t.test('a drain ends an upload with its reason and its counts', async (t) => {
         const { code, durable = 0, refused = 0 } = (await reloadDuringUpload(server, proxy)) ?? {}
         t.equal(code, 'draining')
@@ -271,7 +263,10 @@ for (const name of proxyNames) {
     }
 
     await t.test('no request fails while workers are replaced', { timeout: hangMs }, async (t) => {
-      const { answered, failures } = await reloadUnderLoad(server, proxy)
+      const { answered, failures } = await underLoad(proxy, server.token, async () => {
+        const { code, stderr } = await server.command('reload')
+        t.equal(code, 0, stderr)
+      })
       t.comment(`${answered} requests`)
       if (migrates) {
         t.strictSame(failures, [])
@@ -279,10 +274,10 @@ for (const name of proxyNames) {
       }
       t.comment('tcp_migrate_req is 0: that nothing fails was NOT tested')
       t.ok(failures.length <= clients * workers, 'at most one of each client for each worker that was replaced')
-      for (const failure of failures) t.match(failure, afterLoss[name])
+      for (const failure of failures) t.match(failure, afterLoss)
     })
 
-    await t.test('what fails of a worker that dies is what the page says', { timeout: hangMs }, async (t) => {
+    await t.test('requests of a dead worker fail as documented', { timeout: hangMs }, async (t) => {
       let { answered, failures } = await killUnderLoad(server, proxy)
       // The proxy may have used the connections of the other worker alone.
       for (let kills = 1; failures.length === 0 && kills < killsMax; kills++) {
@@ -291,30 +286,34 @@ for (const name of proxyNames) {
       t.comment(`${answered} requests, ${failures.length} failed, as ${failures[0]}`)
       t.ok(failures.length > 0, 'it had some')
       t.ok(failures.length <= clients, 'each client lost one at most')
-      for (const failure of failures) t.match(failure, afterLoss[name])
+      for (const failure of failures) t.match(failure, afterLoss)
     })
   })
 }
 
-await t.test('haproxy, with the check of readiness', { skip: proxyMissing('haproxy') }, async (t) => {
-  const server = await startServer(t)
-  let ready = true
-  const admin = createServer((socket) => {
-    socket.on('error', () => {})
-    if (!ready) return socket.end('HTTP/1.0 503 Service Unavailable\r\n\r\n')
-    return socket.pipe(connect(Number(new URL(server.adminUrl).port), '127.0.0.1').on('error', () => {})).pipe(socket)
-  }).listen(0, '127.0.0.1')
-  t.teardown(() => admin.close())
-  await until('it listens', async () => admin.address() ?? undefined)
-  const adminUrl = `http://127.0.0.1:${(admin.address() as AddressInfo).port}`
-  const proxy = await startProxy(t, 'haproxy', { port: server.port, adminUrl }, readinessBlock())
-  // HAProxy takes a server for usable until checks have failed.
-  for (const [isReady, status] of [
-    [false, 503],
-    [true, 200],
-  ] as const) {
-    ready = isReady
-    await until(`it answers ${status}`, async () => (await proxy.page('/healthz')).status === status || undefined)
-    t.pass(`${status} while the service is ${isReady ? '' : 'not '}ready`)
-  }
-})
+await t.test(
+  'haproxy with the check of readiness returns 503 until the service is ready',
+  { skip: proxyMissing('haproxy') },
+  async (t) => {
+    const server = await startServer(t)
+    let ready = true
+    const admin = createServer((socket) => {
+      socket.on('error', () => {})
+      if (!ready) return socket.end('HTTP/1.0 503 Service Unavailable\r\n\r\n')
+      return socket.pipe(connect(Number(new URL(server.adminUrl).port), '127.0.0.1').on('error', () => {})).pipe(socket)
+    }).listen(0, '127.0.0.1')
+    t.teardown(() => admin.close())
+    await until('it listens', async () => admin.address() ?? undefined)
+    const adminUrl = `http://127.0.0.1:${(admin.address() as AddressInfo).port}`
+    const proxy = await startProxy(t, 'haproxy', { port: server.port, adminUrl }, readinessBlock())
+    // HAProxy takes a server for usable until checks have failed.
+    for (const [isReady, status] of [
+      [false, 503],
+      [true, 200],
+    ] as const) {
+      ready = isReady
+      await until(`it answers ${status}`, async () => (await proxy.page('/healthz')).status === status || undefined)
+      t.pass(`${status} while the service is ${isReady ? '' : 'not '}ready`)
+    }
+  },
+)

@@ -4,7 +4,8 @@ import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { visible } from '../../../dist/console/topics/value-text.js'
-import type { Server } from '../service/server.js'
+import { type Server, startServer } from '../service/server.js'
+import { startBrowser, whyNoBrowser } from './browser.js'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -18,6 +19,20 @@ export interface Watched {
   readonly complaints: readonly string[]
   /** The origins that were asked for anything. */
   readonly origins: ReadonlySet<string>
+}
+
+/** A service and a browser for all tests of a file. Before each test its pages are closed and its topics removed. */
+export async function startConsole(t: Test) {
+  t.setTimeout(600_000)
+  const skip = whyNoBrowser()
+  const server = await startServer(t)
+  /** None where every test is skipped. */
+  const browser = skip ? (undefined as never) : await startBrowser(t)
+  t.beforeEach(async () => {
+    for (const context of skip ? [] : browser.contexts()) await context.close()
+    await server.post('remove', { selector: '?.*//' })
+  })
+  return { skip, server, browser }
 }
 
 /** Opens a page in a context of its own, which has no storage yet. */
@@ -84,9 +99,14 @@ export async function shownValue(page: Page): Promise<string | null> {
   return page.locator('pre.value').textContent()
 }
 
+export const goTo = (page: Page, hash: string) => page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+
+export const dialog = (page: Page) => page.getByRole('dialog')
+export const removeButton = (page: Page) => dialog(page).getByRole('button', { name: /^Remove \d/ })
+
 /** Shows the topic at a path, and waits for it. */
 export async function choose(page: Page, path: string): Promise<void> {
-  await page.evaluate(`location.hash = ${JSON.stringify(`#${encodeURIComponent(path)}`)}`)
+  await goTo(page, `#${encodeURIComponent(path)}`)
   await page.locator('#topic-path', { hasText: visible(path) }).waitFor()
   await page
     .locator('pre.value')

@@ -4,7 +4,7 @@ import { readDocument } from '../documents.js'
 
 export const alertsFile = 'docs/monitoring/alerts.yml'
 
-export interface Alert {
+interface Alert {
   readonly name: string
   /** critical or warning. */
   readonly severity: string
@@ -12,18 +12,16 @@ export interface Alert {
   readonly runbook: string
 }
 
-/** Every alert of a file of rules, in its order. */
-export function alertsOf(text: string): Alert[] {
-  return text.split(/^ {6}- alert: /m).flatMap((rule, index) => {
-    if (index === 0) return []
+/** Every alert of the rules, in its order. */
+export const alerts: readonly Alert[] = readDocument(alertsFile)
+  .split(/^ {6}- alert: /m)
+  .slice(1)
+  .map((rule) => {
     const [, severity = ''] = /labels: \{ severity: (\w+) \}/.exec(rule) ?? []
     const [, runbook = ''] =
       /^ {10}runbook_url: '\{\{ or \$externalLabels\.topicd_docs "docs" \}\}(\/\S+)'$/m.exec(rule) ?? []
-    return [{ name: rule.slice(0, rule.indexOf('\n')), severity, runbook: `docs${runbook}` }]
+    return { name: rule.slice(0, rule.indexOf('\n')), severity, runbook: `docs${runbook}` }
   })
-}
-
-export const alerts: readonly Alert[] = alertsOf(readDocument(alertsFile))
 
 /** Why this machine cannot run a program of Prometheus; false if it can. */
 export function whyNot(program: 'promtool' | 'prometheus'): string | false {

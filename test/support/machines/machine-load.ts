@@ -13,28 +13,17 @@ const lanes = 16
 /** Of each lane after a write and a fetch: the load shows what fails, and leaves the machine to what happens beside it. */
 const pauseMs = 20
 
-/** What the load has seen. */
+/** What the load has seen: requests failed although the client repeated those that may be repeated. */
 export interface LoadReport {
   readonly answered: number
-  /** Requests that failed although the client repeated those that may be repeated. */
   readonly failed: readonly string[]
-  /** Attempts whose connection broke. */
-  readonly broken: number
-  /** The longest time between two answers of all lanes together, in ms. */
-  readonly longestGapMs: number
 }
 
-let [answered, broken, longestGapMs, lastMs, stopped] = [0, 0, 0, performance.now(), false]
+let [answered, stopped] = [0, false]
 const failed: string[] = []
 
-const counted: typeof fetch = (...request) =>
-  fetch(...request).catch((error: unknown) => {
-    broken++
-    throw error
-  })
-
 async function lane(number: number): Promise<void> {
-  const client = connect(url, { key, fetch: counted, timeoutMs: 10_000 })
+  const client = connect(url, { key, timeoutMs: 10_000 })
   const path = `load/${number}`
   for (let value = 0; !stopped; value++) {
     try {
@@ -42,9 +31,6 @@ async function lane(number: number): Promise<void> {
       const item = await client.get(path)
       if (item?.value !== value) failed.push(`${path} has ${item?.value} after ${value} was acknowledged`)
       answered += 2
-      const now = performance.now()
-      longestGapMs = Math.max(longestGapMs, now - lastMs)
-      lastMs = now
       await sleep(pauseMs)
     } catch (error) {
       const { message, cause } = error as Error & { readonly cause?: unknown }
@@ -59,5 +45,5 @@ process.stdin.resume()
 await once(process.stdin, 'end')
 stopped = true
 await Promise.all(running)
-const report: LoadReport = { answered, failed: failed.slice(0, 20), broken, longestGapMs: Math.round(longestGapMs) }
+const report: LoadReport = { answered, failed: failed.slice(0, 20) }
 process.stdout.write(`${JSON.stringify(report)}\n`)

@@ -1,5 +1,4 @@
 /** What the tests of packages do with a machine: load beside what happens in it, and requests. */
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,27 +8,25 @@ import type { Machine } from './machine.js'
 import type { LoadReport } from './machine-load.js'
 
 /** Steady load on the machine's service while something happens; a failed request fails the test. */
-export async function underLoad(t: Test, machine: Machine, token: string, run: () => void): Promise<LoadReport> {
+export async function underLoad(t: Test, machine: Machine, token: string, run: () => void): Promise<void> {
   const program = join(import.meta.dirname, 'machine-load.js')
-  const child = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token])
-  const report = await reportOf(child, run).finally(() => child.kill('SIGKILL'))
-  t.strictSame(report.failed, [], 'no request failed')
-  t.ok(report.answered > 50, `${report.answered} were answered`)
-  t.comment(`${report.answered} answers, ${report.broken} repeated, longest gap ${report.longestGapMs} ms`)
-  return report
-}
-
-async function reportOf(load: ChildProcess, run: () => void): Promise<LoadReport> {
-  const ended = once(load, 'exit')
-  const lines = createInterface({ input: load.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
-  await lines.next()
-  await sleep(500)
-  run()
-  await sleep(500)
-  load.stdin?.end()
-  const { value } = await lines.next()
-  await ended
-  return JSON.parse(value as string) as LoadReport
+  const load = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token])
+  try {
+    const ended = once(load, 'exit')
+    const lines = createInterface({ input: load.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+    await lines.next()
+    await sleep(500)
+    run()
+    await sleep(500)
+    load.stdin?.end()
+    const { value } = await lines.next()
+    await ended
+    const { answered, failed } = JSON.parse(value as string) as LoadReport
+    t.strictSame(failed, [], 'no request failed')
+    t.ok(answered > 50, `${answered} were answered`)
+  } finally {
+    load.kill('SIGKILL')
+  }
 }
 
 /** Waits until a script succeeds in the machine; fails after `secondsMax`. */

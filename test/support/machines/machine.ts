@@ -4,13 +4,13 @@
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { tied } from '../tied.js'
-import { childrenOf } from './processes.js'
+import { childrenOf, commandLine } from './processes.js'
 
 /** Why this machine cannot boot another; false if it can. */
 export function whyNoMachine(): string | false {
@@ -24,8 +24,7 @@ export function whyNoMachine(): string | false {
   } catch (error) {
     return `no overlay can be mounted here: ${(error as Error).message}`
   }
-  const [program = '', ...args] = nspawn(root, '/bin/true')
-  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' })
+  const { status, stderr } = spawnSync('sh', nspawn(root, '/bin/true'), { encoding: 'utf8' })
   root.remove()
   return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
 }
@@ -42,20 +41,17 @@ export interface Ran {
 }
 
 export class Machine {
-  readonly #root: OverlayRoot
-  readonly #leader: number
-
-  private constructor(root: OverlayRoot, leader: number) {
-    this.#root = root
-    this.#leader = leader
-  }
+  private constructor(
+    private readonly root: OverlayRoot,
+    private readonly leader: number,
+  ) {}
 
   /** Boots a machine, which ends with the test. */
   static async boot(t: Test): Promise<Machine> {
     const root = new OverlayRoot()
-    const [program = '', ...args] = nspawn(root, '/lib/systemd/systemd', 'systemd.unit=multi-user.target')
+    const args = nspawn(root, '/lib/systemd/systemd', 'systemd.unit=multi-user.target')
     // A killed systemd-nspawn would leave its machine running; one that is told to end kills it.
-    const container = spawn(...tied(program, args, { signal: 'TERM' }), { stdio: 'ignore', detached: true })
+    const container = spawn(...tied('sh', args, { signal: 'TERM' }), { stdio: 'ignore', detached: true })
     const ended = once(container, 'exit')
     t.teardown(async () => {
       // The end of its first process ends all others of the machine, and then systemd-nspawn.
@@ -67,7 +63,7 @@ export class Machine {
     const deadline = performance.now() + bootMsMax
     for (;;) {
       const [leader] = childrenOf(container.pid as number)
-      if (leader !== undefined && nameOf(leader) === 'systemd') {
+      if (leader !== undefined && commandLine(leader).startsWith('/lib/systemd/systemd\0')) {
         const machine = new Machine(root, leader)
         if (machine.try('systemctl is-system-running').output.match(/^(running|degraded)$/m)) return machine
       }
@@ -78,14 +74,14 @@ export class Machine {
 
   /** A file of the machine, as this one sees it. */
   path(file: string): string {
-    return join(this.#root.directory, file)
+    return join(this.root.directory, file)
   }
 
   /** Runs a shell script in the machine, to its end. */
   try(script: string): Ran {
     // A session of its own: a script that signals its process group must not reach this one. An environment of its own,
     // set in the machine: tap adds a module of this one to that of every process that it sees started.
-    const enter = ['--wait', 'nsenter', '-t', String(this.#leader), '-a', 'env', '-i', ...machineEnvironment]
+    const enter = ['--wait', 'nsenter', '-t', String(this.leader), '-a', 'env', '-i', ...machineEnvironment]
     // Without --norc, bash would take its standard input for that of a remote shell, and read this machine's ~/.bashrc.
     const { status, stdout } = spawnSync('setsid', [...enter, 'bash', '--norc', '-c', `exec 2>&1\n${script}`], {
       encoding: 'utf8',
@@ -107,7 +103,7 @@ export class Machine {
   /** Starts a program of this machine in the other's network. */
   inNetwork(program: string, args: readonly string[]): ChildProcess {
     const stdio = ['pipe', 'pipe', 'inherit'] as const
-    return spawn(...tied('nsenter', ['-t', String(this.#leader), '-n', program, ...args]), { stdio: [...stdio] })
+    return spawn(...tied('nsenter', ['-t', String(this.leader), '-n', program, ...args]), { stdio: [...stdio] })
   }
 }
 
@@ -120,25 +116,14 @@ const machineEnvironment = [
 ]
 
 /**
- * The command that runs a program as the first of a machine. It is in control groups of its own: two machines that share
- * theirs would stop each other's services.
+ * The arguments of `sh` that run a program as the first of a machine. It is in control groups of its own: two machines
+ * that share theirs would stop each other's services.
  */
-function nspawn(root: OverlayRoot, ...command: readonly string[]): readonly string[] {
+function nspawn(root: OverlayRoot, ...command: readonly string[]): string[] {
   const enter = root.controlGroups.map((directory) => `mkdir -p ${directory} && echo $$ > ${directory}/cgroup.procs`)
   const script = [...enter, 'exec systemd-nspawn "$@"'].join('\n')
-  return ['sh', '-ec', script, 'sh', ...nspawnOptions(root), ...command]
-}
-
-function nspawnOptions(root: OverlayRoot): readonly string[] {
-  return [
-    '--quiet',
-    '--directory',
-    root.directory,
-    '--private-network',
-    '--register=no',
-    '--keep-unit',
-    '--console=pipe',
-  ]
+  const options = ['--quiet', '--private-network', '--register=no', '--keep-unit', '--console=pipe']
+  return ['-ec', script, 'sh', ...options, '--directory', root.directory, ...command]
 }
 
 /** This machine's root, over which changes are kept in memory. */
@@ -186,13 +171,5 @@ class OverlayRoot {
       rmSync(join(this.directory, 'etc/systemd/system', unit), { force: true })
       symlinkSync('/dev/null', join(this.directory, 'etc/systemd/system', unit))
     }
-  }
-}
-
-function nameOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
-  } catch {
-    return ''
   }
 }

@@ -40,21 +40,14 @@ function groupKind() {
   })
 }
 
-/** What a limit has done. */
-export interface MemoryUse {
-  /** How often memory had to be freed for it. */
-  readonly met: number
-  readonly mostBytes: number
-}
-
 /**
  * Makes a program that runs Node.js within so much memory, until the test ends, or not at all. Pages that are in the
  * system's cache already do not count for it.
  *
  * @param file where the program is made
- * @returns reads what the limit has done so far
+ * @returns reads how often memory had to be freed for the limit so far, and the maximum that was used
  */
-export function limitedNode(t: Test, file: string, bytes: number): () => MemoryUse {
+export function limitedNode(t: Test, file: string, bytes: number) {
   const kind = groupKind()
   if (kind === undefined) throw new Error('this machine has no control groups for memory')
   const group = join(kind.directory, `topicd-test-${process.pid}-${bytes}`)

@@ -3,11 +3,7 @@ import { readFileSync } from 'node:fs'
 
 /** The living children of a process, in order of their start; none of a process that is gone. */
 export function childrenOf(pid: number): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-  } catch {
-    return []
-  }
+  return procFile(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
 /** Its children, and theirs, in no certain order. */
@@ -15,36 +11,31 @@ export function descendantsOf(pid: number): number[] {
   return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)])
 }
 
-/** Its program and arguments; empty for a process that is gone, or a zombie. */
-export function commandLine(pid: number): string {
+/** A file of a process in /proc; empty if the process is gone. */
+function procFile(pid: number, file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
   } catch {
     return ''
   }
 }
 
+/** Its program and arguments; empty for a process that is gone, or a zombie. */
+export const commandLine = (pid: number): string => procFile(pid, 'cmdline')
+
 /** Whether a living process has mapped a file of that name. */
-export function maps(pid: number, file: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/maps`, 'latin1').includes(`/${file}\n`)
-  } catch {
-    return false
-  }
+export const maps = (pid: number, file: string): boolean => procFile(pid, 'maps').includes(`/${file}\n`)
+
+/** A field of /proc/PID/stat, counted from the one after the name of the program. */
+function statField(pid: number, index: number): number {
+  return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ')[index])
 }
 
-/** The processor time that a process has used, in ms. */
-export function processorMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-  // User and system time, in hundredths of a second.
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
+/** The processor time that a process has used, in ms: user and system time, in hundredths of a second. */
+export const processorMs = (pid: number): number => (statField(pid, 11) + statField(pid, 12)) * 10
 
 /** How often a process had to wait for a page of its memory or of a file that it maps to be read from the disk. */
-export function majorFaults(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-  return Number(fields[9])
-}
+export const majorFaults = (pid: number): number => statField(pid, 9)
 
 /** A process's memory, in MiB: its own, and all of it with the pages of files that it maps. */
 export function residentMiB(pid: number): { readonly own: number; readonly all: number } {

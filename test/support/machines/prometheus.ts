@@ -41,14 +41,12 @@ scrape_configs:
 `
 
 export class Prometheus {
-  readonly #directory: string
-  readonly #url: string
   readonly #targets = new Map<string, string>()
 
-  private constructor(directory: string, url: string) {
-    this.#directory = directory
-    this.#url = url
-  }
+  private constructor(
+    private readonly directory: string,
+    private readonly url: string,
+  ) {}
 
   /** Starts it until the test ends. @param directory a new one, for its files */
   static async start(t: Test, directory: string): Promise<Prometheus> {
@@ -60,10 +58,8 @@ export class Prometheus {
     prometheus.#writeTargets()
     const child = spawn(
       ...tied('prometheus', [
-        `--config.file=${join(directory, 'prometheus.yml')}`,
-        `--storage.tsdb.path=${join(directory, 'data')}`,
-        `--web.listen-address=127.0.0.1:${port}`,
-        '--log.level=error',
+        ...[`--config.file=${directory}/prometheus.yml`, `--storage.tsdb.path=${directory}/data`],
+        ...[`--web.listen-address=127.0.0.1:${port}`, '--log.level=error'],
       ]),
       { stdio: ['ignore', 'ignore', 'inherit'] },
     )
@@ -73,7 +69,7 @@ export class Prometheus {
       await ended
     })
     await until('Prometheus is ready', async () => {
-      const answer = await fetch(`${prometheus.#url}/-/ready`).catch(() => undefined)
+      const answer = await fetch(`${prometheus.url}/-/ready`).catch(() => undefined)
       return answer?.ok || undefined
     })
     return prometheus
@@ -98,7 +94,7 @@ export class Prometheus {
   }
 
   async #get(path: string): Promise<unknown> {
-    const answer = (await (await fetch(`${this.#url}/api/v1/${path}`)).json()) as { status: string; data: unknown }
+    const answer = (await (await fetch(`${this.url}/api/v1/${path}`)).json()) as { status: string; data: unknown }
     assert.equal(answer.status, 'success', JSON.stringify(answer))
     return answer.data
   }
@@ -106,7 +102,7 @@ export class Prometheus {
   #writeTargets(): void {
     const groups = [...this.#targets].map(([instance, host]) => ({ targets: [host], labels: { instance } }))
     // Renamed, so that Prometheus never reads half of it.
-    const file = join(this.#directory, 'targets.json')
+    const file = join(this.directory, 'targets.json')
     writeFileSync(`${file}.new`, JSON.stringify(groups))
     renameSync(`${file}.new`, file)
   }

@@ -139,14 +139,12 @@ function makeCertificate(directory: string): void {
  * Starts a proxy in front of a service, until the end of the test.
  *
  * @param block its configuration, as in the document
- * @param isReady whether an answer to `/healthz` shows that it runs
  */
 export async function startProxy(
   t: Test,
   name: ProxyName,
   service: Service,
   block = documentedBlock(name),
-  isReady = (status: number) => status === 200,
 ): Promise<RunningProxy> {
   const directory = join(t.testdirName, name)
   mkdirSync(directory, { recursive: true })
@@ -186,7 +184,7 @@ export async function startProxy(
   await until(`${name} serves`, async () => {
     assert(child.exitCode === null && child.signalCode === null, `${name} ended; it printed\n${output}`)
     const { status } = await proxy.page('/healthz').catch(() => ({ status: 0 }))
-    return isReady(status) ? true : undefined
+    return status === 200 || undefined
   })
   return proxy
 }

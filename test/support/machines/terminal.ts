@@ -36,23 +36,13 @@ status = child.wait()
 sys.exit(status if status >= 0 else 128 - status)
 `
 
-export interface Terminal {
-  /** The program's process id. */
-  readonly pid: number
-  /** Everything that the terminal has shown so far. */
-  readonly shown: () => string
-  /** Closes the terminal; the program continues. Resolves when it is closed. */
-  close(): Promise<void>
-  /** The program's exit code. */
-  readonly ended: Promise<number | null>
-}
-
-/** Runs `command` on a terminal until it ends or the test does. */
-export async function onTerminal(
-  t: Test,
-  command: readonly string[],
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<Terminal> {
+/**
+ * Runs `command` on a terminal until it ends or the test does.
+ *
+ * @returns its process id, everything that the terminal has shown so far, its exit code once it has ended, and what
+ * closes the terminal, while the program continues
+ */
+export async function onTerminal(t: Test, command: readonly string[], env: NodeJS.ProcessEnv = process.env) {
   const child = spawn(...tied('python3', ['-c', relay, ...command]), { stdio: 'pipe', env })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   let shown = ''
