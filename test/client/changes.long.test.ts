@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { type Change, connect, TopicdError } from '../../dist/client/index.js'
 import { startServer, until } from '../support/service/server.js'
-import { type StubAnswer, startStub } from '../support/service/stub.js'
+import { startStub } from '../support/service/stub.js'
 
 t.test('a Map that follows a selector has what is there, whatever happens to the service', async (t) => {
   const server = await startServer(t, { workers: 2 })
@@ -40,9 +40,11 @@ t.test('a Map that follows a selector has what is there, whatever happens to the
   t.equal(live.topics.size, 1, 'closed, it stays as it is')
 })
 
+/** The service of the tests that leave it running. */
+const server = await startServer(t, { flags: ['--changes-kept', '5'] })
+const topics = connect(server.url, { key: server.token })
+
 t.test('changes go on from where an earlier run stopped', async (t) => {
-  const server = await startServer(t)
-  const topics = connect(server.url, { key: server.token })
   await topics.addAndSet('a', 1)
   const seen: Change[] = []
   const first = topics.changes('*.*')
@@ -62,8 +64,6 @@ t.test('changes go on from where an earlier run stopped', async (t) => {
 })
 
 t.test('what was missed for too long is read again, and what is gone is told', async (t) => {
-  const server = await startServer(t, { flags: ['--changes-kept', '5'] })
-  const topics = connect(server.url, { key: server.token })
   for (const path of ['a', 'b']) await topics.addAndSet(path, 1)
   const first = topics.changes('*.*')
   for await (const { kind } of first) if (kind === 'complete') break
@@ -78,20 +78,19 @@ t.test('what was missed for too long is read again, and what is gone is told', a
 })
 
 t.test('a refusal ends it, and so does a signal', async (t) => {
-  const server = await startServer(t)
   const key = await server.addKey('short')
-  const topics = connect(server.url, { key })
-  const live = topics.follow('*.*')
+  const revoked = connect(server.url, { key })
+  const live = revoked.follow('*.*')
   await live.ready
   const failed = once(live, 'error') as Promise<[CustomEvent<TopicdError>]>
   await server.request({ command: 'revokeKey', name: 'short' })
   const [{ detail }] = await failed
   t.match(detail, { code: 'unauthorized', status: 401 })
-  await t.rejects(topics.follow('*.*').ready, { code: 'unauthorized' })
-  await t.rejects(connect(server.url, { key: server.token }).follow('?(').ready, { code: 'invalid_selector' })
+  await t.rejects(revoked.follow('*.*').ready, { code: 'unauthorized' })
+  await t.rejects(topics.follow('?(').ready, { code: 'invalid_selector' })
   const controller = new AbortController()
   const waiting = (async () => {
-    for await (const { kind } of connect(server.url, { key: server.token }).changes('*.*', {
+    for await (const { kind } of topics.changes('*.*', {
       signal: controller.signal,
     }))
       if (kind === 'complete') controller.abort(new Error('enough'))
@@ -115,19 +114,4 @@ t.test('where streams are held back, polls take their place', async (t) => {
   }
   t.strictSame(paths, ['first', 'after-5', 'after-7'])
   t.equal(stub.requests.length, 4, 'one stream was tried')
-})
-
-t.test('a service that is away is waited for', async (t) => {
-  let isAway = true
-  const stub = await startStub(t, (): StubAnswer => {
-    if (isAway) return { status: 503, headers: { 'retry-after': '1' }, text: '{"code":"overloaded","message":"x"}' }
-    const page = '{"has_more":false,"results":[],"next":"t"}'
-    return { headers: { 'content-type': 'text/event-stream' }, text: `retry: 1000\n\nid: t\ndata: ${page}\n\n` }
-  })
-  const live = connect(stub.url, { key: 'k' }).follow('*.*')
-  await until('it was refused', async () => (stub.requests.length > 0 ? true : undefined))
-  isAway = false
-  await live.ready
-  live.close()
-  t.ok(stub.requests.length >= 2)
 })
