@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
 import type { Test } from 'tap'
 import { Relay } from './service/relay.js'
 import { type Server, type StartOptions, startServer, until } from './service/server.js'
@@ -86,6 +87,7 @@ export class Publisher {
     env: Readonly<Record<string, string>>,
     cwd = t.testdirName,
   ): Publisher {
+    mkdirSync(cwd, { recursive: true })
     const options = { cwd, env: { ...process.env, ...env }, stdio: 'pipe', detached: true } as const
     const publisher = new Publisher(spawn(...tied(program, args), options))
     t.teardown(() => publisher.end())
