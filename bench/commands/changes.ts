@@ -185,7 +185,7 @@ async function measureDelays(running: Running, streams: number, session: Session
   const commits = Array.from({ length: smoke ? delaysInSmoke : delaysCount }, async (_, i) => {
     const atMs = beganMs + i * commitEveryMs
     dueMs.push(atMs)
-    await sleep(atMs - performance.now())
+    await sleep(Math.max(0, atMs - performance.now()))
     // Over one connection, so that the events come in this order; a topic each, or a commit could be shown with the next.
     await client.post('addAndSet', { path: `g/${i}/n`, value: i })
   })
