@@ -47,16 +47,10 @@ t.test('a literal path or subtree needs ranges only, in every form', async (t) =
 t.test('patterns that accept every continuation need ranges only', async (t) => {
   check(t, {
     '?.*//': [everything],
-    '?.+//': [everything],
     '*.*': [everything],
-    '*.*//': [everything],
     '?a/.*//': ['a/ … a<01>'],
-    '?a/.+//': ['a/ … a<01>'],
     '?a/b.*//': ['a/b … a/c'],
-    '?a/b.+//': ['a/b<01> … a/c'],
-    '*a.*': ['a … b'],
     '*a.+': ['a/ … b'],
-    '*a/.*': ['a/ … a<01>'],
     '*a/b.*//': ['a/b … a/c'],
     '*é.*': ['<c3><a9> … <c3><aa>'],
   })
@@ -67,40 +61,28 @@ t.test('a few alternatives become a few ranges', async (t) => {
     '?a/(b|c)//': ['a/b … a/b<01>', 'a/c … a/c<01>'],
     '?(a|b)/(c|d)': ['a/c … a/c/', 'a/d … a/d/', 'b/c … b/c/', 'b/d … b/d/'],
     '?a/[b-d]//': ['a/b … a/b<01>', 'a/c … a/c<01>', 'a/d … a/d<01>'],
-    '?a/bc?/': ['a/b/ … a/b<01>', 'a/bc/ … a/bc<01>'],
     '?(a|b)/.*/c': ['a/ … a<01>', 'b/ … b<01>', 'matcher'],
     '?a/(b.*|c)//': ['a/b … a/c<01>'],
-    '*(a|b)/.*': ['a/ … a<01>', 'b/ … b<01>'],
     '*(a|b)/.*//': ['(a|b)/.* … (a|b)/.*<01>', 'a/ … a<01>', 'b/ … b<01>'],
     '?(ab|a.*)//': ['a … b'],
     '?(b|b.*)//': ['b … c'],
-    '?(b|b[^x]y)//': ['b … c', 'matcher'],
     '?(b.+|b[^x]y)//': ['b … c', 'matcher'],
   })
-  t.same(
-    outline(planned('?[a-z]{2}/x')),
-    ['a … {', 'matcher'],
-    'too many for both letters: only the first bounds the scan',
-  )
-  t.same(outline(planned('?.[a-z]/x')), [everything, 'matcher'], 'too many first characters: nothing bounds the scan')
+})
+
+t.test('too many alternatives bound the scan by their common start', async (t) => {
+  check(t, { '?[a-z]{2}/x': ['a … {', 'matcher'], '?.[a-z]/x': [everything, 'matcher'] })
 })
 
 t.test('a literal prefix bounds the scan, in every form', async (t) => {
   check(t, {
     '*a.b//': ['a … b', 'matcher'],
-    '*a+b': ['a … b', 'matcher'],
-    '*a/b[0-9]+/c': ['a/b0 … a/b:', 'matcher'],
     '*a/b[0-9]+/c//': ['a/b0 … a/b:', 'a/b[0-9]+/c … a/b[0-9]+/c<01>', 'matcher'],
-    '*a/bc*/d': ['a/b … a/c', 'matcher'],
-    '*x|a.': ['a … b', 'x … x/', 'matcher'],
     '*x|a.//': ['a … b', 'x … x<01>', 'x|a. … x|a.<01>', 'matcher'],
     '*(?i)a': [everything, 'matcher'],
     '*a/(?i)b': ['a/ … a<01>', 'matcher'],
-    '*.*a': [everything, 'matcher'],
     '*a.*/': ['a … b', 'matcher'],
-    '?a/b/.*/': ['a/b/ … a/b<01>', 'matcher'],
     '?a/.*': ['a/ … a<01>', 'matcher'],
-    '?a/b.*': ['a/b … a/c', 'matcher'],
     '?a/.*/temp': ['a/ … a<01>', 'matcher'],
     '?a/b/\\w+//': ['a/b/0 … a/b/:', 'a/b/A … a/b/[', 'a/b/_ … a/b/`', 'a/b/a … a/b/{', 'matcher'],
   })
@@ -110,12 +92,9 @@ t.test('a set merges overlapping ranges, and needs a matcher only where they are
   check(t, {
     '#a////b': ['a … a/', 'b … b/'],
     '#b////a////b': ['a … a/', 'b … b/'],
-    '#a////?a/': ['a … a<01>'],
     '#?a//////a/b////*a/c': ['a … a<01>'],
-    '#?a//////?a/.*/temp': ['a … a<01>'],
     '#?a/.*/temp////*.*': [everything],
     '#?a/.*/x////?b//': ['a/ … a<01>', 'b … b<01>', 'matcher'],
-    '#?a/.*/x////*b.c': ['a/ … a<01>', 'b … c', 'matcher'],
   })
 })
 
@@ -123,12 +102,7 @@ t.test('a pattern that no path can match has no range', async (t) => {
   const nothing = ['?a\\x2fb', '?a\\x00', '?a\\x00.*//', '?a\\x2f.*//', '?()/a', '?a{0}/b', '?[^\\x00-\\x{10ffff}]']
   nothing.push(`?${'a'.repeat(pathBytesMax)}/b//`)
   for (const text of nothing) t.same(outline(planned(text)), [], text.slice(0, 30))
-  check(t, { '*a\\x00.*': [], '*a/{2}b': [], '*\\x{d83d}\\x{de00}': [] })
-  check(t, {
-    '*a\\x00.*//': ['a\\x00.* … a\\x00.*<01>'],
-    '*a/{2}b//': ['a/{2}b … a/{2}b<01>'],
-    '*\\x{d83d}\\x{de00}//': ['\\x{d83d}\\x{de00} … \\x{d83d}\\x{de00}<01>'],
-  })
+  check(t, { '*a/{2}b': [], '*\\x{d83d}\\x{de00}': [], '*a\\x00.*//': ['a\\x00.* … a\\x00.*<01>'] })
 })
 
 t.test('bounds and seeks are at most one byte longer than the longest key', async (t) => {
@@ -137,40 +111,31 @@ t.test('bounds and seeks are at most one byte longer than the longest key', asyn
   const exact = [longest, `?${longest}//`, `*${longest}/`]
   for (const text of [...exact, `?${longest}/.*`, `?${longest}.*//`, `*${longest}.*`, beyond]) {
     for (const { start, end } of planned(text).ranges) {
-      t.ok(
-        start.length <= keyBytesMax + 1 && end.length <= keyBytesMax + 1,
-        `${text.slice(0, 20)}…, ${text.length} long`,
-      )
+      const name = `${text.slice(0, 20)}…, ${text.length} long`
+      t.ok(start.length <= keyBytesMax + 1 && end.length <= keyBytesMax + 1, name)
     }
   }
   const { matcher } = planned(`?a/.*/${'c'.repeat(100)}`)
   t.equal(
     matcher?.(`a/${'x'.repeat(pathBytesMax - 10)}`, endlessSlice),
     false,
-    'no seek to a key that no topic can have',
+    'it seeks no key that no topic can have',
   )
 })
 
 t.test('a matcher seeks the next key that can match', async (t) => {
   const seeks: readonly (readonly [string, string, string | boolean])[] = [
     ['?a/.*/temp', 'a/x', 'a/x/temp'],
-    ['?a/.*/temp', 'a/x/hum', 'a/x/temp'],
     ['?a/.*/temp', 'a/x/hum/1', 'a/x/temp'],
     ['?a/.*/temp', 'a/x/temp', true],
     ['?a/.*/temp', 'a/x/temp/c', 'a/x<01>'],
-    ['?a/.*/temp', 'a/x/temper', 'a/x<01>'],
-    ['?a/.*/temp', 'a/x/wind', 'a/x<01>'],
-    ['?a/.*', 'a/x', true],
     ['?a/.*', 'a/x/y', 'a/x<01>'],
-    ['?a/.*/', 'a/x', false],
     ['?a/.*/', 'a/x/y', true],
     ['?a/[^b]+/c', 'a/b/x', 'a/b<01>'],
     ['?a/b.+/', 'a/b/x', 'a/b<01>'],
     ['?a/.*/(b|d)/e', 'a/x/b/f', 'a/x/d'],
     ['?a/.*/(b|d)/e', 'a/x/d/f', 'a/x<01>'],
-    ['?.*/b', 'x/c', 'x<01>'],
     ['#?a/.*/b////?a/.*/d', 'a/x/a', 'a/x/b'],
-    ['#?a/.*/b////?a/.*/d', 'a/x/c', 'a/x/d'],
     ['#?a/.*/b////?c//', 'a/x/y', 'a/x<01>'],
     ['#?a/.*/b////*a.y', 'a/x/y', false],
   ]
