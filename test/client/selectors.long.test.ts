@@ -54,10 +54,10 @@ function neighbours(random: Random, path: Path): readonly string[] {
 
 const isBelow = (path: string, ancestor: string): boolean => path.startsWith(`${ancestor}/`)
 
-t.test('hostile random paths: topic, subtree and descendants select exactly what they say', (t) => {
+t.test('topic, subtree and descendants select exactly their topics, whatever characters a path has', (t) => {
   const random = seededRandom(t)
   let selected = 0
-  for (let round = 0; round < 3_000; round++) {
+  for (let round = 0; round < 1_000; round++) {
     const path = randomPath(random)
     for (const other of [...neighbours(random, path), randomPath(random)]) {
       const expected = [other === path, other === path || isBelow(other, path), isBelow(other, path)]
@@ -68,32 +68,28 @@ t.test('hostile random paths: topic, subtree and descendants select exactly what
       }
     }
   }
-  t.ok(selected > 10_000, `${selected} selections`)
+  t.ok(selected > 3_000, `${selected} selections`)
   t.end()
 })
 
-t.test('a set of such selectors selects what any of them selects', (t) => {
+t.test('anyOf selects what any of its members selects, also if it is nested', (t) => {
   const random = seededRandom(t)
-  for (let round = 0; round < 1_000; round++) {
+  for (let round = 0; round < 300; round++) {
     const members = Array.from({ length: 1 + random.below(4) }, () => {
       const path = randomPath(random)
       return { path, selector: random.pick([topic, subtree, descendants, () => `/${path}/`])(path) }
     })
     const [first = '', ...others] = members.map(({ selector }) => selector)
-    const nested = anyOf(anyOf(first, ...others), first)
-    for (const { path } of members) {
-      for (const other of neighbours(random, path)) {
-        const expected = [first, ...others].some((selector) => isSelected(selector, other))
-        for (const set of [anyOf(first, ...others), nested]) {
-          if (isSelected(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
-        }
-      }
+    const set = anyOf(anyOf(first, ...others), first)
+    for (const other of members.flatMap(({ path }) => neighbours(random, path))) {
+      const expected = [first, ...others].some((selector) => isSelected(selector, other))
+      if (isSelected(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
     }
   }
   t.end()
 })
 
-t.test('the longest paths, of the characters that quoting doubles and of the most segments', (t) => {
+t.test('the longest paths are selected, even if quoting doubles every character', (t) => {
   const longest = ['.'.repeat(pathBytesMax), '\\'.repeat(pathBytesMax), `${'a/'.repeat(pathBytesMax / 2 - 1)}ab`]
   for (const path of longest) {
     t.equal(Buffer.byteLength(path), pathBytesMax)
@@ -116,48 +112,13 @@ t.test('a slash at either end is dropped; an empty segment is refused', (t) => {
 
 /** Selectors of the forms that are decided by the client, and of some that are not. */
 function decidable(random: Random): string {
-  const names = [
-    'a',
-    'b',
-    'ab',
-    '.',
-    '.*',
-    '.+',
-    'a.*',
-    '.*b',
-    'a.b',
-    '[^/]*',
-    '[^/]+',
-    '\\.',
-    '\\Qa.b\\E',
-    '\\Qa/b\\E',
-    '\\Qa',
-  ]
-  const odd = [
-    'a*',
-    'a?',
-    '(a)',
-    '^a',
-    'a$',
-    '.*?',
-    '.+a.+b.+',
-    '\\E',
-    '\\d',
-    '',
-    '{',
-    ']',
-    '\ud800',
-    '\0',
-    '\n',
-    '😀',
-    '\\',
-  ]
+  const names = String.raw`a b ab . .* .+ a.* .*b a.b [^/]* [^/]+ \. \Qa.b\E \Qa/b\E \Qa`.split(' ')
+  const odd = [...String.raw`a* a? (a) ^a a$ .*? .+a.+b.+ \E \d { ] \ 😀`.split(' '), '', '\ud800', '\0', '\n']
   const piece = () => random.pick(random.oneIn(30) ? odd : names)
-  const body = Array.from({ length: 1 + random.below(3) }, () => (random.oneIn(5) ? piece() + piece() : piece())).join(
-    '/',
-  )
-  const member =
-    random.pick(['', '>', '?', '?', '?', '*', '*', '*', '?/', '*/', '$']) + body + random.pick(['', '', '/', '//'])
+  const segment = () => (random.oneIn(5) ? piece() + piece() : piece())
+  const body = Array.from({ length: 1 + random.below(3) }, segment).join('/')
+  const kind = random.pick(['', '>', '?', '?', '?', '*', '*', '*', '?/', '*/', '$'])
+  const member = kind + body + random.pick(['', '', '/', '//'])
   return random.oneIn(4) ? `#${member}////${decidable(random)}` : member
 }
 
@@ -182,7 +143,7 @@ t.test('where the client decides what a selector matches, the service decides th
   ]
   let decided = 0
   let matched = 0
-  for (let round = 0; round < 5_000; round++) {
+  for (let round = 0; round < 3_000; round++) {
     const selector = random.oneIn(4) ? randomSelector(random) : decidable(random)
     const matches = matchesOf(selector)
     if (matches === undefined || 'problem' in planSelector(selector)) continue
@@ -200,23 +161,14 @@ t.test('where the client decides what a selector matches, the service decides th
         t.fail(`${JSON.stringify(union)}, of ${JSON.stringify(selector)}, and ${JSON.stringify(path)}`)
     }
   }
-  t.ok(decided > 1000 && matched > 1000, `${decided} selectors, ${matched} matches`)
+  t.ok(decided > 600 && matched > 600, `${decided} selectors, ${matched} matches`)
   t.end()
 })
 
-t.test('the client decides what its own selectors match, and those of usual patterns', (t) => {
-  const usual = [
-    topic('a.b'),
-    subtree('a/b'),
-    descendants('a'),
-    anyOf('a', '*b//'),
-    '*.*',
-    '?.*//',
-    '*plant/.*',
-    '*.*temp.*',
-    '?a/.*/temp',
-  ]
-  for (const selector of usual) t.ok(matchesOf(selector), selector)
+t.test('the client decides its own selectors and the usual patterns', (t) => {
+  const own = [topic('a.b'), subtree('a/b'), descendants('a'), anyOf('a', '*b//')]
+  const usual = ['*.*', '?.*//', '*plant/.*', '*.*temp.*', '?a/.*/temp']
+  for (const selector of [...own, ...usual]) t.ok(matchesOf(selector), selector)
   for (const selector of ['*(a|b)', '?a/[0-9]+', '*.*a.*b.*c']) t.notOk(matchesOf(selector), selector)
   t.end()
 })
