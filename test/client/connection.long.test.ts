@@ -1,27 +1,23 @@
 /** Lost connections, time limits, aborts, and answers that are not the service's: by a stub that provokes them. */
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { getEventListeners } from 'node:events'
 import t, { type Test } from 'tap'
 import { type Client, connect, type Operation, TopicdError } from '../../dist/client/index.js'
 import { present } from '../support/elements.js'
-import { startServer } from '../support/service/server.js'
+import { freePorts } from '../support/machines/ports.js'
 import { type StubAnswer, startStub } from '../support/service/stub.js'
 
 /** An answer that every route can read. */
 const fine: StubAnswer = { text: '{"path":"a","type":"json","has_more":false,"results":[],"removed":1}' }
 
-t.test('connect says what is missing or wrong, also to plain JavaScript, and shows no key', (t) => {
+t.test('connect refuses wrong arguments with a message that shows no key', (t) => {
   const plain = connect as (...args: readonly unknown[]) => Client
   const url = 'http://127.0.0.1:8080'
-  for (const options of [undefined, null, {}, { key: undefined }, { key: '' }])
-    t.throws(
-      () => plain(url, options),
-      new TypeError('the API key is missing: connect(url, { key }) needs it as "key"'),
-    )
+  const missing = new TypeError('the API key is missing: connect(url, { key }) needs it as "key"')
+  for (const options of [undefined, null, {}, { key: '' }]) t.throws(() => plain(url, options), missing)
   t.throws(() => plain(url, { key: 7 }), new TypeError('"key", the API key, must be a string, not a number'))
   for (const key of [' ', 'two\nlines', 'Apikey secret', 'sécret'])
     t.throws(() => plain(url, { key }), new TypeError('"key" contains a character that no API key has'), key)
-  for (const wrong of [undefined, '', 'h', 'localhost:8080', '127.0.0.1:8080', '/base', 'ftp://h', 'http://'])
+  for (const wrong of [undefined, 'localhost:8080', '/base', 'ftp://h', 'http://'])
     t.throws(() => plain(wrong, { key: 'k' }), new TypeError(`not an http or https URL: ${wrong}`))
   t.end()
 })
@@ -56,16 +52,19 @@ async function losing(t: Test, loss: StubAnswer, losses: number) {
 }
 
 for (const loss of ['close', 'close within the answer'] as const) {
-  t.test(`a connection that is lost once, by "${loss}", is not noticed where repeating is harmless`, async (t) => {
+  t.test(`a request is repeated once after "${loss}" where that is harmless`, async (t) => {
     for (const [name, request] of repeated) {
       const { stub, topics } = await losing(t, loss, 1)
       await request(topics)
       t.equal(stub.requests.length, 3, `${name}: the request was sent twice`)
       t.equal(stub.requests[1]?.text, stub.requests[2]?.text, name)
     }
+    const { stub, topics } = await losing(t, loss, 2)
+    await t.rejects(topics.get('a'), TypeError, 'not twice')
+    t.equal(stub.requests.length, 3)
   })
 
-  t.test(`a connection that is lost by "${loss}" is reported where repeating could do harm`, async (t) => {
+  t.test(`a request is not repeated after "${loss}" where that could do harm`, async (t) => {
     for (const [name, request] of notRepeated) {
       const { stub, topics } = await losing(t, loss, 1)
       await t.rejects(request(topics), TypeError, name)
@@ -74,57 +73,44 @@ for (const loss of ['close', 'close within the answer'] as const) {
   })
 }
 
-t.test('a connection that is lost twice is reported', async (t) => {
-  const { stub, topics } = await losing(t, 'close', 2)
-  await t.rejects(topics.get('a'), TypeError)
-  t.equal(stub.requests.length, 3)
-})
-
-t.test('a connection that was refused has sent nothing, so anything is sent once more', async (t) => {
+t.test('a batch is sent again after a refused connection, which has sent nothing', async (t) => {
   const stub = await startStub(t, () => fine)
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as AddressInfo
-  closed.close()
-  for (const [name, request] of [...repeated, ...notRepeated.slice(0, -1)]) {
-    let attempts = 0
-    const topics = connect(stub.url, {
-      key: 'k',
-      fetch: (url, init) => fetch(++attempts === 1 ? `http://127.0.0.1:${port}` : url, init),
-    })
-    await request(topics)
-    t.equal(attempts, 2, name)
-  }
+  const [port] = await freePorts(1)
+  let attempts = 0
+  const topics = connect(stub.url, {
+    key: 'k',
+    fetch: (url, init) => fetch(++attempts === 1 ? `http://127.0.0.1:${port}` : url, init),
+  })
+  await topics.batch(operations)
+  t.equal(attempts, 2)
 })
 
-t.test('failures are judged as Node.js and browsers report them', async (t) => {
+t.test('a request is repeated after failures that Node.js and browsers report as lost connections', async (t) => {
   const withCause = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(), { code }) })
-  const cases: readonly (readonly [string, Error, repeats: boolean, repeatsAnything: boolean])[] = [
-    ['browser', new TypeError('Failed to fetch'), true, false],
-    ['Node.js, closed', withCause('UND_ERR_SOCKET'), true, false],
-    ['Node.js, reset', withCause('ECONNRESET'), true, false],
-    ['Node.js, refused', withCause('ECONNREFUSED'), true, true],
-    ['a fetch with codes of its own', Object.assign(new Error(), { code: 'ECONNRESET' }), true, false],
-    ['unknown name', withCause('ENOTFOUND'), false, false],
-    ['no answer', withCause('UND_ERR_HEADERS_TIMEOUT'), false, false],
-    ['aborted', new DOMException('', 'AbortError'), false, false],
-    ['too slow', new DOMException('', 'TimeoutError'), false, false],
-    ['a defect', new RangeError(), false, false],
+  const cases: readonly (readonly [string, Error, attempts: number, attemptsOfBatch: number])[] = [
+    ['browser', new TypeError('Failed to fetch'), 2, 1],
+    ['Node.js, closed', withCause('UND_ERR_SOCKET'), 2, 1],
+    ['Node.js, reset', withCause('ECONNRESET'), 2, 1],
+    ['Node.js, refused', withCause('ECONNREFUSED'), 2, 2],
+    ['a fetch with codes of its own', Object.assign(new Error(), { code: 'ECONNRESET' }), 2, 1],
+    ['unknown name', withCause('ENOTFOUND'), 1, 1],
+    ['no answer', withCause('UND_ERR_HEADERS_TIMEOUT'), 1, 1],
+    ['aborted', new DOMException('', 'AbortError'), 1, 1],
+    ['too slow', new DOMException('', 'TimeoutError'), 1, 1],
+    ['a defect', new RangeError(), 1, 1],
   ]
-  for (const [name, error, repeats, repeatsAnything] of cases) {
-    for (const [request, expected] of [
-      [(topics: Client) => topics.get('a'), repeats],
-      [(topics: Client) => topics.batch(operations), repeatsAnything],
-    ] as const) {
-      let attempts = 0
-      const failing = connect('http://h', { key: 'k', fetch: () => Promise.reject(++attempts > 0 ? error : undefined) })
-      await t.rejects(request(failing) as Promise<unknown>, error, name)
-      t.equal(attempts, expected ? 2 : 1, name)
-    }
+  for (const [name, error, ...expected] of cases) {
+    let attempts = 0
+    const failing = connect('http://h', { key: 'k', fetch: () => Promise.reject(++attempts > 0 ? error : undefined) })
+    await t.rejects(failing.get('a'), error, name)
+    t.equal(attempts, expected[0], name)
+    attempts = 0
+    await t.rejects(failing.batch(operations), error, name)
+    t.equal(attempts, expected[1], `a batch: ${name}`)
   }
 })
 
-t.test('a request that takes too long ends with a TimeoutError, and is not repeated', async (t) => {
+t.test('a request that exceeds its time fails with a TimeoutError, and is not repeated', async (t) => {
   const stub = await startStub(t, () => 'be silent')
   for (const timeoutMs of [50, undefined]) {
     const topics = connect(stub.url, timeoutMs === undefined ? { key: 'k' } : { key: 'k', timeoutMs })
@@ -134,7 +120,7 @@ t.test('a request that takes too long ends with a TimeoutError, and is not repea
   t.equal(stub.requests.length, 2)
 })
 
-t.test('an aborted request rejects with the reason, is not repeated, and stops what it began', async (t) => {
+t.test('an aborted request rejects with the reason, and is not repeated', async (t) => {
   const reason = new Error('no longer needed')
   for (const timeoutMs of [60_000, undefined]) {
     const controller = new AbortController()
@@ -143,43 +129,30 @@ t.test('an aborted request rejects with the reason, is not repeated, and stops w
       return 'close'
     })
     const topics = connect(stub.url, timeoutMs === undefined ? { key: 'k' } : { key: 'k', timeoutMs })
-    await t.rejects(topics.get('a', { signal: controller.signal }), reason)
-    await t.rejects(topics.set('a', 1, { signal: controller.signal }), reason, 'aborted before')
-    await t.rejects(topics.walk('>a', { signal: controller.signal }).next(), reason)
-    await t.rejects(
-      topics.update('a', () => 1, { signal: controller.signal }),
-      reason,
-    )
+    const { signal } = controller
+    await t.rejects(topics.get('a', { signal }), reason)
+    await t.rejects(topics.set('a', 1, { signal }), reason, 'aborted before')
+    await t.rejects(topics.walk('>a', { signal }).next(), reason)
+    const update = topics.update('a', () => 1, { signal })
+    await t.rejects(update, reason)
     t.equal(stub.requests.length, 1)
   }
 })
 
-t.test('no listener stays behind on a signal that lives on', async (t) => {
+t.test('a request leaves no listener on its signal', async (t) => {
   const stub = await startStub(t, () => fine)
-  let listeners = 0
   const { signal } = new AbortController()
-  const { addEventListener, removeEventListener } = signal
-  const counted = (change: number, original: () => void) =>
-    function (this: AbortSignal, ...args: readonly unknown[]) {
-      listeners += change
-      Reflect.apply(original, this, args)
-    }
-  signal.addEventListener = counted(1, addEventListener as () => void)
-  signal.removeEventListener = counted(-1, removeEventListener as () => void)
   const topics = connect(stub.url, { key: 'k', timeoutMs: 60_000 })
   for (let i = 0; i < 10; i++) await topics.get('a', { signal })
-  t.equal(listeners, 0)
+  t.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
 async function errorOf(topics: Client): Promise<TopicdError> {
-  const error = await topics.batch(operations).then(
-    () => undefined,
-    (error: unknown) => error,
-  )
+  const error: unknown = await topics.batch(operations).catch((reason) => reason)
   return present(error instanceof TopicdError ? error : undefined)
 }
 
-t.test('a refusal carries everything that the answer says; it is never a reason to repeat', async (t) => {
+t.test('a refusal has all members of its answer, and is not repeated', async (t) => {
   const refusal = JSON.stringify({ code: 'overloaded', message: 'Later.', operation: 3 })
   const stub = await startStub(t, () => ({ status: 503, headers: { 'retry-after': '7' }, text: refusal }))
   t.match(await errorOf(connect(stub.url, { key: 'k' })), {
@@ -192,25 +165,17 @@ t.test('a refusal carries everything that the answer says; it is never a reason 
   t.equal(stub.requests.length, 1)
 })
 
-t.test('an answer that is not the service’s is an error that says so', async (t) => {
+t.test('an answer that is not topicd’s is an error that says so', async (t) => {
   const answers: readonly [number, string][] = [
     [502, '<html>Bad Gateway</html>'],
-    [502, ''],
-    [400, 'null'],
     [400, '{"code":1,"message":"x"}'],
     [200, '<html>Welcome</html>'],
-    [200, ''],
-    [200, '{}'],
     [200, '{"results":{}}'],
-    [200, '[]'],
     [204, ''],
   ]
   for (const [status, text] of answers) {
-    const stub = await startStub(t, () => ({
-      status,
-      text,
-      headers: { 'retry-after': 'Sun, 06 Nov 1994 08:49:37 GMT' },
-    }))
+    const headers = { 'retry-after': 'Sun, 06 Nov 1994 08:49:37 GMT' }
+    const stub = await startStub(t, () => ({ status, text, headers }))
     const topics = connect(stub.url, { key: 'k' })
     t.match(await errorOf(topics), { status, code: 'unexpected_answer', retryAfterSeconds: undefined }, text)
     for (const request of [topics.get('a'), topics.page('>a'), topics.walk('>a').next()])
@@ -220,9 +185,9 @@ t.test('an answer that is not the service’s is an error that says so', async (
   await t.rejects(connect(stub.url, { key: 'k' }).walk('>a').next(), { code: 'unexpected_answer' })
 })
 
-t.test('each request is a POST to its route, with the key and the members as the API names them', async (t) => {
+t.test('a request is a POST below the base path, with the key', async (t) => {
   const stub = await startStub(t, () => fine)
-  for (const base of ['', '/', '/base/x', '/base/x//']) {
+  for (const base of ['', '/base/x//']) {
     await connect(stub.url + base, { key: 'the-key' }).set('a', 1)
     const { path, headers, text } = present(stub.requests.at(-1))
     t.equal(path, `${base.replace(/\/+$/, '')}/topics/set`)
@@ -233,22 +198,4 @@ t.test('each request is a POST to its route, with the key and the members as the
   }
   await connect(stub.url, { key: ' the-key\n' }).get('a')
   t.equal(present(stub.requests.at(-1)).headers.authorization, 'Apikey the-key', 'as a file may end')
-})
-
-t.test('requests go on while every worker is replaced', async (t) => {
-  const server = await startServer(t, { workers: 2 })
-  const topics = connect(server.url, { key: server.token })
-  await topics.addAndSet('a', 0)
-  let isReplaced = false
-  const replaced = server.command('reload').then(({ code, stderr }) => {
-    isReplaced = true
-    t.equal(code, 0, stderr)
-  })
-  let requests = 0
-  for (; !isReplaced; requests++) {
-    await topics.set('a', requests)
-    t.equal((await topics.get('a'))?.value, requests)
-  }
-  await replaced
-  t.ok(requests > 10, `${requests} writes`)
 })
