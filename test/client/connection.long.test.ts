@@ -73,7 +73,7 @@ for (const loss of ['close', 'close within the answer'] as const) {
   })
 }
 
-t.test('a batch is sent again after a refused connection, which has sent nothing', async (t) => {
+t.test('a write with a constraint is sent again after a refused connection', async (t) => {
   const stub = await startStub(t, () => fine)
   const [port] = await freePorts(1)
   let attempts = 0
@@ -81,7 +81,7 @@ t.test('a batch is sent again after a refused connection, which has sent nothing
     key: 'k',
     fetch: (url, init) => fetch(++attempts === 1 ? `http://127.0.0.1:${port}` : url, init),
   })
-  await topics.batch(operations)
+  await topics.set('a', 1, { constraint: { value: 0 } })
   t.equal(attempts, 2)
 })
 
