@@ -3,24 +3,7 @@ import t from 'tap'
 import { EventParser } from '../../dist/client/changes/event-stream.js'
 import { type Random, seededRandom } from '../support/random.js'
 
-const parts = [
-  'data',
-  'event',
-  'retry',
-  ':',
-  ': ',
-  ' ',
-  'a',
-  '7',
-  '12',
-  'é😀',
-  '\u2028',
-  '\ufeff',
-  '\r',
-  '\r\n',
-  '\n',
-  '\n\n',
-]
+const parts = [...'data event retry : a 7 12 é😀 \u2028 \ufeff'.split(' '), ': ', ' ', '\r', '\r\n', '\n', '\n\n']
 
 function randomStream(random: Random): string {
   return Array.from({ length: random.below(60) }, () =>
@@ -46,7 +29,7 @@ function randomPieces(random: Random, text: string): string[] {
   return pieces
 }
 
-t.test('random streams in random pieces have the events that they have in one', (t) => {
+t.test('a stream has the same events in one piece and in many', (t) => {
   const random = seededRandom(t)
   let found = 0
   for (let round = 0; round < 5000; round++) {
@@ -60,7 +43,7 @@ t.test('random streams in random pieces have the events that they have in one', 
   t.end()
 })
 
-t.test('lines end with a line feed, comments are passed over, and a stream may stop anywhere', (t) => {
+t.test('lines end with a line feed alone, and comments are ignored', (t) => {
   const text = ':\n\n: x\nretry: 5\nevent: end\ndata: 1\ndata:2\n\n\ndata: a\r\n\r\ndata: 3\n\ndata: 4\n'
   t.strictSame(eventsIn([text]), {
     events: [

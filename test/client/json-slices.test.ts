@@ -5,18 +5,7 @@ import { type Random, seededRandom } from '../support/random.js'
 
 const spaces = ['', '', '', ' ', '\n', '\t\r\n  ']
 const scalars = ['0', '-0', '1.10', '1e400', '12345678901234567890', 'true', 'false', 'null']
-const strings = [
-  '""',
-  '"a"',
-  '"\\""',
-  '"\\\\"',
-  '"\\\\\\""',
-  '"]},:["',
-  '"\\u0022"',
-  '"é😀"',
-  '"__proto__"',
-  '"\\u0061"',
-]
+const strings = String.raw`"" "a" "\"" "\\" "\\\"" "]},:[" "\u0022" "é😀" "__proto__" "\u0061"`.split(' ')
 
 /** A random JSON text, with white space, escapes, repeated names and brackets within strings. */
 function randomJson(random: Random, levels: number): string {

@@ -38,44 +38,27 @@ const problems: readonly (readonly [body: string, problem: string])[] = [
   [' \n', 'found the end at byte 3, expected a value'],
   ['{', 'found the end at byte 2, expected a member name in double quotes or "}"'],
   ['{"a"', 'found the end at byte 5, expected ":"'],
-  ['{"a":', 'found the end at byte 6, expected a value'],
   ['{"a":1', 'found the end at byte 7, expected "," or "}"'],
-  ['{"a":[1', 'found the end at byte 8, expected "," or "]"'],
   ['{"a":"bc', 'found the end at byte 9, expected the closing quote of the string that begins at byte 6'],
   ['{"a":tru', 'found the end at byte 9, expected the rest of "true"'],
   ['{"a":-', 'found the end at byte 7, expected a digit'],
   ['\ufeff{}', 'found a byte order mark (U+FEFF) at byte 1, expected a value'],
   ['{"a":NaN}', 'found "NaN" at byte 6, expected a value'],
-  ['{"a":Infinity}', 'found "Infinity" at byte 6, expected a value'],
-  ['{"a":undefined}', 'found "undefined" at byte 6, expected a value'],
-  ['{"a":True}', 'found "True" at byte 6, expected a value'],
   ['{"a":nul}', 'found "}" at byte 9, expected the rest of "null"'],
-  ['{"a":nullx}', 'found "x" at byte 10, expected "," or "}"'],
   ["{'a':1}", 'found "\'" at byte 2, expected a member name in double quotes or "}"'],
-  ['{"a":\'b\'}', 'found "\'" at byte 6, expected a value'],
   ['{a:1}', 'found "a" at byte 2, expected a member name in double quotes or "}"'],
   ['{"a":1,}', 'found "}" at byte 8, expected a member name in double quotes'],
-  ['{"a":1,,"b":2}', 'found "," at byte 8, expected a member name in double quotes'],
-  ['{,"a":1}', 'found "," at byte 2, expected a member name in double quotes or "}"'],
   ['{"a":[1,]}', 'found "]" at byte 9, expected a value'],
   ['{"a":[,1]}', 'found "," at byte 7, expected a value or "]"'],
   ['{"a":[1}', 'found "}" at byte 8, expected "," or "]"'],
-  ['{"a":1]', 'found "]" at byte 7, expected "," or "}"'],
   ['{"a" 1}', 'found "1" at byte 6, expected ":"'],
   ['{"a":1}}', 'found "}" at byte 8, expected the end'],
-  ['{"a":1} {"b":2}', 'found "{" at byte 9, expected the end'],
-  ['}', 'found "}" at byte 1, expected a value'],
   ['path=a', 'found "path" at byte 1, expected a value'],
-  ['<a/>', 'found "<" at byte 1, expected a value'],
   ['{"a":\u201cb\u201d}', 'found "\u201c" (U+201C) at byte 6, expected a value'],
   ['{"é":1,x}', 'found "x" at byte 9, expected a member name in double quotes'],
   [
     '{"a":"b\nc"}',
     'found the control character U+000A at byte 8, expected an escape such as \\n or \\u0000 in its place',
-  ],
-  [
-    '{"a":"\0"}',
-    'found the control character U+0000 at byte 7, expected an escape such as \\n or \\u0000 in its place',
   ],
   ['{"a":\v1}', 'found the control character U+000B at byte 6, expected a value'],
   ['{"a":"\\x41"}', 'found "x41" at byte 8, expected one of " \\ / b f n r t u after the backslash'],
@@ -83,45 +66,17 @@ const problems: readonly (readonly [body: string, problem: string])[] = [
   ['{"a":"\\', 'found the end at byte 8, expected one of " \\ / b f n r t u after the backslash'],
   ['{"a":01}', 'found "1" at byte 7, expected "," or "}"'],
   ['{"a":.5}', 'found "." at byte 6, expected a value'],
-  ['{"a":+1}', 'found "+" at byte 6, expected a value'],
   ['{"a":1.}', 'found "}" at byte 8, expected a digit'],
-  ['{"a":1e}', 'found "}" at byte 8, expected a digit'],
-  ['{"a":-a}', 'found "a" at byte 7, expected a digit'],
   ['{"a":0x10}', 'found "x10" at byte 7, expected "," or "}"'],
   ['{"a":1} // note', 'found "/" at byte 9, expected the end'],
 ]
 
 t.test('each mistake is reported with its byte, what was found there and what was expected', async (t) => {
-  for (const [body, problem] of problems) {
-    t.equal(problemOf(body), problem, JSON.stringify(body))
-  }
+  for (const [body, problem] of problems) t.equal(problemOf(body), problem, JSON.stringify(body))
 })
 
 /** What may complete the last token of a text that breaks off, before its open brackets are closed. */
-const inners = [
-  '',
-  '0',
-  '"',
-  '":0',
-  ':0',
-  '"":0',
-  '"":0}',
-  '0"',
-  '00"',
-  '000"',
-  '0000"',
-  'n"',
-  '"0',
-  'ull',
-  'll',
-  'l',
-  'rue',
-  'ue',
-  'e',
-  'alse',
-  'lse',
-  'se',
-]
+const inners = ['', ...'0 " ":0 :0 "":0 "":0} 0" 00" 000" 0000" n" "0 ull ll l rue ue e alse lse se'.split(' ')]
 const ends = [...inners, ...['0', '00', '000', '0000', 'n'].map((rest) => `${rest}":0`)]
 
 /** Whether some end makes `start` valid JSON: tries all of them, independently of how the byte was found. */
@@ -138,7 +93,7 @@ function canBecomeJson(start: string): boolean {
 t.test('the text before the named byte can be completed to valid JSON, and with that byte it cannot', async (t) => {
   const random = seededRandom(t)
   let checked = 0
-  for (let round = 0; round < 3000; round++) {
+  for (let round = 0; round < 1500; round++) {
     const text = mutated(random)
     const byte = byteOf(text)
     if (byte === undefined) {
@@ -146,15 +101,12 @@ t.test('the text before the named byte can be completed to valid JSON, and with 
       continue
     }
     checked++
-    const before = Buffer.from(text)
-      .subarray(0, byte - 1)
-      .toString()
-    const [wrong = ''] = Buffer.from(text)
-      .subarray(byte - 1)
-      .toString()
+    const bytes = Buffer.from(text)
+    const before = bytes.subarray(0, byte - 1).toString()
+    const [wrong = ''] = bytes.subarray(byte - 1).toString()
     if (!canBecomeJson(before)) t.fail(`${JSON.stringify(text)}: already wrong before byte ${byte}`)
     if (wrong !== '' && canBecomeJson(before + wrong)) t.fail(`${JSON.stringify(text)}: right at byte ${byte}`)
     if (wrong === '' && isJson(before)) t.fail(`${JSON.stringify(text)}: right at the end`)
   }
-  t.ok(checked > 300, `${checked} texts were checked`)
+  t.ok(checked > 150, `${checked} texts were checked`)
 })
