@@ -1,7 +1,4 @@
-/**
- * The client in a real browser: a page imports the built files as they are, and uses a service of another origin.
- * `package` covers the same without a browser, with a browser's globals.
- */
+/** The client in a real browser: a page imports the built files as they are, and uses a service of another origin. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -83,7 +80,7 @@ t.test('a page of another origin reads, writes, walks and sees refusals', { skip
   })
 })
 
-t.test('a lost connection is a TypeError after one repetition, or at once', { skip }, async (t) => {
+t.test('a lost connection is a TypeError, for a fetch after one repetition', { skip }, async (t) => {
   const site = await openSite(t)
   const lose = async (request: string): Promise<number> => {
     site.requests = 0
