@@ -15,7 +15,7 @@ import { runCommand, startServer, until } from '../support/service/server.js'
 
 const kept = 10
 
-t.test('a token from before what the log keeps has gone', async (t) => {
+t.test('a token older than the log returns since_gone', async (t) => {
   const server = await startServer(t, { flags: ['--changes-kept', String(kept)] })
   const { client, post } = server
   const first = await changesPage(client, { selector: '*.*' })
@@ -32,7 +32,7 @@ t.test('a token from before what the log keeps has gone', async (t) => {
   t.ok(metrics.value('topicd_changes_kept') >= kept)
 })
 
-t.test('what is restored from a backup has none of the tokens of before', async (t) => {
+t.test('a restored store returns since_gone for tokens of before', async (t) => {
   const server = await startServer(t)
   const { next } = await changesPage(server.client, { selector: '*.*' })
   const backup = `${server.dataDir}.backup`
@@ -75,7 +75,7 @@ function documentedFetch(key: string, fetch: typeof globalThis.fetch, topics: Fo
   return new Function('key', 'fetch', 'topics', `${text}\nreturn fetchChanges`)(key, fetch, topics)
 }
 
-t.test('libraries that resume by themselves leave an id that has gone, and show the present state', async (t) => {
+t.test('libraries that resume automatically drop an id that has gone, and show the state', async (t) => {
   const { post, token, url } = await startServer(t, { workers: 1, flags: ['--changes-kept', '0'] })
   await post('addAndSet', { path: 'before', value: 1 })
   const cut = new AbortController()

@@ -40,7 +40,7 @@ function simulateClock(t: Test): { laterMs: number } {
   return clock
 }
 
-t.test('what a page has read of the log is not kept', async (t) => {
+t.test('a page keeps nothing that it read of the log', async (t) => {
   // However long the collections take, the page is read to its end.
   simulateClock(t)
   const read: WeakRef<LoggedChanges>[] = []

@@ -10,7 +10,7 @@ import type { Path } from '../../dist/topics/path.js'
 import { seededRandom } from '../support/random.js'
 import { recordMaps } from '../support/recorded-maps.js'
 
-t.test('a token is the position that it was made of, and no other text is one', async (t) => {
+t.test('a token is decoded to its position, and no other text is a token', async (t) => {
   const place = Buffer.alloc(placeBytesMax, 7)
   const walk = { id: Buffer.from('12345678'), after: 'ü'.repeat(pathBytesMax / 2) as Path }
   for (const position of [
@@ -81,7 +81,7 @@ t.test('the index finds the values whose ranges hold a key, as a search one by o
   }
 })
 
-t.test('values that come and go while nothing is searched are not kept', async (t) => {
+t.test('the index keeps no values that were removed before a search', async (t) => {
   const index = new RangeIndex<number>()
   index.add([{ start: 'a', end: 'b' }], -1)
   let most = 0
@@ -105,7 +105,7 @@ t.test('a set of many ranges is searched as one', async (t) => {
   t.strictSame(found, ['k100', 'k101', 'k228'])
 })
 
-t.test('there are as many seats as are allowed, of each kind and for each key', async (t) => {
+t.test('seats are limited for each kind and each key', async (t) => {
   const seats = new Seats(2)
   const leave = seats.take('stream', 'a')
   t.ok(leave)

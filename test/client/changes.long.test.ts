@@ -5,7 +5,7 @@ import { type Change, connect, TopicdError } from '../../dist/client/index.js'
 import { startServer, until } from '../support/service/server.js'
 import { type StubAnswer, startStub } from '../support/service/stub.js'
 
-t.test('a Map that follows a selector has what is there, whatever happens to the service', async (t) => {
+t.test('follow has the state, whatever happens to the service', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const topics = connect(server.url, { key: server.token })
   await topics.addAndSet('a/1', 1)
@@ -44,7 +44,7 @@ t.test('a Map that follows a selector has what is there, whatever happens to the
 const server = await startServer(t, { flags: ['--changes-kept', '5'] })
 const topics = connect(server.url, { key: server.token })
 
-t.test('changes go on from where an earlier run stopped', async (t) => {
+t.test('changes continue where an earlier run stopped', async (t) => {
   await topics.addAndSet('a', 1)
   const seen: Change[] = []
   const first = topics.changes('*.*')
@@ -63,7 +63,7 @@ t.test('changes go on from where an earlier run stopped', async (t) => {
   t.match(later, [{ kind: 'topic', path: 'b' }, { kind: 'removed', path: 'a' }, { kind: 'complete' }])
 })
 
-t.test('what was missed for too long is read again, and what is gone is told', async (t) => {
+t.test('changes start over if the token is too old, without the removed topics', async (t) => {
   for (const path of ['a', 'b']) await topics.addAndSet(path, 1)
   const first = topics.changes('*.*')
   for await (const { kind } of first) if (kind === 'complete') break
@@ -77,7 +77,7 @@ t.test('what was missed for too long is read again, and what is gone is told', a
   t.strictSame(kinds, ['restarted', 'topic b', 'complete'])
 })
 
-t.test('a refusal ends it, and so does a signal', async (t) => {
+t.test('a refusal and a signal end changes and follow', async (t) => {
   const key = await server.addKey('short')
   const revoked = connect(server.url, { key })
   const live = revoked.follow('*.*')
@@ -99,7 +99,7 @@ t.test('a refusal ends it, and so does a signal', async (t) => {
   t.ok(detail instanceof TopicdError)
 })
 
-t.test('where streams are held back, polls take their place', async (t) => {
+t.test('polls replace a stream that is held back', async (t) => {
   const stub = await startStub(t, ({ headers, text }) => {
     if (headers.accept === 'text/event-stream') return 'be silent'
     const { since } = JSON.parse(text) as { since?: string }
@@ -116,7 +116,7 @@ t.test('where streams are held back, polls take their place', async (t) => {
   t.equal(stub.requests.length, 4, 'one stream was tried')
 })
 
-t.test('a service that is away is waited for', async (t) => {
+t.test('follow waits for a service that is unavailable', async (t) => {
   let isAway = true
   const stub = await startStub(t, (): StubAnswer => {
     if (isAway) return { status: 503, headers: { 'retry-after': '1' }, text: '{"code":"overloaded","message":"x"}' }

@@ -43,7 +43,7 @@ t.test('a list asks for one result of each branch, and names the children', asyn
   await t.rejects(topics.list('a//b').next(), RangeError)
 })
 
-t.test('members that a fetch can have are sent, and what they add to items is read', async (t) => {
+t.test('get and page send their options, and return what these add', async (t) => {
   const text = '{"path":"a","type":"string","value":"x","properties":{"__proto__":"1","B":"2"}}'
   const stub = await startStub(t, ({ text: body }) => ({
     text: body.includes('selector') ? `{"has_more":false,"results":[${text}]}` : text,

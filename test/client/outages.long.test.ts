@@ -34,7 +34,7 @@ async function follow(t: Test, answers: readonly StubAnswer[]) {
   return { live, told }
 }
 
-t.test('an outage is told once, however many attempts it takes', async (t) => {
+t.test('an outage is reported once, however many attempts it takes', async (t) => {
   const { told } = await follow(t, [
     'close',
     { status: 503, text: '{"code":"overloaded","message":"x"}' },
@@ -52,7 +52,7 @@ t.test('an outage is told once, however many attempts it takes', async (t) => {
   ])
 })
 
-t.test('a planned end is an outage unless the stream is taken up again at once', async (t) => {
+t.test('a planned end is an outage unless the stream resumes immediately', async (t) => {
   const { live, told } = await follow(t, [ended('rotated'), ended('rotated')])
   t.strictSame(told, ['connected'])
   t.ok(live.isConnected)
@@ -65,7 +65,7 @@ t.test('a planned end is an outage unless the stream is taken up again at once',
   }
 })
 
-t.test('what is followed is not complete while its service is away, and is again after that', async (t) => {
+t.test('follow is incomplete during an outage, and complete after it', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const topics = connect(server.url, { key: server.token })
   const live = topics.follow('*.*')
@@ -106,7 +106,7 @@ t.test('`ready` rejects without a first connection, but following goes on', asyn
   await t.rejects(unanswered.ready, { name: 'TimeoutError', message: 'no response within 50 ms' })
 })
 
-t.test('an iteration of changes tells of its connection while it lasts', async (t) => {
+t.test('an iteration of changes reports its connection', async (t) => {
   const stub = await startStub(t, (_, index) => (index === 1 ? 'close' : stream(complete)))
   const changes = connect(stub.url, { key: 'k' }).changes('*.*')
   const told = toldBy(changes)
@@ -143,7 +143,7 @@ t.test('attempts wait longer each time, until one brings a page', async (t) => {
   }
 })
 
-t.test('an attempt waits for as long as the service asks for', async (t) => {
+t.test('an attempt waits as long as the service asks', async (t) => {
   const waitsMs = recordWaits(t)
   const headers = { 'retry-after': String(retryAfterSeconds) }
   const refused = [429, 503].map((status) => ({ status, headers, text: '{"code":"overloaded","message":"x"}' }))
@@ -162,7 +162,7 @@ t.test('restarts in a row wait longer each time', async (t) => {
   t.equal(told.length, 18, 'each is an outage')
 })
 
-t.test('what is not topicd’s is reported, and not tried without end', async (t) => {
+t.test('a response that is not topicd’s ends follow with an error', async (t) => {
   const html = '<html>Welcome</html>'
   const unexpected = { name: 'TopicdError', code: 'unexpected_answer', status: 200 }
   for (const data of [html, '{}', '{"has_more":false,"results":[{}],"next":"t"}', 'null']) {
@@ -175,7 +175,7 @@ t.test('what is not topicd’s is reported, and not tried without end', async (t
   t.equal(stub.requests.length, 2)
 })
 
-t.test('a defect is reported, and not tried without end', async (t) => {
+t.test('a defect of the caller ends follow with an error', async (t) => {
   const stub = await startStub(t, () => stream('data: {"has_more":false,"results":[],"next":"t"}\n\n'))
   for (const name of ['SyntaxError', 'ReferenceError', 'RangeError'] as const) {
     const defect = new globalThis[name]('a defect of the caller')

@@ -24,7 +24,7 @@ function polls({ requests }: Stub): readonly Asked[] {
   return asked.map(({ text }) => JSON.parse(text) as Asked)
 }
 
-t.test('a poll waits only after the end of what there is', async (t) => {
+t.test('a poll waits only after the last page', async (t) => {
   const answers: readonly StubAnswer[] = [
     page(1, true),
     page(2, true),
@@ -54,7 +54,7 @@ t.test('a poll waits only after the end of what there is', async (t) => {
   }
 })
 
-t.test('a poll whose connection is dead is given up, after its own time and not that of other requests', async (t) => {
+t.test('a poll over a dead connection fails after its own time limit', async (t) => {
   const { setTimeout } = globalThis
   const timeoutMs = 123_456
   const timers: { readonly ms: number | undefined; readonly callback: () => void }[] = []

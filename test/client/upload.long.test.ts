@@ -12,7 +12,7 @@ function* increments(count: number): Generator<Operation> {
     yield { op: 'increment', path: i % 100 === 99 ? 'missing' : 'sum', increment: i % 100 === 99 ? 1 : 2 }
 }
 
-await t.test('each operation is carried out once, whatever is replaced meanwhile', async (t) => {
+await t.test('an upload executes each operation once, over a reload', async (t) => {
   await topics.addAndSet('sum', 0)
   const count = 60_000
   const progress: Uploaded[] = []
@@ -37,7 +37,7 @@ await t.test('each operation is carried out once, whatever is replaced meanwhile
   t.match(refusals[0], { code: 'no_such_topic', message: 'There is no topic at the path "missing".' })
 })
 
-await t.test('an asynchronous source is taken as it comes, and what it throws ends the upload', async (t) => {
+await t.test('an asynchronous source ends the upload with what it throws', async (t) => {
   async function* source(): AsyncGenerator<Operation> {
     for (let i = 0; i < 10; i++) yield { op: 'addAndSet', path: `async/${i}`, value: 'x'.repeat(100_000) }
     throw new Error('the source has ended early')
@@ -49,7 +49,7 @@ await t.test('an asynchronous source is taken as it comes, and what it throws en
   t.ok((uploaded?.durable ?? 0) > 0)
 })
 
-await t.test('nothing is nothing, and a refusal of the whole is thrown', async (t) => {
+await t.test('an empty upload resolves, and a refused one rejects', async (t) => {
   t.strictSame(await topics.upload([]), { durable: 0, refused: 0 })
   const stranger = connect(server.url, { key: 'unknown' })
   await t.rejects(stranger.upload(increments(1)), { status: 401, code: 'unauthorized' })
@@ -75,7 +75,7 @@ await t.test('a value that is given as a text stays one line', async (t) => {
   t.ok(await topics.get('sum'), 'nothing in it was taken for an operation')
 })
 
-await t.test('all refusals of many operations are told', async (t) => {
+await t.test('all refusals of many operations are reported', async (t) => {
   const operations = Array.from({ length: 30_000 }, () => ({ op: 'set', path: 'missing', value: 1 }) as const)
   let told = 0
   const uploaded = await topics.upload(operations, { onRefused: () => told++ })
@@ -83,7 +83,7 @@ await t.test('all refusals of many operations are told', async (t) => {
   t.equal(told, 30_000)
 })
 
-await t.test('a signal ends it while its source makes nothing', async (t) => {
+await t.test('a signal ends an upload whose source is silent', async (t) => {
   let isReturned = false
   const source = {
     [Symbol.asyncIterator]: () => ({
@@ -101,7 +101,7 @@ await t.test('a signal ends it while its source makes nothing', async (t) => {
   t.ok(isReturned, 'the source is told')
 })
 
-await t.test('an answer of something else is no success', async (t) => {
+await t.test('a response that is not topicd’s fails the upload', async (t) => {
   for (const text of ['', '<html>', '{"durable":1,"refused":0}\n', '[]']) {
     const fetch = async (): Promise<Response> => new Response(text)
     const other = connect(server.url, { key: server.token, fetch })

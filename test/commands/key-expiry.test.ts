@@ -7,7 +7,7 @@ const nowMs = Date.parse('2026-06-01T12:00:00Z')
 
 const dayMs = 86_400_000
 
-t.test('an end is a period, a day or a time in UTC', (t) => {
+t.test('an expiry is a period, a day or a time in UTC', (t) => {
   for (const [text, endMs] of [
     ['90m', nowMs + 90 * 60_000],
     ['12h', nowMs + dayMs / 2],
@@ -24,7 +24,7 @@ t.test('an end is a period, a day or a time in UTC', (t) => {
   t.end()
 })
 
-t.test('anything else is refused, and says what is allowed', (t) => {
+t.test('any other expiry is refused with what is allowed', (t) => {
   const form = /^must be a period such as 12h or 30d, or a UTC time such as 2027-01-31/
   const day = /^must be a day and time that exist$/
   const future = /^must be in the future$/
@@ -51,7 +51,7 @@ t.test('anything else is refused, and says what is allowed', (t) => {
   t.end()
 })
 
-t.test('a grace is a period, and may be none', (t) => {
+t.test('a grace is a period, and may be zero', (t) => {
   t.equal(parseGrace('0s', nowMs), 0)
   t.equal(parseGrace('0d', nowMs), 0)
   t.equal(parseGrace('1h', nowMs), 3_600_000)

@@ -24,7 +24,7 @@ function problemsOf(environment: Readonly<Record<string, string>>): string[] {
   })
 }
 
-t.test('compose.yaml', async (t) => {
+t.test('compose.yaml agrees with the image and the settings', async (t) => {
   const service = composeService()
   t.strictSame(problemsOf(service.environment), [])
   t.equal(service.environment.TOPICD_FIRST_KEY_FILE, `/run/secrets/${service.secrets[0]}`)
@@ -37,7 +37,7 @@ t.test('compose.yaml', async (t) => {
   t.match(health, `/dev/tcp/127.0.0.1/${defaultOf('admin-port')} `)
 })
 
-t.test('the pod of docs/kubernetes.md', async (t) => {
+t.test('the pod of docs/kubernetes.md agrees with the image and the settings', async (t) => {
   const { spec } = kubernetesManifests().set.spec.template
   const [container] = spec.containers
   const environment = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))

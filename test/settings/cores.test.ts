@@ -37,7 +37,7 @@ const version1 = (top = '/'): string =>
 33 31 0:30 ${top} /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset
 41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw`
 
-t.test('version 2: its own group', async (t) => {
+t.test('version 2 limits cores by the own group', async (t) => {
   const unit = { [self]: '0::/system.slice/topicd.service', [mounts]: version2() }
   const file = `${groups}/system.slice/topicd.service/cpu.max`
   t.equal(coresWith(t, { ...unit, [file]: '150000 100000' }), 2)
@@ -45,7 +45,7 @@ t.test('version 2: its own group', async (t) => {
   t.equal(coresWith(t, { ...unit, [file]: 'max 100000' }), 8)
 })
 
-t.test('version 2: the smallest of the groups around it', async (t) => {
+t.test('version 2 limits cores by the smallest group around it', async (t) => {
   const files = {
     [self]: '0::/kubepods.slice/pod.slice/app',
     [mounts]: version2(),
@@ -57,32 +57,21 @@ t.test('version 2: the smallest of the groups around it', async (t) => {
   t.equal(coresWith(t, files), 3)
 })
 
-t.test('version 2 in a container, where its group looks like the root', async (t) => {
-  const quota = { [`${groups}/cpu.max`]: '200000 100000' }
-  t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2(), ...quota }), 2)
-  t.equal(coresWith(t, { [self]: '0::/../app', [mounts]: version2(), ...quota }), 2, 'entered from outside')
-  t.equal(coresWith(t, { [self]: '0::/docker/1f', [mounts]: version2('/docker/1f'), ...quota }), 2)
-  t.equal(coresWith(t, { [self]: '0::/docker/1f', [mounts]: version2('/../../docker/1f'), ...quota }), 2)
-  t.equal(
-    coresWith(t, {
-      [self]: '0::/docker/1f/own',
-      [mounts]: version2('/docker/1f'),
-      [`${groups}/own/cpu.max`]: '100000 100000',
-    }),
-    1,
-  )
-  t.equal(
-    coresWith(t, {
-      [self]: '0::/docker/1fa',
-      [mounts]: version2('/docker/1f'),
-      [`${groups}/a/cpu.max`]: '100000 100000',
-    }),
-    8,
-    'a group whose name begins alike is another',
-  )
+t.test('version 2 limits cores in a container, where the group looks like the root', async (t) => {
+  for (const [name, group, top, file, cores] of [
+    ['with a namespace', '/', '/', 'cpu.max', 2],
+    ['entered from outside', '/../app', '/', 'cpu.max', 2],
+    ['without a namespace', '/docker/1f', '/docker/1f', 'cpu.max', 2],
+    ['mounted from outside', '/docker/1f', '/../../docker/1f', 'cpu.max', 2],
+    ['a group within', '/docker/1f/own', '/docker/1f', 'own/cpu.max', 2],
+    ['a group whose name starts alike', '/docker/1fa', '/docker/1f', 'a/cpu.max', 8],
+  ] as const) {
+    const files = { [self]: `0::${group}`, [mounts]: version2(top), [`${groups}/${file}`]: '200000 100000' }
+    t.equal(coresWith(t, files), cores, name)
+  }
 })
 
-t.test('version 1', async (t) => {
+t.test('version 1 limits cores by the group and those around it', async (t) => {
   const at = (group: string, quota: string, period = '100000'): Record<string, string> => ({
     [`${groups}/cpu,cpuacct${group}/cpu.cfs_quota_us`]: quota,
     [`${groups}/cpu,cpuacct${group}/cpu.cfs_period_us`]: period,
@@ -95,15 +84,11 @@ t.test('version 1', async (t) => {
   t.equal(coresWith(t, { ...inGroup, [mounts]: version1(), ...at('/elsewhere', '100000') }), 8)
 })
 
-t.test('the affinity', async (t) => {
+t.test('the affinity limits cores', async (t) => {
   const status = (list: string) => ({ 'proc/self/status': `Cpus_allowed_list:\t${list}` })
   t.equal(coresWith(t, status('0')), 1)
   t.equal(coresWith(t, status('1-2,5')), 3)
-  t.equal(
-    coresWith(t, { ...status('0-127'), 'sys/devices/system/cpu/online': '0-1,3' }),
-    3,
-    'cores that there could be',
-  )
+  t.equal(coresWith(t, { ...status('0-127'), 'sys/devices/system/cpu/online': '0-1,3' }), 3, 'of those online')
   const quota = { [self]: '0::/', [mounts]: version2(), [`${groups}/cpu.max`]: '250000 100000' }
   t.equal(coresWith(t, { ...status('0-1'), ...quota }), 2)
   t.equal(coresWith(t, { ...status('0-3'), ...quota }), 3)
