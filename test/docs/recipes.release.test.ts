@@ -29,20 +29,19 @@ async function request(url: string, method: string, headers: Readonly<Record<str
   return { status: response.status, text: await response.text(), headers: Object.fromEntries(response.headers) }
 }
 
-/** The script in the test's directory. */
-function writeScript(t: Test, url: string): void {
+function startShell(t: Test, url: string, token: string): Publisher {
   const [script = ''] = recipeBlocks('A shell loop', 'bash', url)
   writeFileSync(join(t.testdirName, 'publish.sh'), script)
+  return Publisher.start(t, ['bash', 'publish.sh'], { KEY: token })
 }
 
 const lines = (from: number, to: number): readonly string[] => numbered(from, to).map((value) => JSON.stringify(value))
 
 t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
-  await t.test('uses one connection while values arrive, and reports those that are refused', async (t) => {
+  await t.test('uses one connection while values arrive, and reports refused values', async (t) => {
     const { front, server } = await Restartable.start(t)
-    writeScript(t, front.url)
     const startMs = Date.now()
-    const publisher = Publisher.start(t, ['bash', 'publish.sh'], { KEY: server.token })
+    const publisher = startShell(t, front.url, server.token)
     for (let i = 0; i < 20; i++) {
       publisher.write(lines(i, i + 1))
       await stored(server, `numbers/${i}`)
@@ -59,8 +58,7 @@ t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
 
   await t.test('loses nothing when connections break and the service is restarted', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
-    writeScript(t, service.front.url)
-    const publisher = Publisher.start(t, ['bash', 'publish.sh'], { KEY: service.server.token })
+    const publisher = startShell(t, service.front.url, service.server.token)
     publisher.write(lines(0, 100))
     await stored(service.server, 'numbers/20')
     service.front.cut()
@@ -76,13 +74,12 @@ t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
 
   await t.test('waits if its key has exceeded its rate, and exits if it is unknown', async (t) => {
     const server = await startServer(t)
-    writeScript(t, server.url)
-    const slow = Publisher.start(t, ['bash', 'publish.sh'], { KEY: await server.addKey('slow', { rate: 4 }) })
+    const slow = startShell(t, server.url, await server.addKey('slow', { rate: 4 }))
     slow.write(lines(0, 6))
     t.equal(await slow.ended(), 0)
     t.match(slow.errors, /^429 .*too_many_requests.*: again in \d+ s$/m)
     await storesNumbers(t, server, 6)
-    const unknown = Publisher.start(t, ['bash', 'publish.sh'], { KEY: 'topicd_unknown' })
+    const unknown = startShell(t, server.url, 'topicd_unknown')
     unknown.write(lines(0, 6))
     t.equal(await unknown.ended(), 1)
     t.match(unknown.errors, /^401 \{"code":"unauthorized".*\n$/)
@@ -151,7 +148,7 @@ t.test('Python', { skip: missing('python3', '--version') }, async (t) => {
   })
 })
 
-t.test("Telegraf's template makes a batch", { skip: missing('go', 'version') }, async (t) => {
+t.test("Telegraf's template produces a batch", { skip: missing('go', 'version') }, async (t) => {
   const server = await startServer(t)
   const { url, template, headers } = telegrafOutput(server.token, server.url)
   const go = spawnSync('go', ['run', join(root, 'test/support/clients/telegraf-template.go')], {
@@ -162,16 +159,15 @@ t.test("Telegraf's template makes a batch", { skip: missing('go', 'version') }, 
   const { status, text } = await request(url, 'POST', headers, go.stdout)
   t.equal(status, 200, text)
   const page = await server.post('fetch', { selector: '*telegraf//' })
+  const { results } = JSON.parse(page.text) as { results: { path: string; value: { fields: { label?: string } } }[] }
   t.strictSame(
-    (JSON.parse(page.text) as { results: { path: string }[] }).results.map(({ path }) => path),
+    results.map(({ path }) => path),
     ['telegraf/a%2Fb', 'telegraf/cpu/cpu=cpu0/host=web1', 'telegraf/disk/host=web1/path=%2Fvar'],
   )
   t.match(page.text, '"value":{"time":1700000000123,"fields":{}}', 'without what JSON cannot say')
   t.match(page.text, '"value":{"time":1700000000123,"fields":{"usage_idle":2.25}}', 'the last of two metrics')
-  t.match(page.text, '"free":18446744073709551615,')
-  t.match(page.text, '"used":-9007199254740993}')
+  t.match(page.text, /"free":18446744073709551615,.*"used":-9007199254740993\}/)
   t.notMatch(page.text, '"share"')
-  const { results } = JSON.parse(page.text) as { results: { value: { fields: { label?: string } } }[] }
   t.equal(results[2]?.value.fields.label, 'a "<b>" \\ é\n')
   t.equal((await request(url, 'POST', { ...headers, authorization: 'Apikey no' }, go.stdout)).status, 401)
 })
@@ -190,9 +186,8 @@ t.test('syslog-ng keeps lines while the service is down, and counts dropped ones
   const line = (program: string, text: string): string => `<13>Nov 28 19:20:01 host ${program}[1]: ${text}`
   const shown = (text: string): Promise<string> =>
     until(`${text} is stored`, async () => {
-      const { results } = JSON.parse((await service.server.post('fetch', { selector: '?syslog/' })).text) as {
-        results: { path: string; value: { message: string } }[]
-      }
+      const page = await service.server.post('fetch', { selector: '?syslog/' })
+      const { results } = JSON.parse(page.text) as { results: { path: string; value: { message: string } }[] }
       return results.find(({ value }) => value.message === text)?.path
     })
   const counted = (name: string): string | undefined => {
@@ -244,12 +239,8 @@ class SentFlow {
     const { request: node } = this.#flow
     const [message, ...others] = this.node.sent.splice(0)
     assert(message !== undefined && others.length === 0, 'one request is in flight')
-    const headers = Object.fromEntries(
-      node.headers.map(({ keyValue, valueValue }) => [
-        keyValue,
-        valueValue.replace(/^\$\{TOPICD_AUTHORIZATION\}$/, `Apikey ${this.token}`),
-      ]),
-    )
+    const textOf = (text: string): string => text.replace(/^\$\{TOPICD_AUTHORIZATION\}$/, `Apikey ${this.token}`)
+    const headers = Object.fromEntries(node.headers.map((header) => [header.keyValue, textOf(header.valueValue)]))
     const body = String(message.payload)
     const { status, text, headers: received } = await request(node.url, node.method, headers, body)
     this.node.input({ ...message, payload: text, statusCode: status, headers: received })
@@ -272,7 +263,7 @@ t.test("Node-RED's flow", async (t) => {
   const server = await startServer(t)
   const start = (): SentFlow => new SentFlow(server.url, server.token)
 
-  t.test('sends a value immediately, and those of the meantime as one batch', async (t) => {
+  t.test('sends a value immediately, and later values as one batch', async (t) => {
     const { queue, request } = nodeRedFlow()
     t.strictSame([queue.wires, request.wires], [[[request.id]], [[queue.id]]], 'its two nodes feed each other')
     const flow = start()
@@ -300,16 +291,6 @@ t.test("Node-RED's flow", async (t) => {
     await stored(server, 'repeated')
   })
 
-  t.test('waits as long as a 429 says', async (t) => {
-    const flow = new SentFlow(server.url, await server.addKey('slow', { rate: 1 }))
-    flow.publish([{ path: 'slow', value: 1 }])
-    await until('a 429', async () => {
-      if (flow.node.sent.length === 0) flow.publish([{ path: 'slow', value: 1 }])
-      return (await flow.exchange()).status === 429 ? true : undefined
-    })
-    t.match(flow.node.warnings.at(-1), /^again in 1 s: 429 /)
-  })
-
   t.test('drops and reports a value that is refused', async (t) => {
     const flow = start()
     const values = [1, 2, 3].map((value) => ({ path: `refused/${value}`, value }))
@@ -321,19 +302,11 @@ t.test("Node-RED's flow", async (t) => {
     t.match(flow.node.errors, [/^not stored: \{.*"a\/\/b".*: \{"code":"invalid_path"/])
     flow.publish([{ path: 'large', value: 'x'.repeat(500_000) }])
     t.strictSame([flow.node.errors[1], flow.node.sent.length], ['the value is too large', 0])
+    flow.publish([0, 1, 2, 3].map((i) => ({ path: `large/${i}`, value: 'é'.repeat(200_000) })))
+    for (let i = 0; i < 2; i++) t.equal((await flow.exchange()).status, 200, 'a batch is no larger than a body may be')
   })
 
-  t.test('keeps a batch within the limit of a body', async (t) => {
-    const flow = start()
-    flow.publish(Array.from({ length: 6 }, (_, i) => ({ path: `large/${i}`, value: 'é'.repeat(200_000) })))
-    for (let left = 6; left > 0; ) {
-      const { body, status } = await flow.exchange()
-      t.equal(status, 200)
-      left -= operationsIn({ body })
-    }
-  })
-
-  t.test('keeps its queue over a deployment, and ignores the response to an earlier request', async (t) => {
+  t.test('keeps its queue over a deployment, and ignores an earlier response', async (t) => {
     const flow = start()
     flow.publish(numbered(0, 2))
     const [lost] = flow.node.sent.splice(0)
