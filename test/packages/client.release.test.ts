@@ -1,6 +1,6 @@
 /**
  * The client as its users get it, from its own package, which npm installs alone, and as `topicd/client` from that of the
- * service: in Node.js, with its types, and its files in a browser's globals.
+ * service, in Node.js and with its types.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -141,19 +141,4 @@ t.test('the source of the client uses only what browsers have, too', async (t) =
   const options = { module: ts.ModuleKind.NodeNext, types: [], noUncheckedIndexedAccess: true }
   t.strictSame(findings(file, { ...options, lib: dom }, '/src/client/'), [])
   t.ok(findings(file, { ...options, lib: ['lib.es2022.d.ts'] }, '/src/client/').length > 5, 'without them it does not')
-})
-
-t.test('the files of the client run with the globals of a browser alone, and import only each other', async (t) => {
-  const script = join(root, 'test/support/browser/browser-context.mjs')
-  const args = ['--experimental-vm-modules', '--no-warnings', script, server.url, server.token]
-  const { stdout } = await run(process.execPath, args)
-  const { modules: loaded, ...results } = JSON.parse(stdout) as { modules: number }
-  t.ok(loaded > 5, `${loaded} files`)
-  t.strictSame(results, {
-    texts: ['browser/a.b', '1.10'],
-    refused: [400, 'no_such_topic'],
-    followed: ['browser/a.b'],
-    removed: 1,
-    calls: 6,
-  })
 })
