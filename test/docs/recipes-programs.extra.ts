@@ -59,55 +59,51 @@ class NodeRed {
   }
 }
 
-t.test(
-  'Node-RED loses nothing over broken connections and a restart',
-  { skip: missing(nodeRed, '--help') },
-  async (t) => {
-    const service = await Restartable.start(t, { workers: 2 })
-    const red = await NodeRed.start(t, service.front.url, service.server.token)
-    await red.publish(numbered(0, 50))
-    service.front.cut()
-    await red.publish([...numbered(50, 100), { path: 'a//b', value: 1 }])
-    await stored(service.server, 'numbers/99')
-    await red.logs(/\[error\] \[function:queue\] not stored: .*"a\/\/b".*invalid_path/)
-    await service.stop()
-    await red.publish(numbered(100, 150))
-    await red.logs(/queue\] again in \d+ s: ECONN[\s\S]*queue\] again in/)
-    await service.startAgain()
-    await stored(service.server, 'numbers/149')
-    await until('the last value', async () =>
-      (await service.server.post('fetch', { path: 'last' })).text.includes(':149}') ? true : undefined,
-    )
-    await storesNumbers(t, service.server, 150)
-  },
-)
+const whyNoNodeRed = missing(nodeRed, '--help')
 
-t.test(
-  'Telegraf stores exact metrics, and reports an unknown key',
-  { skip: missing(telegraf, '--version') },
-  async (t) => {
-    const server = await startServer(t)
-    const [output = ''] = recipeBlocks('Telegraf', 'toml', server.url)
-    const input = `[agent]\n  omit_hostname = true\n[[inputs.file]]\n  files = ["metrics"]\n  data_format = "influx"\n`
-    writeFileSync(join(t.testdirName, 'telegraf.conf'), `${input}${output}\n`)
-    const metrics = [
-      'disk,host=web1,path=/var free=18446744073709551615u,label="a <b> é" 1700000000123000000',
-      'cpu,cpu=cpu0,host=web1 usage_idle=2.25 1700000000123000000',
-    ]
-    writeFileSync(join(t.testdirName, 'metrics'), `${metrics.join('\n')}\n`)
-    const run = async (key: string): Promise<string> => {
-      const publisher = Publisher.start(t, [telegraf, '--once', '--config', 'telegraf.conf'], { TOPICD_KEY: key })
-      await publisher.ended()
-      return publisher.errors + publisher.output
-    }
-    t.match(await run('topicd_unknown'), /received status code: 401\. body: \{"code":"unauthorized"/)
-    await run(server.token)
-    const { text } = await server.post('fetch', { selector: '*telegraf//' })
-    const item = (path: string, fields: object) => ({ path, type: 'json', value: { time: 1700000000123, fields } })
-    t.strictSame((JSON.parse(text) as { results: unknown[] }).results, [
-      item('telegraf/cpu/cpu=cpu0/host=web1', { usage_idle: 2.25 }),
-      // biome-ignore lint/correctness/noPrecisionLoss: as JSON.parse reads it.
-      item('telegraf/disk/host=web1/path=%2Fvar', { free: 18446744073709551615, label: 'a <b> é' }),
-    ])
-  },
-)
+t.test('Node-RED loses nothing over broken connections and a restart', { skip: whyNoNodeRed }, async (t) => {
+  const service = await Restartable.start(t, { workers: 2 })
+  const red = await NodeRed.start(t, service.front.url, service.server.token)
+  await red.publish(numbered(0, 50))
+  service.front.cut()
+  await red.publish([...numbered(50, 100), { path: 'a//b', value: 1 }])
+  await stored(service.server, 'numbers/99')
+  await red.logs(/\[error\] \[function:queue\] not stored: .*"a\/\/b".*invalid_path/)
+  await service.stop()
+  await red.publish(numbered(100, 150))
+  await red.logs(/queue\] again in \d+ s: ECONN[\s\S]*queue\] again in/)
+  await service.startAgain()
+  await stored(service.server, 'numbers/149')
+  await until('the last value', async () =>
+    (await service.server.post('fetch', { path: 'last' })).text.includes(':149}') ? true : undefined,
+  )
+  await storesNumbers(t, service.server, 150)
+})
+
+const whyNoTelegraf = missing(telegraf, '--version')
+
+t.test('Telegraf stores exact metrics, and reports an unknown key', { skip: whyNoTelegraf }, async (t) => {
+  const server = await startServer(t)
+  const [output = ''] = recipeBlocks('Telegraf', 'toml', server.url)
+  const input = `[agent]\n  omit_hostname = true\n[[inputs.file]]\n  files = ["metrics"]\n  data_format = "influx"\n`
+  writeFileSync(join(t.testdirName, 'telegraf.conf'), `${input}${output}\n`)
+  const metrics = [
+    'disk,host=web1,path=/var free=18446744073709551615u,label="a <b> é" 1700000000123000000',
+    'cpu,cpu=cpu0,host=web1 usage_idle=2.25 1700000000123000000',
+  ]
+  writeFileSync(join(t.testdirName, 'metrics'), `${metrics.join('\n')}\n`)
+  const run = async (key: string): Promise<string> => {
+    const publisher = Publisher.start(t, [telegraf, '--once', '--config', 'telegraf.conf'], { TOPICD_KEY: key })
+    await publisher.ended()
+    return publisher.errors + publisher.output
+  }
+  t.match(await run('topicd_unknown'), /received status code: 401\. body: \{"code":"unauthorized"/)
+  await run(server.token)
+  const { text } = await server.post('fetch', { selector: '*telegraf//' })
+  const item = (path: string, fields: object) => ({ path, type: 'json', value: { time: 1700000000123, fields } })
+  t.strictSame((JSON.parse(text) as { results: unknown[] }).results, [
+    item('telegraf/cpu/cpu=cpu0/host=web1', { usage_idle: 2.25 }),
+    // biome-ignore lint/correctness/noPrecisionLoss: as JSON.parse reads it.
+    item('telegraf/disk/host=web1/path=%2Fvar', { free: 18446744073709551615, label: 'a <b> é' }),
+  ])
+})
