@@ -54,7 +54,7 @@ function neighbours(random: Random, path: Path): readonly string[] {
 
 const isBelow = (path: string, ancestor: string): boolean => path.startsWith(`${ancestor}/`)
 
-t.test('topic, subtree and descendants select exactly their topics, whatever characters a path has', (t) => {
+t.test('topic, subtree and descendants select exactly their topics, with any characters', (t) => {
   const random = seededRandom(t)
   let selected = 0
   for (let round = 0; round < 1_000; round++) {
@@ -122,7 +122,7 @@ function decidable(random: Random): string {
   return random.oneIn(4) ? `#${member}////${decidable(random)}` : member
 }
 
-t.test('where the client decides what a selector matches, the service decides the same', (t) => {
+t.test('the client and the service decide alike what a selector matches', (t) => {
   const random = seededRandom(t)
   const paths = [
     'a',

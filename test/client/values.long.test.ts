@@ -128,7 +128,7 @@ t.test('the place is named in every method and member', async (t) => {
     await t.rejects(request, { name: 'TypeError', message: `${place} is NaN, which JSON cannot hold` }, place)
 })
 
-t.test('1,000 levels are sent', async (t) => {
+t.test('a value of 1,000 levels is sent', async (t) => {
   let value: unknown = []
   for (let level = 1; level < 1_000; level++) value = [value]
   t.equal(await textOf(value), JSON.stringify(value))

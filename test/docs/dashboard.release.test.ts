@@ -29,7 +29,7 @@ const dashboard = JSON.parse(readDocument(dashboardFile)) as { schemaVersion: nu
 /** With those of closed rows. */
 const panels = dashboard.panels.flatMap((panel) => [panel, ...(panel.panels ?? [])])
 
-t.test('the file is up to date', async (t) => {
+t.test('grafana.json is up to date', async (t) => {
   t.equal(readDocument(dashboardFile), await dashboardText(), '"npm run docs:dashboard" updates it')
 })
 
@@ -53,7 +53,7 @@ t.test('every metric is in a panel or on the list of exceptions, and no panel na
   )
 })
 
-t.test('each panel has its own id and an explanation, and shows the chosen data source and instances', async (t) => {
+t.test('each panel is explained, and shows the chosen data source and instances', async (t) => {
   t.equal(dashboard.schemaVersion, 39)
   t.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
   for (const { title, datasource, description, targets = [] } of panels.filter(({ type }) => type !== 'row')) {

@@ -71,7 +71,7 @@ const problems: readonly (readonly [body: string, problem: string])[] = [
   ['{"a":1} // note', 'found "/" at byte 9, expected the end'],
 ]
 
-t.test('each mistake is reported with its byte, what was found there and what was expected', async (t) => {
+t.test('each mistake is reported with its byte, the text there and the expectation', async (t) => {
   for (const [body, problem] of problems) t.equal(problemOf(body), problem, JSON.stringify(body))
 })
 
@@ -90,7 +90,7 @@ function canBecomeJson(start: string): boolean {
   return ends.some((end) => isJson(start + end + closers))
 }
 
-t.test('the text before the named byte can be completed to valid JSON, and with that byte it cannot', async (t) => {
+t.test('the named byte is the first that no valid JSON can have', async (t) => {
   const random = seededRandom(t)
   let checked = 0
   for (let round = 0; round < 1500; round++) {

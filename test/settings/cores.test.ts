@@ -94,7 +94,7 @@ t.test('the affinity limits cores', async (t) => {
   t.equal(coresWith(t, { ...status('0-3'), ...quota }), 3)
 })
 
-t.test('without control groups, or with files that say nothing, there is no quota', async (t) => {
+t.test('there is no quota without control groups, or with useless files', async (t) => {
   t.equal(coresWith(t, {}), 8)
   t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2() }), 8)
   t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2(), [`${groups}/cpu.max`]: '' }), 8)
