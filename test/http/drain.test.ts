@@ -1,0 +1,43 @@
+/** A drain sends large answers completely: a client may read as slowly as it likes, within the time of the drain. */
+import t from 'tap'
+import { only } from '../support/elements.js'
+import { requestText } from '../support/service/raw.js'
+import { serveRoutes } from '../support/service/served.js'
+import { until } from '../support/service/server.js'
+
+/** More than a kernel buffers. */
+const body = 'x'.repeat(30 * 1024 * 1024)
+
+t.test('slow readers get their whole answers while the server drains', async (t) => {
+  let handled = 0
+  const handle = () => {
+    handled++
+    return { status: 200, body }
+  }
+  const { server, connect } = await serveRoutes(t, [{ path: '/topics/large', isRead: true, handle }])
+  const request = requestText('/topics/large', 'any', '{}')
+  const [partlySent, requested] = [await connect(), await connect()]
+  for (const connection of [partlySent, requested]) connection.pause()
+  await partlySent.write(request)
+  await requested.write(request.slice(0, -1))
+  await until('the first answer', async () => handled === 1 || undefined)
+  const drained = server.drain(60_000)
+  await requested.write(request.slice(-1))
+  await until('the second answer', async () => handled === 2 || undefined)
+  // A server without requests, whose drain began later, ends once it has waited for some.
+  const idle = await serveRoutes(t, [])
+  await idle.connect()
+  await idle.server.drain(60_000)
+  for (const connection of [partlySent, requested]) connection.resume()
+  for (const [when, connection] of [
+    ['partly sent before the drain', partlySent],
+    ['requested during the drain', requested],
+  ] as const) {
+    await connection.closed
+    const { answers, rest } = connection.parsed()
+    t.equal(rest, '', `${when}: no part of an answer`)
+    t.equal(only(answers).body.length, body.length, `${when}: all of it arrives`)
+    if (connection === requested) t.match(only(answers).head, /\r\nconnection: close/, 'it says that it ends')
+  }
+  await drained
+})
