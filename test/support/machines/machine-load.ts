@@ -1,6 +1,7 @@
 /**
  * The program of steady load beside an upgrade: `node machine-load.js URL TOKEN` writes and fetches over some lanes with
- * topicd's own client until its standard input ends, and then prints what failed, as JSON.
+ * topicd's own client. It prints "running" once each lane has had its first answers. When its standard input ends, each
+ * has a last turn, and it prints what failed, as JSON.
  */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,13 +20,15 @@ export interface LoadReport {
   readonly failed: readonly string[]
 }
 
-let [answered, stopped] = [0, false]
+let [answered, begun, stopped] = [0, 0, false]
 const failed: string[] = []
 
 async function lane(number: number): Promise<void> {
+  let isLast = false
   const client = connect(url, { key, timeoutMs: 10_000 })
   const path = `load/${number}`
-  for (let value = 0; !stopped; value++) {
+  for (let value = 0; !isLast; value++) {
+    isLast = stopped
     try {
       await client.addAndSet(path, value)
       const item = await client.get(path)
@@ -36,11 +39,11 @@ async function lane(number: number): Promise<void> {
       const { message, cause } = error as Error & { readonly cause?: unknown }
       failed.push(`${message} ${cause instanceof Error ? cause.message : ''}`)
     }
+    if (value === 0 && ++begun === lanes) process.stdout.write('running\n')
   }
 }
 
 const running = Array.from({ length: lanes }, (_, number) => lane(number))
-process.stdout.write('running\n')
 process.stdin.resume()
 await once(process.stdin, 'end')
 stopped = true
