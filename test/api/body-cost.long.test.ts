@@ -15,24 +15,16 @@ const ratioMax = 12
 
 const bodyBytes = 1024 * 1024
 
-/** A body of about a megabyte: `piece` repeated, each with another number in place of `#`. */
-interface Family {
-  readonly name: string
-  readonly route: 'set' | 'addAndSet' | 'add' | 'remove' | 'fetch' | 'batch'
-  readonly start: string
-  readonly piece: string
-  readonly end: string
-  /** What the refusal says; undefined for a body that is accepted. */
-  readonly refusal?: string
-}
+type Route = 'set' | 'addAndSet' | 'add' | 'remove' | 'fetch' | 'batch'
 
-const valid: Family = {
-  name: 'a valid value',
-  route: 'set',
-  start: '{"path":"a","value":[',
-  piece: '{"id":#,"name":"n#","on":true,"at":{"x":#.5,"y":-1}}',
-  end: ']}',
-}
+/**
+ * A body of about a megabyte: `piece` repeated between `start` and `end`, each with another number in place of `#`; and
+ * what its refusal says, if it is refused.
+ */
+type Family = readonly [name: string, route: Route, start: string, piece: string, end: string, refusal?: string]
+
+const object = '{"id":#,"name":"n#","on":true,"at":{"x":#.5,"y":-1}}'
+const valid: Family = ['a valid value', 'set', '{"path":"a","value":[', object, ']}']
 
 const routes = [
   ['set', '{"path":"a","value":1,'],
@@ -44,43 +36,16 @@ const routes = [
 ] as const
 
 const perRoute = routes.flatMap(([route, start]): Family[] => [
-  { name: 'unknown members', route, start, piece: '"m#":0', end: '}', refusal: 'Parameter "m0" is not known here' },
-  {
-    name: 'nested unknown members',
-    route,
-    start: `${start}"x":[`,
-    piece: '{"m#":{"n#":0}}',
-    end: ']}',
-    refusal: 'Parameter "x" is not known here',
-  },
-  {
-    name: 'one member repeated',
-    route,
-    start: `${start}"x":0,`,
-    piece: '"x":0',
-    end: '}',
-    refusal: 'Parameter "x" is given more than once',
-  },
-  {
-    name: 'invalid at the last byte',
-    route,
-    start,
-    piece: '"m#":0',
-    end: 'x',
-    refusal: 'is not valid JSON: found "x" at byte',
-  },
+  ['unknown members', route, start, '"m#":0', '}', 'Parameter "m0" is not known here'],
+  ['nested unknown members', route, `${start}"x":[`, '{"m#":{"n#":0}}', ']}', 'Parameter "x" is not known here'],
+  ['one member repeated', route, `${start}"x":0,`, '"x":0', '}', 'Parameter "x" is given more than once'],
+  ['invalid at the last byte', route, start, '"m#":0', 'x', 'is not valid JSON: found "x" at byte'],
 ])
 
 /** A batch of somewhat fewer than 1,000 operations, each of which adds a topic with these properties. */
 function batchOf(name: string, properties: readonly string[], refusal?: string): Family {
-  return {
-    name: `a batch of ${name}`,
-    route: 'batch',
-    start: '{"operations":[',
-    piece: `{"op":"add","path":"a/#","properties":{${properties.join()}}}`,
-    end: ']}',
-    ...(refusal === undefined ? {} : { refusal }),
-  }
+  const piece = `{"op":"add","path":"a/#","properties":{${properties.join()}}}`
+  return [`a batch of ${name}`, 'batch', '{"operations":[', piece, ']}', refusal]
 }
 
 /** Conditions of a REMOVAL, as many as one may have. */
@@ -92,114 +57,48 @@ function numbered(count: number, property: (index: number) => string): string[] 
   return Array.from({ length: count }, (_, index) => property(index))
 }
 
-const batches: readonly Family[] = [
-  batchOf(
-    'many properties',
-    numbered(64, (index) => `"m${index}":"00000000"`),
-  ),
-  batchOf(
-    'properties that all have other names',
-    numbered(64, (index) => `"m#n${index}":"00000"`),
-  ),
-  batchOf(
-    'properties that end with a number',
-    [...numbered(63, (index) => `"m${index}":"00000000"`), '"x":0'],
-    'Parameter "properties.x" is the number 0',
-  ),
-  batchOf('long REMOVALs', [removal('no updates for 10m after 5m'), `"m":"${'x'.repeat(540)}"`]),
-  batchOf('REMOVALs of dates', [removal("time after 'Sun, 3 Jun 2018 13:30:00 +0130'"), `"m":"${'x'.repeat(250)}"`]),
-  batchOf('REMOVALs of many parentheses', [removal('((no updates for 10m after 5m))'), `"m":"${'x'.repeat(480)}"`]),
-]
+const many = (count: number): string[] => numbered(count, (index) => `"m${index}":"00000000"`)
+const otherNames = numbered(64, (index) => `"m#n${index}":"00000"`)
+const dates = removal("time after 'Sun, 3 Jun 2018 13:30:00 +0130'")
+const parentheses = removal('((no updates for 10m after 5m))')
 
 const families: readonly Family[] = [
   ...perRoute,
-  ...batches,
-  ...(['set', 'addAndSet', 'add', 'remove'] as const).map(
-    (route): Family => ({
-      name: 'a constraint of many members',
-      route,
-      start: `{"path":"a",${route.includes('et') ? '"value":1,' : ''}"constraint":{`,
-      piece: '"m#":0',
-      end: '}}',
-      refusal: 'Parameter "constraint.m0" is not known here',
-    }),
-  ),
-  ...['[{},#]', '[{"k#":1},1]', '1.5'].map((element) => ({
-    name: `a property of many ${element}`,
-    route: 'add' as const,
-    start: '{"path":"a","properties":{"A":[',
-    piece: element,
-    end: ']}}',
-    refusal: 'is an array; a string is allowed',
-  })),
-  ...['{', '{"path":"a","value":1,"constraint":{'].map((start) => ({
-    name: `${start} and names of escapes`,
-    route: 'set' as const,
-    start,
-    piece: '"\\u0061":#',
-    end: start.length > 1 ? '}}' : '}',
-    refusal: 'a',
-  })),
-  {
-    name: 'properties that are numbers',
-    route: 'add',
-    start: '{"path":"a","properties":{',
-    piece: '"m#":0',
-    end: '}}',
-    refusal: 'a topic may have 64',
-  },
-  {
-    name: 'too many properties',
-    route: 'add',
-    start: '{"path":"a","properties":{',
-    piece: '"m#":"0"',
-    end: '}}',
-    refusal: 'Property "m64" is one of',
-  },
-  { name: 'a value of many names', route: 'set', start: '{"path":"a","value":{', piece: '"m#":0', end: '}}' },
-  { name: 'a value of empty objects', route: 'set', start: '{"path":"a","value":[', piece: '{}', end: ']}' },
-  {
-    name: 'a value of deep arrays',
-    route: 'set',
-    start: '{"path":"a","value":[',
-    piece: '['.repeat(900) + ']'.repeat(900),
-    end: ']}',
-  },
-  ...[`1${' '.repeat(500)}`, '\n  {"a": 1}', 'true', '-12.5e+3', '""'].map(
-    (piece): Family => ({
-      name: `a value of ${JSON.stringify(piece.trim())}`,
-      route: 'set',
-      start: '{"path":"a","value":[',
-      piece,
-      end: ']}',
-    }),
-  ),
-  ...['\\n', '\\"', `${'\\'.repeat(9998)}\\"`].map(
-    (piece): Family => ({
-      name: `a string of ${piece.slice(-4)}`,
-      route: 'set',
-      start: '{"path":"a","value":"',
-      piece,
-      end: '\\x"}',
-      refusal: 'found "x"',
-    }),
-  ),
-  {
-    name: 'a batch of too many operations',
-    route: 'batch',
-    start: '{"operations":[',
-    piece: '{}',
-    end: ']}',
-    refusal: 'an array of 1 to 1000 operations is allowed',
-  },
-  {
-    name: 'one operation of unknown members',
-    route: 'batch',
-    start: '{"operations":[{"op":"set","path":"a","value":1,',
-    piece: '"m#":0',
-    end: '}]}',
-    refusal: 'Parameter "m0" is not known here; allowed are "constraint", "increment", "op", "path", "type", "value"',
-  },
+  batchOf('many properties', many(64)),
+  batchOf('properties that all have other names', otherNames),
+  batchOf('properties that end with a number', [...many(63), '"x":0'], 'Parameter "properties.x" is the number 0'),
+  batchOf('long REMOVALs', [removal('no updates for 10m after 5m'), `"m":"${'x'.repeat(540)}"`]),
+  batchOf('REMOVALs of dates', [dates, `"m":"${'x'.repeat(250)}"`]),
+  batchOf('REMOVALs of many parentheses', [parentheses, `"m":"${'x'.repeat(480)}"`]),
+  ...routes.slice(0, 4).map(([route, start]): Family => {
+    const refusal = 'Parameter "constraint.m0" is not known here'
+    return ['a constraint of many members', route, `${start}"constraint":{`, '"m#":0', '}}', refusal]
+  }),
+  ...['[{},#]', '[{"k#":1},1]', '1.5'].map((piece): Family => {
+    const refusal = 'is an array; a string is allowed'
+    return [`a property of many ${piece}`, 'add', '{"path":"a","properties":{"A":[', piece, ']}}', refusal]
+  }),
+  ['names of escapes', 'set', '{', '"\\u0061":#', '}', 'a'],
+  ['names of escapes in a constraint', 'set', '{"path":"a","value":1,"constraint":{', '"\\u0061":#', '}}', 'a'],
+  ['properties that are numbers', 'add', '{"path":"a","properties":{', '"m#":0', '}}', 'a topic may have 64'],
+  ['too many properties', 'add', '{"path":"a","properties":{', '"m#":"0"', '}}', 'Property "m64" is one of'],
+  ['a value of many names', 'set', '{"path":"a","value":{', '"m#":0', '}}'],
+  ['a value of deep arrays', 'set', '{"path":"a","value":[', '['.repeat(900) + ']'.repeat(900), ']}'],
+  ...['{}', `1${' '.repeat(500)}`, '\n  {"a": 1}', 'true', '-12.5e+3', '""'].map((piece): Family => {
+    return [`a value of ${JSON.stringify(piece.trim())}`, 'set', '{"path":"a","value":[', piece, ']}']
+  }),
+  ...['\\n', '\\"', `${'\\'.repeat(9998)}\\"`].map((piece): Family => {
+    return [`a string of ${piece.slice(-4)}`, 'set', '{"path":"a","value":"', piece, '\\x"}', 'found "x"']
+  }),
+  ['too many operations', 'batch', '{"operations":[', '{}', ']}', 'an array of 1 to 1000 operations is allowed'],
+  [
+    'one operation of unknown members',
+    'batch',
+    '{"operations":[{"op":"set","path":"a","value":1,',
+    '"m#":0',
+    '}]}',
+    'Parameter "m0" is not known here; allowed are "constraint", "increment", "op", "path", "type", "value"',
+  ],
 ]
 
 /** Runs in a process of its own, where no coverage is counted; prints what each family costs, in ms of CPU. */
@@ -213,7 +112,7 @@ const script = `
     batch: (bytes) => parseBatch(bytes, 1000), fetch: (bytes) => parseFetch(bytes, 1000),
   }
   let validMs = 0
-  const results = families.map(({ route, start, piece, end }) => {
+  const results = families.map(([, route, start, piece, end]) => {
     const pieces = []
     for (let i = 0, length = start.length + end.length; length < bodyBytes; i++) {
       pieces.push(piece.replaceAll('#', i))
@@ -249,7 +148,7 @@ t.test('no megabyte costs much more than a valid value of that size, and its ref
   t.equal(stderr, '')
   const [base, ...results] = JSON.parse(stdout) as { message?: string; ms: number }[]
   const validMs = base?.ms ?? 0
-  for (const [index, { name, route, refusal }] of families.entries()) {
+  for (const [index, [name, route, , , , refusal]] of families.entries()) {
     const { message, ms = Infinity } = results[index] ?? {}
     if (refusal === undefined) t.equal(message, undefined, `${route}, ${name}: accepted`)
     else t.ok(message?.includes(refusal), `${route}, ${name}: ${message?.slice(0, 120)}`)
