@@ -14,7 +14,7 @@ import { type Results, resultsIn, together } from './proof-results.js'
 import { fileOf, testsOf } from './test-files.js'
 import { endOf, startTest, testEnvironment, verdictOf } from './test-process.js'
 
-export interface Proof {
+interface Proof {
   /** A long test that prints figures. */
   readonly test: string
   /** One of the figures: a round without any of it has shown nothing. */
@@ -32,7 +32,7 @@ const torture = { TORTURE_SECONDS: '120', SILENCE_MS_MAX: '1000' }
 const large = { LARGE_TOPICS: '10000000', SLOWER_MAX: '3', LIMITED_MS_MAX: '1000' }
 
 /** Those of one round look for what grows, which would not show in several. */
-export const proofs: Readonly<Record<string, Proof>> = {
+const proofs: Readonly<Record<string, Proof>> = {
   kills: { test: 'durability/crash', counted: 'kills', rounds: 8, environment: torture },
   'writer-kills': { test: 'durability/writer-kills', counted: 'kills', rounds: 3, environment: { KILLS: '100' } },
   'power-cuts': { test: 'durability/power-cut', counted: 'cuts', rounds: 10, environment: { POWER_CUTS: '10' } },
@@ -57,7 +57,7 @@ const endMsMax = 10_000
 const stopping = new AbortController()
 
 /** Runs a round to its end, or until it has hung. @returns what it printed, and its figures if it has passed */
-export async function runRound(
+async function runRound(
   files: readonly string[],
   counted: string,
   environment: Readonly<Record<string, string>>,
@@ -82,10 +82,10 @@ export async function runRound(
   return hasPassed ? { output, results } : { output }
 }
 
-export const resultsPage = 'docs/verification.md'
+const resultsPage = 'docs/verification.md'
 
 /** The page with one more row in its table of results. */
-export function withRow(page: string, cells: readonly string[]): string {
+function withRow(page: string, cells: readonly string[]): string {
   return page.replace(/\n\| Proof \|(.*\n\|)+.*\n/, (table) => `${table}| ${cells.join(' | ')} |\n`)
 }
 
