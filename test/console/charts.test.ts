@@ -1,8 +1,7 @@
-/** The charts of the page of the service: their lines, how these look, how high charts are, and what they say in words. */
+/** The charts of the page of the service: their lines, and what they say in words. */
 import t from 'tap'
-import { highest, isolatedIn, valuesOf } from '../../dist/console/service/charts/chart-values.js'
-import { type Chart, chartsOf, pidsAround, pidsOf, styleOf } from '../../dist/console/service/charts/charts.js'
-import { styleAt } from '../../dist/console/service/charts/line-style.js'
+import { valuesOf } from '../../dist/console/service/charts/chart-values.js'
+import { type Chart, chartsOf, pidsOf } from '../../dist/console/service/charts/charts.js'
 import { History, type Moment } from '../../dist/console/service/history.js'
 import { readingOf } from '../../dist/console/service/reading.js'
 import { WorkerPlaces } from '../../dist/console/service/worker-places.js'
@@ -24,28 +23,6 @@ function chartOf(title: string, moments: readonly Moment[], places = noWorkers):
 }
 
 const disk = 'Free disk space'
-
-t.test('a chart is as high as its lines, and as a limit once they are near it', (t) => {
-  const connections = (open: number): string[] => [`topicd_connections ${open}`, 'topicd_connections_max 100']
-  const free = (bytes: number): string[] => [`topicd_disk_free_bytes ${bytes}`, 'topicd_disk_free_bytes_min 100']
-  for (const [title, lines, expected] of [
-    ['Connections', [connections(0)], 0],
-    ['Connections', [connections(49)], 49],
-    ['Connections', [connections(50)], 100],
-    ['Connections', [connections(120)], 120],
-    [disk, [free(1000)], 1000],
-    [disk, [free(150)], 150],
-    [disk, [free(10)], 100],
-    [disk, [free(1000), free(10)], 1000],
-    // A service without a minimum has no chart of the disk.
-    [disk, [['topicd_topics 1']], undefined],
-  ] as const) {
-    const moments = momentsOf(...lines)
-    const chart = chartOf(title, moments)
-    t.equal(chart && highest(chart, moments), expected, `${title}: ${lines.join()}`)
-  }
-  t.end()
-})
 
 t.test('a value that is bad has a warning in words', (t) => {
   for (const [title, lines, expected] of [
@@ -98,41 +75,5 @@ t.test('each worker has a line while it is in the ten minutes', (t) => {
     ['worker 11', [null, 11, 11]],
   ])
   t.strictSame(linesOf(moments.slice(2)), [['worker 11', [11]]])
-  t.end()
-})
-
-t.test('a worker is named next to the charts until 15 s after its end', (t) => {
-  const moments = momentsOf(workers(9, 10), ...Array.from({ length: 9 }, () => workers(9)))
-  const named = moments.map((moment) => [...pidsAround(moment, moments)].join())
-  t.strictSame(named, [...Array.from({ length: 8 }, () => '9,10'), '9', '9'])
-  t.end()
-})
-
-t.test('a worker keeps its place among the others, and one that is gone leaves it', (t) => {
-  const places = new WorkerPlaces()
-  const assigned = (...pids: readonly string[]): unknown => Object.fromEntries(places.assign(pids))
-  t.strictSame(assigned('7', '8', '9'), { 7: 0, 8: 1, 9: 2 })
-  t.strictSame(assigned('8', '9', '5'), { 8: 1, 9: 2, 5: 0 })
-  t.strictSame(assigned('9'), { 9: 2 })
-  t.strictSame(assigned(), {})
-  t.end()
-})
-
-t.test('fifteen lines differ in colour or dashes, and red is only what is bad', (t) => {
-  const lines = [...Array(16).keys()].map((index) => ({ name: `${index}`, value: () => 1 }))
-  const styles = lines.map((line, index) => JSON.stringify(styleOf(line, index)))
-  t.equal(new Set(styles).size, 15)
-  t.equal(styles[15], styles[0])
-  const red = 5
-  t.notOk(lines.some((line, index) => styleOf(line, index).colour === red))
-  t.strictSame(styleOf({ name: 'limit', value: () => 1, limit: 'upper' }, 1), { colour: red, dash: 'dashed' })
-  t.strictSame(styleOf({ name: 'own', value: () => 1, style: styleAt(6) }, 0), { colour: 2, dash: 'dotted' })
-  t.end()
-})
-
-t.test('a value between two gaps is drawn as a point', (t) => {
-  t.strictSame(isolatedIn([1, null, 0, null, 2, 3, null, 4]), [0, 2, 7])
-  t.strictSame(isolatedIn([null, 1, 1]), [])
-  t.strictSame(isolatedIn([5]), [0])
   t.end()
 })

@@ -1,107 +1,12 @@
-/** The pure parts of the page of the topics: the tree against a model, words as selectors, texts of values and names. */
+/** The pure parts of the page of the topics: words as selectors, files of matches, texts of values and names. */
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
 import { urlOf } from '../../dist/console/shared/listener.js'
 import { readMatches } from '../../dist/console/topics/search/matches-file.js'
 import { selectorOfWords } from '../../dist/console/topics/search/words.js'
-import { describeChild, listChildren } from '../../dist/console/topics/tree/children.js'
-import { Tree } from '../../dist/console/topics/tree/tree.js'
 import { formattedOf, timeText, topicsText, visible } from '../../dist/console/topics/value-text.js'
-import { seededRandom } from '../support/random.js'
 import { endlessSlice } from '../support/slices.js'
 import { planned } from '../support/stores/store.js'
-
-/** Paths in tree order: segment by segment, by bytes. */
-function inOrder(paths: Iterable<string>): string[] {
-  const key = (path: string): Buffer => Buffer.from(path.replaceAll('/', '\0'))
-  return [...paths].sort((a, b) => Buffer.compare(key(a), key(b)))
-}
-
-/** Whether one of the selectors that the tree uses selects a path; of names without characters that have a meaning. */
-function isWithin(path: string, selector: string): boolean {
-  const top = selector.replaceAll(/^[?]|[/]+$/g, '')
-  return top === '.*' || path.startsWith(`${top}/`) || (selector.endsWith('//') && path === top)
-}
-
-/** Answers pages as the service does, from a set of paths. */
-function fakeClient(paths: ReadonlySet<string>): Client {
-  const page = async (selector: string, options: Readonly<Record<string, number | string>>) => {
-    const { deep_branch_depth: depth = 1, deep_branch_limit: limit = Infinity, size = 10, after } = options
-    const seen = new Map<string, number>()
-    const all = inOrder(paths).filter((path) => {
-      if (!isWithin(path, selector)) return false
-      const branch = path.split('/').slice(0, Number(depth)).join('/')
-      const count = (seen.get(branch) ?? 0) + 1
-      seen.set(branch, count)
-      return count <= Number(limit)
-    })
-    const rest =
-      after === undefined ? all : all.filter((path) => inOrder([path, String(after)])[1] === path && path !== after)
-    return { has_more: rest.length > Number(size), results: rest.slice(0, Number(size)).map((path) => ({ path })) }
-  }
-  return { page } as unknown as Client
-}
-
-function treeOf(paths: ReadonlySet<string>, sizeMax: number): Tree {
-  const client = fakeClient(paths)
-  return new Tree(
-    (parent, after) => listChildren(client, sizeMax, parent, after),
-    (path) => describeChild(client, path),
-  )
-}
-
-/** The children that there are at the top, as the tree should show them. */
-function expected(paths: ReadonlySet<string>): { name: string; isTopic: boolean; hasChildren: boolean }[] {
-  const names = new Set(inOrder(paths).map((path) => path.split('/')[0] ?? ''))
-  return [...names].map((name) => ({
-    name,
-    isTopic: paths.has(name),
-    hasChildren: [...paths].some((path) => path.startsWith(`${name}/`)),
-  }))
-}
-
-t.test('pages of any size list every child once, with what it has', async (t) => {
-  const random = seededRandom(t)
-  for (const sizeMax of [1, 2, 3, 7, 100]) {
-    const paths = new Set(
-      Array.from({ length: 40 }, () => `n${random.below(30)}${['', '/x', '/x/y', '/z'][random.below(4)]}`),
-    )
-    const tree = treeOf(paths, sizeMax)
-    await tree.open('')
-    while (tree.level('')?.after !== undefined) await Promise.all([tree.more(''), tree.more('')])
-    t.match(tree.level('')?.children, expected(paths), `pages of ${sizeMax}`)
-    t.equal(tree.level('')?.children.length, expected(paths).length)
-  }
-})
-
-t.test('a refreshed tree follows random additions and removals', async (t) => {
-  const random = seededRandom(t)
-  const path = (): string =>
-    `${['é', 'n', '\uffee', '😀'][random.below(4)]}${random.below(60)}${random.below(3) === 0 ? '/x' : ''}`
-  const paths = new Set(Array.from({ length: 80 }, path))
-  const tree = treeOf(paths, 10)
-  await tree.open('')
-  while (tree.level('')?.after !== undefined) await tree.more('')
-  for (let round = 0; round < 20; round++) {
-    for (let i = 0; i < 8; i++) {
-      const changed = path()
-      if (!paths.delete(changed)) paths.add(changed)
-      await tree.refresh('')
-      const names = (tree.level('')?.children ?? []).map(({ name }) => name)
-      t.equal(new Set(names).size, names.length, 'no child twice')
-      t.strictSame(names, inOrder(names), 'in tree order')
-    }
-    do await tree.refresh('')
-    while (tree.level('')?.refreshedTo !== undefined)
-    do await tree.refresh('')
-    while (tree.level('')?.refreshedTo !== undefined)
-    while (tree.level('')?.after !== undefined) await tree.more('')
-    t.strictSame(
-      tree.level('')?.children.map(({ name }) => name),
-      expected(paths).map(({ name }) => name),
-    )
-  }
-})
 
 t.test('plain words become a selector for the paths that contain all of them', (t) => {
   const isFound = (words: string, path: string): boolean =>
