@@ -3,7 +3,7 @@
  * at all, and reading values back detects a server that loses a write.
  */
 import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 
@@ -26,10 +26,6 @@ const { wrkDriver } = (await import(join(compiled, 'drivers/wrk.js'))) as {
 }
 const { lostWrite } = (await import(join(compiled, 'measure/check.js'))) as {
   lostWrite(running: object, scripts: readonly object[][], answered: readonly number[]): Promise<string | undefined>
-}
-const { uploadLines, uploadCommands } = (await import(join(compiled, 'drivers/upload.js'))) as {
-  uploadLines(running: object, pieces: Iterable<string>, count: number): Promise<void>
-  uploadCommands(port: number, pieces: Iterable<string>, count: number): Promise<void>
 }
 
 async function serverOf(t: Test, listener: RequestListener): Promise<number> {
@@ -117,58 +113,3 @@ test('reading values back finds exactly the acknowledged writes that are lost', 
   for (const [name, scripts, answered, found] of losses)
     t.match((await lostWrite(running, scripts, answered)) ?? '', found ?? /^$/, name)
 })
-
-test('autocannon finds a sum that is not larger than the one before', async (t) => {
-  const driver = autocannonDriver(t.testdir())
-  t.teardown(() => driver.stop())
-  const exchange = { method: 'POST', path: '/x', body: '{}', expected: [], counting: { of: 'topicd', path: 'a' } }
-  const job = { headers: {}, blankDigits: false, seconds: 0.3, exchanges: [exchange], scripts: [[0]] }
-  for (const repeated of [0, 10]) {
-    let [requests, sum] = [0, 0]
-    const port = await serverOf(t, (request, response) => {
-      if (++requests !== repeated) sum++
-      request.resume()
-      response.end(`{"path":"a","value":${sum}}`)
-    })
-    const { problem } = await driver.run({ ...job, port })
-    t.match(problem ?? '', repeated === 0 ? /^$/ : /an increment was answered/, `the sum of answer ${repeated} again`)
-  }
-})
-
-const refusal = '{"line":1,"code":"no_such_topic","message":"There is none."}'
-
-/** Answers to an upload of two lines, and what is found in them. */
-const uploadAnswers: readonly (readonly [name: string, answer: string, found: RegExp | undefined])[] = [
-  ['a right answer', '{"durable":1,"refused":0}\n {"done":true,"durable":2,"refused":0}\n', undefined],
-  ['an answer without its last line', '{"durable":2,"refused":0}\n', /ended with/],
-  ['a last line without its end', '{"done":true,"durable":2,"refused":0}', /ended with/],
-  ['a line that is not durable', '{"done":true,"durable":1,"refused":0}\n', /ended with/],
-  ['a refusal', `${refusal}\n{"done":true,"durable":1,"refused":1}\n`, /no_such_topic/],
-  ['an upload that ended early', '{"code":"draining","message":"Later.","durable":2,"refused":0}\n', /ended with/],
-]
-
-test('an upload finds what is missing from its answer', async (t) => {
-  for (const [name, answer, found] of uploadAnswers) {
-    const port = await serverOf(t, (request, response) => void request.resume().on('end', () => response.end(answer)))
-    const problem = await uploadLines({ port, headers: {} }, ['{}\n', '{}\n'], 2).catch(String)
-    t.match(problem ?? '', found ?? /^$/, name)
-  }
-  const port = await serverOf(t, (_request, response) => void response.writeHead(503).end('no'))
-  await t.rejects(uploadLines({ port, headers: {} }, ['{}\n'], 1), /answered 503/, 'a wrong status')
-})
-
-test('an upload of commands finds one answer that is wrong, and one that is missing', async (t) => {
-  const port = (answer: string): Promise<number> => socketServerOf(t, answer)
-  await uploadCommands(await port('+OK\r\n+OK\r\n'), ['SET'], 2)
-  await t.rejects(uploadCommands(await port('+OK\r\n-ERR\r\n'), ['SET'], 2), /wrong: \+OK\r\n-ERR/)
-  await t.rejects(uploadCommands(await port('+OK\r\n'), ['SET'], 2), /after 5 bytes of answers/)
-  await t.rejects(uploadCommands(await port('+OK\r\n+OK\r\n+OK\r\n'), ['SET'], 2), /after 15 bytes of answers/)
-})
-
-/** Answers the first piece that arrives, and closes the connection. */
-async function socketServerOf(t: Test, answer: string): Promise<number> {
-  const server = createSocketServer((socket) => socket.once('data', () => socket.end(answer)))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}

@@ -92,38 +92,10 @@ for (const { names, servers, workloads } of runs) {
   })
 }
 
-async function help(...args: string[]): Promise<string> {
-  return (await promisify(execFile)(process.execPath, [main, ...args, '--help'], { env: plainEnvironment })).stdout
-}
-
 test('help lists exactly the workloads that are run here', async (t) => {
-  const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await help()) ?? []
+  const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await run('--help')) ?? []
   const offered = list.split('\n').map((line) => line.trim().split(' ')[0])
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
-})
-
-const commands = ['growth', 'compare', 'idle', 'changes', 'gzip', 'upload', 'profile', 'postgres', 'fenced']
-
-test('help lists every command, and each command has help of its own', async (t) => {
-  const overview = await help()
-  for (const command of commands) {
-    t.match(overview, new RegExp(`^  ${command} `, 'm'), `${command} is listed`)
-    t.match(await help(command), new RegExp(`^npm run bench -- ${command} `), `${command} has help`)
-  }
-})
-
-test('a wrong command line exits with 2 and says what is wrong', async (t) => {
-  for (const [args, message] of [
-    [['nothing'], 'unknown workload "nothing"'],
-    [['idle', 'fetch-path'], 'unexpected argument "fetch-path"'],
-    [['upload', '--topics', '999999'], '--topics must be a multiple of 10000, not 999999'],
-    [['--servers', 'redis', 'scan-nothing'], 'redis + webdis takes part in none of these workloads'],
-  ] as const) {
-    const failure = await promisify(execFile)(process.execPath, [main, ...args], { env: plainEnvironment }).catch(
-      (error: { code?: number; stderr?: string }) => error,
-    )
-    t.match(failure, { code: 2, stderr: message }, args.join(' '))
-  }
 })
 
 const peerPrograms = ['redis-server', 'webdis', 'etcd']
