@@ -4,9 +4,8 @@
  * compiler that copies them: `npm test` itself begins with a real build.
  */
 import { execFile } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { root } from '../support/documents.js'
 
@@ -71,31 +70,4 @@ await t.test('a build that fails says so, and the last one is not started in its
 await t.test('it builds again after a source has changed', async (t) => {
   write('src/main.ts', "console.log('mended')\n")
   t.match((await start()).output, new RegExp(`${building}[\\s\\S]*mended`))
-})
-
-/** Runs the step before the start. @returns whether it built */
-async function builds(): Promise<boolean> {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [join(checkout, 'scripts/build.mjs'), '--if-changed'],
-    {
-      env: { ...process.env, PATH: `${join(checkout, 'node_modules/.bin')}:${process.env.PATH}` },
-    },
-  )
-  return stdout.includes(building)
-}
-
-await t.test('and after one has been added or removed, and after what is not compiled', async (t) => {
-  const changes: Readonly<Record<string, () => void>> = {
-    'a source is added': () => write('src/topics/more.ts', 'export const more = 1\n'),
-    'a source is removed': () => rmSync(join(checkout, 'src/topics/more.ts')),
-    'a style of the console changes': () => write('src/console/static/style.css', 'p { color: blue }\n'),
-    'the packages change': () => write('package-lock.json', '{}'),
-    'dist/ is removed': () => rmSync(join(checkout, 'dist'), { recursive: true }),
-  }
-  for (const [change, make] of Object.entries(changes)) {
-    t.notOk(await builds(), `before ${change}`)
-    make()
-    t.ok(await builds(), change)
-  }
 })
