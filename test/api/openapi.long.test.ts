@@ -27,14 +27,7 @@ const formats = { 'date-time': (text: string) => new Date(text).toISOString() ==
 
 // Keywords of OpenAPI that JSON Schema does not have are not errors.
 const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, formats }).addVocabulary([
-  'openapi',
-  'info',
-  'paths',
-  'servers',
-  'security',
-  'tags',
-  'components',
-  'discriminator',
+  ...['openapi', 'info', 'paths', 'servers', 'security', 'tags', 'components', 'discriminator'],
 ])
 ajv.addSchema(document, 'api')
 

@@ -9,20 +9,8 @@ import { overStores } from '../support/service/over-stores.js'
 
 /** The subtree of `t` in tree order: descendants of `t/a` before `t/a!` and `t/a-b`, though `!` and `-` precede `/`. */
 const subtree = [
-  't',
-  't/A',
-  't/a',
-  't/a/a',
-  't/a/b',
-  't/a/b/c',
-  't/a/é',
-  't/a!',
-  't/a-b',
-  't/a-b/c',
-  't/aa',
-  't/b',
-  't/é',
-  't/é/a',
+  ...['t', 't/A', 't/a', 't/a/a', 't/a/b', 't/a/b/c', 't/a/é', 't/a!', 't/a-b', 't/a-b/c', 't/aa', 't/b', 't/é'],
+  ...['t/é/a'],
 ]
 
 /** Topics outside the subtree: just before it, just after it, and some whose text begins with `t`. */

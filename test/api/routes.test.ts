@@ -45,18 +45,7 @@ await overStores(t, async (t, { post, client }) => {
   ])
 
   const paths = [
-    ' ',
-    'a b',
-    'é',
-    'e\u0301',
-    '日本/語',
-    '😀',
-    '\u0001\u001f\u007f',
-    '"\\',
-    '*?#>',
-    '..',
-    'a\nb',
-    '\ufeff',
+    ...[' ', 'a b', 'é', 'e\u0301', '日本/語', '😀', '\u0001\u001f\u007f', '"\\', '*?#>', '..', 'a\nb', '\ufeff'],
   ]
   await inTurn('any text without empty segments, U+0000 or lone surrogates is a path, by its bytes', [
     ...paths.flatMap((path): Row[] => [

@@ -13,13 +13,8 @@ const executablePath = '/usr/bin/chromium'
 
 /** `--no-sandbox`: tests may run as root. The others keep it from calling its vendor, and from changing protocol. */
 const args: string[] = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+  ...['--disable-component-update', '--disable-sync'],
 ]
 
 /** Why this machine cannot run a page in a browser; false if it can. */

@@ -112,16 +112,8 @@ export class Container {
 }
 
 const isolation = [
-  '--quiet',
-  '--read-only',
-  '--private-network',
-  '--no-new-privileges=yes',
-  '--register=no',
-  '--keep-unit',
-  '--link-journal=no',
-  '--resolv-conf=off',
-  '--timezone=off',
-  '--console=pipe',
+  ...['--quiet', '--read-only', '--private-network', '--no-new-privileges=yes', '--register=no', '--keep-unit'],
+  ...['--link-journal=no', '--resolv-conf=off', '--timezone=off', '--console=pipe'],
 ]
 
 function binds({ writable, readable }: ContainerOptions): string[] {
