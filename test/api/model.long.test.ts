@@ -7,13 +7,12 @@
  */
 import t from 'tap'
 import { bodyText, type Members, Model, type TopicType } from '../support/models/model.js'
+import { randomPath, randomSelector } from '../support/models/selectors.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { overStores } from '../support/service/over-stores.js'
 
 const requests = 2000
 
-/** Few segments, so that paths often collide; some characters sort before a slash, some are syntax in patterns. */
-const segments = ['a', 'b', 'ab', 'a-b', 'a!', 'a.b', 'a+b', 'é', 'A', ' ']
 const values = ['1', '1.10', '-0', '"x"', '"\\u0041"', 'null', '[]', '{"a":1,"a":2}', '12345678901234567890']
 const strings = ['"x"', '""', '"\\ud800"', '"é"']
 const properties: readonly Readonly<Record<string, string>>[] = [
@@ -23,7 +22,6 @@ const properties: readonly Readonly<Record<string, string>>[] = [
   { DONT_RETAIN_VALUE: 'true' },
   { colour: 'green' },
 ]
-const patterns = ['.*', 'a', 'a.*', '[ab]+', 'a|b', '.', 'a\\.b', '[^a]', '(ab?)+', 'A?']
 
 await overStores(t, async (t, { post }) => {
   await t.test(`${requests} random requests are answered as the model answers them`, async (t) => {
@@ -55,7 +53,8 @@ await overStores(t, async (t, { post }) => {
 function randomRequest(random: Random, model: Model): [route: string, members: Members] {
   const type: TopicType | undefined = random.oneIn(3) ? random.pick(['json', 'string']) : undefined
   const value = random.pick(type === 'string' ? strings : values)
-  const plainPath = randomPath(random)
+  const known = [...model.topics.keys()]
+  const plainPath = known.length > 0 && random.oneIn(2) ? random.pick(known) : randomPath(random)
   const path = random.oneIn(20) ? `/${plainPath}/` : plainPath
   const constraint = random.oneIn(3) ? { version: randomVersion(random, model, plainPath) } : undefined
   switch (random.below(10)) {
@@ -116,28 +115,4 @@ function randomVersion(random: Random, model: Model, path: string): number {
 /** The members without those that are undefined. */
 function given(members: { readonly [name in keyof Members]: Members[name] | undefined }): Members {
   return Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined)) as Members
-}
-
-function randomPath(random: Random): string {
-  return Array.from({ length: 1 + random.below(4) }, () => random.pick(segments)).join('/')
-}
-
-function randomSelector(random: Random): string {
-  const qualifier = random.pick(['', '/', '//'])
-  switch (random.below(7)) {
-    case 0:
-      return randomPath(random)
-    case 1:
-      return `>${randomPath(random)}`
-    case 2:
-    case 3:
-      return `?${Array.from({ length: 1 + random.below(3) }, () => random.pick(patterns)).join('/')}${qualifier}`
-    case 4:
-      return `*${random.pick(patterns)}${qualifier}`
-    case 5:
-      // A plain path, whose dot and plus are taken literally as well.
-      return `*${randomPath(random)}//`
-    default:
-      return `#${Array.from({ length: 1 + random.below(3) }, () => `>${randomPath(random)}`).join('////')}`
-  }
 }
