@@ -1,6 +1,6 @@
 /**
- * What a service may answer to hostile requests, by its own OpenAPI description: the statuses, codes and forms of each
- * operation. What the description leaves out is written here.
+ * What a service accepts and answers by its own OpenAPI description: the forms of bodies, and the statuses, codes and forms of
+ * answers of each operation. What the description leaves out of the answers to hostile requests is written here.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { RawAnswer } from '../service/raw.js'
@@ -15,7 +15,7 @@ interface Operation {
 }
 type Examples = Readonly<Record<string, { readonly value: JsonObject }>>
 
-interface Document {
+export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly responses: Readonly<Record<string, { readonly description: string }>> }
 }
@@ -61,9 +61,11 @@ export class Description {
     return new Description((await (await fetch(`${url}/openapi.json`)).json()) as Document)
   }
 
-  private constructor(document: Document) {
+  constructor(document: Document) {
     const formats = { 'date-time': (text: string) => new Date(text).toISOString() === text }
-    const ajv = new Ajv2020({ strict: false, formats })
+    const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, formats })
+    // Keywords of OpenAPI that JSON Schema does not have are not errors.
+    ajv.addVocabulary(['openapi', 'info', 'paths', 'servers', 'security', 'tags', 'components', 'discriminator'])
     ajv.addSchema(document, 'api')
     const schemaAt = (...place: readonly string[]): ValidateFunction => {
       const names = [...place, 'content', 'application/json', 'schema'].map((name) => name.replaceAll('/', '~1'))
@@ -91,6 +93,13 @@ export class Description {
       }
     }
     this.examples = examples
+  }
+
+  /** Why a body is not one of the route's requests, or of its answers with this status; undefined if it is. */
+  mismatch(route: string, status: number | 'request', json: unknown): string | undefined {
+    const described = status === 'request' ? this.#bodies.get(route) : this.#answers.get(route)?.get(status)?.matches
+    if (described === undefined) return `${route} ${status} is not described`
+    return described(json) ? undefined : JSON.stringify(described.errors)
   }
 
   /** @returns what is not documented about an answer to the request; undefined if nothing */
