@@ -4,6 +4,7 @@ import { gives, refuses } from '../support/expected-answers.js'
 import type { Answer } from '../support/service/client.js'
 import { scrape } from '../support/service/metrics.js'
 import { overWorkers } from '../support/service/over-stores.js'
+import { requestText } from '../support/service/raw.js'
 import { type Server, until } from '../support/service/server.js'
 
 const item = '{"path":"a","type":"json","value":1}'
@@ -133,29 +134,21 @@ async function refusesUnread(t: Test, server: Server): Promise<void> {
   const token = await server.addKey('raw', { rate: 1 })
   const connection = await server.raw()
   const body = '{"path":"a"}'
-  const head = (length: number) =>
-    [
-      'POST /topics/fetch HTTP/1.1',
-      'host: x',
-      `authorization: Apikey ${token}`,
-      'content-type: application/json',
-      `content-length: ${length}`,
-      '',
-      '',
-    ].join('\r\n')
+  const request = requestText('/topics/fetch', token, body)
+  const head = request.slice(0, -body.length)
   let sent = 0
   const status = async (): Promise<number | undefined> => (await connection.answers(++sent)).at(-1)?.status
   await until('its worker has none left', async () => {
-    await connection.write(head(body.length) + body)
+    await connection.write(request)
     return (await status()) === 429 || undefined
   })
   // In the same bytes as another request, so that no time passes in between, in which one more would be allowed.
-  await connection.write(head(body.length) + body + head(body.length))
+  await connection.write(request + head)
   sent++
   t.equal(await status(), 429, 'answered while the body is missing')
   await connection.write(body)
   await until('the same connection is served again', async () => {
-    await connection.write(head(body.length) + body)
+    await connection.write(request)
     return (await status()) === 200 || undefined
   })
   connection.close()

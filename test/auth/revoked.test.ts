@@ -4,7 +4,9 @@
  */
 import t from 'tap'
 import { refuses } from '../support/expected-answers.js'
+import { chunkedText } from '../support/service/last-requests.js'
 import { overStores } from '../support/service/over-stores.js'
+import { requestText } from '../support/service/raw.js'
 import { until } from '../support/service/server.js'
 
 await overStores(
@@ -12,17 +14,15 @@ await overStores(
   async (t, server) => {
     const body = '{"path":"late","value":1}'
     const half = body.length >> 1
-    const head = (token: string, ...framing: readonly string[]) =>
-      [
-        'POST /topics/addAndSet HTTP/1.1',
-        'host: x',
-        `authorization: Apikey ${token}`,
-        'content-type: application/json',
-        ...framing,
-        '',
-        '',
-      ].join('\r\n')
-    const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+    const request = (token: string) => requestText('/topics/addAndSet', token, body)
+    const chunked = (token: string) => chunkedText(token, body).replace('/fetch', '/addAndSet')
+    const lastChunk = '0\r\n\r\n'
+
+    const refusedEverywhere = (token: string) =>
+      until('the key is refused by every worker', async () => {
+        const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
+        return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
+      })
 
     /** Begins an upload with its own key, revokes the key, and completes the upload once no worker accepts the key. */
     async function uploadAcrossRevocation(name: string, before: (token: string) => string, after: string) {
@@ -30,22 +30,17 @@ await overStores(
       const connection = await server.raw()
       await connection.write(before(token))
       await server.command('keys', 'revoke', name)
-      await until('the key is refused by every worker', async () => {
-        const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
-        return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
-      })
+      await refusedEverywhere(token)
       await connection.write(after)
       const answer = await connection.answer()
       connection.close()
       return answer
     }
 
-    const length = `content-length: ${body.length}`
-    const chunked = 'transfer-encoding: chunked'
     for (const [expectation, before, after] of [
-      ['after its first half', (token: string) => head(token, length) + body.slice(0, half), body.slice(half)],
-      ['before its last byte', (token: string) => head(token, length) + body.slice(0, -1), body.slice(-1)],
-      ['after its first chunk', (token: string) => head(token, chunked) + chunk(body), '0\r\n\r\n'],
+      ['after its first half', (token: string) => request(token).slice(0, half - body.length), body.slice(half)],
+      ['before its last byte', (token: string) => request(token).slice(0, -1), body.slice(-1)],
+      ['before its last chunk', (token: string) => chunked(token).slice(0, -lastChunk.length), lastChunk],
     ] as const) {
       await t.test(`an upload whose key is revoked ${expectation} is refused`, async (t) => {
         const answer = await uploadAcrossRevocation(`key-${expectation.replaceAll(' ', '-')}`, before, after)
@@ -57,11 +52,8 @@ await overStores(
     await t.test('an upload whose key ends before its last byte is refused', async (t) => {
       const token = await server.addKey('brief', { expiresMs: Date.now() + 2000 })
       const connection = await server.raw()
-      await connection.write(head(token, length) + body.slice(0, -1))
-      await until('the key is refused by every worker', async () => {
-        const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
-        return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
-      })
+      await connection.write(request(token).slice(0, -1))
+      await refusedEverywhere(token)
       await connection.write(body.slice(-1))
       t.match(await connection.answer(), { status: 401, body: /"unauthorized".*its token has expired/ })
       connection.close()
@@ -72,7 +64,7 @@ await overStores(
       const token = await server.addKey('piecewise', { rate: 2 * server.workers })
       const connection = await server.raw()
       for (let upload = 1; upload <= 2; upload++) {
-        await connection.write(head(token, length) + body.slice(0, half))
+        await connection.write(request(token).slice(0, half - body.length))
         await server.post('fetch', { path: 'late' })
         await connection.write(body.slice(half))
         t.equal((await connection.answers(upload)).length, upload)
