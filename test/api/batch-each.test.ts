@@ -10,7 +10,7 @@ await overStores(t, async (t, { post, addKey }) => {
   const results = (text: string): readonly { code?: string; message?: string }[] =>
     (JSON.parse(text) as { results: { code?: string; message?: string }[] }).results
 
-  await t.test('what is refused changes nothing, and the others are carried out', async (t) => {
+  await t.test('refused operations change nothing, and the others are executed', async (t) => {
     await post('addAndSet', { path: 's', type: 'string', value: 'x' })
     const answer = await each([
       { op: 'addAndSet', path: 'a', value: 1 },
@@ -59,7 +59,7 @@ await overStores(t, async (t, { post, addKey }) => {
     )
   })
 
-  await t.test('what the key may not do is refused on its own', async (t) => {
+  await t.test('operations that the key may not do are refused one by one', async (t) => {
     const limited = await addKey('each-below-k', { allow: ['set', 'add'], under: ['k'] })
     const { status, text } = await each(
       [
@@ -78,7 +78,7 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { path: 'k/1' }), '{"path":"k/1","type":"json","value":1}', 'the first')
   })
 
-  await t.test('when all are refused, the response is still a 200', async (t) => {
+  await t.test('a batch whose operations are all refused returns 200', async (t) => {
     const before = await post('fetch', { selector: '*.*', type: 'any', with_version: true })
     const { status, text } = await each(
       Array.from({ length: 1000 }, (_, i) => ({ op: 'set', path: `no/${i}`, value: 1 })),
@@ -88,7 +88,7 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { selector: '*.*', type: 'any', with_version: true }), before.text, 'nothing changed')
   })
 
-  await t.test('one refused operation of many, wherever it is, leaves the others', async (t) => {
+  await t.test('a refused operation at any place leaves the others unaffected', async (t) => {
     for (const refused of [0, 1, 499, 998, 999]) {
       const operations = Array.from({ length: 1000 }, (_, i) =>
         i === refused ? { op: 'set', path: `no/${i}`, value: 1 } : { op: 'addAndSet', path: `m/${i}`, value: refused },
@@ -103,7 +103,7 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { selector: '*m//', count: true }), '{"count":1000}', 'all were written')
   })
 
-  await t.test('one read sees all that was accepted, or nothing', async (t) => {
+  await t.test('a read sees all accepted operations of a batch or none', async (t) => {
     const paths = ['p/1', 'p/2', 'p/3']
     let isOver = false
     const writing = (async () => {
@@ -122,7 +122,7 @@ await overStores(t, async (t, { post, addKey }) => {
     t.pass('it is one commit')
   })
 
-  await t.test('true is as if absent; anything else is refused', async (t) => {
+  await t.test('`atomic: true` is the default, and other values are refused', async (t) => {
     const operations = [
       { op: 'addAndSet', path: 'atomic', value: 1 },
       { op: 'set', path: 'no', value: 1 },

@@ -92,7 +92,7 @@ await overStores(t, async (t, server) => {
     refusesOperation(t, late, 400, 'no_such_topic', 0, 'none sees a later one', '"o/late"')
   })
 
-  await t.test('if an operation is refused, the batch names it and changes nothing', (t) => refused(t, server, batch))
+  await t.test('a batch with a refused operation names it and changes nothing', (t) => refused(t, server, batch))
 
   await t.test('a batch has 1 to 1,000 operations', async (t) => {
     const adds = (count: number): Operation[] =>

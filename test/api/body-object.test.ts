@@ -56,7 +56,7 @@ t.test('among many members the first that is unknown or repeated is reported', (
   t.end()
 })
 
-t.test('a member that nests as deep as it may does not hide what is wrong after it', (t) => {
+t.test('a member of the largest depth does not hide an error after it', (t) => {
   const [deepest, beyond] = [arrays(valueLevelsMax), arrays(valueLevelsMax + 1)]
   t.match(parse('set', `{"path":"a","value":${deepest}}`), { kind: 'set' })
   t.match(parse('set', `{"path":"a","value":${deepest},x}`), refusal('invalid_json', /found "x"/))
@@ -93,7 +93,7 @@ const notUtf8: Readonly<Record<string, readonly number[]>> = {
   'UTF-16': [0xfe, 0xff],
 }
 
-t.test('what is not UTF-8 is refused wherever it is, before anything else', (t) => {
+t.test('invalid UTF-8 is refused at any place, before any other error', (t) => {
   for (const [expectation, bytes] of Object.entries(notUtf8)) {
     const places = ['{"path":"#","value":1}', '{"#":1}', '{"path":"a","value":{"b":["c#"]}}', '{"path":1}#', '#', 'x#']
     for (const place of places) {
@@ -107,7 +107,7 @@ t.test('what is not UTF-8 is refused wherever it is, before anything else', (t) 
   t.end()
 })
 
-t.test('a lone surrogate in an escape is JSON: a value may have it, a path and a property may not', (t) => {
+t.test('an escaped lone surrogate is allowed in values, not in paths or properties', (t) => {
   for (const text of ['\\ud800', '\\udfff', '\\ud800\\u0041', '\\udc00\\ud800', 'x\\ud83d']) {
     const set = parse('set', `{"path":"a","value":"${text}"}`) as { readonly valueText: Uint8Array }
     t.equal(Buffer.from(set.valueText).toString(), `"${text}"`)
@@ -118,7 +118,7 @@ t.test('a lone surrogate in an escape is JSON: a value may have it, a path and a
   t.end()
 })
 
-t.test('a value is the bytes that were sent, wherever it is and whatever is around it', (t) => {
+t.test('a value keeps the bytes that were sent, wherever it is', (t) => {
   const { pick } = seededRandom(t)
   const values = [
     '-0',

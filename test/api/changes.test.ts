@@ -16,7 +16,7 @@ await overStores(t, async (t, server) => {
   const page = (body: object, token?: string) => changesPage(client, body, token)
   for (const [path, value] of Object.entries({ a: 1, 'a/b': 2, 'a/b/c': 3, b: 4, 'b/a': 5 })) await set(path, value)
 
-  await t.test('without since the present state comes first, in tree order, and then what changed', async (t) => {
+  await t.test('a request without `since` gets the state in tree order, then changes', async (t) => {
     const first = await page({ selector: '*a//' })
     t.strictSame(first.results, [
       { path: 'a', type: 'json', value: 1 },
@@ -45,7 +45,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('a walk in pages goes on at its token, and what changed behind it comes after it', async (t) => {
+  await t.test('a walk resumes at its token, and changes behind it follow it', async (t) => {
     for (let i = 0; i < 7; i++) await set(`walk/${i}`, i)
     const first = await page({ selector: '?walk/', size: 3 })
     t.strictSame([first.has_more, first.results.map(({ path }) => path)], [true, ['walk/0', 'walk/1', 'walk/2']])
@@ -83,7 +83,7 @@ await overStores(t, async (t, server) => {
     t.strictSame((await page({ selector: '?many/', size: 5, since: next })).has_more, false, 'a full page is the last')
   })
 
-  await t.test('results have the form that is asked for, byte for byte as a fetch has them', async (t) => {
+  await t.test('results have the requested form, byte for byte as in a fetch', async (t) => {
     await post('addAndSet', { path: 'form/j', value: '1.50', properties: { TIDY_ON_UNSUBSCRIBE: 'true' } })
     await post('addAndSet', '{"path":"form/n","value":1.50}')
     await set('form/s', 'text', 'string')
@@ -110,7 +110,7 @@ await overStores(t, async (t, server) => {
     t.match(any.text, '{"path":"form/j","type":"string"}')
   })
 
-  await t.test('with wait, the answer comes once there is something, or empty after that time', async (t) => {
+  await t.test('a request with `wait` is answered at a change, or empty after that time', async (t) => {
     const { next } = await page({ path: 'a', since: 'now' })
     const waiting = page({ path: 'a', since: next, wait: 50 })
     await set('b', 'not of interest')
@@ -156,7 +156,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('what is no token is refused, and one of another store has gone', async (t) => {
+  await t.test('a malformed token is refused, and one of another store is gone', async (t) => {
     const { next } = await page({ path: 'a' })
     for (const since of [
       '',

@@ -21,31 +21,28 @@ await overStores(t, async (t, server) => {
   const refusals = (answers: readonly Answer[]) =>
     answers.filter(({ status }) => status !== 200).map(({ text }) => text)
 
-  await t.test('of many concurrent adds of one topic exactly one creates it', async (t) => {
+  await t.test('exactly one of many concurrent adds creates the topic', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const answers = await atOnce('add', () => ({ path: `add/${round}` }))
       t.same({ created: created(answers), refusals: refusals(answers) }, { created: 1, refusals: [] }, `round ${round}`)
     }
   })
 
-  await t.test(
-    'of many concurrent addAndSets of one topic exactly one creates it, and one of the values remains',
-    async (t) => {
-      for (let round = 0; round < rounds; round++) {
-        const path = `set/${round}`
-        const answers = await atOnce('addAndSet', (value) => ({ path, value }))
-        t.same(
-          { created: created(answers), refusals: refusals(answers) },
-          { created: 1, refusals: [] },
-          `round ${round}: one creates`,
-        )
-        const { text } = await post('fetch', { path })
-        t.match(text, /^{"path":"set\/\d+","type":"json","value":\d+}$/, `round ${round}: one value`)
-      }
-    },
-  )
+  await t.test('exactly one of many concurrent addAndSets creates the topic', async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      const path = `set/${round}`
+      const answers = await atOnce('addAndSet', (value) => ({ path, value }))
+      t.same(
+        { created: created(answers), refusals: refusals(answers) },
+        { created: 1, refusals: [] },
+        `round ${round}: one creates`,
+      )
+      const { text } = await post('fetch', { path })
+      t.match(text, /^{"path":"set\/\d+","type":"json","value":\d+}$/, `round ${round}: one value`)
+    }
+  })
 
-  await t.test('of many concurrent addAndSets of one topic with different types one type wins', async (t) => {
+  await t.test('concurrent addAndSets with different types leave a topic of one type', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `type/${round}`
       const answers = await atOnce('addAndSet', (i) => ({ path, type: i % 2 === 0 ? 'json' : 'string', value: 'x' }))
@@ -57,7 +54,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('of many concurrent removes of one topic exactly one removes it', async (t) => {
+  await t.test('exactly one of many concurrent removes removes the topic', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `gone/${round}`
       await post('addAndSet', { path, value: round })
@@ -91,7 +88,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('after a concurrent remove and addAndSet the topic exists exactly if addAndSet came last', async (t) => {
+  await t.test('a topic removed and set concurrently exists exactly if addAndSet came last', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `both/${round}`
       await post('addAndSet', { path, value: 0 })

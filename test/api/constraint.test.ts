@@ -193,7 +193,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('of many writes that depend on one version, one is carried out', async (t) => {
+  await t.test('exactly one of many writes with the same version constraint succeeds', async (t) => {
     await post('addAndSet', { path: 'n/once', value: 0 })
     const { text } = await post('fetch', { path: 'n/once', with_version: true })
     const { version } = JSON.parse(text) as { version: number }

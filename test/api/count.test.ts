@@ -35,7 +35,7 @@ await overStores(t, async (t, { post, addKey }) => {
   )
 
   const ofPages = { size: 10, after: 'a', deep_branch_depth: 1, deep_branch_limit: 1, with_values: true }
-  await t.test('a count with a path, or with a member that only pages have, is refused by name', (t) =>
+  await t.test('a count with a path, or with a member of pages, is refused', (t) =>
     answers(t, post, [
       [...count({ path: 'a' }), 'invalid_parameter', '"count"'],
       ...Object.entries({ ...ofPages, with_properties: false, with_version: true }).map(([name, value]): Row => {
@@ -51,7 +51,7 @@ await overStores(t, async (t, { post, addKey }) => {
     ]),
   )
 
-  await t.test('a count needs the right to fetch, and includes only what the key may access', async (t) => {
+  await t.test('a count needs the right to fetch, and counts only accessible topics', async (t) => {
     const writer = await addKey('no-fetches', { allow: ['set', 'add', 'remove'] })
     const all = { selector: '*a//', type: 'any' }
     await answers(t, post, [[...count(all), 'forbidden_operation', 'may not fetch']], writer)
@@ -65,7 +65,7 @@ await overStores(t, async (t, { post, addKey }) => {
   })
 })
 
-await t.test('a count of many slices is whole, and is cancelled once its client has left', async (t) => {
+await t.test('a count of many slices is complete, unless its client has left', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   // More than one slice of about a millisecond can visit.
   const topics = 20_000

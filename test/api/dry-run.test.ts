@@ -25,7 +25,7 @@ await overStores(t, async (t, server) => {
   await post('add', { path: 'a/e' })
   const before = await state()
 
-  await t.test('a dry run answers the count of the removal, of either type, and changes nothing', async (t) => {
+  await t.test('a dry run returns the count of the removal and changes nothing', async (t) => {
     const tries: readonly (readonly [target: object, removed: number])[] = [
       [{ path: 'a' }, 1],
       [{ path: '/a/b/' }, 1],
@@ -70,7 +70,7 @@ await overStores(t, async (t, server) => {
     ]),
   )
 
-  await t.test('a dry run needs the right to remove, and counts only what the key may access', async (t) => {
+  await t.test('a dry run needs the right to remove, and counts only accessible topics', async (t) => {
     const tried = (target: object, answer: string, ...mentions: readonly string[]): Row => {
       return ['remove', { ...target, dry_run: true }, answer, ...mentions]
     }

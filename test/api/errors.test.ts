@@ -92,7 +92,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
     }
   })
 
-  await t.test('a body that is not an object is a 400 that says what it is', async (t) => {
+  await t.test('a body that is not an object returns 400 and its kind', async (t) => {
     refuses(t, await post('fetch', '[]'), 400, 'invalid_body', 'an array', 'array')
     refuses(t, await post('fetch', '"a"'), 400, 'invalid_body', 'a string', 'string')
     refuses(t, await post('fetch', '5'), 400, 'invalid_body', 'a number', 'number')
@@ -100,7 +100,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
     refuses(t, await post('fetch', 'null'), 400, 'invalid_body', 'null', 'null')
   })
 
-  await t.test('after all these refusals every worker is alive and requests are served', async (t) => {
+  await t.test('every worker survives all these refusals and serves requests', async (t) => {
     for (let i = 0; i < 20; i++) gives(t, await post('fetch', { path: 'a' }), item, `request ${i}`)
     t.equal(server.timesLogged('worker died'), 0, 'no worker died')
     t.equal(server.workerPids().length, server.workers, 'every worker is alive')

@@ -31,7 +31,7 @@ async function leadsToConsole(t: Test, server: Server, path: string): Promise<vo
   }
 }
 
-t.test('the root leads to the console, and names the routes and pages to a program', async (t) => {
+t.test('the root leads browsers to the console, and names pages to programs', async (t) => {
   const server = await startServer(t)
   await leadsToConsole(t, server, '/')
   const here = (await (await ask(at(server, '/'))).json()) as { readonly pages: readonly string[] }
@@ -39,13 +39,13 @@ t.test('the root leads to the console, and names the routes and pages to a progr
   t.notMatch(server.output, /warning/i, 'the HTTP library finds nothing to warn of')
 })
 
-t.test('with a base path, so do the base path itself and the root above it', async (t) => {
+t.test('a base path and the root above it lead to the console', async (t) => {
   const server = await startServer(t, { flags: ['--base-path', '/x/y'] })
   for (const path of ['/', '/x/y', '/x/y/']) await leadsToConsole(t, server, path)
   for (const path of ['/x', '/x/', '/x/y/z', '/x/yz']) t.equal((await ask(at(server, path))).status, 404, path)
 })
 
-t.test('without the console it says what is here, and each page that it names is there', async (t) => {
+t.test('the root names the existing pages if the console is off', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
   for (const path of ['/', '/x', '/x/']) {
     const answer = await ask(at(server, path))

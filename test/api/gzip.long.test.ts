@@ -58,7 +58,7 @@ async function addOfBytes({ post }: Server, path: string, bytes: number): Promis
   await post('addAndSet', { path, value: 'x'.repeat(bytes - around) })
 }
 
-t.test('with --gzip', async (t) => {
+t.test('a service with --gzip compresses pages', async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--cors-origins', 'https://app.example'] })
   await addMany(server, 'page', 300, (i) => ({ of: i, more: 'é'.repeat(40) }))
   const page = { selector: '*page//', size: 300 }
@@ -138,14 +138,14 @@ t.test('with --gzip', async (t) => {
   })
 })
 
-t.test('without --gzip nothing is compressed', async (t) => {
+t.test('a service without --gzip compresses nothing', async (t) => {
   const server = await startServer(t)
   await addOfBytes(server, 'sized', 50_000)
   const reply = await send(server, 'fetch', { path: 'sized' }, 'gzip')
   t.match(reply.headers, { 'content-encoding': undefined, vary: undefined, 'content-length': '50000' })
 })
 
-t.test('while pages are compressed', { timeout: 600_000 }, async (t) => {
+t.test('connections stay in order while pages are compressed', { timeout: 600_000 }, async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--page-bytes-max', String(9 * 1024 * kibibyte)] })
   // Base64 of random bytes gets a quarter smaller, so that much is left to send.
   for (let i = 0; i < 16; i++)

@@ -34,7 +34,7 @@ await overStores(t, async (t, { post, addKey }) => {
     }
   })
 
-  await t.test('a value that is no number of at most 1,000 digits is refused, and stays', async (t) => {
+  await t.test('an increment of another value than such a number is refused', async (t) => {
     const wrong = ['"1"', 'null', '[1]', '{}', `1${'0'.repeat(1000)}`, '1e1000', `"${'1'.repeat(5000)}"`]
     for (const value of wrong) {
       await post('addAndSet', `{"path":"c","value":${value}}`)
@@ -74,7 +74,7 @@ await overStores(t, async (t, { post, addKey }) => {
     t.equal(await stored('c'), '0')
   })
 
-  await t.test('constraints and batches', async (t) => {
+  await t.test('increments obey constraints and take part in batches', async (t) => {
     await post('addAndSet', { path: 'c', value: 5 })
     const constrained = await set('"path":"c","increment":1,"constraint":{"value":5}')
     gives(t, constrained, '{"path":"c","value":6}', 'a constraint that holds')
@@ -128,7 +128,7 @@ await overStores(t, async (t, { post, addKey }) => {
     refusesOperation(t, both, 400, 'unknown_parameter', 0, 'a value beside it')
   })
 
-  await t.test('it takes the rights to set and to fetch, since its answer shows the value', async (t) => {
+  await t.test('an increment needs the rights to set and to fetch', async (t) => {
     await post('addAndSet', { path: 'c', value: 1 })
     const setting = await addKey('increment-set', { allow: ['set'] })
     const reading = await addKey('increment-both', { allow: ['set', 'fetch'], under: ['c'] })

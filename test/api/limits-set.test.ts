@@ -27,7 +27,7 @@ await t.test('a batch has at most as many operations as the setting allows', asy
   t.equal((await post('batch', { operations: operations.slice(1) })).status, 200, 'five')
 })
 
-await t.test('the largest size of a page is also that of a page without a size, if it is less than 10', async (t) => {
+await t.test('a page without a size has at most the largest allowed size', async (t) => {
   for (let i = 0; i < 7; i++) await post('add', { path: `t/${i}`, type: 'string' })
   const page = JSON.parse((await post('fetch', { selector: '*t//', type: 'string' })).text)
   t.match(page, { results: { length: 5 }, has_more: true })
@@ -49,7 +49,7 @@ await t.test('a page is bounded by the bytes that are sent', async (t) => {
   t.strictSame(await counts({ with_values: false, with_properties: true }), [4, true], 'with properties alone')
 })
 
-await t.test('on a disk that is nearly full, only batches that merely remove are executed', async (t) => {
+await t.test('a nearly full disk accepts only batches of removals', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   await makeDirectory(dataDir, ['a', 'b'])
   // More than any disk has.

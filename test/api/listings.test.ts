@@ -16,7 +16,7 @@ const uint32Max = 2 ** 32 - 1
 await overStores(t, async (t, server) => {
   await t.test('each branch gives at most its limit', (t) => limitedBranches(t, server))
   await t.test('a wrong limit is refused', (t) => wrongLimits(t, server))
-  await t.test('forms of items', (t) => forms(t, server))
+  await t.test('items have the requested members', (t) => forms(t, server))
 })
 
 async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void> {
@@ -42,7 +42,7 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     t.strictSame(await pathsWith(1, uint32Max), tree, 'the largest limit')
   })
 
-  await t.test('only matches count', async (t) => {
+  await t.test('only matches count toward the limit of a branch', async (t) => {
     t.strictSame(await pathsWith(1, 1, { selector: '*.*/[136]' }), ['x/x/1', 'y/y/y/y/3', 'z/z/6'])
     t.strictSame(await pathsWith(1, 1, { selector: '#>x/x/1////?x/x/x//' }), ['x/x/1'], 'a branch of two ranges')
   })
@@ -78,7 +78,7 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     }
   })
 
-  await t.test('a restricted key is given its own subtrees, and what it may not see is not counted', async (t) => {
+  await t.test('topics outside the subtrees of a key do not count', async (t) => {
     const token = await addKey('branches', { allow: ['fetch'], under: ['x/x/x', 'y/y/y/y', 'z'] })
     t.strictSame(await pathsWith(1, 1, {}, token), ['x/x/x/2', 'y/y/y/y/3', 'z/5'])
     const apart = await addKey('apart', { allow: ['fetch'], under: ['x/0', 'x/x/x'] })

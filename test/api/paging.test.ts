@@ -43,14 +43,14 @@ await overStores(t, async (t, { post, client }) => {
     return [pathsOf([page]), page.has_more]
   }
 
-  await t.test('the page after any topic of the subtree has exactly the topics that follow it', async (t) => {
+  await t.test('a page after any topic has exactly the following topics', async (t) => {
     for (const [i, path] of subtree.entries()) {
       t.strictSame(await next(path), [subtree.slice(i + 1), false], `after ${path}`)
       t.strictSame(await next(path, 1), [subtree.slice(i + 1, i + 2), i + 2 < subtree.length], `one after ${path}`)
     }
   })
 
-  await t.test('after may lie before, inside or beyond the range and need not be a topic', async (t) => {
+  await t.test('`after` may lie outside the range and need not be a topic', async (t) => {
     for (const before of ['a', 's', 's/t', 'sz', 's/none', '!', 'T']) {
       t.strictSame(await next(before), [subtree, false], `before: ${before}`)
     }
@@ -65,7 +65,7 @@ await overStores(t, async (t, { post, client }) => {
     t.strictSame(await next('t/a/aa'), [subtree.slice(4), false], 'inside: a topic of the other type')
   })
 
-  await t.test('after excludes only the topic that it names', async (t) => {
+  await t.test('`after` excludes only the topic that it names', async (t) => {
     t.strictSame(await next('t/a'), [subtree.slice(3), false], 'not the topic itself, but its descendants')
     t.strictSame(await next('t/a\u0001'), [subtree.slice(7), false], 'the smallest possible next sibling')
   })

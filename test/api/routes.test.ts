@@ -147,7 +147,7 @@ await overStores(t, async (t, { post, client }) => {
     ['fetch', { path: 'a', selector: '*a//' }, 'path_or_selector', '"path"', '"selector"'],
   ])
 
-  await t.test('a page has ten results unless size is given, and starts after the given path', async (t) => {
+  await t.test('a page has ten results by default, after the given path', async (t) => {
     for (let i = 10; i < 22; i++) await post('addAndSet', { path: `many/${i}`, value: i })
     const many = (from: number, to: number, more: boolean): string => {
       const results = Array.from({ length: to - from }, (_, i) => json(`many/${from + i}`, String(from + i)))

@@ -33,7 +33,7 @@ await overStores(t, async (t, server) => {
     stream.close()
   })
 
-  await t.test('it goes on after the last event that was seen, whatever the body says', async (t) => {
+  await t.test('a stream resumes after the last event id, whatever the body has', async (t) => {
     const before = await open({ selector: '*r//' })
     await set('r/1', 1)
     await before.complete('the first topic', ({ topics }) => topics.size === 1)
@@ -90,7 +90,7 @@ await overStores(t, async (t, server) => {
     t.equal(await stream.ended(), 'unauthorized')
   })
 
-  await t.test('what is wrong with a request is answered, and so is a token that has gone', async (t) => {
+  await t.test('a wrong request and a token that is gone are refused', async (t) => {
     const headers = { accept: 'text/event-stream' }
     const gone = 'AQAA_oOzJQ'
     refuses(t, await post('changes', { path: 'a', since: gone }, { headers }), 410, 'since_gone', 'since')

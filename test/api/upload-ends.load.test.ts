@@ -41,7 +41,7 @@ t.test('an upload announced as too large is refused, one that grows too large en
   t.strictSame([code, durable], ['body_too_large', 1])
 })
 
-t.test('a drain ends an upload after the lines being written, and its counts say where to resume', async (t) => {
+t.test('a drain ends an upload, whose counts tell where to resume', async (t) => {
   const server = await startServer(t)
   const request = new UploadRequest(server)
   const hasEnded = async (): Promise<true | undefined> => request.isComplete || request.error !== undefined || undefined
@@ -66,7 +66,7 @@ t.test('a drain ends an upload after the lines being written, and its counts say
   t.equal(silent.response?.headers['retry-after'], '1')
 })
 
-t.test('on one worker', async (t) => {
+t.test('uploads end on one worker', async (t) => {
   const server = await startServer(t)
 
   await t.test('a key that is revoked ends its upload', async (t) => {

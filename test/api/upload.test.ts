@@ -20,7 +20,7 @@ await overStores(t, async (t, server) => {
   const { post } = server
   await post('remove', { selector: '*.*' })
 
-  await t.test('each line is an operation, and those that are refused are listed by their numbers', async (t) => {
+  await t.test('each line is an operation, and refused ones are listed by number', async (t) => {
     const lines = await upload(
       { ...server, showsProgress: true },
       [
@@ -77,7 +77,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('without being asked for progress, one refusal makes the answer an error', async (t) => {
+  await t.test('a refusal makes the answer an error unless progress is requested', async (t) => {
     const refused = '{"op":"set","path":"none","value":1}\n'
     const before = await scrape(server.adminUrl)
     const {
@@ -108,49 +108,46 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test(
-    'a body that is something else is one error, which says what it is, and nothing is stored',
-    async (t) => {
-      const lines = numbered('else', 0, 1000)
-      const objects = lines.trim().split('\n')
-      const bodies: readonly (readonly [string | Buffer, RegExp])[] = [
-        [`[${objects}]`, /JSON array/],
-        [` \r\n\n[\n${objects.join(',\n')}\n]`, /JSON array/],
-        [Buffer.from(lines, 'utf16le'), /UTF-16/],
-        [Buffer.from(`\ufeff${lines}`, 'utf16le'), /UTF-16/],
-        [Buffer.from(lines, 'utf16le').swap16(), /UTF-16/],
-        [Buffer.from(`\ufeff${lines}`, 'utf16le').swap16(), /UTF-16/],
-        [gzipSync(lines), /gzip/],
-        [Buffer.concat([Buffer.from('28b52ffd', 'hex'), Buffer.from(lines)]), /zstd/],
-        ...['', ' ', ',', '\r', ', ', '\\n', ';'].map(
-          (between) => [objects.join(between), /several on its first line/] as const,
-        ),
-        [`[${lines.repeat(40)}]`.replaceAll('\n', ','), /JSON array/],
-        [lines.repeat(40).replaceAll('\n', ''), /several on its first line/],
-        ...[1, '\t'].map(
-          (indent) => [`${JSON.stringify(JSON.parse(objects[0] ?? ''), undefined, indent)}\n`, /jq -c/] as const,
-        ),
-        [lines.replaceAll(',', ',\n'), /jq -c/],
-        [`{"operations":[${objects}]}`, /is a batch/],
-        [`{ "atomic": false, "operations": [\n${objects}\n]}\n`, /is a batch/],
-      ]
-      for (const [body, problem] of bodies) {
-        for (const showsProgress of [true, false]) {
-          const request = new UploadRequest({ ...server, showsProgress })
-          await request.end(body)
-          const { status, code, message } = request.refusal
-          t.strictSame([status, code], [400, 'invalid_upload'], String(problem))
-          t.match(message, problem)
-        }
+  await t.test('a body of another format is refused and named, and stores nothing', async (t) => {
+    const lines = numbered('else', 0, 1000)
+    const objects = lines.trim().split('\n')
+    const bodies: readonly (readonly [string | Buffer, RegExp])[] = [
+      [`[${objects}]`, /JSON array/],
+      [` \r\n\n[\n${objects.join(',\n')}\n]`, /JSON array/],
+      [Buffer.from(lines, 'utf16le'), /UTF-16/],
+      [Buffer.from(`\ufeff${lines}`, 'utf16le'), /UTF-16/],
+      [Buffer.from(lines, 'utf16le').swap16(), /UTF-16/],
+      [Buffer.from(`\ufeff${lines}`, 'utf16le').swap16(), /UTF-16/],
+      [gzipSync(lines), /gzip/],
+      [Buffer.concat([Buffer.from('28b52ffd', 'hex'), Buffer.from(lines)]), /zstd/],
+      ...['', ' ', ',', '\r', ', ', '\\n', ';'].map(
+        (between) => [objects.join(between), /several on its first line/] as const,
+      ),
+      [`[${lines.repeat(40)}]`.replaceAll('\n', ','), /JSON array/],
+      [lines.repeat(40).replaceAll('\n', ''), /several on its first line/],
+      ...[1, '\t'].map(
+        (indent) => [`${JSON.stringify(JSON.parse(objects[0] ?? ''), undefined, indent)}\n`, /jq -c/] as const,
+      ),
+      [lines.replaceAll(',', ',\n'), /jq -c/],
+      [`{"operations":[${objects}]}`, /is a batch/],
+      [`{ "atomic": false, "operations": [\n${objects}\n]}\n`, /is a batch/],
+    ]
+    for (const [body, problem] of bodies) {
+      for (const showsProgress of [true, false]) {
+        const request = new UploadRequest({ ...server, showsProgress })
+        await request.end(body)
+        const { status, code, message } = request.refusal
+        t.strictSame([status, code], [400, 'invalid_upload'], String(problem))
+        t.match(message, problem)
       }
-      gives(t, await post('fetch', { selector: '*else//', count: true }), '{"count":0}', 'nothing was stored')
-      const later = `not JSON\n[${objects[0]}]\n${objects[1]}${objects[2]}\n${objects[3]}`
-      const { durable, refused } = await refusedUpload(server, later)
-      t.strictSame([durable, refused], [1, 3], 'only the first line tells')
-    },
-  )
+    }
+    gives(t, await post('fetch', { selector: '*else//', count: true }), '{"count":0}', 'nothing was stored')
+    const later = `not JSON\n[${objects[0]}]\n${objects[1]}${objects[2]}\n${objects[3]}`
+    const { durable, refused } = await refusedUpload(server, later)
+    t.strictSame([durable, refused], [1, 3], 'only the first line tells')
+  })
 
-  await t.test('a byte order mark before the first line is none of it, also if it arrives in pieces', async (t) => {
+  await t.test('a byte order mark before the first line is skipped', async (t) => {
     const mark = Buffer.from('\ufeff')
     const lines = [{ done: true, durable: 2, refused: 0 }]
     t.match(await upload(server, `\ufeff${numbered('mark', 0, 2)}`), lines)
@@ -181,7 +178,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('without being asked for progress, the answer comes at the end', async (t) => {
+  await t.test('the answer comes at the end unless progress is requested', async (t) => {
     const request = new UploadRequest({ ...server, showsProgress: false })
     await request.write(numbered('unasked', 0, 2000))
     await until(
@@ -197,7 +194,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('a line may be as long as a body, and one that is longer is refused on its own', async (t) => {
+  await t.test('a line longer than the largest body is refused on its own', async (t) => {
     const bytesMax = 1024 * 1024
     const head = '{"op":"addAndSet","path":"long","value":"'
     const lineOf = (bytes: number): string => `${head}${'x'.repeat(bytes - head.length - 2)}"}`
@@ -236,7 +233,7 @@ await overStores(t, async (t, server) => {
     t.strictSame(await upload(server, '\n\n'), [{ done: true, durable: 0, refused: 0 }])
   })
 
-  await t.test('what the key may not do is refused on its own; without a key all is', async (t) => {
+  await t.test('lines that the key may not execute are refused one by one', async (t) => {
     const token = await server.addKey('upload-below-k', { allow: ['set', 'add'], under: ['k'] })
     const text = `${numbered('k', 0, 2)}${numbered('other', 0, 1)}{"op":"remove","path":"k/0"}\n`
     const { durable, lines } = await refusedUpload({ ...server, token }, text)

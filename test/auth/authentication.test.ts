@@ -91,7 +91,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('the key is checked before the body and its content type', async (t) => {
+  await t.test('the key is checked before the body and the content type', async (t) => {
     const unknown = { token: 'unknown' }
     refuses(t, await post('fetch', 'no json', unknown), 401, 'unauthorized', 'a body that is not JSON')
     const wrongType = await post('fetch', {}, { ...unknown, headers: { 'content-type': 'text/plain' } })

@@ -12,7 +12,7 @@ const item = '{"path":"a","type":"json","value":1}'
 await overWorkers(t, async (t, server) => {
   await server.post('addAndSet', { path: 'a', value: 1 })
   await t.test('a key is refused by every worker after its end', (t) => ends(t, server))
-  await t.test('after a rotation both tokens are good, and then the new one alone', (t) => rotates(t, server))
+  await t.test('both tokens are valid after a rotation, and later only the new one', (t) => rotates(t, server))
   await t.test('a flood with one key gets its rate, and 429 beyond it', (t) => floods(t, server))
   await t.test('the rate is shared evenly by the workers', (t) => shares(t, server))
   await t.test('a request beyond the rate is refused before its body, and keeps its connection', (t) =>

@@ -20,7 +20,7 @@ function runToNowhere(...args: readonly string[]): Omit<CommandResult, 'stdout'>
   }
 }
 
-t.test('with no service running, keys add and keys rotate > /dev/full change nothing', async (t) => {
+t.test('keys add and keys rotate > /dev/full change nothing without a service', async (t) => {
   const data = join(t.testdir(), 'db')
   const { code, stderr } = runToNowhere('add', 'kept', '--create', '--data', data)
   t.equal(code, 1)
@@ -39,7 +39,7 @@ t.test('with no service running, keys add and keys rotate > /dev/full change not
   t.strictSame(await exported(), before)
 })
 
-t.test('while a service runs, keys add > /dev/full leaves no key', async (t) => {
+t.test('keys add > /dev/full leaves no key in a service', async (t) => {
   const server = await startServer(t)
   const { code, stderr } = runToNowhere('add', 'lost', '--data', server.dataDir)
   t.equal(code, 1)

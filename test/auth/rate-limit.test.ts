@@ -12,14 +12,14 @@ function limitOf(rate: number, sharers = 1) {
   return { limit, take, pass: (ms: number) => (nowMs += ms) }
 }
 
-t.test('a second of requests may come at once, and not one more', (t) => {
+t.test("a second's worth of requests may come at once, and not one more", (t) => {
   const { take } = limitOf(10)
   t.equal(take(11), 10)
   t.equal(take(1), 0)
   t.end()
 })
 
-t.test('after that, requests are allowed evenly, and what was not used is not saved up', (t) => {
+t.test('later requests are allowed evenly, and unused ones are not saved up', (t) => {
   const { take, pass } = limitOf(10)
   take(10)
   pass(99)
@@ -31,7 +31,7 @@ t.test('after that, requests are allowed evenly, and what was not used is not sa
   t.end()
 })
 
-t.test('over a long time a flood gets exactly the rate', (t) => {
+t.test('a flood gets exactly the rate over a long time', (t) => {
   for (const [rate, sharers] of [
     [1, 4],
     [1, 1],
@@ -52,7 +52,7 @@ t.test('over a long time a flood gets exactly the rate', (t) => {
   t.end()
 })
 
-t.test('a share below one request a second still allows one, and says how long to wait for the next', (t) => {
+t.test('a share below one request a second still allows one', (t) => {
   for (const [rate, sharers, seconds] of [
     [1, 1, 1],
     [2, 1, 1],

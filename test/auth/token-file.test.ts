@@ -29,7 +29,7 @@ t.test('random bits in any usual notation are accepted, with or without a line e
   }
 })
 
-t.test('what could be guessed, or is no token, is refused without showing it', async (t) => {
+t.test('a guessable or malformed token is refused without being shown', async (t) => {
   for (const [content, reason] of [
     ['', /is missing/],
     ['\n', /is missing/],

@@ -84,7 +84,7 @@ await eachStore(t, async (t, address) => {
   )
 })
 
-t.test('a time of use or a revision that cannot be read keeps no other from being read or written', async (t) => {
+t.test('an unreadable time of use or revision affects no other key', async (t) => {
   const directory = join(t.testdir(), 'db')
   const first = await openStore('lmdb', { directory })
   for (const name of ['a', 'b']) await first.addKey(record(name))

@@ -143,7 +143,7 @@ await t.test('the page of the service gets its history and the address of the to
   })
 })
 
-await t.test('without the console, its paths are unknown', async (t) => {
+await t.test('the paths of the console are unknown if it is off', async (t) => {
   for (const path of ['/console', '/console/', '/console/key']) {
     t.match(await get(without.url + path), { status: 404, bytes: /unknown_route/ }, path)
   }

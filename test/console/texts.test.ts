@@ -86,7 +86,7 @@ const reload = (successful: number, startedS: number): string[] => [
 ]
 const expiry = (inS: number): string[] => [`topicd_certificate_expiry_timestamp_seconds ${1_000_000 + inS}`]
 
-t.test('a fact has its age, "!" if it is bad, and no place if the service has none', (t) => {
+t.test('a fact has its age, is marked if bad, and omitted if unknown', (t) => {
   for (const [name, lines, expected] of [
     ['Writer', ['topicd_writer_up 1', 'topicd_writer_spare_up 1'], /^running, with a spare$/],
     ['Writer', ['topicd_writer_up 1', 'topicd_writer_spare_up 0'], /^running, without a spare yet$/],

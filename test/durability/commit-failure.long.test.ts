@@ -16,7 +16,7 @@ const exitCommitFailed = 20
 
 const writerOf = (server: Server): Promise<number> => until('a writer', async () => server.writerPid())
 
-t.test('what one writer fails to commit, the next one commits', { skip: whyNoStrace() }, async (t) => {
+t.test('the next writer commits the writes that one fails to commit', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 3 })
   for (let i = 0; i < 50; i++) await server.post('addAndSet', { path: `kept/${i}`, value: i })
   const failing = await writerOf(server)
@@ -65,7 +65,7 @@ export function openEnvironment(directory, ...rest) {
 }
 `
 
-t.test('a write that was committed by a writer that then failed is answered as it was carried out', async (t) => {
+t.test('a write committed by a writer that then fails is answered as executed', async (t) => {
   const program = patchedProgram(
     join(t.testdir(), 'program'),
     'store/lmdb/environment/environment.js',

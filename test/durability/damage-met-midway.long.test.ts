@@ -24,41 +24,35 @@ function filled(name: string): string {
 
 const fileOf = (data: string): string => join(data, 'topics', 'data.mdb')
 
-await t.test(
-  'without a service, a command whose file is truncated while it runs reports damage, and names the file',
-  async (t) => {
-    const data = filled('alone')
-    const running = startCommand(t, ['export', '--data', data])
-    await begun(running)
-    truncateSync(fileOf(data), 16 * 4096)
-    running.stdout.resume()
-    const { code, stderr } = await running.ended
-    t.equal(code, 1)
-    t.equal(
-      stderr,
-      `topicd: the store in ${data} is damaged: reading ${fileOf(data)} crashed the process that did (SIGBUS); replace it with a backup, with topicd restore\n`,
-    )
-  },
-)
+await t.test('a command whose file is truncated while it runs names the damaged file', async (t) => {
+  const data = filled('alone')
+  const running = startCommand(t, ['export', '--data', data])
+  await begun(running)
+  truncateSync(fileOf(data), 16 * 4096)
+  running.stdout.resume()
+  const { code, stderr } = await running.ended
+  t.equal(code, 1)
+  t.equal(
+    stderr,
+    `topicd: the store in ${data} is damaged: reading ${fileOf(data)} crashed the process that did (SIGBUS); replace it with a backup, with topicd restore\n`,
+  )
+})
 
-await t.test(
-  'beside a service, the command reports that its process ended and that the store may be damaged',
-  async (t) => {
-    const data = filled('served')
-    const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
-    const running = startCommand(t, ['export', '--data', data])
-    await begun(running)
-    truncateSync(fileOf(data), 16 * 4096)
-    running.stdout.resume()
-    const { code, stderr } = await running.ended
-    t.equal(code, 1)
-    t.match(
-      stderr,
-      /^topicd: the process that did the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
-    )
-    server.signal('SIGKILL')
-  },
-)
+await t.test('a command of a service reports that the store may be damaged', async (t) => {
+  const data = filled('served')
+  const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
+  const running = startCommand(t, ['export', '--data', data])
+  await begun(running)
+  truncateSync(fileOf(data), 16 * 4096)
+  running.stdout.resume()
+  const { code, stderr } = await running.ended
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    /^topicd: the process that did the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
+  )
+  server.signal('SIGKILL')
+})
 
 await t.test('a command whose process is killed reports that, and leaves the directory unlocked', async (t) => {
   const data = filled('killed')

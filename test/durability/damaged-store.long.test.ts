@@ -200,7 +200,7 @@ const damages: readonly Damage[] = [
   ],
 ]
 
-await t.test('files that lmdb cannot open safely are refused with a message that names the file', async (t) => {
+await t.test('files that lmdb cannot open safely are refused by name', async (t) => {
   for (const [i, [what, damage, says]] of damages.entries()) {
     const store = copy(damage)
     const fails = (wanted: RegExp): unknown => t.throws(() => examine(dataFile(store)), { message: wanted }, what)

@@ -96,7 +96,7 @@ function restoreWith(fault: string, path: string, data: string): { readonly stat
   return spawnSync('strace', ['-f', '-qq', '-o', '/dev/null', ...inject, ...restore], { encoding: 'utf8' })
 }
 
-await t.test('when the disk fails, there is no store, and the message says why', { skip: whyNoStrace() }, async (t) => {
+await t.test('a restore on a failing disk leaves no store and says why', { skip: whyNoStrace() }, async (t) => {
   let data = ''
   for (const { call, error, when, on, reason } of faults) {
     data = join(base, `${call}-${error}-${when}-${on}`)

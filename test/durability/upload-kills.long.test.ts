@@ -32,7 +32,7 @@ t.test('writers that are killed cost an upload no line, and repeat none', async 
   t.equal(await sumOf(server), kills * linesPerWrite)
 })
 
-t.test('what was said before a worker dies is durable', async (t) => {
+t.test('lines reported before a worker dies are durable', async (t) => {
   const server = await startServer(t, { workers: 2 })
   await server.post('addAndSet', { path: 'sum', value: 0 })
   let sumBefore = 0

@@ -78,7 +78,7 @@ class Creators {
   }
 }
 
-t.test('no request fails, is carried out twice, or is lost when the writer is killed', async (t) => {
+t.test('killing the writer makes no request fail, repeat or get lost', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
   const transfers = new Transfers({ random, target: () => server })

@@ -222,7 +222,7 @@ await t.test('responses to HEAD and after a 100 carry the headers', async (t) =>
   t.strictSame(corsLines(present(final)), allowedLines)
 })
 
-await t.test('without the setting nothing depends on the origin', async (t) => {
+await t.test('nothing depends on the origin without the setting', async (t) => {
   await store(serverWithout)
   const withoutDate = ({ head, body }: RawAnswer) => `${head.replace(/\r\ndate: [^\r]+/, '')}\n${body}`
   const all = {

@@ -25,7 +25,7 @@ const forms = ['whole', 'chunked', 'cut', 'lost', 'reset', 'mutated', 'valid', '
 
 t.setTimeout(120_000 + requests * 20)
 
-t.test('hostile requests get described answers, end no worker, and change only what their key allows', async (t) => {
+t.test('hostile requests get described answers and end no worker', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
   // The topics that must not change have a key of their own, and the fuzzed requests' key cannot reach them.

@@ -34,7 +34,7 @@ async function holdsFor(t: Test, server: Server, bytes: number): Promise<void> {
   }
 }
 
-t.test('heads', async (t) => {
+t.test('lists in headers and long heads are read', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, '')
   const server = await startServer(t, { flags: ['--settings', file], dataDir: join(t.testdirName, 'db') })

@@ -44,7 +44,7 @@ async function beside(t: Test, server: Server, attack: () => Promise<unknown>): 
   return medianOf(waitedMs)
 }
 
-t.test('on one worker, another client is answered soon beside each attack', async (t) => {
+t.test('another client on the worker is answered soon beside each attack', async (t) => {
   const server = await startServer(t)
   const { post } = server
   await post('addAndSet', { path: 'other', value: 0 })

@@ -89,7 +89,7 @@ async function answersTo(stalled: readonly RawConnection[]): Promise<(RawAnswer 
   return Promise.all(stalled.map(answerTo))
 }
 
-t.test('readers of pages', async (t) => {
+t.test('readers of many pages get whole answers', async (t) => {
   const server = await startServer(t, { workers: 1 })
   for (const path of paths) await server.post('addAndSet', { path, value })
 

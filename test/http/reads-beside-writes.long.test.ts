@@ -10,7 +10,7 @@ import { until } from '../support/service/server.js'
 /** What docs/guarantees.md says of a worker. */
 const [writesMax, requestsMax] = [9000, 10_000]
 
-t.test('a read is answered while waiting writes fill their places, and refused once all are filled', async (t) => {
+t.test('reads are answered while waiting writes fill their places', async (t) => {
   const never = new Promise<Answer>(() => {})
   const done = { status: 200, body: '{}' }
   let isStuck = true

@@ -126,7 +126,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     )
   })
 
-  await t.test('a disk below its mark', async (t) => {
+  await t.test('alerts fire for a disk below its mark', async (t) => {
     writeFileSync(diskSettings, `TOPICD_DISK_FREE_BYTES_MIN=${diskMark}\n`)
     disk.signal('SIGHUP')
     await disk.logged('rolling restart done')
@@ -141,7 +141,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await refused
   })
 
-  await t.test('workers that are killed, of another build than the one that stays', async (t) => {
+  await t.test('alerts fire for killed workers and for mixed builds', async (t) => {
     overwriteModule(program, 'base/version.js', 'export const version = "9.8.7"\n')
     const stays = first(crew.workerPids())
     for (let i = 0; i < 3; i++) {
@@ -156,7 +156,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdVersionsMixed', 'crew')
   })
 
-  await t.test('writers that are killed', async (t) => {
+  await t.test('an alert fires for killed writers', async (t) => {
     let killed = 0
     for (let i = 0; i < 3; i++) {
       killed = await until('a writer to kill', async () => {
@@ -168,7 +168,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdWritersDie', 'crew')
   })
 
-  await t.test('connections and descriptors near their limits', async (t) => {
+  await t.test('alerts fire for connections and descriptors near their limits', async (t) => {
     const client = crowd.connect(38)
     let crowded = true
     const requests = (async () => {
@@ -185,13 +185,13 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdDescriptorsNearLimit', 'crowd')
   })
 
-  await t.test('as many streams as there is room for', async (t) => {
+  await t.test('an alert fires when streams fill their places', async (t) => {
     const stream = await ChangesStream.open({ url: crowd.url, token: crowd.token }, { path: 'a' })
     await see(t, 'TopicdChangesListenersNearLimit', 'crowd')
     stream.close()
   })
 
-  await t.test('a disk that is slow, then one that fails', async (t) => {
+  await t.test('alerts fire for a slow disk, then for a failing one', async (t) => {
     await slow.post('add', { path: 'a' })
     const writer = await until('the writer', async () => slow.writerPid())
     const strace = await Strace.attach(t, writer, 'fdatasync:delay_enter=200000')
@@ -208,7 +208,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdWritesFailed', 'slow')
   })
 
-  await t.test('a reload with a wrong setting, then a certificate that ends in three days', async (t) => {
+  await t.test('alerts fire for a failed reload and an expiring certificate', async (t) => {
     writeFileSync(tlsSettings, 'TOPICD_DRAIN_MS=never\n')
     tlsProcess.kill('SIGHUP')
     await see(t, 'TopicdReloadFailed', 'tls')
@@ -218,7 +218,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdCertificateEnds', 'tls')
   })
 
-  await t.test('keys that are refused, and a log that cannot be written', async (t) => {
+  await t.test('alerts fire for refused keys and lost log lines', async (t) => {
     let refusing = true
     const refused = Array.from({ length: 4 }, async () => {
       for (; refusing; await sleep(2)) {
@@ -244,7 +244,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdLogLinesLost', 'mute')
   })
 
-  await t.test('backups that are missing or old, workers that hang, a service that ends', async (t) => {
+  await t.test('alerts fire for missing backups, hanging workers, a stopped service', async (t) => {
     const oldDir = join(directory, 'old')
     const wallMs = Date.now() - 3 * 86_400_000
     const store = openLmdbStore({ directory: oldDir, clock: () => ({ wallMs, steadyMs: 0, boot: 'past' }) })

@@ -26,7 +26,7 @@ t.test('each alert fires and stays quiet as its cases say', { skip: whyNot('prom
   t.end()
 })
 
-t.test('each alert has a severity, a section of a document, and a case with both outcomes', (t) => {
+t.test('each alert has a severity, a documented section, and test cases', (t) => {
   const cases = readDocument(casesFile).split(/^ {2}- name: /m)
   for (const { name, severity, runbook } of alerts) {
     t.match(severity, /^(critical|warning)$/, name)

@@ -33,7 +33,7 @@ await t.test('the oldest backups are deleted, and nothing else', async (t) => {
     t.ok(names.includes(name), name)
 })
 
-await t.test('two at once delete nothing of each other; at least one is made', async (t) => {
+await t.test("concurrent backups do not delete each other's files, and one succeeds", async (t) => {
   const into = freshIn('two')
   const both = await Promise.all([1, 2].map(() => server.command('backup', '--into', into, '--keep', '1')))
   const made = both.filter(({ code }) => code === 0)
@@ -47,7 +47,7 @@ await t.test('two at once delete nothing of each other; at least one is made', a
   }
 })
 
-await t.test('when the new one fails, the old ones stay', async (t) => {
+await t.test('old backups stay when the new one fails', async (t) => {
   const into = freshIn('failed')
   const old = ['topicd-20200101T000000Z.mdb', 'topicd-20210101T000000Z.mdb']
   for (const name of old) writeFileSync(join(into, name), '')

@@ -115,7 +115,7 @@ await t.test('a backup replaces no file, and leaves nothing behind when it fails
   t.ok(statSync(offline).size > 4096)
 })
 
-await t.test('a file that appears under the name of a backup while it is made is left unchanged', async (t) => {
+await t.test('a backup does not replace a file that appears in the meantime', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'meanwhile') })
   t.teardown(() => store.close())
   await single.add(store, { path: 'a' as Path, type: 'json', properties: {}, removal: undefined })

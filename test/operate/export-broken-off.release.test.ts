@@ -62,7 +62,7 @@ async function steadyServer(t: Test, program?: string): Promise<Server> {
 const exportOf = (t: Test, dataDir: string, program?: string): Running =>
   startCommand(t, ['export', '--data', dataDir], program)
 
-await t.test('beside a service, an interrupted export releases its snapshot', { timeout: 600_000 }, async (t) => {
+await t.test('an interrupted export releases its snapshot in the service', { timeout: 600_000 }, async (t) => {
   const server = await steadyServer(t)
 
   async function checkInterrupted(t: Test, how: (running: Running) => void): Promise<void> {
@@ -76,7 +76,7 @@ await t.test('beside a service, an interrupted export releases its snapshot', { 
     t.ok(Math.max(...grown) < steadyBytesMax, `the file grew by ${grown.join(' and ')} bytes`)
   }
 
-  await t.test('the file grows while an export waits for its reader, so an open snapshot is detected', async (t) => {
+  await t.test('the file grows while an export waits for its reader (control)', async (t) => {
     const running = exportOf(t, server.dataDir)
     await begun(running)
     t.ok((await growth(server)) > 2 * steadyBytesMax)
@@ -85,7 +85,7 @@ await t.test('beside a service, an interrupted export releases its snapshot', { 
     await gone(tool)
   })
 
-  await t.test('an export whose reader closes it, as head does, leaves no snapshot open and ends with 0', async (t) => {
+  await t.test('an export closed by its reader leaves no snapshot, and exits with 0', async (t) => {
     const ended: Running[] = []
     await checkInterrupted(t, (running) => {
       ended.push(running)
@@ -110,7 +110,7 @@ await t.test('beside a service, an interrupted export releases its snapshot', { 
   })
 })
 
-await t.test('beside a service, an export that is not read ends by itself', { timeout: 600_000 }, async (t) => {
+await t.test('an export that is not read ends on its own', { timeout: 600_000 }, async (t) => {
   const program = patchedProgram(
     join(directory, 'patched'),
     'settings/limits.js',
@@ -118,7 +118,7 @@ await t.test('beside a service, an export that is not read ends by itself', { ti
   )
   const server = await steadyServer(t, program)
 
-  await t.test('an export whose output is not read ends with an error and leaves no snapshot open', async (t) => {
+  await t.test('an export without a reader fails and leaves no snapshot open', async (t) => {
     const running = exportOf(t, server.dataDir, program)
     await begun(running)
     const tool = await toolOf(server.pid)
@@ -127,7 +127,7 @@ await t.test('beside a service, an export that is not read ends by itself', { ti
     t.ok((await growth(server)) < steadyBytesMax)
   })
 
-  await t.test('an export whose command is suspended ends with an error and leaves no snapshot open', async (t) => {
+  await t.test('an export of a suspended command fails and leaves no snapshot open', async (t) => {
     const running = exportOf(t, server.dataDir, program)
     await begun(running)
     const tool = await toolOf(server.pid)
@@ -142,25 +142,21 @@ await t.test('beside a service, an export that is not read ends by itself', { ti
   })
 })
 
-await t.test(
-  'without a service, an interrupted export releases the directory and its snapshot',
-  { timeout: 600_000 },
-  async (t) => {
-    const server = await steadyServer(t)
-    await server.stop()
-    for (const how of ['SIGKILL', 'SIGINT', 'head'] as const) {
-      const running = exportOf(t, server.dataDir)
-      await begun(running)
-      const tool = await toolOf(running.child.pid ?? 0)
-      if (how === 'head') running.stdout.destroy()
-      else running.child.kill(how)
-      const { code } = await running.ended
-      t.equal(code, how === 'head' ? 0 : null, how)
-      await gone(tool)
-    }
-    const again = await startServer(t, { workers: 2, dataDir: server.dataDir, token: server.token })
-    await growth(again)
-    const grown = await growth(again)
-    t.ok(grown < steadyBytesMax, `the file grew by ${grown} bytes`)
-  },
-)
+await t.test('an interrupted export without a service releases its directory', { timeout: 600_000 }, async (t) => {
+  const server = await steadyServer(t)
+  await server.stop()
+  for (const how of ['SIGKILL', 'SIGINT', 'head'] as const) {
+    const running = exportOf(t, server.dataDir)
+    await begun(running)
+    const tool = await toolOf(running.child.pid ?? 0)
+    if (how === 'head') running.stdout.destroy()
+    else running.child.kill(how)
+    const { code } = await running.ended
+    t.equal(code, how === 'head' ? 0 : null, how)
+    await gone(tool)
+  }
+  const again = await startServer(t, { workers: 2, dataDir: server.dataDir, token: server.token })
+  await growth(again)
+  const grown = await growth(again)
+  t.ok(grown < steadyBytesMax, `the file grew by ${grown} bytes`)
+})

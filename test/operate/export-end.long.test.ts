@@ -31,7 +31,7 @@ function importedFile(content: string, data: string): ReturnType<typeof importFr
   return importFrom(file, data)
 }
 
-await t.test('an export that was cut off fails as a pipe after its lines, as a file before them', async (t) => {
+await t.test('an import of a truncated export fails: a pipe at its end, a file at once', async (t) => {
   const data = fresh()
   t.match(await imported(cut, data), {
     code: 1,
@@ -46,22 +46,19 @@ await t.test('an export that was cut off fails as a pipe after its lines, as a f
   t.equal(await exported(file), whole)
 })
 
-await t.test(
-  'a line that is missing in the middle is noticed, and --allow-unfinished takes what there is',
-  async (t) => {
-    const data = fresh()
-    const filtered = line('a') + end(2)
-    t.match(await imported(filtered, data), {
-      code: 1,
-      stderr:
-        /^topicd: line 2: It is the last line of an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
-    })
-    for (const input of [filtered, '']) {
-      t.match(await imported(input, data, '--allow-unfinished'), { code: 0, stderr: '' })
-    }
-    t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
-  },
-)
+await t.test('an import notices a missing line unless --allow-unfinished is given', async (t) => {
+  const data = fresh()
+  const filtered = line('a') + end(2)
+  t.match(await imported(filtered, data), {
+    code: 1,
+    stderr:
+      /^topicd: line 2: It is the last line of an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
+  })
+  for (const input of [filtered, '']) {
+    t.match(await imported(input, data, '--allow-unfinished'), { code: 0, stderr: '' })
+  }
+  t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
+})
 
 await t.test('exports may follow one another, and be continued in the middle', async (t) => {
   const data = fresh()

@@ -87,7 +87,7 @@ await t.test('a selector exports what it matches', async (t) => {
   })
 })
 
-await t.test('a wrong line is named with the reason; lines before it are stored, later ones are not', async (t) => {
+await t.test('a wrong line is named, and only lines before it are stored', async (t) => {
   const cases: readonly (readonly [line: string | Buffer, reason: RegExp])[] = [
     ['{"path":"x"', /It is not valid JSON: found the end at byte 12, expected "," or "}"\./],
     ['[]', /It must be a JSON object, but it is an array\./],
@@ -130,7 +130,7 @@ await t.test('a wrong line is named with the reason; lines before it are stored,
   }
 })
 
-await t.test('an import that the store or its caller ends names the first line that was not stored', async (t) => {
+await t.test('an interrupted import names the first line that was not stored', async (t) => {
   const store = openStore(t, dataDir('ended'))
   const lineCount = 5000
   async function* lines(): AsyncGenerator<Uint8Array> {
@@ -209,7 +209,7 @@ await t.test('API keys are exported and imported only with --with-keys, and neve
   t.match(await imported('keyless', '{"key":{"name":"x"}}\n', '--with-keys'), { code: 1, stderr: /line 1: / })
 })
 
-await t.test('the limits of API keys, and a token that was replaced, are exported and imported', async (t) => {
+await t.test('limits and former tokens of API keys are exported and imported', async (t) => {
   const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', dataDir('limited')])
   const { stdout: token } = await run('add', 'limited', '--create', '--expires', '30d', '--rate', '1000000')
   const { stdout: next } = await run('rotate', 'limited')

@@ -202,5 +202,7 @@ await t.test('a large store costs what a small one does', async (t) => {
     ...prefixed('small', { ...small.results, ...microseconds(small.costs) }),
     ...prefixed('large', { ...large.results, ...microseconds(large.costs) }),
   })
-  await t.test('in a quarter of the memory', { skip: whyNoMemoryLimit() }, (t) => measureLimited(t, large, random))
+  await t.test('requests are answered in a quarter of the memory', { skip: whyNoMemoryLimit() }, (t) =>
+    measureLimited(t, large, random),
+  )
 })

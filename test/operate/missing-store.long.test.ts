@@ -65,7 +65,7 @@ t.test('serve says whose a store is that it cannot reach', { skip: needsRoot }, 
   t.match(stderr, /topics: this process \(uid 0\) cannot .*\(EACCES\); it is owned by uid 65534.*: change its owner/)
 })
 
-t.test('keys add makes a store only if told to, and says so; if there is one already it says nothing', async (t) => {
+t.test('keys add creates a store only with --create, and says so', async (t) => {
   const fresh = join(directory, 'fresh')
   t.strictSame(await runCommand(['keys', 'add', 'first', '--data', fresh]), {
     code: 1,

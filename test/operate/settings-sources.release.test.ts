@@ -12,7 +12,7 @@ function settingsFile(t: { testdir(): string }, ...lines: readonly string[]): st
   return file
 }
 
-t.test('every command that opens a store uses the data directory that the settings file names', async (t) => {
+t.test('every command uses the data directory of the settings file', async (t) => {
   const file = settingsFile(t)
   const data = join(t.testdirName, 'in-the-file')
   const backup = join(t.testdirName, 'backup.mdb')
@@ -102,7 +102,7 @@ const wrongLines: readonly (readonly [line: string, ...mentions: string[]])[] = 
   ['TOPICD_SETTINGS=/etc/other', 'TOPICD_SETTINGS'],
 ]
 
-t.test('a wrong line of the settings file ends a command with 2 and is named', async (t) => {
+t.test('a wrong line of the settings file is named, with exit status 2', async (t) => {
   for (const [line, ...mentions] of wrongLines) {
     const file = settingsFile(t, `TOPICD_DATA=${t.testdirName}/db`, line)
     const { code, stdout, stderr } = await runCommand(['serve', '--port', '0'], { TOPICD_SETTINGS: file })
@@ -113,7 +113,7 @@ t.test('a wrong line of the settings file ends a command with 2 and is named', a
   }
 })
 
-t.test('a settings file may have comments, quotes, blanks, export, and a # within a value', async (t) => {
+t.test('a settings file may have comments, quotes, blanks, and export', async (t) => {
   const file = settingsFile(
     t,
     '\uFEFF# a comment',

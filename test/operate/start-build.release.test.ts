@@ -46,20 +46,20 @@ function start(): Promise<{ readonly code: number; readonly output: string }> {
 
 const building = 'Building'
 
-await t.test('the first time it builds, says so, and starts', async (t) => {
+await t.test('the first start builds, and says so', async (t) => {
   const { code, output } = await start()
   t.equal(code, 0)
   t.match(output, new RegExp(`${building}[\\s\\S]*started with serve --first-key`), output)
 })
 
-await t.test('the second time it only starts', async (t) => {
+await t.test('a second start does not build', async (t) => {
   const { code, output } = await start()
   t.equal(code, 0)
   t.notMatch(output, building)
   t.match(output, 'started with serve --first-key')
 })
 
-await t.test('a build that fails says so, and the last one is not started in its place', async (t) => {
+await t.test('a failed build is reported, and no older build is started', async (t) => {
   write('src/main.ts', 'console.log(missing)\n')
   const { code, output } = await start()
   t.not(code, 0)
@@ -67,7 +67,7 @@ await t.test('a build that fails says so, and the last one is not started in its
   t.notMatch(output, 'started with')
 })
 
-await t.test('it builds again after a source has changed', async (t) => {
+await t.test('a start builds again after a source has changed', async (t) => {
   write('src/main.ts', "console.log('mended')\n")
   t.match((await start()).output, new RegExp(`${building}[\\s\\S]*mended`))
 })

@@ -65,7 +65,7 @@ function linesOf(unit: string): readonly string[] {
   return lines.filter((line) => line !== '' && !line.startsWith('#'))
 }
 
-await t.test('the unit of an instance differs from the first in names, files and directories only', async (t) => {
+await t.test('the unit of an instance differs only in names, files and directories', async (t) => {
   const names = (line: string): string =>
     line
       .replace('StateDirectory=topicd topicd-backups', 'StateDirectory=topicd@%i topicd@%i/data topicd@%i/backups')
@@ -82,7 +82,7 @@ await t.test('the unit of an instance differs from the first in names, files and
   }
 })
 
-await t.test('a backup is confined as the service is, and reaches nothing but its control socket', async (t) => {
+await t.test('a backup is confined as the service is, without a network', async (t) => {
   const confinement = (unit: string): readonly string[] => {
     const lines = linesOf(unit)
     return lines.slice(lines.indexOf('NoNewPrivileges=yes')).filter((line) => /^[A-Z]\w+=/.test(line))
@@ -134,7 +134,7 @@ await t.test('the unit gives the program what it needs', async (t) => {
   t.equal(directives.get('NotifyAccess'), 'all', 'systemd-notify is a child of the main process')
 })
 
-await t.test('a reload of the unit runs topicd reload, with time for sixteen workers to drain', async (t) => {
+await t.test('a reload of the unit has time for sixteen workers to drain', async (t) => {
   const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
   const program = directives.get('ExecStart')?.split(' serve ')[0]
   t.equal(
@@ -147,7 +147,7 @@ await t.test('a reload of the unit runs topicd reload, with time for sixteen wor
   )
 })
 
-await t.test('the unit allows the threads of as many workers as there can be, while they are replaced', async (t) => {
+await t.test('the unit allows the threads of the most workers while they are replaced', async (t) => {
   const unit = readFileSync(shipped('topicd.service'), 'utf8')
   const workersMax = settingTable.workers.max
   // The primary, the workers, the one that replaces another, the writer, its spare and its successor, the tools, and the

@@ -14,7 +14,7 @@ import { runCommand, startServer, until } from '../support/service/server.js'
 const server = await startServer(t, { workers: 2 })
 const { adminUrl, url } = server
 
-await t.test('the admin listener answers GET and HEAD on five paths; the public port lacks two of them', async (t) => {
+await t.test('the admin listener answers GET and HEAD on five paths', async (t) => {
   t.strictSame(await get(`${adminUrl}/healthz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ok\n' })
   t.strictSame(await get(`${adminUrl}/readyz`), { status: 200, type: 'text/plain; charset=utf-8', text: 'ready\n' })
   t.match(await get(`${adminUrl}/readyz?verbose`), { status: 200 }, 'a query string is ignored')
@@ -29,7 +29,7 @@ await t.test('the admin listener answers GET and HEAD on five paths; the public 
     t.match(await get(adminUrl + path), { status: 404 }, path)
 })
 
-await t.test('a service is not ready from the death of a worker until it is replaced', async (t) => {
+await t.test('a service is not ready until a dead worker is replaced', async (t) => {
   process.kill(first(server.workerPids()), 'SIGKILL')
   const answers = new Set<string>()
   await until('ready again', async () => {
@@ -51,7 +51,7 @@ await t.test('a service that drains is not ready', async (t) => {
   t.strictSame(await server.exited, { code: 0, signal: null })
 })
 
-await t.test('a service whose disk is nearly full is healthy but not ready, and says why', async (t) => {
+await t.test('a service with a nearly full disk is healthy but not ready', async (t) => {
   const server = await startServer(t, { flags: ['--disk-free-bytes-min', String(2 ** 50)] })
   const ready = { status: 503, text: /^not ready\nthe disk is nearly full\n$/ }
   t.match(await get(`${server.adminUrl}/readyz`), ready, 'from the start')

@@ -72,7 +72,7 @@ async function keysIn(dataDir: string, directory: string) {
   return { keys, revision }
 }
 
-await t.test('with its log on a full device, the service answers requests and revokes its first key', async (t) => {
+await t.test('a service whose log device is full answers, and revokes its first key', async (t) => {
   const directory = t.testdir()
   const full = openSync('/dev/full', 'w')
   // Not the directory of its key: the first key is made in a new store only.
@@ -91,36 +91,33 @@ await t.test('with its log on a full device, the service answers requests and re
   await stops()
 })
 
-await t.test(
-  'while nobody reads its log, the service answers; then a line says how many lines were lost',
-  async (t) => {
-    const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
-    const { child, stops } = await started(t, service, service.command, ['ignore', 'pipe', 'inherit'])
-    const stdout = present(child.stdout ?? undefined)
-    const full = async (): Promise<true | undefined> => {
-      await refusals(service, 100)
-      return (await dropped(service)) >= requests ? true : undefined
-    }
-    await until('the pipe is full', full, 120_000)
-    await unharmed(t, service)
+await t.test('a service whose log is not read answers, and later counts lost lines', async (t) => {
+  const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
+  const { child, stops } = await started(t, service, service.command, ['ignore', 'pipe', 'inherit'])
+  const stdout = present(child.stdout ?? undefined)
+  const full = async (): Promise<true | undefined> => {
+    await refusals(service, 100)
+    return (await dropped(service)) >= requests ? true : undefined
+  }
+  await until('the pipe is full', full, 120_000)
+  await unharmed(t, service)
 
-    let text = ''
-    stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-    const report = await until('the line that reports them', async () => {
-      await refusals(service, 1)
-      return /^.*log lines were lost.*$/m.exec(text)?.[0]
-    })
-    const { level, count, role } = JSON.parse(report) as { level: number; count: number; role: string }
-    t.equal(count, await lostLines(service, count), 'it counts all of them')
-    t.match({ level, role }, { level: 40, role: 'worker' })
-    await refusals(service, 5)
-    await stops()
-    for (const line of text.trimEnd().split('\n')) JSON.parse(line)
-    t.equal(text.match(/log lines were lost/g)?.length, 1, 'once')
-  },
-)
+  let text = ''
+  stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  const report = await until('the line that reports them', async () => {
+    await refusals(service, 1)
+    return /^.*log lines were lost.*$/m.exec(text)?.[0]
+  })
+  const { level, count, role } = JSON.parse(report) as { level: number; count: number; role: string }
+  t.equal(count, await lostLines(service, count), 'it counts all of them')
+  t.match({ level, role }, { level: 40, role: 'worker' })
+  await refusals(service, 5)
+  await stops()
+  for (const line of text.trimEnd().split('\n')) JSON.parse(line)
+  t.equal(text.match(/log lines were lost/g)?.length, 1, 'once')
+})
 
-await t.test('when the reader of its log has gone, the service answers requests and counts lost lines', async (t) => {
+await t.test('a service whose log reader has gone answers, and counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
   const { child, stops } = await started(t, service, service.command, ['ignore', 'pipe', 'pipe'])
   child.stdout?.destroy()

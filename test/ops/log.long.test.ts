@@ -11,7 +11,7 @@ import { type LogLine, startServer, until } from '../support/service/server.js'
 
 const secret = 'never-in-the-log'
 
-await t.test('the access log has one line per request, with its key, route, status, duration and bytes', async (t) => {
+await t.test('the access log has a line with the members of each request', async (t) => {
   const server = await startServer(t, { flags: ['--access-log'] })
   const token = await server.addKey('tester', { allow: ['fetch'] })
   const body = `{"path":"${secret}/path","value":"${secret}"}`
@@ -43,43 +43,40 @@ await t.test('the access log has one line per request, with its key, route, stat
   t.equal(requests().length, 6, 'one line each')
 })
 
-await t.test(
-  'without the access log requests are not logged; start, refused keys, restarts and stop are',
-  async (t) => {
-    const server = await startServer(t, { workers: 2 })
-    const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key refused')
-    const startedMs = performance.now()
-    for (let i = 0; i < 20; i++) await server.post('fetch', { path: secret }, { token: secret })
-    // What a worker has not logged yet is lost when it is killed.
-    await until('every refusal is logged', async () => {
-      return refused().reduce((sum, line) => sum + Number(line.count), 0) >= 20 ? true : undefined
-    })
-    const seconds = Math.ceil((performance.now() - startedMs) / 1000)
-    t.ok(
-      refused().length <= 2 * (seconds + 1),
-      `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`,
-    )
-    process.kill(first(server.workerPids()), 'SIGKILL')
-    await server.logged('worker replaced')
-    t.strictSame(await server.stop(), { code: 0, signal: null })
-    const count = (msg: string): number => server.timesLogged(msg)
-    t.equal(count('request'), 0)
-    t.equal(count('settings'), 1, 'the settings once')
-    t.match(
-      server.log.find(({ msg }) => msg === 'settings'),
-      { config: { workers: 2, bodyBytesMax: 1048576 }, node: process.version },
-    )
-    t.match(
-      server.log.find(({ msg }) => msg === 'worker died'),
-      { level: 50, signal: 'SIGKILL' },
-    )
-    t.equal(count('worker replaced'), 1)
-    t.equal(count('stopped'), 1)
-    t.notOk(server.output.includes(secret), 'it contains no path and no token')
-  },
-)
+await t.test('requests are logged only in the access log', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key refused')
+  const startedMs = performance.now()
+  for (let i = 0; i < 20; i++) await server.post('fetch', { path: secret }, { token: secret })
+  // What a worker has not logged yet is lost when it is killed.
+  await until('every refusal is logged', async () => {
+    return refused().reduce((sum, line) => sum + Number(line.count), 0) >= 20 ? true : undefined
+  })
+  const seconds = Math.ceil((performance.now() - startedMs) / 1000)
+  t.ok(
+    refused().length <= 2 * (seconds + 1),
+    `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`,
+  )
+  process.kill(first(server.workerPids()), 'SIGKILL')
+  await server.logged('worker replaced')
+  t.strictSame(await server.stop(), { code: 0, signal: null })
+  const count = (msg: string): number => server.timesLogged(msg)
+  t.equal(count('request'), 0)
+  t.equal(count('settings'), 1, 'the settings once')
+  t.match(
+    server.log.find(({ msg }) => msg === 'settings'),
+    { config: { workers: 2, bodyBytesMax: 1048576 }, node: process.version },
+  )
+  t.match(
+    server.log.find(({ msg }) => msg === 'worker died'),
+    { level: 50, signal: 'SIGKILL' },
+  )
+  t.equal(count('worker replaced'), 1)
+  t.equal(count('stopped'), 1)
+  t.notOk(server.output.includes(secret), 'it contains no path and no token')
+})
 
-await t.test('under systemd each line begins with the priority of its level', async (t) => {
+await t.test('each line starts with the priority of its level under systemd', async (t) => {
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
   const module = join(import.meta.dirname, '../../dist/ops/log.js')
   const program = `import { createLog } from ${JSON.stringify(module)}

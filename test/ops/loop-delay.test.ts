@@ -9,12 +9,12 @@ function sampled(untilMs: number, lateMs: (nowMs: number) => number): LoopDelays
   return delays
 }
 
-t.test('without samples every delay is 0', (t) => {
+t.test('every delay is 0 without samples', (t) => {
   t.strictSame(new LoopDelays().read(0), { median: 0, p99: 0, max: 0 })
   t.end()
 })
 
-t.test('the median, the 99th percentile and the maximum are those of the samples, in seconds', (t) => {
+t.test('the quantiles and the maximum are those of the samples, in seconds', (t) => {
   const delays = new LoopDelays()
   for (let i = 1; i <= 200; i++) delays.record(i, i / 20)
   t.strictSame(delays.read(200), { median: 0.005, p99: 0.0099, max: 0.01 })
@@ -41,7 +41,7 @@ t.test('a delay is seen for 15 s, by every reader, and then no more', (t) => {
   t.end()
 })
 
-t.test('samples that are far apart, since the loop was blocked, are forgotten by their age', (t) => {
+t.test('samples are forgotten by their age, even if the loop was blocked', (t) => {
   const delays = new LoopDelays()
   for (const atMs of [1000, 10_000, 20_000]) delays.record(atMs, atMs)
   t.equal(delays.read(24_999).max, 20)

@@ -32,7 +32,7 @@ function metricsOf(pids: readonly number[], requests = 1) {
   ])
 }
 
-t.test('what is charted is kept, summed over all other labels', (t) => {
+t.test('charted series are kept, summed over all other labels', (t) => {
   const history = new MetricsHistory()
   t.strictSame(history.runs(), [])
   history.add(10, metricsOf([1, 2]))
@@ -52,7 +52,7 @@ t.test('what is charted is kept, summed over all other labels', (t) => {
   t.end()
 })
 
-t.test('ten minutes are kept, and names once for as long as they are the same', (t) => {
+t.test('ten minutes of samples are kept, with names stored once', (t) => {
   const history = new MetricsHistory()
   for (let i = 0; i < 130; i++) history.add(5 * i, metricsOf(i < 100 ? [1, 2] : [1, 3], i))
   const runs = history.runs()

@@ -50,7 +50,7 @@ await t.test('each limit is reported beside what it limits', async (t) => {
   })
 })
 
-await t.test('a spare writer is reported once it has loaded, and not while there is none', async (t) => {
+await t.test('a spare writer is reported while one is loaded', async (t) => {
   const server = await startServer(t)
   const spareIs = (up: number): Promise<unknown> =>
     until(
@@ -64,7 +64,7 @@ await t.test('a spare writer is reported once it has loaded, and not while there
   t.equal((await scrape(server.adminUrl)).value('topicd_writer_restarts_total'), 0, 'the writer goes on')
 })
 
-await t.test('a reload is reported, and after a failed one the time of the last success is kept', async (t) => {
+await t.test('a failed reload keeps the time of the last success', async (t) => {
   const directory = t.testdir()
   const settings = join(directory, 'settings')
   writeFileSync(settings, '')
@@ -93,7 +93,7 @@ await t.test('a reload is reported, and after a failed one the time of the last 
   t.match(await seen(), { successful: 0, timeS: second.timeS })
 })
 
-await t.test('the time of the last backup is absent at first, and kept after a failure and a restart', async (t) => {
+await t.test('the time of the last backup survives a failure and a restart', async (t) => {
   const name = 'topicd_last_backup_timestamp_seconds'
   const directory = t.testdir()
   const file = join(directory, 'copy.mdb')
@@ -148,7 +148,7 @@ await t.test('the expiry is that of the certificate in use, which a reload chang
   t.strictSame(await ended, [0, null])
 })
 
-await t.test('the certificate is checked repeatedly, with a warning in its last week and after its end', async (t) => {
+await t.test('an expiring certificate is logged as a warning', async (t) => {
   const warnings: string[] = []
   const weekMs = 7 * 24 * 60 * 60 * 1000
   const watch = watchCertificate({ warn: (_: object, message: string) => warnings.push(message) } as never, 20)

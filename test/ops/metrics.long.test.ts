@@ -42,7 +42,7 @@ await t.test('requests are counted by route and status, over all workers', async
   t.equal(more('topicd_response_bytes_total', { route: '/topics/addAndSet' }), answers, 'bytes out')
 })
 
-await t.test('answered requests are counted by the name of their key, and refused tokens are not', async (t) => {
+await t.test('requests are counted by key name, except those with refused tokens', async (t) => {
   t.equal(more('topicd_key_requests_total', { key: 'first' }), 2 * requests + 1)
   t.equal(more('topicd_key_requests_total'), 2 * requests + 1)
 })
@@ -102,7 +102,7 @@ await t.test('commits are counted with their durations and numbers of writes', a
   )
 })
 
-await t.test('at any moment every write is counted either in a commit or in flight', async (t) => {
+await t.test('every write is counted either in a commit or in flight', async (t) => {
   let working = true
   const writers = Array.from({ length: 4 }, async (_, i) => {
     const client = server.connect()
@@ -136,7 +136,7 @@ await t.test('the store, the disk and the processes are reported', async (t) => 
   t.ok(p50 <= p99 && p99 <= max && max > 0 && max < 60, `event loop delay: ${p50}, ${p99}, ${max} s`)
 })
 
-await t.test('each worker reports its memory and its event loop, and every reader sees the same delay', async (t) => {
+await t.test('each worker reports its memory and event loop to every reader', async (t) => {
   const pids = server.workerPids()
   const stopped = first(pids)
   process.kill(stopped, 'SIGSTOP')
@@ -158,7 +158,7 @@ await t.test('each worker reports its memory and its event loop, and every reade
   t.equal(p99, seen.value('topicd_event_loop_delay_p99_seconds'), 'the worst worker is one of them')
 })
 
-await t.test('of a worker that does not answer, no figure is called one of now', async (t) => {
+await t.test('a worker that does not respond has no current figures', async (t) => {
   const [stopped = 0, other = 0] = server.workerPids()
   process.kill(stopped, 'SIGSTOP')
   const during = await scrape(adminUrl)

@@ -84,7 +84,7 @@ t.test('a path may have the longest length, and not one byte more', async (t) =>
   }
 })
 
-t.test('texts that are not paths are refused, and one outer slash on either side is dropped', async (t) => {
+t.test('invalid paths are refused, and one outer slash on each side is dropped', async (t) => {
   for (const text of ['', '/', '//', 'a//b', '//a', 'a//', 'a\0b', '\0', '\ud800', 'a/\udc00b', 'é\0']) {
     t.type(parsePath(text), 'object', JSON.stringify(text))
   }

@@ -55,7 +55,7 @@ t.test('"after" delays the start of the idle period until that long after the cr
   t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'one at its end too')
 })
 
-t.test('a creation that a clock step left in the future does not delay "no updates for" without "after"', async (t) => {
+t.test('a creation in the future delays no idle period without "after"', async (t) => {
   t.equal(dueMs(policyOf('when no updates for 2s'), updatedMs + 365 * day, updatedMs), updatedMs + 2 * second)
 })
 

@@ -9,7 +9,7 @@ await t.test('the first change of a millisecond has its first version', async (t
   t.equal(nextVersion(nowMs * 1024 - 1, nowMs), nowMs * 1024)
 })
 
-await t.test('further changes of a millisecond count on, into the next one if they are many', async (t) => {
+await t.test('further changes of a millisecond get the following versions', async (t) => {
   let version = nextVersion(0, nowMs)
   for (let count = 1; count < 1500; count++) {
     const next = nextVersion(version, nowMs)
