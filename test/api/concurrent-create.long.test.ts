@@ -21,26 +21,22 @@ await overStores(t, async (t, server) => {
   const refusals = (answers: readonly Answer[]) =>
     answers.filter(({ status }) => status !== 200).map(({ text }) => text)
 
-  await t.test('exactly one of many concurrent adds creates the topic', async (t) => {
-    for (let round = 0; round < rounds; round++) {
-      const answers = await atOnce('add', () => ({ path: `add/${round}` }))
-      t.same({ created: created(answers), refusals: refusals(answers) }, { created: 1, refusals: [] }, `round ${round}`)
-    }
-  })
-
-  await t.test('exactly one of many concurrent addAndSets creates the topic', async (t) => {
-    for (let round = 0; round < rounds; round++) {
-      const path = `set/${round}`
-      const answers = await atOnce('addAndSet', (value) => ({ path, value }))
-      t.same(
-        { created: created(answers), refusals: refusals(answers) },
-        { created: 1, refusals: [] },
-        `round ${round}: one creates`,
-      )
-      const { text } = await post('fetch', { path })
-      t.match(text, /^{"path":"set\/\d+","type":"json","value":\d+}$/, `round ${round}: one value`)
-    }
-  })
+  for (const route of ['add', 'addAndSet']) {
+    await t.test(`exactly one of many concurrent requests to ${route} creates the topic`, async (t) => {
+      for (let round = 0; round < rounds; round++) {
+        const path = `${route}/${round}`
+        const answers = await atOnce(route, (value) => (route === 'add' ? { path } : { path, value }))
+        const found = { created: created(answers), refusals: refusals(answers) }
+        t.same(found, { created: 1, refusals: [] }, `round ${round}: one creates`)
+        const value = route === 'add' ? '' : ',"value":\\d+'
+        t.match(
+          (await post('fetch', { path })).text,
+          new RegExp(`,"type":"json"${value}}$`),
+          `round ${round}: one value`,
+        )
+      }
+    })
+  }
 
   await t.test('concurrent addAndSets with different types leave a topic of one type', async (t) => {
     for (let round = 0; round < rounds; round++) {

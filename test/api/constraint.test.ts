@@ -78,7 +78,6 @@ await overStores(t, async (t, server) => {
     const cases: readonly (readonly [stored: string, same: readonly string[], others: readonly string[]])[] = [
       ['1', ['1', ' 1 ', '\n1\t'], ['1.0', '10', '1e0', '"1"', 'null', '[1]']],
       ['12345678901234567890', ['12345678901234567890'], ['12345678901234567891', '12345678901234567000']],
-      ['-0', ['-0'], ['0', '-0.0']],
       [
         '[ 1 ,\n{"a b" : [ ] } ]',
         ['[1,{"a b":[]}]', '[\r\n\t1,{"a b":[] }]'],
@@ -86,11 +85,8 @@ await overStores(t, async (t, server) => {
       ],
       ['{"a":1,"b":2}', ['{"a" :1, "b":2 }'], ['{"b":2,"a":1}', '{"a":1,"b":2,"a":1}']],
       ['"é"', ['"é"', ' "é"'], ['"\\u00e9"', '"e\u0301"', '"é "']],
-      ['"\\u00e9"', ['"\\u00e9"'], ['"\\u00E9"', '"é"']],
       ['"a \\" b\\\\"', [' "a \\" b\\\\" '], ['"a \\"b\\\\"', '"a \\" b"', '"a \\u0022 b\\\\"']],
-      ['{"\\\\":" ","\\"" : ":"}', ['{ "\\\\" : " ", "\\"":":" }'], ['{"\\\\":"","\\"":":"}']],
       ['null', ['null'], ['false', '"null"', '{}']],
-      ['""', ['""'], ['" "', 'null']],
     ]
     for (const [stored, same, others] of cases) {
       await post('addAndSet', `{"path":"v","value":${stored}}`)
@@ -209,27 +205,21 @@ await overStores(t, async (t, server) => {
     const malformed: readonly (readonly [constraint: string, code: string, ...mentions: readonly string[]])[] = [
       ['{}', 'invalid_parameter', '"constraint"', 'an object with 0 members', only],
       ['{"value":1,"no_value":true}', 'invalid_parameter', '"constraint"', 'an object with 2 members', only],
-      ['{"value":1,"no_value":true,"no_topic":true}', 'invalid_parameter', 'an object with 3 members', only],
       ['{"no_topic":false}', 'invalid_parameter', '"constraint.no_topic"', 'the boolean false', 'true'],
       ['{"no_value":null}', 'invalid_parameter', '"constraint.no_value"', 'null'],
-      ['{"no_topic":1}', 'invalid_parameter', '"constraint.no_topic"', 'the number 1'],
       ...['1.0', '1e3', '1E0', '-1', '-0', '0.5', '9007199254740992', '12345678901234567890', '1e400'].map(
         (number) =>
           [`{"version":${number}}`, 'invalid_parameter', '"constraint.version"', `the number ${number}`] as const,
       ),
       ['{"version":"1"}', 'invalid_parameter', '"constraint.version"', 'the string "1"', 'from 0 to 9007199254740991'],
-      ['{"version":[1]}', 'invalid_parameter', '"constraint.version"', 'an array'],
       ['{"v\\u0065rsion":1.0}', 'invalid_parameter', '"constraint.version"', 'the number 1.0'],
       ['{"version":1,"version":1}', 'duplicate_parameter', '"constraint.version"'],
       ['null', 'invalid_parameter', '"constraint"', 'null', 'an object'],
-      ['true', 'invalid_parameter', '"constraint"', 'the boolean true'],
       ['[]', 'invalid_parameter', '"constraint"', 'an array'],
       ['{"partial":{"a":1}}', 'unknown_parameter', 'partial', members],
       ['{"Value":1}', 'unknown_parameter', 'Value', members],
-      ['{"":1}', 'unknown_parameter', members],
       ['{"value":1,"value":1}', 'duplicate_parameter', '"constraint.value"'],
       ['{"value":1,"v\\u0061lue":1}', 'duplicate_parameter', '"constraint.value"'],
-      ['{"no_topic":true,"no_topic":true}', 'duplicate_parameter', '"constraint.no_topic"'],
     ]
     await post('addAndSet', { path: 't', value: 1 })
     for (const [constraint, code, ...mentions] of malformed) {
