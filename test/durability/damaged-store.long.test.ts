@@ -49,14 +49,7 @@ function overwrite(file: string, offset: number, bytes: Buffer): void {
 }
 
 /** Offsets in a meta page. */
-const meta = {
-  version: 28,
-  pageSize: 48,
-  freeRoot: 88,
-  mainRoot: 136,
-  lastPage: 144,
-  transaction: 152,
-} as const
+const meta = { version: 28, pageSize: 48, freeRoot: 88, mainRoot: 136, lastPage: 144, transaction: 152 } as const
 
 /** The offset of the meta page that LMDB uses. */
 function latestMeta(file: string): number {
@@ -98,9 +91,6 @@ const damages: readonly Damage[] = [
     /ends after 4096 bytes, /,
   ],
   ['two pages of zeros', (file) => writeFileSync(file, Buffer.alloc(2 * pageBytes)), /all zeros\./],
-  ['a hundred bytes', (file) => truncateSync(file, 100), /not an LMDB file, or its first page is damaged/],
-  ['two pages', (file) => truncateSync(file, 2 * pageBytes), /is damaged: page \d+ should be the root/],
-  ['half of the file', (file) => truncateSync(file, statSync(file).size / 2), /is (truncated: it has|damaged: page)/],
   [
     'without its last byte',
     (file) => truncateSync(file, statSync(file).size - 1),

@@ -76,10 +76,7 @@ await t.test('check of a file names what is wrong with an export, without a stor
     return runCommand(['check', file, ...flags, '--data', join(directory, 'none')])
   }
   t.match(await checked(whole), { code: 0, stdout: 'checked, 0 findings\n', stderr: '' })
-  t.match(await checked(cut), {
-    code: 1,
-    stdout: /^the file lacks .* truncated;.*\nchecked, 1 finding\n$/,
-  })
+  t.match(await checked(cut), { code: 1, stdout: /^the file lacks .* truncated;.*\nchecked, 1 finding\n$/ })
   t.match(await checked(cut, '--allow-unfinished'), { code: 0 })
   t.match(await checked(`${line('a')}nonsense\n${end(2)}`), { code: 1, stdout: /^line 2: It is not valid JSON.*\n/ })
 })

@@ -145,12 +145,7 @@ await t.test('an interrupted import names the first line that was not stored', a
       return store.readTopic(...args)
     },
   })
-  const io = {
-    emit: async () => {},
-    input: lines(),
-    signal: new AbortController().signal,
-    diskFreeBytesMin: 0,
-  }
+  const io = { emit: async () => {}, input: lines(), signal: new AbortController().signal, diskFreeBytesMin: 0 }
   await t.rejects(importTool(failing, { fromLine: 1, withKeys: false }, io), {
     message:
       'line 2001: the PostgreSQL server cannot be reached. Every line before it has been imported; continue with --from-line 2001.',
