@@ -1,12 +1,7 @@
 /** A fetch that only counts: how many topics of a type a selector matches, within the key's subtrees. */
-import { join } from 'node:path'
 import t from 'tap'
-import { handleFetch } from '../../dist/api/fetch.js'
-import { accessOf } from '../../dist/auth/access.js'
-import { Cancelled } from '../../dist/base/cancellation.js'
 import { answers, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
-import { leastContext, load, openStore } from '../support/stores/store.js'
 
 await overStores(t, async (t, { post, addKey }) => {
   await post('remove', { selector: '*.*' })
@@ -63,32 +58,4 @@ await overStores(t, async (t, { post, addKey }) => {
     ] as const
     await answers(t, post, [...rows.map(([body, found]): Row => [...count(body), `{"count":${found}}`])], restricted)
   })
-})
-
-await t.test('a count of many slices is complete, unless its client has left', async (t) => {
-  const store = openStore(t, join(t.testdir(), 'db'))
-  // More than one slice of about a millisecond can visit.
-  const topics = 20_000
-  await load(
-    store,
-    Array.from({ length: topics }, (_, i) => `c/${i}`),
-  )
-  const record = { name: 'all', tokenHash: '', allow: ['fetch'], under: [], madeMs: 0 } as const
-  const access = accessOf(record, undefined, { requests: 0 })
-  const body = Buffer.from('{"selector":"*c/.*[0-9]","count":true}')
-  /** Counts for a client that leaves when it is looked for so often. */
-  const counted = async (looksMax: number) => {
-    let looks = 0
-    const cancellation = {
-      get aborted(): boolean {
-        return ++looks >= looksMax
-      },
-    }
-    return { answer: await handleFetch(leastContext(store), body, access, cancellation), looks: () => looks }
-  }
-  const { answer, looks } = await counted(Number.MAX_SAFE_INTEGER)
-  t.match(answer, { status: 200, body: `{"count":${topics}}` })
-  t.ok(looks() > 1, `${looks()} slices`)
-  const reason = await counted(2).catch((reason: unknown) => reason)
-  t.ok(reason instanceof Cancelled, 'its client leaves after the first slice')
 })

@@ -1,13 +1,8 @@
 /** Dry runs of removals: they answer with the count, within what the key may access, and change nothing. */
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { handleRemove } from '../../dist/api/remove.js'
-import { accessOf } from '../../dist/auth/access.js'
-import { Cancelled } from '../../dist/base/cancellation.js'
 import { answers, gives, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 import type { Server } from '../support/service/server.js'
-import { leastContext, load, openStore } from '../support/stores/store.js'
 
 const tree = ['a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a']
 
@@ -112,21 +107,3 @@ async function swapped(t: Test, server: Server): Promise<void> {
   await swapping
   t.strictSame([...found], ['{"removed":1}'])
 }
-
-await t.test('a dry run by selector is cancelled once its client has left', async (t) => {
-  const dataDir = join(t.testdir(), 'db')
-  const store = openStore(t, dataDir)
-  await load(
-    store,
-    Array.from({ length: 3000 }, (_, i) => `c/${i}`),
-  )
-  const context = leastContext(store)
-  const record = { name: 'all', tokenHash: '', allow: ['remove'], under: [], madeMs: 0 } as const
-  const access = accessOf(record, undefined, { requests: 0 })
-  const cancellation = new AbortController()
-  const body = Buffer.from('{"selector":"*c//","dry_run":true}')
-  t.match(await handleRemove(context, body, access, cancellation.signal), { status: 200, body: '{"removed":3000}' })
-  const tried = Promise.resolve(handleRemove(context, body, access, cancellation.signal))
-  cancellation.abort()
-  t.ok((await tried.catch((reason: unknown) => reason)) instanceof Cancelled, 'it is cancelled')
-})
