@@ -1,9 +1,6 @@
 /** Ten minutes of readings: rates and quantiles between them, gaps, restarts of the service, and what is forgotten. */
 import t from 'tap'
-import { chartsOf, pidsOf } from '../../dist/console/service/charts/charts.js'
-import { csvOf } from '../../dist/console/service/charts/csv.js'
 import { History } from '../../dist/console/service/history.js'
-import { pastOf } from '../../dist/console/service/past.js'
 import { type Reading, readingOf } from '../../dist/console/service/reading.js'
 
 interface Counts {
@@ -158,57 +155,5 @@ t.test('kept measurements come first, and fill what the page has missed', (t) =>
     ],
     'moments that only this page has missed are filled',
   )
-  t.end()
-})
-
-t.test('kept measurements have the times of the browser', (t) => {
-  const text = JSON.stringify({
-    nowS: 1000,
-    topicsPage: { scheme: 'https', host: '::', port: 1, path: '/console' },
-    runs: [
-      {
-        series: ['topicd_requests_total{status="200"}', 'topicd_connections'],
-        samples: [
-          [990, 5, 1],
-          [995, 7, 2],
-        ],
-      },
-      { series: ['topicd_requests_total{status="404"}'], samples: [[999, 3]] },
-    ],
-  })
-  const { topicsPage, readings } = pastOf(text, 1100)
-  t.match(topicsPage, { host: '::' })
-  t.match(readings, [
-    { atS: 1090, serviceS: 990, answers: { '2xx': 5, '4xx': 0 }, connections: 1 },
-    { atS: 1095, serviceS: 995, answers: { '2xx': 7 }, connections: 2 },
-    { atS: 1099, serviceS: 999, answers: { '2xx': 0, '4xx': 3 }, connections: undefined },
-  ])
-  t.end()
-})
-
-t.test('the points of all charts are lines of CSV with all columns', (t) => {
-  const history = historyOf(reading(100, { answered: 0, pids: [7] }), reading(102, { answered: 5, pids: [7] }))
-  history.addGap(104)
-  const { moments } = history
-  const charts = chartsOf(moments, new Map(pidsOf(moments).map((pid, place) => [pid, place])))
-  const [head = [], ...rows] = csvOf(charts, moments).map((line) => line.split(','))
-  t.equal(rows.length, 3)
-  const column = head.indexOf('Requests: 2xx')
-  t.strictSame(
-    rows.map((cells) => [cells[0], cells[column]]),
-    [
-      ['1970-01-01T00:01:40.000Z', ''],
-      ['1970-01-01T00:01:42.000Z', '2.5'],
-      ['1970-01-01T00:01:44.000Z', ''],
-    ],
-  )
-  t.equal(rows[1]?.[head.indexOf('Memory per worker: worker 7')], '7')
-  t.ok(
-    rows.every(({ length }) => length === head.length),
-    'each line has all columns',
-  )
-  const [line] = charts.flatMap(({ lines }) => lines)
-  const odd = [{ title: 'a "b", c', format: String, lines: line === undefined ? [] : [line] }]
-  t.equal(csvOf(odd, [])[0], 'Time,"a ""b"", c: 2xx"\r\n')
   t.end()
 })

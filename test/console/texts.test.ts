@@ -1,9 +1,8 @@
-/** What the page of the service says in words: numbers, times, facts, and readiness. */
+/** What the page of the service says in words: numbers, times and facts. */
 import t from 'tap'
 import { factsOf } from '../../dist/console/service/facts.js'
 import * as formats from '../../dist/console/service/formats.js'
 import { readingOf } from '../../dist/console/service/reading.js'
-import { type Round, ServiceState } from '../../dist/console/service/service-state.js'
 
 const day = 24 * 60 * 60
 
@@ -62,22 +61,6 @@ t.test('versions are named if they differ', (t) => {
   t.end()
 })
 
-t.test('workers that died are bad news for ten minutes', (t) => {
-  const at = (serviceS: number, restarts: number) =>
-    readingAt(serviceS, `topicd_worker_restarts_total ${restarts}`, 'process_start_time_seconds 1000')
-  for (const [first, now, expected] of [
-    [at(1100, 0), at(1200, 0), '0'],
-    [at(1500, 3), at(1500, 3), '3, 3 of them recently!'],
-    // No one knows when they died.
-    [at(1600, 3), at(1600, 3), '3'],
-    [at(5000, 1200), at(5500, 1201), '1,201, 1 of them recently!'],
-    [at(5000, 1201), at(5500, 1201), '1,201'],
-  ] as const) {
-    t.equal(textsOf({ reading: now, first, pageVersion: undefined })['Worker restarts'], expected)
-  }
-  t.end()
-})
-
 const lmdb = ['topicd_topics 1', 'topicd_disk_free_bytes_min 1']
 const reload = (successful: number, startedS: number): string[] => [
   `process_start_time_seconds ${startedS}`,
@@ -115,49 +98,5 @@ t.test('a fact has its age, is marked if bad, and omitted if unknown', (t) => {
     if (expected === undefined) t.equal(text, undefined, name)
     else t.match(text, expected, `${name}: ${text}`)
   }
-  t.end()
-})
-
-const metrics = { text: 'topicd_build_info{version="2.0"} 1', serviceS: undefined, tookS: 0 }
-
-t.test('a summary shows readiness, its reasons, or since when nothing responds', (t) => {
-  const state = new ServiceState()
-  const ask = (askedS: number, readiness: Round['readiness'], of: Round['metrics'] = metrics): void =>
-    state.add({ askedS, readiness, metrics: of })
-  t.match(state.summary, { kind: 'waiting' })
-  ask(local - 3, { problem: 'Refused.' }, { problem: 'Refused.' })
-  t.strictSame(state.summary, { kind: 'silent', title: 'No response', reasons: ['Refused.'] })
-  ask(local - 2, { status: 200, text: 'ready\n' })
-  t.strictSame(state.summary, { kind: 'ready', title: 'Ready', reasons: [] })
-  ask(local - 1, { status: 503, text: 'not ready\n1 of 2 workers serve\nworker 7 cannot write: <b>\n' })
-  t.strictSame(state.summary, {
-    kind: 'not ready',
-    title: 'Not ready',
-    reasons: ['1 of 2 workers serve', 'worker 7 cannot write: <b>'],
-  })
-  ask(local, { status: 502, text: 'Bad gateway\n' })
-  t.strictSame(state.summary.reasons, ['Bad gateway'], 'of a proxy')
-  ask(local + 2, { problem: 'Refused.' }, { problem: 'Refused.' })
-  ask(local + 4, { problem: 'Too slow.' }, { problem: 'Too slow.' })
-  t.strictSame(state.summary, { kind: 'silent', title: 'No response since 03:04:05', reasons: ['Too slow.'] })
-  t.equal(state.history.moments.length, 6)
-  ask(local + 6, { status: 200, text: 'ready\n' })
-  t.equal(state.summary.kind, 'ready')
-  t.equal(state.pageVersion, '2.0')
-  t.end()
-})
-
-t.test('a summary shows one response if the other fails', (t) => {
-  const state = new ServiceState()
-  const failure = { problem: '/metrics returned 500: full' }
-  state.add({ askedS: local, readiness: { status: 503, text: 'not ready\nstopping\n' }, metrics: failure })
-  const lacking = 'The metrics cannot be read. /metrics returned 500: full'
-  t.strictSame(state.summary, { kind: 'not ready', title: 'Not ready', reasons: ['stopping', lacking] })
-  t.equal(state.history.moments[0]?.point, undefined, 'a gap')
-  state.add({ askedS: local + 2, readiness: { status: 200, text: 'ready\n' }, metrics: failure })
-  t.strictSame(state.summary, { kind: 'ready', title: 'Ready', reasons: [lacking] })
-  state.add({ askedS: local + 4, readiness: { problem: 'Too slow.' }, metrics })
-  t.match(state.summary, { kind: 'not ready', title: 'Readiness unknown', reasons: ['Too slow.'] })
-  t.ok(state.history.moments[2]?.point)
   t.end()
 })

@@ -6,12 +6,10 @@ import {
   addTopic as add,
   checkAccessibility,
   choose,
-  dialog,
   goTo,
   isClean,
   openConsole,
   openWatched,
-  removeButton,
   shownValue,
   signIn,
   startConsole,
@@ -378,38 +376,6 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   await page.getByRole('link', { name: 'Show the topics' }).click()
   await page.getByText('Page 1,').waitFor()
   isClean(t, server, opened)
-})
-
-await t.test('a topic is removed only by its own button', { skip }, async (t) => {
-  for (const path of ['k/3', 'k/4', 'bare/below']) await add(server, path, '1')
-  const { page } = await openConsole(browser, server)
-
-  await choose(page, 'k/4')
-  await page.getByRole('button', { name: 'Remove…' }).focus()
-  await page.keyboard.press('Enter')
-  await removeButton(page).waitFor()
-  await page.keyboard.press('Enter')
-  await dialog(page).waitFor({ state: 'hidden' })
-  t.equal((await server.post('fetch', { path: 'k/4' })).status, 200, 'Enter twice closes the dialog')
-
-  await page.getByRole('button', { name: 'Remove…' }).click()
-  await dialog(page).getByLabel('the topic itself').focus()
-  await page.keyboard.press('Enter')
-  t.match(await dialog(page).textContent(), /k\/4/, 'the path is named')
-  await checkAccessibility(t, page, 'a removal')
-  await page.goBack()
-  await dialog(page).waitFor({ state: 'hidden' })
-  t.equal(
-    (await server.post('fetch', { path: 'k/4' })).status,
-    200,
-    'Enter on a choice removes nothing, and "back" closes the dialog',
-  )
-
-  await choose(page, 'bare')
-  await page.getByText('but there are topics below it').waitFor()
-  await page.getByRole('button', { name: 'Remove…' }).click()
-  await dialog(page).getByRole('button', { name: 'Remove 1 topic' }).waitFor()
-  t.equal(await dialog(page).getByRole('radio').count(), 1, 'only what is below a branch can be removed')
 })
 
 await t.test('an edit survives the revocation of its key', { skip }, async (t) => {

@@ -4,10 +4,8 @@
  */
 import t from 'tap'
 import { createHistogram } from '../../dist/base/histogram.js'
-import { createLog } from '../../dist/ops/log.js'
 import { MetricsHistory } from '../../dist/ops/metrics/history.js'
 import { counter, gauge, histogram, one } from '../../dist/ops/metrics/metric.js'
-import { Metrics } from '../../dist/ops/metrics/metrics.js'
 
 t.test('values are counted at the first bound that they do not exceed', async (t) => {
   const histogram = createHistogram([1, 2, 5])
@@ -66,40 +64,4 @@ t.test('ten minutes of samples are kept, with names stored once', (t) => {
   t.ok(runs[1]?.series.includes('topicd_worker_resident_memory_bytes{pid="3"}'))
   t.equal(runs[1]?.samples.at(-1)?.[1], 2 * 129 + 4)
   t.end()
-})
-
-const noStats = {
-  ...{ routes: [], rejected: {}, connections: 5, waiting: 0, commits: undefined, expired: 0 },
-  ...{ loopDelay: { median: 0, p99: 0, max: 0 }, cpuSeconds: { user: 0, system: 0 }, residentBytes: 1, heapBytes: 1 },
-}
-
-/** A worker whose statistics, when they come, are given to everyone who waits for any, as in the primary. */
-class Worker {
-  readonly version = '1'
-  readonly writerStats = undefined
-  readonly ended = new Promise<never>(() => {})
-  stats: (typeof noStats & { readonly stored: { topics: number; bytes: number } | undefined }) | undefined
-  #waiting: ((came: boolean) => void)[] = []
-
-  requestStats(stored: boolean): Promise<boolean> {
-    setImmediate(() => {
-      this.stats = { ...noStats, stored: stored ? { topics: 7, bytes: 1 } : undefined }
-      for (const resolve of this.#waiting.splice(0)) resolve(true)
-    })
-    return new Promise((resolve) => this.#waiting.push(resolve))
-  }
-}
-
-t.test('a sample takes nothing from a reading at the same time', async (t) => {
-  const worker = new Worker()
-  const metrics = new Metrics({
-    ...{ serving: () => [worker], restarts: () => 0, writer: () => undefined, writerRestarts: () => 0 },
-    ...{ hasSpareWriter: () => false, hasWriter: false, ready: () => true, certificateExpiresMs: () => undefined },
-    log: createLog('primary'),
-  })
-  metrics.watch(worker)
-  const [, text] = await Promise.all([metrics.remember(), metrics.read(), metrics.remember()])
-  t.match(text, /^topicd_topics 7$/m)
-  t.equal(metrics.remembered().flatMap(({ samples }) => samples).length, 2)
-  t.ok(metrics.remembered()[0]?.series.includes('topicd_connections'))
 })
