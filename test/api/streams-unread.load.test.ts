@@ -8,6 +8,7 @@ import t from 'tap'
 import { reportResults } from '../support/proof-results.js'
 import { ChangesStream } from '../support/service/changes.js'
 import { scrape } from '../support/service/metrics.js'
+import { requestText } from '../support/service/raw.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
 const unread = 200
@@ -36,18 +37,7 @@ async function openUnread({ url, port, token }: Server): Promise<Socket> {
   const socket = connect(port, new URL(url).hostname)
   socket.on('error', () => {})
   socket.pause()
-  socket.write(
-    [
-      'POST /topics/changes HTTP/1.1',
-      'host: x',
-      `authorization: Apikey ${token}`,
-      'content-type: application/json',
-      'accept: text/event-stream',
-      `content-length: ${body.length}`,
-      '',
-      body,
-    ].join('\r\n'),
-  )
+  socket.write(requestText('/topics/changes', token, body, ['accept: text/event-stream']))
   return socket
 }
 

@@ -5,20 +5,14 @@
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
-import { barrier, type RawAnswer, requestText } from '../support/service/raw.js'
+import { barrier, chunkedHead, type RawAnswer, requestText } from '../support/service/raw.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 
 const bodyBytesMax = 4096
 
 /** The head of a chunked request. */
 function head(token: string, route = '/topics/addAndSet', method = 'POST'): string {
-  const lines = [
-    `${method} ${route} HTTP/1.1`,
-    'host: topicd',
-    `authorization: Apikey ${token}`,
-    'content-type: application/json',
-  ]
-  return [...lines, 'transfer-encoding: chunked', '', ''].join('\r\n')
+  return chunkedHead(route, token).replace('POST', method)
 }
 
 function chunk(text: string): string {

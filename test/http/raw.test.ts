@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { scrape } from '../support/service/metrics.js'
 import { overStores } from '../support/service/over-stores.js'
-import { barrier, requestText } from '../support/service/raw.js'
+import { barrier, chunkedHead, requestText } from '../support/service/raw.js'
 import type { Server } from '../support/service/server.js'
 
 const lastChunk = '0\r\n\r\n'
@@ -237,10 +237,7 @@ async function disconnections(t: Test, server: Server): Promise<void> {
   await post('addAndSet', { path: 'left', value: 0 })
   const set = requestText('/topics/set', token, `{"path":"left","value":"${'x'.repeat(5000)}"}`)
 
-  const chunked = requestText('/topics/set', token, '', ['transfer-encoding: chunked']).replace(
-    'content-length: 0\r\n',
-    '',
-  )
+  const chunked = chunkedHead('/topics/set', token)
   const pieces = Array.from({ length: 10 }, (_, i) => set.slice(0, set.length - 1 - i * 500))
   for (const text of [...pieces, `${chunked}5\r\n`, `${chunked}19\r\n{"path":"left","value":1}\r\n`]) {
     const connection = await server.raw()

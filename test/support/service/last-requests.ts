@@ -2,7 +2,7 @@
  * Requests after whose answers the service ends the connection, one of each kind. How they are sent, and what is
  * expected beyond their status, is the tests' business.
  */
-import { requestText } from './raw.js'
+import { chunkedHead, requestText } from './raw.js'
 
 interface LastRequest {
   readonly text: string
@@ -40,6 +40,5 @@ export function lastRequests(token: string): Readonly<Record<string, LastRequest
 
 /** A fetch whose body is in one chunk. */
 export function chunkedText(token: string, body: string): string {
-  const head = requestText('/topics/fetch', token, '', ['transfer-encoding: chunked'])
-  return `${head.replace('content-length: 0\r\n', '')}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+  return `${chunkedHead('/topics/fetch', token)}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 }

@@ -121,6 +121,11 @@ export function requestText(route: string, token: string, body: string, headers:
   return [...lines, `content-length: ${bytes}`, ...headers, '', body].join('\r\n')
 }
 
+/** The head of a request whose body follows in chunks. */
+export function chunkedHead(route: string, token: string): string {
+  return requestText(route, token, '', ['transfer-encoding: chunked']).replace('content-length: 0\r\n', '')
+}
+
 /**
  * Sends requests over connections to every worker. Once they are answered, each worker has completed a turn of its
  * event loop, and has read what was written to its other connections before.
