@@ -187,7 +187,7 @@ await overStores(t, async (t, server) => {
     t.match((await page({ selector: '?long/', size: 1, since: first.next })).results, [{ path: 'long/y' }])
   })
 
-  await t.test('topics of any characters, and of many segments', async (t) => {
+  await t.test('paths of any characters and many segments are followed', async (t) => {
     const paths = ['π/☃/𝒳', 'a b', 'a\u0001', 'x/'.repeat(500).slice(0, -1)]
     const { next } = await page({ selector: '*.*', since: 'now' })
     for (const path of paths) await set(path, path)

@@ -65,7 +65,7 @@ const requests: readonly {
 
 await overStores(t, async (t, server) => {
   const { post } = server
-  await t.test('each constraint on each route in each state of the topic', (t) => table(t, server))
+  await t.test('each constraint holds on each route only in its state', (t) => table(t, server))
 
   /** Whether the topic's value is this one, as a removal that is only tried says. */
   const is = async (value: string): Promise<boolean> => {
@@ -98,7 +98,7 @@ await overStores(t, async (t, server) => {
   const inTurn = (name: string, rows: readonly Row[]) => t.test(name, (t) => answers(t, post, rows))
 
   const z = { path: 's', type: 'string', value: 'z' }
-  await inTurn('a string topic has the value that is its string, and the constraint is decided before the type', [
+  await inTurn('a constraint on a string is decided before the type', [
     ['addAndSet', { ...z, value: 'x y' }, '{"path":"s","created":true}'],
     ['set', { ...z, constraint: { value: 'xy' } }, 'unsatisfied_constraint'],
     ['set', { ...z, constraint: { value: 'x y' } }, '{"path":"s"}'],
@@ -115,7 +115,7 @@ await overStores(t, async (t, server) => {
   ])
 
   const other = { path: 'p', value: 3, properties: { note: 'y' } }
-  await inTurn('a topic with properties is constrained as any other, before they are compared', [
+  await inTurn('a constraint is decided before properties are compared', [
     ...[{ note: 'x' }, { REMOVAL: 'when no updates for 1d' }].flatMap((properties): Row[] => {
       const created = { path: 'p', value: 1, properties, constraint: { no_topic: true } }
       return [

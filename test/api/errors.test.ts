@@ -16,7 +16,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
   await post('addAndSet', { path: 'a', value: 1 })
   const item = '{"path":"a","type":"json","value":1}'
 
-  await t.test('an unknown route is a 404 that names the routes', async (t) => {
+  await t.test('an unknown route returns 404 and the routes', async (t) => {
     for (const path of [
       '/topics',
       '/topics/',
@@ -35,7 +35,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
     gives(t, await post('fetch?x=1', { path: 'a' }), item, 'the route is found')
   })
 
-  await t.test('any method other than POST is a 405 that names POST', async (t) => {
+  await t.test('any method other than POST returns 405 and names POST', async (t) => {
     for (const route of routes) {
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
         const answer = await post(route, '', { method })
@@ -76,7 +76,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
     }
   })
 
-  await t.test('a body that is not UTF-8 is a 400', async (t) => {
+  await t.test('a body that is not UTF-8 returns 400', async (t) => {
     for (const [expectation, body] of [
       ['an overlong sequence', Buffer.from([...Buffer.from('{"path":"'), 0xc0, 0xaf, ...Buffer.from('"}')])],
       ['UTF-16', Buffer.from('\ufeff{"path":"a"}', 'utf16le')],
@@ -86,7 +86,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
     }
   })
 
-  await t.test('a body that is not JSON is a 400', async (t) => {
+  await t.test('a body that is not JSON returns 400', async (t) => {
     for (const body of ['', ' ', 'x', '{', '{"path":"a"} x', '{"path":"a"}\0', '\0', '\ufeff{"path":"a"}']) {
       refuses(t, await post('fetch', body), 400, 'invalid_json', JSON.stringify(body))
     }

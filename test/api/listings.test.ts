@@ -29,7 +29,7 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     return pathsOf([JSON.parse(answer.text) as FetchedPage])
   }
 
-  await t.test('counted from each branch root, shorter paths not at all', async (t) => {
+  await t.test('a limit counts from each branch root, and shorter paths do not count', async (t) => {
     t.strictSame(await pathsWith(1, 1), ['x/0', 'y/y/y/4', 'z/5'])
     t.strictSame(await pathsWith(3, 0), ['x/0', 'z/5'])
     t.strictSame(await pathsWith(1, 0), [])

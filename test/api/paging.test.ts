@@ -70,7 +70,7 @@ await overStores(t, async (t, { post, client }) => {
     t.strictSame(await next('t/a\u0001'), [subtree.slice(7), false], 'the smallest possible next sibling')
   })
 
-  await t.test('an after that is not a path is refused', async (t) => {
+  await t.test('an `after` that is not a path is refused', async (t) => {
     for (const after of ['', '/', 'a//b', 'a\0']) {
       refuses(
         t,

@@ -18,7 +18,7 @@ await overStores(t, async (t, { post, addKey }) => {
   const shown = '{"path":"s","type":"string","properties":{"DONT_RETAIN_VALUE":"false"}}'
   const form = { type: 'any', with_values: false, with_properties: true }
 
-  await inTurn('the results are in the order of the paths, one for each, and a missing topic is marked', [
+  await inTurn('each path has one result, in order, and missing topics are marked', [
     ['fetch', { paths: ['b', 'a', 'a/b'] }, results(item('b'), item('a'), item('a/b'))],
     ['fetch', { paths: ['a', 'a'] }, results(item('a'), item('a'))],
     ['fetch', { paths: ['/a/b/', 'a/ü'] }, results(item('a/b'), item('a/ü'))],
@@ -42,7 +42,7 @@ await overStores(t, async (t, { post, addKey }) => {
   ])
 
   const ofOthers = { path: 'a', selector: '*a//', size: 1, after: 'a', count: true, deep_branch_depth: 1 }
-  await inTurn('a value that is no array of paths is refused, and so is a member that only other fetches have', [
+  await inTurn('`paths` must be an array of paths, without members of other fetches', [
     ...['a', 1, null, { a: 'b' }].map((paths): Row => ['fetch', { paths }, 'invalid_parameter', '"paths"']),
     ...[1, null, ['a'], {}, true].map((found): Row => {
       return ['fetch', { paths: ['a', found] }, 'invalid_parameter', 'paths[1]', 'a string is allowed']

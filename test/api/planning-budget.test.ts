@@ -37,7 +37,7 @@ await overStores(t, async (t, { post }) => {
   })
 })
 
-t.test('a line of an import has such a budget, too', async (t) => {
+t.test('a line of an import also has a budget', async (t) => {
   const line = (count: number): Buffer =>
     Buffer.from(
       JSON.stringify({ path: 'p', type: 'json', properties: removal(`*u[${'\\\\pL\\\\PN'.repeat(count)}]x`) }),

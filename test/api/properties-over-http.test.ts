@@ -79,7 +79,7 @@ await overStores(t, async (t, { post }) => {
     ],
     [minutes, [minutes, {}], [{ REMOVAL: 'when no updates for 600s' }, { REMOVAL: 'When no updates for 10m' }]],
   ]
-  await inTurn('addAndSet updates a topic that has every property it names, given or by default, and no other', [
+  await inTurn('addAndSet updates only a topic that has every named property', [
     ...pairs.flatMap(([has, compatible, incompatible], i): Row[] => [
       ['addAndSet', { path: `c/${i}`, value: 1, properties: has }, created(`c/${i}`)],
       ['add', { path: `c/${i}`, properties: { changed: 'not' } }, existed(`c/${i}`)],

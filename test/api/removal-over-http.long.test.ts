@@ -61,7 +61,7 @@ await t.test('a clause removes what its selector matches', async (t) => {
   for (const path of ['group/b', 'guard']) t.match(await post('fetch', { path }), { status: 200 }, `${path} stays`)
 })
 
-await t.test('automatic removal continues after the writer, which removes, and every worker have died', async (t) => {
+await t.test('automatic removal continues after the deaths of the writer and all workers', async (t) => {
   const sentMs = performance.now()
   await post('addAndSet', { path: 'orphan', value: 1, properties })
   for (const pid of [present(server.writerPid()), ...server.workerPids()]) process.kill(pid, 'SIGKILL')

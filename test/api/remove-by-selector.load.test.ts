@@ -60,7 +60,7 @@ await overStores(t, async (t, server) => {
   })
 })
 
-t.test(`while ${many} topics are removed, other writers are served between the commits`, async (t) => {
+t.test(`other writers are served while ${many} topics are removed`, async (t) => {
   const dataDir = join(t.testdir(), 'db')
   await makeDirectory(dataDir, [...tree(many), 'w/0', 'w/1'])
   const server = await startServer(t, { dataDir, workers: 2 })

@@ -34,7 +34,7 @@ await overStores(t, async (t, { post, client }) => {
     ['add', {}, 'missing_parameter', '"path"'],
   ])
 
-  await inTurn('add of an existing topic is a 200 and changes nothing', [
+  await inTurn('add of an existing topic returns 200 and changes nothing', [
     ['addAndSet', { path: 'p', value: 1 }, created('p')],
     ['add', { path: 'p' }, existed('p')],
     ['add', { path: 'p', type: 'string' }, existed('p')],
@@ -47,7 +47,7 @@ await overStores(t, async (t, { post, client }) => {
   const paths = [
     ...[' ', 'a b', 'é', 'e\u0301', '日本/語', '😀', '\u0001\u001f\u007f', '"\\', '*?#>', '..', 'a\nb', '\ufeff'],
   ]
-  await inTurn('any text without empty segments, U+0000 or lone surrogates is a path, by its bytes', [
+  await inTurn('any text without empty segments, U+0000 or lone surrogates is a path', [
     ...paths.flatMap((path): Row[] => [
       ['add', { path }, created(path)],
       ['fetch', { path }, JSON.stringify({ path, type: 'json' })],
@@ -95,7 +95,7 @@ await overStores(t, async (t, { post, client }) => {
     ['fetch', { path: 't/new' }, 'no_such_topic', '"t/new"'],
   ])
 
-  await inTurn('addAndSet creates a topic or sets a compatible one; once removed, it may have the other type', [
+  await inTurn('addAndSet creates a topic or sets a compatible one', [
     ['addAndSet', { path: 'w/b', value: 1 }, created('w/b')],
     ['fetch', { path: 'w/b' }, json('w/b', '1')],
     ['addAndSet', { path: '/w/b/', value: null }, existed('w/b')],

@@ -75,7 +75,7 @@ t.test('clients that read nothing cost little, and delay nobody', async (t) => {
   reader.close()
 })
 
-t.test('memory stays flat beside them, and others are served as before', async (t) => {
+t.test('unread streams leave memory flat, and others are served as before', async (t) => {
   const server = await startServer(t, { workers: 2 })
   let opened = 0
   const open: Socket[] = []

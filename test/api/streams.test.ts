@@ -11,7 +11,7 @@ await overStores(t, async (t, server) => {
   const open = (body: object, token = server.token, lastEventId?: string) =>
     ChangesStream.open({ url: server.url, token, lastEventId }, body)
 
-  await t.test('first the state, then each change', async (t) => {
+  await t.test('a stream sends the state first, then each change', async (t) => {
     await set('s/1', 1)
     const stream = await open({ selector: '*s//' })
     const { headers, statusCode } = stream.response
@@ -47,7 +47,7 @@ await overStores(t, async (t, server) => {
     t.strictSame(page.results, [{ path: 'r/2', type: 'json', value: 2 }], 'a page goes on there too')
   })
 
-  await t.test('changes of one commit come together, in pages of the size', async (t) => {
+  await t.test('changes of one commit arrive together, in pages of the size', async (t) => {
     const stream = await open({ selector: '*c//', size: 2, since: 'now' })
     await stream.complete('the start')
     const operations = Array.from({ length: 5 }, (_, i) => ({ op: 'addAndSet', path: `c/${i}`, value: i }))
@@ -62,7 +62,7 @@ await overStores(t, async (t, server) => {
     stream.close()
   })
 
-  await t.test('large values pass, and many of them', async (t) => {
+  await t.test('many large values arrive', async (t) => {
     const value = 'x'.repeat(300_000)
     const stream = await open({ selector: '*l//', since: 'now' })
     for (let i = 0; i < 10; i++) await set(`l/${i}`, value)
@@ -108,7 +108,7 @@ await overStores(t, async (t, server) => {
     refuses(t, await post('changes', { path: 'a' }, { headers, token: 'none' }), 401, 'unauthorized', 'key')
   })
 
-  await t.test('a poll of a key that was revoked meanwhile shows nothing', async (t) => {
+  await t.test('a poll whose key is revoked in the meantime shows nothing', async (t) => {
     const token = await addKey('waits')
     const answer = post('changes', { selector: '*w//', since: 'now', wait: 50 }, { token })
     await server.request({ command: 'revokeKey', name: 'waits' })

@@ -56,7 +56,7 @@ await overStores(t, async (t, server) => {
     gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":12345678901234567890}', 'the last')
   })
 
-  await t.test('thousands of lines are carried out in their order, and counted after each thousand', async (t) => {
+  await t.test('thousands of lines are executed in order, with a count after each thousand', async (t) => {
     const text = numbered('u', 0, 5500) + numbered('u', 0, 1).replace('"value":0', '"value":"last"')
     for (const length of [undefined, text.length]) {
       const request = new UploadRequest(server, length)
@@ -160,7 +160,7 @@ await overStores(t, async (t, server) => {
     refuses(t, await post('set', '\ufeff{"path":"mark/0","value":1}'), 400, 'invalid_json', 'of another body')
   })
 
-  await t.test('a slow source is answered line by line, and what was said is there', async (t) => {
+  await t.test('a slow source is answered line by line, once each is durable', async (t) => {
     const request = new UploadRequest(server)
     for (let i = 1; i <= 3; i++) {
       await request.write(`{"op":"addAndSet","path":"slow","value":${i}}\n`)
@@ -212,7 +212,7 @@ await overStores(t, async (t, server) => {
     t.strictSame(lines.at(-1), { done: true, durable: 2, refused: 2 })
   })
 
-  await t.test('metrics show what is received, and its bytes', async (t) => {
+  await t.test('metrics show uploads that are being received, and their bytes', async (t) => {
     const before = (await scrape(server.adminUrl)).value('topicd_upload_bytes_total')
     const text = numbered('metrics', 0, 10)
     const request = new UploadRequest(server)
@@ -227,7 +227,7 @@ await overStores(t, async (t, server) => {
     t.equal(after.value('topicd_uploads'), 0)
   })
 
-  await t.test('no lines are nothing to do', async (t) => {
+  await t.test('an upload without lines succeeds', async (t) => {
     t.strictSame(await new UploadRequest(server, 0).end(), [{ done: true, durable: 0, refused: 0 }])
     t.strictSame(await upload(server, ''), [{ done: true, durable: 0, refused: 0 }])
     t.strictSame(await upload(server, '\n\n'), [{ done: true, durable: 0, refused: 0 }])

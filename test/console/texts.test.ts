@@ -8,7 +8,7 @@ const day = 24 * 60 * 60
 
 const local = new Date(2026, 0, 2, 3, 4, 5).getTime() / 1000
 
-t.test('numbers, bytes, durations and times are short, with a unit that a person compares', (t) => {
+t.test('numbers, bytes, durations and times are short and have units', (t) => {
   for (const [format, cases] of [
     [formats.formatCount, ['0 0', '0.12345 0.123', '1.5 1.5', '12.345 12.3', '99.95 100', '1234.5 1,235']],
     [formats.formatBytes, ['0 0 B', '1023 1,023 B', '1024 1 KiB', '1536 1.5 KiB', '4611686018427387904 4,096 PiB']],

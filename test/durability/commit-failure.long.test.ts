@@ -135,7 +135,7 @@ export function putItem(tree, path, ...rest) {
 }
 `
 
-t.test('nothing of a batch that fails half-way is there', async (t) => {
+t.test('a batch that fails half-way leaves nothing', async (t) => {
   const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/write/slab.js', poisoned)
   const server = await startServer(t, { program, dataDir: join(t.testdirName, 'db') })
   for (const path of ['a', 'poisoned', 'z']) await server.post('addAndSet', { path, value: 1 })

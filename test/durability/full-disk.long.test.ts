@@ -53,7 +53,7 @@ t.test('a full disk refuses only writes that add bytes, until there is room', { 
   )
   t.ok(acknowledged.length > 50, `${acknowledged.length} writes filled it`)
 
-  await t.test('writes that add bytes are refused, and the message says what still works', async (t) => {
+  await t.test('writes that add bytes are refused by a helpful message', async (t) => {
     const [path] = acknowledged
     for (const answer of [
       await post('addAndSet', { path: 'more', value: 1 }),
@@ -77,7 +77,7 @@ t.test('a full disk refuses only writes that add bytes, until there is room', { 
     t.match(await post('remove', { selector: '*fill/3//' }), { status: 200 }, 'a remove by selector')
   })
 
-  await t.test('once there is room again, writes succeed', async (t) => {
+  await t.test('writes succeed once there is room again', async (t) => {
     disk.resize(192 * mebibyte)
     await until(
       'a write succeeds',

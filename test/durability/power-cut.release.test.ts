@@ -232,9 +232,9 @@ export function openEnvironment(directory) {
 }
 `
 
-t.test('a build that does not wait for the disk loses something', { skip: whyNoPowerCuts() }, async (t) => {
+t.test('a build that does not wait for the disk loses something (control)', { skip: whyNoPowerCuts() }, async (t) => {
   const program = patchedProgram(join(t.testdir(), 'hasty'), 'store/lmdb/environment/environment.js', withoutSync)
-  await t.test('within a few cuts', async (t) => {
+  await t.test('the loss shows within a few cuts', async (t) => {
     const { lost, faults, acknowledged } = await cutOften(t, controlCuts, program)
     t.not(lost + faults.length, 0, `${lost} lost of ${acknowledged} writes, ${faults.length} further faults`)
     reportResults(t, { controls: 1, lostByControls: lost + faults.length })

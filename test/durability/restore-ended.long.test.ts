@@ -19,14 +19,14 @@ function fresh(name: string): string {
   return data
 }
 
-await t.test('a backup to restore', async (t) => {
+await t.test('a backup is created for the restores', async (t) => {
   const source = fresh('source')
   const lines = Array.from({ length: 10_000 }, (_, i) => `{"path":"many/${i}","value":${i}}\n`)
   t.match(await runCommand(['import', '--allow-unfinished', '--data', source], {}, lines.join('')), { code: 0 })
   t.match(await runCommand(['backup', file, '--data', source]), { code: 0 })
 })
 
-await t.test('a damaged page in the middle is found by the check, and named', async (t) => {
+await t.test('a damaged page in the middle is found and named', async (t) => {
   const damaged = join(directory, 'damaged')
   const bytes = readFileSync(file)
   const page = 4096
@@ -85,7 +85,7 @@ for (const [signal, whose, NODE_OPTIONS] of [
   })
 }
 
-await t.test('a store that appears meanwhile is left as it is', async (t) => {
+await t.test('a store that appears in the meantime is left as it is', async (t) => {
   const { data, ended, stderr } = await copying('appears')
   writeFileSync(join(data, 'topics', 'data.mdb'), 'precious')
   t.strictSame(await ended, [1, null])

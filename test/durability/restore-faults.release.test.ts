@@ -22,7 +22,7 @@ const backup = join(base, 'backup.mdb')
 const topics = 20_000
 const roomFor = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
 
-await t.test('a backup to restore', async (t) => {
+await t.test('a backup is created for the restores', async (t) => {
   const source = join(base, 'source')
   const lines = Array.from({ length: topics }, (_, i) => `{"path":"many/${i}","value":"${'x'.repeat(200)}"}\n`)
   t.match(await runCommand(['import', '--allow-unfinished', '--data', source], {}, lines.join('')), { code: 0 })

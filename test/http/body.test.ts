@@ -46,7 +46,7 @@ t.test('bytesHeld counts each buffer that is kept, until its release', (t) => {
   t.end()
 })
 
-t.test('beyond the bound a large body is refused, a small one not', (t) => {
+t.test('large bodies beyond the bound are refused, small ones are not', (t) => {
   const atLimit = bodiesWith(bodyBytesWaitingMax - bodyBytesSmallMax - 1)
   t.notOk(atLimit.isTooMuch(bodyBytesSmallMax + 1), 'the limit')
   t.ok(atLimit.isTooMuch(bodyBytesSmallMax + 2), 'the limit + 1')

@@ -79,7 +79,7 @@ t.test('another client on the worker is answered soon beside each attack', async
       },
     ],
   ] as const) {
-    await t.test(title, async (t) => void (await beside(t, server, attack)))
+    await t.test(`another client is answered soon beside ${title}`, async (t) => void (await beside(t, server, attack)))
   }
 
   await t.test('a key that floods beyond its rate hardly slows another key', async (t) => {

@@ -18,7 +18,7 @@ const flags = ['--cors-origins', '*', '--page-size-max', '10000', '--page-bytes-
 const server = await startServer(t, { workers: 1, flags })
 
 for (const [name, { text, status }] of Object.entries(lastRequests(server.token))) {
-  await t.test(name, async (t) => {
+  await t.test(`the last answer of a connection is whole: ${name}`, async (t) => {
     const before = server.workerPids()
     for (const pieces of [[text], [text.slice(0, -1), text.slice(-1)]]) {
       const connection = await server.raw()

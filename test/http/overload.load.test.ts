@@ -75,7 +75,7 @@ t.test('other clients are served within the memory bound', async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
 
-  await t.test('beside ten thousand idle connections', async (t) => {
+  await t.test('ten thousand idle connections delay no one', async (t) => {
     const idle: Socket[] = []
     const measured = await besideOthers(server, async () => {
       while (idle.length < 10_000) idle.push(...(await Promise.all(Array.from({ length: 500 }, () => open(server)))))
@@ -85,7 +85,7 @@ t.test('other clients are served within the memory bound', async (t) => {
     for (const socket of idle) socket.destroy()
   })
 
-  await t.test('beside a thousand uploads that hardly move', async (t) => {
+  await t.test('a thousand stalled uploads delay no one and are cut off', async (t) => {
     const body = JSON.stringify({ path: 'slow', value: 'x'.repeat(900_000) })
     const text = requestText('/topics/addAndSet', server.token, body)
     const sockets = await Promise.all(Array.from({ length: 1000 }, () => open(server)))
@@ -104,12 +104,12 @@ t.test('other clients are served within the memory bound', async (t) => {
     assertBounds(t, measured)
   })
 
-  await t.test('beside answers that nobody reads', async (t) => {
+  await t.test('unread answers delay no one', async (t) => {
     await server.post('addAndSet', { path: 'smallish', value: 'x'.repeat(1900) })
     await server.post('addAndSet', { path: 'middling', value: 'x'.repeat(15_000) })
     for (let i = 0; i < 10; i++) await server.post('addAndSet', { path: `big/${i}`, value: 'x'.repeat(900_000) })
 
-    await t.test('pages of 8 MiB', async (t) => {
+    await t.test('unread pages of 8 MiB stay within the bound', async (t) => {
       const request = requestText('/topics/fetch', server.token, '{"selector":"*big//","size":10}')
       const sockets = await Promise.all(Array.from({ length: 60 }, () => open(server)))
       const measured = await besideOthers(server, async () => {
@@ -121,7 +121,7 @@ t.test('other clients are served within the memory bound', async (t) => {
     })
 
     for (const path of ['smallish', 'middling']) {
-      await t.test(`answers of a ${path} topic, pipelined without end`, async (t) => {
+      await t.test(`unread pipelined answers of a ${path} topic are cut off`, async (t) => {
         const requests = requestText('/topics/fetch', server.token, JSON.stringify({ path })).repeat(100)
         const sockets = await Promise.all(Array.from({ length: 16 }, () => open(server)))
         const measured = await besideOthers(server, async () => {
@@ -148,7 +148,7 @@ t.test('other clients are served within the memory bound', async (t) => {
     })
   })
 
-  await t.test('beside a hundred scans for large pages', async (t) => {
+  await t.test('a hundred scans for large pages delay no one', async (t) => {
     const value = 'x'.repeat(50_000)
     await Promise.all(
       Array.from({ length: 200 }, (_, i) => server.connect().post('addAndSet', { path: `scanned/${i}`, value })),
@@ -216,10 +216,11 @@ t.test('connections beyond the descriptors are closed, and earlier ones served',
   const destroyed = () => sockets.filter(({ destroyed }) => destroyed).length
   await until('the excess connections are closed', async () => destroyed() > 1000 || undefined)
   t.match(await kept.post('fetch', { path: 'small' }), { status: 200 }, 'a client that was connected before is served')
-  // A worker that spins takes all of a second.
-  const cpuBeforeMs = processorMs(first(server.workerPids()))
+  // A worker that spins takes all of the time.
+  const [cpuBeforeMs, beforeMs] = [processorMs(first(server.workerPids())), performance.now()]
   await sleep(1000)
-  t.ok(processorMs(first(server.workerPids())) - cpuBeforeMs < 500, 'and the worker is idle')
+  const busyMs = processorMs(first(server.workerPids())) - cpuBeforeMs
+  t.ok(busyMs < (performance.now() - beforeMs) / 2, `the worker is idle: busy for ${busyMs} ms`)
   for (const socket of sockets) socket.destroy()
   await until('there is room again', () =>
     server

@@ -93,12 +93,12 @@ t.test('readers of many pages get whole answers', async (t) => {
   const server = await startServer(t, { workers: 1 })
   for (const path of paths) await server.post('addAndSet', { path, value })
 
-  await t.test('many that begin at once get whole pages', async (t) => {
+  await t.test('many readers that start at once get whole pages', async (t) => {
     await walkAll(t, server)
     t.equal(await closedUnread(server), 0, 'none was closed')
   })
 
-  await t.test('many get whole pages beside as many that read nothing', async (t) => {
+  await t.test('many readers get whole pages beside as many that read nothing', async (t) => {
     const stalled = await openStalled(server, { selector: '*big//', size: 1000 })
     await walkAll(t, server)
     await until('some were closed', async () => (await closedUnread(server)) > 0 || undefined)

@@ -76,7 +76,7 @@ t.test('a service frames its streamed responses whole', async (t) => {
   const server = await startServer(t, { workers: 1 })
 
   for (const [how, isChunked] of framings) {
-    await t.test(`an upload ${how}`, async (t) => {
+    await t.test(`an upload ${how} gets its whole response`, async (t) => {
       // With less, the answer to one with a length would come at its end.
       const [line, count] = [`{"op":"addAndSet","path":"a","value":"${'x'.repeat(300)}"}\n`, 15_000]
       for (const headers of [[], ['connection: close']]) {
@@ -97,7 +97,7 @@ t.test('a service frames its streamed responses whole', async (t) => {
     })
   }
 
-  await t.test('streams of changes that a drain ends', async (t) => {
+  await t.test('a drain ends streams of changes with their last event', async (t) => {
     const connections: RawConnection[] = []
     for (const [, isChunked] of framings)
       for (const headers of [[], ['connection: close']]) connections.push(await openStream(server, headers, isChunked))

@@ -150,7 +150,7 @@ for (const { name, skip, upload } of clients) {
   })
 }
 
-t.test('afterwards no worker has died', (t) => {
+t.test('no worker has died of these uploads', (t) => {
   t.equal(server.timesLogged('worker died'), 0)
   t.end()
 })

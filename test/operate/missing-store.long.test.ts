@@ -53,7 +53,7 @@ t.test('serve says why it cannot use a data directory', async (t) => {
 
 const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another account needs root'
 
-t.test('serve says whose a store is that it cannot reach', { skip: needsRoot }, async (t) => {
+t.test('serve names the owner of a store that it cannot reach', { skip: needsRoot }, async (t) => {
   const data = join(directory, 'foreign')
   mkdirSync(join(data, 'topics'), { recursive: true, mode: 0o700 })
   chownSync(join(data, 'topics'), 65534, 65534)
@@ -80,7 +80,7 @@ t.test('keys add creates a store only with --create, and says so', async (t) => 
   t.match(await runCommand(['check', '--data', fresh]), { code: 0, stdout: /0 findings\n$/ })
 })
 
-t.test('import makes a store', async (t) => {
+t.test('import creates a store', async (t) => {
   const fresh = join(directory, 'imported')
   t.match(await runCommand(['import', '--allow-unfinished', '--data', fresh], {}, '{"path":"a","value":1}\n'), {
     code: 0,

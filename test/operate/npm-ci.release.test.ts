@@ -25,7 +25,7 @@ async function warnings(t: Test, lock: string): Promise<readonly string[]> {
   return stderr.split('\n').filter((line) => line.includes('warn'))
 }
 
-t.test('this npm has nothing to warn of', async (t) => {
+t.test('npm ci prints no warning', async (t) => {
   t.strictSame(await warnings(t, text), [])
 })
 

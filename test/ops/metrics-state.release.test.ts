@@ -17,7 +17,7 @@ import { tied } from '../support/tied.js'
 
 const now = (): number => Date.now() / 1000
 
-await t.test('each limit is reported beside what it limits', async (t) => {
+await t.test('each limit is reported next to the figure that it limits', async (t) => {
   const mark = 16 * 1024 * 1024
   const server = await startServer(t, {
     workers: 2,

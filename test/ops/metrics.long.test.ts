@@ -62,7 +62,7 @@ await t.test('refused requests are counted by cause', async (t) => {
     t.equal(more('topicd_rejected_total', { cause }), 1, cause)
 })
 
-await t.test('a length that a refused request announces is not counted, nor an invalid one', async (t) => {
+await t.test('announced lengths of refused requests are not counted', async (t) => {
   const start = await scrape(adminUrl)
   const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
   for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {

@@ -66,7 +66,7 @@ t.test('texts that differ in white space are equal, other texts are not', (t) =>
   t.end()
 })
 
-t.test('a token more or less, or white space in a string, makes another text', (t) => {
+t.test('a token more or less, or space in a string, makes another text', (t) => {
   const random = seededRandom(t)
   for (let round = 0; round < 1000; round++) {
     const tokens = valueTokens(random, 4)

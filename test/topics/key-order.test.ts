@@ -112,7 +112,7 @@ t.test('each range holds its topics and no others', async (t) => {
   t.pass('3000 pairs')
 })
 
-t.test('merged ranges hold what any of them holds, intersected ranges what both lists hold', async (t) => {
+t.test('merged and intersected ranges hold exactly their topics', async (t) => {
   const random = seededRandom(t)
   const kinds = [range.topicRange, range.descendantsRange, range.subtreeRange]
   const randomRanges = () => Array.from({ length: random.below(5) }, () => random.pick(kinds)(randomPath(random)))

@@ -49,7 +49,7 @@ t.test('a period in any unit counts from the last update', async (t) => {
   t.equal(dueMs(policyOf('when no updates for 2s'), createdMs, createdMs), createdMs + 2 * second, 'never updated')
 })
 
-t.test('"after" delays the start of the idle period until that long after the creation', async (t) => {
+t.test('"after" delays the start of the idle period', async (t) => {
   t.equal(due('when no updates for 15m after 1d'), createdMs + day + 15 * minute)
   t.equal(due('when no updates for 15m after 1m'), updatedMs + 15 * minute, 'an update after the grace period counts')
   t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'one at its end too')
@@ -131,7 +131,7 @@ t.test('keywords may have any case, and white space any length', async (t) => {
   t.same(policyOf(" \t\r\nwhen\u00a0no\nupdates  for\t1m after 1h and ( time after 5 )  remove  '*a//' \n"), plain)
 })
 
-t.test('the selector of the remove clause has no enclosing quotes and no escapes', async (t) => {
+t.test('the selector of a remove clause loses its quotes and escapes', async (t) => {
   for (const [clause, selector] of [
     ["remove '*alpha/beta//'", '*alpha/beta//'],
     ['remove "*alpha/beta//"', '*alpha/beta//'],
@@ -151,7 +151,7 @@ t.test('the selector of the remove clause has no enclosing quotes and no escapes
   }
 })
 
-t.test('conditions on sessions and subscriptions are recognised and refused as such', async (t) => {
+t.test('conditions on sessions and subscriptions are refused by name', async (t) => {
   const refused =
     /^has a syntax error at character \d+, near "[^"]+": conditions on sessions and subscriptions are not supported here, only "time after" and "no updates for"$/
   for (const condition of [
@@ -166,7 +166,7 @@ t.test('conditions on sessions and subscriptions are recognised and refused as s
   }
 })
 
-t.test('a problem names the character, what is there and what is expected', async (t) => {
+t.test('a problem names the character, the text there and the expectation', async (t) => {
   const when = 'expected "when", as in "when no updates for 10m"'
   const condition = 'expected "time after", "no updates for" or "("'
   const joint = 'expected "and", "or", "remove" or the end'

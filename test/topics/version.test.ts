@@ -27,7 +27,7 @@ await t.test('a clock that steps back does not lead to an earlier version', asyn
   t.equal(nextVersion(last, 0), last + 1)
 })
 
-await t.test('a moment whose versions would not be exact only counts on', async (t) => {
+await t.test('versions beyond exact numbers only count on', async (t) => {
   const lastMs = Math.floor(Number.MAX_SAFE_INTEGER / 1024)
   t.equal(new Date(lastMs).toISOString().slice(0, 7), '2248-09')
   t.equal(nextVersion(1, lastMs), lastMs * 1024)
