@@ -5,9 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { existsSync, mkdirSync } from 'node:fs'
 import type { Test } from 'tap'
-import type { ApiContext } from '../../../dist/api/context.js'
 import type { Cancellation } from '../../../dist/base/cancellation.js'
-import { LiveChanges } from '../../../dist/changes/live-changes.js'
 import { lockDirectory } from '../../../dist/cluster/directory-lock.js'
 import type { Plan } from '../../../dist/selectors/plan.js'
 import { planSelector } from '../../../dist/selectors/planner.js'
@@ -184,20 +182,4 @@ export async function readItems(
 export function spin(ms: number): void {
   const end = performance.now() + ms
   while (performance.now() < end);
-}
-
-/** What a handler needs that a test calls itself, with the least of each limit. */
-export function leastContext(store: TopicStore): ApiContext {
-  const changes = new LiveChanges(store, 1, (error) => {
-    throw error
-  })
-  const findCaller = (): undefined => undefined
-  const bounds = {
-    pageSizeMax: 1,
-    pageBytesMax: 1,
-    answerBytesFree: () => 1,
-    batchOperationsMax: 1,
-    countRefused: () => {},
-  }
-  return { store, changes, findCaller, ...bounds }
 }
