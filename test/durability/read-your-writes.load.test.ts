@@ -8,7 +8,7 @@ import t from 'tap'
 import { overWorkers } from '../support/service/over-stores.js'
 
 const lanes = 24
-const roundsPerLane = 24
+const roundsPerLane = 12
 
 await overWorkers(t, async (t, server) => {
   const stale: string[] = []
