@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { mayStillArrive } from '../../dist/http/body.js'
+import { headText } from '../support/service/raw.js'
 import { startServer } from '../support/service/server.js'
 
 /** Longer than the 10 s for which the library waits for 160 KiB. */
@@ -10,8 +11,7 @@ const pieceMs = 500
 
 t.test('a body may arrive slowly but not stop', async (t) => {
   const server = await startServer(t)
-  const lines = ['POST /topics/addAndSet HTTP/1.1', 'host: x', `authorization: Apikey ${server.token}`]
-  const head = (framing: string): string => [...lines, 'content-type: application/json', framing, '', ''].join('\r\n')
+  const head = (framing: string): string => headText('/topics/addAndSet', server.token, framing)
   const send = async (framing: string, body: string, encode: (piece: string) => string, end = '') => {
     const connection = await server.raw()
     await connection.write(head(framing))

@@ -121,10 +121,14 @@ export function requestText(route: string, token: string, body: string, headers:
   return [...lines, `content-length: ${bytes}`, ...headers, '', body].join('\r\n')
 }
 
-/** The head of a request whose body follows in chunks. */
-export function chunkedHead(route: string, token: string): string {
-  return requestText(route, token, '', ['transfer-encoding: chunked']).replace('content-length: 0\r\n', '')
+/** The head of a request with these headers, and no length unless they have one. */
+export function headText(route: string, token: string, ...headers: readonly string[]): string {
+  return requestText(route, token, '', headers).replace('content-length: 0\r\n', '')
 }
+
+/** The head of a request whose body follows in chunks. */
+export const chunkedHead = (route: string, token: string): string =>
+  headText(route, token, 'transfer-encoding: chunked')
 
 /**
  * Sends requests over connections to every worker. Once they are answered, each worker has completed a turn of its
