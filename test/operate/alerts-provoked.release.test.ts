@@ -5,8 +5,7 @@
  * In order: six services run and are watched for a while; then causes are planted, each in a service of its own where
  * they would disturb each other; last, the dashboard's queries are sent to the same Prometheus.
  */
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,11 +17,10 @@ import { overwriteModule, patchedProgram } from '../support/faults/patched.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { alerts, whyNot } from '../support/machines/alerts.js'
 import { Prometheus } from '../support/machines/prometheus.js'
-import { type BareService, bareService } from '../support/service/bare-service.js'
+import { bareService, runBare } from '../support/service/bare-service.js'
 import { ChangesStream } from '../support/service/changes.js'
 import { scrape } from '../support/service/metrics.js'
 import { runCommand, type Server, startServer, until } from '../support/service/server.js'
-import { tied } from '../support/tied.js'
 
 t.setTimeout(600_000)
 
@@ -60,18 +58,6 @@ function makeCertificate(t: Test, cert: string, key: string, days: number): void
   t.equal(status, 0, String(stderr))
 }
 
-/** Runs a service whose log is read until the test ends or pauses it. */
-function run(t: Test, { command }: BareService): ReturnType<typeof spawn> {
-  const child = spawn(...tied(command[0], command.slice(1)), { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  child.stdout?.resume()
-  return child
-}
-
 async function backUp(t: Test, dataDir: string): Promise<void> {
   const { code, stderr } = await runCommand(['backup', `${dataDir}.copy`, '--data', dataDir])
   t.equal(code, 0, stderr)
@@ -100,10 +86,9 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
   const tlsSettings = settingsOf('tls')
   const flags = ['--settings', tlsSettings, '--tls-cert', cert, '--tls-key', key]
   const tls = await bareService(join(directory, 'tls'), flags)
-  const tlsProcess = run(t, tls)
+  const { child: tlsProcess } = await runBare(t, tls, ['ignore', 'ignore', 'inherit'])
   const loud = await bareService(join(directory, 'loud'))
-  run(t, loud)
-  await Promise.all([tls.ready(), loud.ready()])
+  await runBare(t, loud, ['ignore', 'ignore', 'inherit'])
   for (const name of ['disk', 'crew', 'crowd', 'slow', 'tls', 'loud']) await backUp(t, join(directory, name))
 
   const prometheus = await Prometheus.start(t, join(directory, 'prometheus'))
@@ -235,9 +220,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await Promise.all(refused)
     const mute = await bareService(join(directory, 'mute'), ['--access-log'])
     const full = openSync('/dev/full', 'w')
-    const child = spawn(...tied(mute.command[0], mute.command.slice(1)), { stdio: ['ignore', full, full] })
-    t.teardown(() => child.kill('SIGKILL'))
-    await mute.ready()
+    await runBare(t, mute, ['ignore', full, full])
     prometheus.watch('mute', mute.adminUrl)
     await until('a scrape', async () => (await prometheus.query('up{instance="mute"} == 1')).length > 0 || undefined)
     for (let i = 0; i < 20; i++) await (await fetch(`${mute.url}/healthz`)).text()

@@ -16,7 +16,7 @@ import { quantileOf } from '../support/elements.js'
 import { type Costs, linesOf, NumberedTopics, Requests } from '../support/load/numbered-topics.js'
 import { emptyFileCache, limitedNode, whyNoMemoryLimit } from '../support/machines/memory-limit.js'
 import { majorFaults, residentMiB } from '../support/machines/processes.js'
-import { reportResults } from '../support/proof-results.js'
+import { prefixed, reportResults } from '../support/proof-results.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { type CommandResult, mainFile, type Server, startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
@@ -142,10 +142,6 @@ function microseconds(costs: Costs): Record<string, number> {
       [`${name}LongestUs`, Math.round(Math.max(...ms) * 1000)],
     ]),
   )
-}
-
-function prefixed(when: string, results: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(results).map(([name, figure]) => [`${when}.${name}.Max`, figure]))
 }
 
 const directory = t.testdir()

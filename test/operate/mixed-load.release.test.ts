@@ -13,7 +13,7 @@ import { MixedLoad } from '../support/load/mixed-load.js'
 import { OtherClient } from '../support/load/other-client.js'
 import { memoryEnv, memoryInUseMiB } from '../support/machines/memory-in-use.js'
 import { residentMiB } from '../support/machines/processes.js'
-import { reportResults } from '../support/proof-results.js'
+import { prefixed, reportResults } from '../support/proof-results.js'
 import { seededRandom } from '../support/random.js'
 import { type Server, startServer } from '../support/service/server.js'
 
@@ -149,10 +149,3 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
     writeMax: Math.round(Math.max(...latencies.map(({ writeMaxMs }) => writeMaxMs))),
   })
 })
-
-/** Results of one state, under names whose largest value counts. */
-function prefixed(when: string, state: object): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(state).map(([name, figure]) => [`${when}.${name}.Max`, Math.round(figure * 10) / 10]),
-  )
-}

@@ -3,7 +3,7 @@
  * read. Lost lines are counted, and their number is logged once there is room again. Closed terminals: log-terminal.
  */
 import { strict as assert } from 'node:assert'
-import { type StdioOptions, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, openSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { present } from '../support/elements.js'
-import { type BareService, bareService } from '../support/service/bare-service.js'
+import { type BareService, bareService, runBare } from '../support/service/bare-service.js'
 import { scrape } from '../support/service/metrics.js'
 import { mainFile, runCommand, until } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
@@ -49,18 +49,6 @@ async function unharmed(t: Test, service: BareService): Promise<void> {
   t.equal((await scrape(service.adminUrl)).value('topicd_worker_restarts_total'), 0, 'no worker has ended')
 }
 
-async function started(t: Test, service: BareService, command: readonly [string, ...string[]], stdio: StdioOptions) {
-  const child = spawn(...tied(command[0], command.slice(1)), { stdio })
-  const ended = once(child, 'exit')
-  t.teardown(() => child.kill('SIGKILL'))
-  await service.ready()
-  const stops = async (): Promise<void> => {
-    child.kill('SIGTERM')
-    t.strictSame(await ended, [0, null])
-  }
-  return { child, stops }
-}
-
 /** What a store has of keys, read from a backup. */
 async function keysIn(dataDir: string, directory: string) {
   mkdirSync(join(directory, 'topics'), { recursive: true })
@@ -79,7 +67,7 @@ await t.test('a service whose log device is full answers, and revokes its first 
   const [dataDir, other] = [join(directory, 'db'), join(directory, 'other')]
   const service = await bareService(other, ['--access-log', '--first-key'])
   const command = service.command.map((word) => (word === other ? dataDir : word)) as [string, ...string[]]
-  const { stops } = await started(t, service, command, ['ignore', full, full])
+  const { stop } = await runBare(t, { ...service, command }, ['ignore', full, full])
   t.equal(await refusals(service), requests)
   await unharmed(t, service)
   let copies = 0
@@ -88,12 +76,12 @@ await t.test('a service whose log device is full answers, and revokes its first 
     return found.revision === 2 ? found : undefined
   })
   t.strictSame(keys, [], 'a key that could not be printed is not kept')
-  await stops()
+  t.strictSame(await stop(), [0, null])
 })
 
 await t.test('a service whose log is not read answers, and later counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
-  const { child, stops } = await started(t, service, service.command, ['ignore', 'pipe', 'inherit'])
+  const { child, stop } = await runBare(t, service, ['ignore', 'pipe', 'inherit'])
   const stdout = present(child.stdout ?? undefined)
   const full = async (): Promise<true | undefined> => {
     await refusals(service, 100)
@@ -112,19 +100,19 @@ await t.test('a service whose log is not read answers, and later counts lost lin
   t.equal(count, await lostLines(service, count), 'it counts all of them')
   t.match({ level, role }, { level: 40, role: 'worker' })
   await refusals(service, 5)
-  await stops()
+  t.strictSame(await stop(), [0, null])
   for (const line of text.trimEnd().split('\n')) JSON.parse(line)
   t.equal(text.match(/log lines were lost/g)?.length, 1, 'once')
 })
 
 await t.test('a service whose log reader has gone answers, and counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
-  const { child, stops } = await started(t, service, service.command, ['ignore', 'pipe', 'pipe'])
+  const { child, stop } = await runBare(t, service, ['ignore', 'pipe', 'pipe'])
   child.stdout?.destroy()
   child.stderr?.destroy()
   t.equal(await refusals(service), requests)
   await unharmed(t, service)
-  await stops()
+  t.strictSame(await stop(), [0, null])
 })
 
 await t.test('a refused start has its exit code even if the reason cannot be printed', async (t) => {

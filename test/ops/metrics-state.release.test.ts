@@ -2,18 +2,16 @@
  * The metrics that are not counts: limits beside what they limit, versions, and the times of the last reload, the last
  * backup and the certificate's expiry. Times are seconds since the epoch.
  */
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { version } from '../../dist/base/version.js'
 import { watchCertificate } from '../../dist/ops/certificate-watch.js'
 import { present } from '../support/elements.js'
-import { bareService } from '../support/service/bare-service.js'
+import { bareService, runBare } from '../support/service/bare-service.js'
 import { scrape } from '../support/service/metrics.js'
 import { startServer, until } from '../support/service/server.js'
-import { tied } from '../support/tied.js'
 
 const now = (): number => Date.now() / 1000
 
@@ -134,18 +132,13 @@ await t.test('the expiry is that of the certificate in use, which a reload chang
   const first = make(30)
   const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
   const expiry = async () => (await scrape(service.adminUrl)).value('topicd_certificate_expiry_timestamp_seconds')
-  const [program, ...args] = service.command
-  const child = spawn(...tied(program, args), { stdio: ['ignore', 'ignore', 'inherit'] })
-  const ended = once(child, 'exit')
-  t.teardown(() => child.kill('SIGKILL'))
-  await service.ready()
+  const { child, stop } = await runBare(t, service, ['ignore', 'ignore', 'inherit'])
   t.equal(await expiry(), first)
   const second = make(60)
   t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
   child.kill('SIGHUP')
   await until('the expiry of the new certificate', async () => (await expiry()) === second || undefined, 60_000)
-  child.kill('SIGTERM')
-  t.strictSame(await ended, [0, null])
+  t.strictSame(await stop(), [0, null])
 })
 
 await t.test('an expiring certificate is logged as a warning', async (t) => {

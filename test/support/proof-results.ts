@@ -13,6 +13,13 @@ export function reportResults(t: Pick<Test, 'comment'>, results: Results): void 
   t.comment(mark + JSON.stringify(results))
 }
 
+/** Results of one state, to a tenth, under names whose largest value counts. */
+export function prefixed(when: string, state: object): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(state).map(([name, figure]) => [`${when}.${name}.Max`, Math.round(figure * 10) / 10]),
+  )
+}
+
 /** All figures that a run printed, together. */
 export function resultsIn(output: string): Results {
   const printed = [...output.matchAll(new RegExp(`^ *# ${mark}(\\{.*\\})$`, 'gm'))]

@@ -3,7 +3,11 @@
  * nothing has to be read from its log. Tests that read the log use server.ts.
  */
 import { strict as assert } from 'node:assert'
+import { type StdioOptions, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Test } from 'tap'
 import { freePorts } from '../machines/ports.js'
+import { tied } from '../tied.js'
 import { get } from './metrics.js'
 import { mainFile, runCommand, until } from './server.js'
 
@@ -19,7 +23,7 @@ export interface BareService {
   readonly ready: () => Promise<unknown>
 }
 
-/** Prepares a service; the caller runs `command`. */
+/** Prepares a service, which `runBare` runs. */
 export async function bareService(dataDir: string, flags: readonly string[] = []): Promise<BareService> {
   const { code, stdout, stderr } = await runCommand(['keys', 'add', 'tester', '--create', '--data', dataDir])
   assert.equal(code, 0, stderr)
@@ -38,4 +42,21 @@ export async function bareService(dataDir: string, flags: readonly string[] = []
         startMsMax,
       ),
   }
+}
+
+/** Runs a service until the test ends, with this standard input, output and error. Resolves once it is ready. */
+export async function runBare(t: Test, { command: [program, ...args], ready }: BareService, stdio: StdioOptions) {
+  const child = spawn(...tied(program, args), { stdio })
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  await ready()
+  /** Ends it, and waits until it has. @returns its exit code and signal */
+  const stop = (): Promise<unknown> => {
+    child.kill('SIGTERM')
+    return ended
+  }
+  return { child, stop }
 }
