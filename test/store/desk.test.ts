@@ -1,23 +1,18 @@
 /**
- * The writer's end of connections: what it does with clients that send garbage, are of another build, come back, or are
- * gone, with writes that the disk has no room for, and after a failed commit.
+ * The writer's end of connections: what it does with clients that send garbage, are of another build, or are gone, and
+ * its notices to those that watch the log.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { now } from '../../dist/base/clock.js'
-import { connectToWriter, listenForWorkers } from '../../dist/cluster/control/writer-socket.js'
 import { StoreError } from '../../dist/store/errors.js'
-import { type LoggedRecord, loggedKeys } from '../../dist/store/lmdb/environment/change-record.js'
+import { loggedKeys } from '../../dist/store/lmdb/environment/change-record.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
-import { Desk } from '../../dist/store/lmdb/write/desk.js'
 import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
-import { Receipts } from '../../dist/store/lmdb/write/receipts.js'
 import { protocolVersion, readNotice, readOutcome, writeOperations } from '../../dist/store/lmdb/write/wire.js'
-import { createWriting } from '../../dist/store/lmdb/write/writes.js'
-import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
+import type { WriteOperation } from '../../dist/store/topics.js'
 import { decodeKey } from '../../dist/topics/key.js'
 import type { Path } from '../../dist/topics/path.js'
 import { skippableTime } from '../support/skipped-time.js'
@@ -119,8 +114,6 @@ const garbled = (first: number): Buffer =>
     out.byte(77)
   })
 
-const created = (path: string): WriteOperation => ({ kind: 'add', ...creation(path), valueText: undefined })
-
 const set = (path: string): WriteOperation => ({
   kind: 'addAndSet',
   ...creation(path),
@@ -150,7 +143,7 @@ const garbage: Readonly<Record<string, Buffer>> = {
   }),
 }
 
-await t.test('a client that sends garbage is disconnected, and the others go on', async (t) => {
+await t.test('a client that sends garbage is disconnected, and others are served', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
   t.equal(await single.addAndSet(link, creation('n'), Buffer.from('1')), 'created')
@@ -179,52 +172,7 @@ await t.test('a client that sends garbage is disconnected, and the others go on'
   t.strictSame(others, [[2, ['updated']]], 'and it may come back')
 })
 
-await t.test('of what is sent with garbage, only what comes before it is carried out', async (t) => {
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const client = await RawClient.greeted(t, host.connect, 'client')
-  client.socket.write(Buffer.concat([requests(1, created('a')), garbled(2), requests(3, created('c'))]))
-  await eventually(() => client.isClosed)
-  const again = await RawClient.greeted(t, host.connect, 'client')
-  t.equal(again.lastTaken, 2, 'so that the others are sent again')
-  const answers = await again.answers(2)
-  t.match(
-    answers.toSorted(([a], [b]) => a - b),
-    [
-      [1, ['created']],
-      [2, { message: 'a request has the unknown kind 77' }],
-    ],
-  )
-  again.socket.write(requests(3, created('b'), created('c')))
-  t.strictSame((await again.answers(4)).slice(2), [
-    [3, ['created']],
-    [4, ['created']],
-  ])
-})
-
-await t.test('a request that arrives byte by byte is executed once it is whole', async (t) => {
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const client = await RawClient.greeted(t, host.connect, 'client')
-  const bytes = Buffer.concat([requests(1, created('a')), requests(2, created('b'))])
-  for (const byte of bytes.subarray(0, -1)) {
-    client.socket.write(Buffer.from([byte]))
-    await turn()
-  }
-  t.strictSame(await client.answers(1), [[1, ['created']]])
-  client.socket.write(bytes.subarray(-1))
-  t.strictSame((await client.answers(2))[1], [2, ['created']])
-})
-
-await t.test('a request that was taken is not taken again', async (t) => {
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const client = await RawClient.greeted(t, host.connect, 'client')
-  client.socket.write(requests(1, created('a'), created('b')))
-  await client.answers(2)
-  client.socket.write(requests(2, removed('b')))
-  await eventually(() => client.isClosed)
-  t.not(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic')
-})
-
-await t.test('a client of another build is told the version, and disconnected', async (t) => {
+await t.test('a client of another build gets the version and is disconnected', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const socket = host.connect()
   const chunks: Buffer[] = []
@@ -237,35 +185,6 @@ await t.test('a client of another build is told the version, and disconnected', 
   )
 })
 
-await t.test('a client that comes back has one connection, and gets the answers there', async (t) => {
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const first = await RawClient.greeted(t, host.connect, 'client')
-  host.writer.pauseWrites()
-  first.socket.write(requests(1, created('a'), created('b')))
-  await eventually(() => host.store.commits?.inFlight === 2)
-  const second = await RawClient.greeted(t, host.connect, 'client')
-  t.equal(second.lastTaken, 2)
-  await eventually(() => first.isClosed)
-  host.writer.resumeWrites()
-  t.strictSame(await second.answers(2), [
-    [1, ['created']],
-    [2, ['created']],
-  ])
-  t.strictSame(first.outcomes, [])
-  const third = await RawClient.greeted(t, host.connect, 'client', 1)
-  t.strictSame(
-    await third.answers(2),
-    [
-      [1, ['created']],
-      [2, ['created']],
-    ],
-    'what is not acknowledged as a whole comes with the greeting',
-  )
-  const fourth = await RawClient.greeted(t, host.connect, 'client', 2)
-  fourth.socket.write(requests(3, removed('a')))
-  t.strictSame(await fourth.answers(1), [[3, ['removed']]], 'what is acknowledged does not')
-})
-
 /** The names of the clients whose receipts are stored. */
 async function storedClients(host: WriterHost): Promise<string[]> {
   await host.drain()
@@ -276,112 +195,34 @@ async function storedClients(host: WriterHost): Promise<string[]> {
   return names.sort()
 }
 
-await t.test('the receipts of a client that is gone are removed after a while, and only those', async (t) => {
+await t.test('the receipts of clients that are gone are removed after a while, and no others', async (t) => {
   const time = skippableTime(t)
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const [stays, goes] = [
-    await RawClient.greeted(t, host.connect, 'stays'),
-    await RawClient.greeted(t, host.connect, 'goes'),
-  ]
-  stays.socket.write(requests(1, created('a')))
-  goes.socket.write(requests(1, created('b')))
+  const open = (name: string) => RawClient.greeted(t, host.connect, name)
+  const [stays, goes] = [await open('stays'), await open('goes')]
+  for (const client of [stays, goes]) client.socket.write(requests(1, set('a')))
   await Promise.all([stays.answers(1), goes.answers(1)])
-  goes.socket.destroy()
-  await eventually(() => host.sockets.size === 1)
+  const leave = async ({ socket }: RawClient): Promise<void> => {
+    const { size } = host.sockets
+    socket.destroy()
+    await eventually(() => host.sockets.size < size)
+  }
+  await leave(goes)
   time.pass(goneMs / 2)
   await turn()
-  const back = await RawClient.greeted(t, host.connect, 'goes')
-  t.equal(back.lastTaken, 1, 'not at once')
-  back.socket.destroy()
-  await eventually(() => host.sockets.size === 1)
-  time.pass(goneMs / 2)
-  await turn()
-  t.equal((await RawClient.greeted(t, host.connect, 'goes')).lastTaken, 1, 'the time begins with the last connection')
-  ;[...host.sockets].at(-1)?.destroy()
-  await eventually(() => host.sockets.size === 1)
+  const back = await open('goes')
+  t.equal(back.lastTaken, 1, 'not immediately')
+  await leave(back)
   time.pass(goneMs)
-  await turn()
-  await turn()
+  await turns(2)
   t.strictSame(await storedClients(host), ['stays'])
-
-  await t.test('also those that an earlier writer has left', async (t) => {
-    time.pass(goneMs / 2)
-    await turn()
-    t.strictSame(await storedClients(host), ['stays'], 'not at once')
-    time.pass(goneMs)
-    await turn()
-    await turn()
-    t.strictSame(await storedClients(host), [])
-  })
-})
-
-await t.test('a client that comes back while its receipts are about to be removed keeps them', async (t) => {
-  const time = skippableTime(t)
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const first = await RawClient.greeted(t, host.connect, 'client')
-  first.socket.write(requests(1, created('a')))
-  await first.answers(1)
-  first.socket.destroy()
-  await eventually(() => host.sockets.size === 0)
-  host.writer.pauseWrites()
+  // Another writer has them now.
   time.pass(goneMs)
-  const second = await RawClient.greeted(t, host.connect, 'client')
-  t.equal(second.lastTaken, 1)
-  host.writer.resumeWrites()
-  second.socket.write(requests(2, removed('a')))
-  await second.answers(2)
-  const third = await RawClient.greeted(t, host.connect, 'client')
-  t.equal(third.lastTaken, 2)
-  t.strictSame(await third.answers(2), [
-    [1, ['created']],
-    [2, ['removed']],
-  ])
+  await turns(2)
+  t.strictSame(await storedClients(host), [])
 })
 
-await t.test(
-  'after a failed commit no outcome leaves the writer, and every request can be sent to the next',
-  async (t) => {
-    const environment = openEnvironment(t.testdir({ db: {} }))
-    const receipts = new Receipts(environment.receipts)
-    let fails = false
-    const hooks = {
-      end() {
-        receipts.put()
-        if (fails) throw new Error('EIO')
-      },
-      committed: (record: LoggedRecord | undefined) => desk.answerAll(record),
-    }
-    const broken: Error[] = []
-    // Some writes of the same frame are refused, which are answered apart from the transaction.
-    const room = {
-      begin: () => {},
-      admit: ({ grows }: { grows: boolean }) => (grows ? 'full' : 'admitted'),
-    }
-    const writing = createWriting(environment, now, (reason) => broken.push(reason), room as never, hooks)
-    const desk: Desk = new Desk({ commits: writing.commits, receipts, taskOf: writing.taskOf, onUnreadable() {} })
-    const server = await listenForWorkers(t.testdirName, (socket) => desk.accept(socket))
-    t.teardown(async () => {
-      server.close()
-      await desk.stop()
-      await environment.root.close()
-    })
-    const connect = (): Socket => connectToWriter(t.testdirName)
-    const client = await RawClient.greeted(t, connect, 'client')
-    client.socket.write(requests(1, removed('a')))
-    t.strictSame(await client.answers(1), [[1, ['nothing_removed']]])
-    fails = true
-    client.socket.write(requests(2, removed('a'), set('b'), removed('c')))
-    await eventually(() => broken.length > 0)
-    await turns(20)
-    t.strictSame(client.outcomes.slice(1), [], 'nothing is sent')
-    const again = new RawClient(t, connect)
-    again.socket.write(hello('client', 1))
-    await turns(20)
-    t.strictSame(again.outcomes, [], 'nor with a greeting')
-  },
-)
-
-await t.test('a client that watches the log gets a notice of each commit that changed a topic', async (t) => {
+await t.test('a client that watches the log is notified of commits that change topics', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const watcher = await RawClient.greeted(t, host.connect, 'watcher')
   const other = await RawClient.greeted(t, host.connect, 'other')
@@ -402,7 +243,7 @@ await t.test('a client that watches the log gets a notice of each commit that ch
   t.equal(other.notices, 0)
 })
 
-await t.test('a notice has no record for a client of version 1.0.0, nor when it is long', async (t) => {
+await t.test('a notice omits the record for clients of 1.0.0 and for large commits', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const former = await RawClient.greeted(t, host.connect, 'former', 0, false)
   const client = await RawClient.greeted(t, host.connect, 'client')
@@ -422,7 +263,7 @@ await t.test('a notice has no record for a client of version 1.0.0, nor when it 
   t.strictSame(former.records, [])
 })
 
-await t.test('a client that reads nothing is sent no more records', async (t) => {
+await t.test('a client that reads nothing is sent no records', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const client = await RawClient.greeted(t, host.connect, 'client')
   client.socket.write(watching(true, 1))
