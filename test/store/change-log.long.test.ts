@@ -1,22 +1,25 @@
 /**
- * The log of changes in LMDB: each commit's record names the topics that it changed, each once, whatever changed them;
- * the log keeps as many changes as it is told to; and a check finds what cannot be.
+ * The log of changes names the topics that each write changed, once, on each engine. In LMDB, it keeps as many changes as
+ * it is told to, and a check finds what cannot be.
  */
 
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import type { LogPlace, LogSnapshot } from '../../dist/store/changes.js'
 import { loggedKeys, logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { type LmdbOptions, openLmdbStore } from '../../dist/store/lmdb/open.js'
+import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
-import { decodeKey } from '../../dist/topics/key.js'
+import { decodeKey, pathOfKeyText } from '../../dist/topics/key.js'
+import type { Properties } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { inside } from '../support/stores/environment.js'
-import { creation, findingsIn, path, planned, single, waiting } from '../support/stores/store.js'
+import { creation, findingsIn, findingsOf, path, planned, single, waiting } from '../support/stores/store.js'
+import { eachStore } from '../support/stores/stores.js'
+import { turn } from '../support/turns.js'
 
 interface LogRecord {
   readonly key: Buffer
@@ -26,6 +29,85 @@ interface LogRecord {
 }
 
 const one = Buffer.from('1')
+
+const setting = (topic: string): WriteOperation => ({ kind: 'set', path: path(topic), type: 'json', valueText: one })
+const adding = (topic: string): WriteOperation => ({ kind: 'add', ...creation(topic), valueText: undefined })
+const removing = (topic: string): WriteOperation => ({ kind: 'remove', path: path(topic), valueText: undefined })
+
+/** A reader of what has changed since its last call: the paths, sorted. */
+async function follow(store: TopicStore): Promise<() => Promise<string[]>> {
+  let place = await store.inSnapshot((log) => log.end())
+  return async () => {
+    const changes = await store.inSnapshot((log) => log.changesAfter(place, 10_000, (changes) => changes))
+    if (changes === 'gone' || !changes.isAll) throw new Error('there are more changes than were made')
+    place = changes.placeAt(changes.keys.length)
+    return changes.keys.map(pathOfKeyText).sort()
+  }
+}
+
+await eachStore(t, async (t, address) => {
+  const store = await openStore(address, { directory: join(t.testdir(), 'db') })
+  t.teardown(() => store.close())
+  const news = await follow(store)
+  const addAndSet = (topic: string, properties: Properties = {}) =>
+    single.addAndSet(store, creation(topic, 'json', properties), one)
+  const write = (...operations: WriteOperation[]) => store.write(operations)
+  const all = <T>(topics: readonly string[], work: (topic: string) => T) => Promise.all(topics.map(work))
+
+  await t.test('each kind of write logs the topics that it changed, once', async (t) => {
+    const note = { note: 'x' }
+    const more = { ...note, more: 'y' }
+    const compared = (text: string): WriteOperation => ({
+      ...setting('a'),
+      constraint: { kind: 'value', text: Buffer.from(text) },
+    })
+    for (const [name, work, changed] of [
+      ['add', () => write(adding('a')), ['a']],
+      ['add of one that is there', () => write(adding('a')), []],
+      ['many adds', () => all(['b', 'c', 'b'], (topic) => write(adding(topic))), ['b', 'c']],
+      ['set', () => write(setting('a')), ['a']],
+      ['set of none', () => write(setting('none')), []],
+      ['many sets', () => all(['c', 'b', 'c', 'none'], (topic) => write(setting(topic))), ['b', 'c']],
+      ['addAndSet of a new one', () => addAndSet('d/ü/😀', more), ['d/ü/😀']],
+      ['addAndSet', () => addAndSet('d/ü/😀', more), ['d/ü/😀']],
+      ['addAndSet of some properties', () => addAndSet('d/ü/😀', note), ['d/ü/😀']],
+      ['addAndSet of other properties', () => addAndSet('d/ü/😀', { note: 'z' }), []],
+      ['many times addAndSet', () => all(['e', 'a'], (topic) => addAndSet(topic)), ['a', 'e']],
+      ['a value that is not retained', () => addAndSet('kept/not', { DONT_RETAIN_VALUE: 'true' }), ['kept/not']],
+      ['a constraint', () => write(compared('1')), ['a']],
+      ['a constraint that does not hold', () => write(compared('2')), []],
+      [
+        'a batch',
+        () => write(setting('a'), adding('g'), setting('g'), removing('b'), adding('h'), removing('h')),
+        ['a', 'b', 'g'],
+      ],
+      ['a removal and a creation', () => write(removing('a'), adding('a')), ['a']],
+      ['a batch that is refused', () => write(setting('a'), setting('none')), []],
+      ['a batch that changes nothing', () => write(adding('a'), removing('none')), []],
+      ['remove', () => write(removing('a')), ['a']],
+      ['remove of none', () => write(removing('a')), []],
+      ['a removal by selector', () => store.removeMatches(planned('*[cde].*'), waiting), ['c', 'd/ü/😀', 'e']],
+    ] satisfies readonly (readonly [string, () => Promise<unknown>, string[]])[]) {
+      await work()
+      t.strictSame(await news(), changed, name)
+    }
+    t.strictSame(await findingsOf(store), [])
+  })
+
+  await t.test('removals of many topics, by selector and by policies, are logged', async (t) => {
+    const paths = Array.from({ length: 600 }, (_, i) => `many/${i}`)
+    await all(paths, (topic) => single.add(store, creation(topic)))
+    const due = 'when time after 5'
+    await single.add(store, creation('due', 'json', { REMOVAL: due }))
+    await single.add(store, creation('clause', 'json', { REMOVAL: `${due} remove "?many/1[0-9]//"` }))
+    await news()
+    let removed = 0
+    for (; removed < 11; await turn()) removed += (await store.removeDue(planSelector)).removed
+    t.equal(await store.removeMatches(planned('?many//'), waiting), 590)
+    t.strictSame(await news(), ['due', ...paths].sort(), 'each once; that of the clause stays')
+    t.strictSame(await findingsOf(store), [])
+  })
+})
 
 async function withStore(
   directory: string,
@@ -40,12 +122,7 @@ async function withStore(
   }
 }
 
-/** All records but the first, which only says where the log begins. */
-async function logOf(directory: string): Promise<readonly LogRecord[]> {
-  return (await wholeLogOf(directory)).slice(1)
-}
-
-function wholeLogOf(directory: string): Promise<readonly LogRecord[]> {
+function logOf(directory: string): Promise<readonly LogRecord[]> {
   return inside(directory, ({ changes }) =>
     [...changes.getRange({})].map(({ key, value }) => ({
       key,
@@ -55,7 +132,7 @@ function wholeLogOf(directory: string): Promise<readonly LogRecord[]> {
   )
 }
 
-t.test('an unreadable record of the log is skipped, named once, and found by a check', async (t) => {
+t.test('an unreadable record is skipped, named once, and found by a check', async (t) => {
   const directory = join(t.testdir(), 'db')
   const ends: LogPlace[] = []
   await withStore(directory, async (store) => {
@@ -89,96 +166,17 @@ t.test('an unreadable record of the log is skipped, named once, and found by a c
   })
 })
 
-const versionOf = ({ items }: Environment, topic: string): number => items.json.getEntry(path(topic))?.version ?? 0
-
-const setting = (topic: string): WriteOperation => ({ kind: 'set', path: path(topic), type: 'json', valueText: one })
-
-await t.test('each commit names the topics that it changed', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await withStore(directory, async (store) => {
-    await single.add(store, creation('a'))
-    await single.add(store, creation('a'))
-    await single.addAndSet(store, creation('b/ü/😀', 'string'), one)
-    await single.set(store, path('missing'), 'json', one)
-    await single.remove(store, path('missing'))
-    await single.add(store, creation('kept/not', 'json', { DONT_RETAIN_VALUE: 'true' }))
-    await single.set(store, path('kept/not'), 'json', one)
-    await store.write([setting('a'), { kind: 'remove', path: path('b/ü/😀'), valueText: undefined }, setting('a')])
-    await store.write([setting('a'), setting('missing')])
-    const removal = { kind: 'remove', path: path('a'), valueText: undefined } as const
-    await store.write([removal, { kind: 'add', ...creation('a', 'string'), valueText: undefined }])
-    await store.write([
-      { kind: 'add', ...creation('c'), valueText: undefined },
-      { ...removal, path: path('c') },
-    ])
-  })
-  const log = await logOf(directory)
-  t.strictSame(
-    log.map(({ paths }) => paths),
-    [['a'], ['b/ü/😀'], ['kept/not'], ['kept/not'], ['a', 'b/ü/😀'], ['a']],
-    'neither what was refused nor what changed nothing is named',
-  )
-  let total = 0
-  for (const record of log) {
-    total += record.paths.length
-    t.equal(record.total, total)
-  }
-  t.strictSame(await findingsIn(directory), [])
-})
-
-await t.test('a record has the version of its last change', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await withStore(directory, async (store) => {
-    await Promise.all(['a', 'b', 'c'].map((topic) => single.add(store, creation(topic))))
-  })
-  const [record] = await logOf(directory)
-  t.strictSame(record?.paths, ['a', 'b', 'c'], 'they share a commit')
-  await inside(directory, (environment) => {
-    t.equal(versionOf(environment, 'c'), record?.version)
-    t.equal(versionOf(environment, 'a'), (record?.version ?? 0) - 2)
-  })
-})
-
-await t.test('removals by selector, and of topics that are due, are named', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  const clock = { wallMs: Date.now() }
-  const paths = Array.from({ length: 1200 }, (_, i) => `many/${i}`)
-  const options = { clock: () => ({ wallMs: clock.wallMs, steadyMs: clock.wallMs, boot: 'b' }) }
-  await withStore(
-    directory,
-    async (store) => {
-      await Promise.all(paths.map((topic) => single.add(store, creation(topic))))
-      await single.add(store, creation('due', 'json', { REMOVAL: 'when no updates for 1m' }))
-      await single.add(store, creation('clause', 'json', { REMOVAL: 'when no updates for 1m remove "?many/1[0-9]//"' }))
-      clock.wallMs += 61_000
-      let removed = 0
-      for (const deadline = Date.now() + 60_000; removed < 11 && Date.now() < deadline; await sleep(10)) {
-        removed += (await store.removeDue(planSelector)).removed
-      }
-      t.equal(removed, 11)
-      t.equal(await store.removeMatches(planned('?many//'), waiting), 1190)
-    },
-    options,
-  )
-  const log = await logOf(directory)
-  const named = log.flatMap((record) => record.paths).slice(1202)
-  t.equal(named[0], 'due')
-  t.strictSame(new Set(named.slice(1)), new Set(paths))
-  t.equal(named.length, 1201, 'each once; that of the clause stays')
-  t.strictSame(await findingsIn(directory), [])
-})
-
 await t.test('a write that fails leaves no record', async (t) => {
   const directory = join(t.testdir(), 'db')
   await withStore(directory, async (store) => {
     await single.add(store, creation('a'))
   })
-  const before = await wholeLogOf(directory)
+  const before = await logOf(directory)
   await inside(directory, ({ specifications }) => specifications.putSync(path('a'), Buffer.from('{{'), 1))
   await withStore(directory, async (store) => {
     await t.rejects(store.write([setting('a')]))
   })
-  t.strictSame(await wholeLogOf(directory), before)
+  t.strictSame(await logOf(directory), before)
 })
 
 await t.test('the log keeps the newest changes', async (t) => {
@@ -196,12 +194,11 @@ await t.test('the log keeps the newest changes', async (t) => {
         )
       }
     })()
-  const kept = async (): Promise<number> =>
-    (await wholeLogOf(directory)).reduce((sum, { paths }) => sum + paths.length, 0)
+  const kept = async (): Promise<number> => (await logOf(directory)).reduce((sum, { paths }) => sum + paths.length, 0)
 
   await withStore(directory, (store) => writeSome(store, 30, 7), { changesKept })
   t.equal(await kept(), 56, 'as few whole commits of 7 as have 50 changes')
-  const log = await wholeLogOf(directory)
+  const log = await logOf(directory)
   t.equal(at(log, 0).total, 30 * 7 - 49)
   t.equal(log.length, 8)
   t.strictSame(await findingsIn(directory), [])
@@ -219,7 +216,7 @@ await t.test('the log keeps the newest changes', async (t) => {
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('a log that keeps nothing has the last commit, and goes on from it', async (t) => {
+await t.test('a log that keeps nothing has the last commit and continues', async (t) => {
   const directory = join(t.testdir(), 'db')
   const commits = 20_000
   await withStore(directory, async (store) => {
@@ -241,20 +238,20 @@ await t.test('a log that keeps nothing has the last commit, and goes on from it'
   )
   const clock = { wallMs: 0 }
   const options = { changesKept: 0, clock: () => ({ wallMs: clock.wallMs, steadyMs: 0, boot: 'b' }) }
-  const before = at((await wholeLogOf(directory)).slice(-1), 0)
+  const before = at((await logOf(directory)).slice(-1), 0)
   await withStore(directory, async (store) => void (await store.write([setting('t/0')])), options)
-  t.equal((await wholeLogOf(directory)).length, 1 + commits + 2 - 16_000, 'a commit trims some')
+  t.equal((await logOf(directory)).length, 1 + commits + 2 - 16_000, 'a commit trims some')
   t.strictSame(await findingsIn(directory), [], 'and what is left is whole')
   await withStore(directory, async (store) => void (await store.write([setting('t/1'), setting('t/2')])), options)
-  const log = await wholeLogOf(directory)
+  const log = await logOf(directory)
   t.match(log, [{ version: before.version + 3, total: before.total + 3, paths: ['t/1', 't/2'] }])
   t.equal(log.length, 1)
   await withStore(directory, async (store) => void (await store.write([setting('t/3')])))
-  t.match(await wholeLogOf(directory), [{ paths: ['t/1', 't/2'] }, { total: before.total + 4, paths: ['t/3'] }])
+  t.match(await logOf(directory), [{ paths: ['t/1', 't/2'] }, { total: before.total + 4, paths: ['t/3'] }])
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('a store has an id of its own', async (t) => {
+await t.test('each store has its own id', async (t) => {
   const directory = t.testdir()
   const idOf = (name: string): Promise<number | undefined> =>
     inside(join(directory, name), ({ meta }) => meta.get('storeId')?.readDoubleBE())
@@ -272,7 +269,7 @@ await t.test('a check finds what is wrong with the log', async (t) => {
     await withStore(directory, async (store) => {
       for (const topic of ['a', 'b', 'c']) await single.add(store, creation(topic))
     })
-    const log = await wholeLogOf(directory)
+    const log = await logOf(directory)
     await inside(directory, (environment) => environment.root.transactionSync(() => work(environment, log)))
   }
   let directory = ''

@@ -120,7 +120,7 @@ export const mutants: readonly Mutant[] = [
     from: 'record = log.put();',
     to: 'record = { after: {}, position: {}, value: Buffer.alloc(0) }; setTimeout(() => log.put(), 20);',
     test: 'store/change-log',
-    finds: /neither what was refused nor what changed nothing is named/,
+    finds: /^add$/,
   },
   {
     fault: 'the log is trimmed though what is left is too little',
@@ -415,7 +415,7 @@ export const mutants: readonly Mutant[] = [
     file: 'store/postgres/write/batches.js',
     from: 'await log(',
     to: 'void (',
-    test: 'postgres/change-log',
+    test: 'store/change-log',
     finds: /a batch/,
   },
   {
