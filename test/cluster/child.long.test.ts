@@ -5,17 +5,12 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
-import type { Socket } from 'node:net'
-import { PassThrough } from 'node:stream'
-import { finished } from 'node:stream/promises'
 import t from 'tap'
 import type { FromChild, Start, ToChild } from '../../dist/cluster/messages.js'
 import { Child } from '../../dist/cluster/primary/child.js'
-import { ControlRequests } from '../../dist/cluster/primary/control-requests.js'
 import { KeyDesk } from '../../dist/cluster/primary/key-desk.js'
 import { StoreOpener } from '../../dist/cluster/primary/store-opening.js'
 import { Workers } from '../../dist/cluster/primary/workers.js'
-import { Writers } from '../../dist/cluster/primary/writers.js'
 import type { Logger } from '../../dist/ops/log.js'
 import { until } from '../support/service/server.js'
 
@@ -67,7 +62,7 @@ t.test('a child whose message is late is killed, and this is logged once', async
   t.strictSame(lines, [{ child: 4711, reason: 'it was not "loaded" within 20 ms' }])
 })
 
-t.test('when a child ends, every wait on it is rejected with the reason, except one for statistics', async (t) => {
+t.test('when a child ends, every wait is rejected with the reason', async (t) => {
   const { process, child } = fakeChild()
   child.send({ kind: 'open' })
   const waits: readonly Promise<unknown>[] = [
@@ -86,7 +81,7 @@ t.test('when a child ends, every wait on it is rejected with the reason, except 
   t.pass('a wait for statistics, which are optional, is resolved')
 })
 
-t.test('a child that ends before it opened the store is not said to have met damage', async (t) => {
+t.test('a child that ends before it opens the store reports no damage', async (t) => {
   const shortage = ': memory, threads or a library may be missing'
   for (const [code, signal, said] of [
     [null, 'SIGABRT', `was killed by SIGABRT before it opened the store${shortage}`],
@@ -101,35 +96,12 @@ t.test('a child that ends before it opened the store is not said to have met dam
   }
 })
 
-t.test('a wait on a child that sent the reason for its failure is rejected with that reason', async (t) => {
+t.test('a wait on a child is rejected with the reason that the child sent', async (t) => {
   const { process, child } = fakeChild()
   const opened = child.waitFor('opened', 10_000)
   process.report({ kind: 'failed', reason: 'the disk is on fire' })
   process.emit('exit', 21, null)
   await t.rejects(opened, { message: 'the disk is on fire' })
-})
-
-t.test('a tool that could not be started does not keep the service from ending', async (t) => {
-  const process = Object.assign(new FakeProcess(), { pid: undefined })
-  const requests = new ControlRequests({
-    keys: new KeyDesk({ serving: () => [], loaded: () => [] }),
-    opener: { open: async () => {} },
-    forkTool: () => {
-      setImmediate(() => process.emit('error', new Error('spawn EAGAIN')))
-      return process as unknown as ChildProcess
-    },
-    start: () => ({ kind: 'drain' }),
-    reload: () => Promise.reject(new Error('not here')),
-    stopping: () => false,
-    log: { error() {} } as unknown as Logger,
-  })
-  const socket = new PassThrough()
-  let answer = ''
-  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
-  requests.onRequest(Buffer.from('{"command":"tool","tool":"check","options":{}}'), socket as unknown as Socket)
-  await requests.endTools()
-  await finished(socket)
-  t.equal(answer, '{"error":"no process could be started: spawn EAGAIN"}\n')
 })
 
 /** Workers that load keys as they are told to, and the desk that asks them. */
@@ -153,7 +125,7 @@ async function requested(process: FakeProcess): Promise<number> {
   }
 }
 
-t.test('of two workers that were given a revocation, the one that made it decides', async (t) => {
+t.test('of two workers given a revocation, the one that executed it decides', async (t) => {
   for (const [last, expected] of [
     [{ response: true }, { response: true, late: [] }],
     [{ response: false }, { response: false, late: [] }],
@@ -179,7 +151,7 @@ t.test('of two workers that were given a revocation, the one that made it decide
   }
 })
 
-t.test('a key is refused from the begin of its revocation until that has succeeded, or failed', async (t) => {
+t.test('a key is refused from the start to the end of its revocation', async (t) => {
   for (const answer of [
     { kind: 'response', response: true },
     { kind: 'noResponse', reason: 'the disk is full', nothingDone: true },
@@ -234,7 +206,7 @@ const quiet = { error() {}, warn() {}, info() {} } as unknown as Logger
 const stubOpener = { open: async () => {}, openWriter: async () => {} } as unknown as StoreOpener
 const start = { kind: 'start', config: { drainMs: 1000 }, port: 1 } as unknown as Start
 
-t.test('a worker that could not be started is no restart', async (t) => {
+t.test('a worker that cannot be started is not counted as a restart', async (t) => {
   const { fork, forked } = fallibleFork()
   const options = { opener: stubOpener, log: quiet, onOpened() {}, onGivingUp: (reason: string) => t.fail(reason) }
   const workers = new Workers({ ...options, fork })
@@ -247,7 +219,7 @@ t.test('a worker that could not be started is no restart', async (t) => {
   t.equal(workers.restarts, 1)
 })
 
-t.test('a worker that is started during a revocation refuses its key before it serves', async (t) => {
+t.test('a worker started during a revocation refuses the key before it serves', async (t) => {
   const forked: FakeProcess[] = []
   const workers = new Workers({
     opener: stubOpener,
@@ -289,19 +261,7 @@ t.test('a worker that is started during a revocation refuses its key before it s
   t.match(await replace(asked.process), [{ kind: 'start' }, { kind: 'serve' }], 'and suspends nothing any more')
 })
 
-t.test('a writer that could not be started is no restart', async (t) => {
-  const { fork, forked } = fallibleFork()
-  const writers = new Writers({ opener: stubOpener, log: quiet, fork })
-  t.teardown(() => writers.kill())
-  // The spare cannot be started.
-  await writers.begin(start)
-  t.equal(forked.length, 2)
-  forked[0]?.emit('exit', null, 'SIGKILL')
-  await until('the fourth writes', async () => writers.current()?.process.pid === 4 || undefined)
-  t.equal(writers.restarts, 1)
-})
-
-t.test('a child that ends while it waits for its turn to open the store is reported at once', async (t) => {
+t.test('a child that ends before its turn to open the store is reported', async (t) => {
   const opener = new StoreOpener()
   const [first, second] = [fakeChild(new FakeProcess(1)), fakeChild(new FakeProcess(2))]
   const firstOpened = opener.open(first.child)

@@ -48,9 +48,9 @@ async function end(service: ChildProcess): Promise<void> {
   await once(service, 'close')
 }
 
-t.test('of two services that start on one port almost at once, one is refused', async (t) => {
+t.test('of two services that start on one port, one is refused', async (t) => {
   t.testdir()
-  for (const delayMs of [0, 60, 150, 300]) {
+  for (const delayMs of [0, 150]) {
     const port = only(await freePorts(1))
     await t.test(`the second starts ${delayMs} ms after the first`, async (t) => {
       const first = serve(t, `first-${port}`, '127.0.0.1', port)

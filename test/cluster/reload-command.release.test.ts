@@ -2,10 +2,7 @@
  * `topicd reload` ends with 0 when the workers have been replaced, and with 1 and the reason when they have not.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { overwriteModule, patchedProgram, replaceModule } from '../support/faults/patched.js'
@@ -19,7 +16,7 @@ async function start(
   t: Test,
   directory: string,
   program?: string,
-): Promise<{ server: Server; file: string; set: (lines: string) => void }> {
+): Promise<{ server: Server; set: (lines: string) => void }> {
   mkdirSync(directory, { recursive: true })
   const settings = join(directory, 'topicd.env')
   const set = (lines: string): void => writeFileSync(settings, lines)
@@ -30,10 +27,10 @@ async function start(
     flags: ['--settings', settings],
     program,
   })
-  return { server, file: settings, set }
+  return { server, set }
 }
 
-const { server, file, set } = await start(t, join(t.testdir(), 'shared'))
+const { server, set } = await start(t, join(t.testdir(), 'shared'))
 
 /** Resolves when the shared server has logged `msg` more than `before` times. */
 async function loggedAgain(msg: string, before: number): Promise<void> {
@@ -42,7 +39,7 @@ async function loggedAgain(msg: string, before: number): Promise<void> {
 
 const reloaded = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
 
-await t.test('it ends once every worker is a new one with the new settings', async (t) => {
+await t.test('reload ends once every worker is new and has the new settings', async (t) => {
   const before = server.workerPids()
   set('TOPICD_PAGE_SIZE_MAX=7\n')
   const { code, stdout, stderr } = await server.command('reload')
@@ -59,20 +56,6 @@ await t.test('it ends once every worker is a new one with the new settings', asy
   }
 })
 
-await t.test('a wrong setting is named with its value and bound, and changes nothing', async (t) => {
-  const before = server.workerPids()
-  set('TOPICD_PAGE_SIZE_MAX=none\n')
-  t.strictSame(await server.command('reload'), {
-    code: 1,
-    stdout: '',
-    stderr: `topicd: not reloaded: ${file} line 1: TOPICD_PAGE_SIZE_MAX is "none"; it must be a whole number from 1 to 100000\n`,
-  })
-  t.strictSame(server.workerPids(), before)
-  t.match(await server.logged('rolling restart failed'), { level: 50, reason: String }, 'the log says so too')
-  set('')
-  t.match(await server.command('reload'), { code: 0, stdout: reloaded }, 'the next reload succeeds')
-})
-
 await t.test('a changed setting that needs a restart is named', async (t) => {
   set('TOPICD_ADMIN_HOST=127.0.0.2\nTOPICD_DRAIN_MS=2000\n')
   t.match(await server.command('reload'), {
@@ -87,7 +70,7 @@ await t.test('with another build on disk', async (t) => {
   const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
 
-  await t.test('it prints the version of the new workers, and that the primary keeps its own', async (t) => {
+  await t.test('reload prints the new version and that the primary keeps its own', async (t) => {
     overwriteModule(program, 'base/version.js', 'export const version = "9.8.7"\n')
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 0)
@@ -95,7 +78,7 @@ await t.test('with another build on disk', async (t) => {
     t.match(stderr, /^topicd: the primary stays at version \d+\.\d+\.\d+ until a restart\n$/)
   })
 
-  await t.test('it fails if a new worker does not start, and the old workers keep serving', async (t) => {
+  await t.test('reload fails if a new worker does not start; old ones serve', async (t) => {
     const before = server.workerPids()
     overwriteModule(program, 'cluster/worker/worker.js', 'process.exit(21)\n')
     const { code, stdout, stderr } = await server.command('reload')
@@ -128,7 +111,7 @@ await t.test('with another build of the writer on disk', async (t) => {
   }
   const writerFile = 'cluster/writer/writer.js'
 
-  await t.test('it fails if the new writer does not start, and the old one writes', async (t) => {
+  await t.test('reload fails if the new writer does not start; the old one writes', async (t) => {
     const before = server.writerPid()
     const workers = server.workerPids()
     const sound = overwriteModule(program, writerFile, 'process.exit(21)\n')
@@ -141,7 +124,7 @@ await t.test('with another build of the writer on disk', async (t) => {
     overwriteModule(program, writerFile, sound)
   })
 
-  await t.test('it fails if the new writer ends soon, and one of the former build writes', async (t) => {
+  await t.test('reload fails if the new writer ends soon; the former build writes', async (t) => {
     replaceModule(program, 'cluster/writer/writer-life.js', shortLived)
     const workers = server.workerPids()
     const { code, stderr } = await server.command('reload')
@@ -167,7 +150,7 @@ await t.test('each of several concurrent reloads reports its own outcome', async
   for (const later of [second, third]) t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'those requested after it')
 })
 
-await t.test('it fails if the service is stopped before it is done', async (t) => {
+await t.test('reload fails if the service stops first', async (t) => {
   const { server } = await start(t, t.testdir())
   const reload = server.command('reload')
   await server.logged('rolling restart')
@@ -177,22 +160,7 @@ await t.test('it fails if the service is stopped before it is done', async (t) =
   t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service stopped before the reload was done)\n$/)
 })
 
-await t.test('a connection that breaks is reported in one line, without a stack', async (t) => {
-  // A test's own directory may be too long for a socket's address.
-  const dataDir = mkdtempSync(join(tmpdir(), 'topicd-'))
-  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
-  // Whether it closes before the request arrives or after is open: the command gets EPIPE or ECONNRESET.
-  const closing = createServer((socket) => socket.destroy()).listen(join(dataDir, 'control.sock'))
-  t.teardown(() => closing.close())
-  await once(closing, 'listening')
-  t.strictSame(await runCommand(['reload', '--data', dataDir]), {
-    code: 1,
-    stdout: '',
-    stderr: 'topicd: the service stopped before the reload was done\n',
-  })
-})
-
-await t.test('if no service runs, it says so and creates nothing', async (t) => {
+await t.test('without a service, reload says so and creates nothing', async (t) => {
   const dataDir = join(t.testdir(), 'nothing')
   t.strictSame(await runCommand(['reload', '--data', dataDir]), {
     code: 1,
@@ -202,7 +170,7 @@ await t.test('if no service runs, it says so and creates nothing', async (t) => 
   t.notOk(existsSync(dataDir))
 })
 
-await t.test('if it may not connect to the service, it says that, and not that none runs', async (t) => {
+await t.test('a reload that may not connect to the service says so', async (t) => {
   const socket = join(server.dataDir, 'control.sock')
   // Root may connect to any socket, so the command runs as another account then; the mode keeps all others out.
   const isRoot = process.getuid?.() === 0
@@ -222,7 +190,7 @@ await t.test('if it may not connect to the service, it says that, and not that n
   )
 })
 
-await t.test('it goes on if the command is killed', async (t) => {
+await t.test('the reload continues if the command is killed', async (t) => {
   set('')
   const begun = server.timesLogged('rolling restart')
   const done = server.timesLogged('rolling restart done')
@@ -234,7 +202,7 @@ await t.test('it goes on if the command is killed', async (t) => {
   t.match(await server.command('reload'), { code: 0, stdout: reloaded })
 })
 
-await t.test('it ends only after systemd has been sent READY=1', async (t) => {
+await t.test('reload ends only after systemd has READY=1', async (t) => {
   const directory = t.testdir()
   const sent = join(directory, 'sent')
   const programs = join(directory, 'bin')

@@ -30,7 +30,7 @@ t.test('a start beside another service', async (t) => {
     t.equal(code, 10)
   })
 
-  await t.test('a port in use is refused with a message that names it, and no worker is forked', async (t) => {
+  await t.test('a port in use is named, and no worker is forked', async (t) => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     t.teardown(() => taken.close())
@@ -44,7 +44,7 @@ t.test('a start beside another service', async (t) => {
   t.equal((await server.post('add', { path: 'a' })).status, 200, 'the first one goes on')
 })
 
-t.test('a worker that is killed is replaced, and a stop answers what is in flight', async (t) => {
+t.test('a service replaces a killed worker and drains when it stops', async (t) => {
   const workers = 2
   const server = await startServer(t, { workers })
 
@@ -59,7 +59,7 @@ t.test('a worker that is killed is replaced, and a stop answers what is in fligh
     t.equal(text, '{"path":"kept","type":"json","value":1}')
   })
 
-  await t.test('SIGTERM answers what is in flight and ends with 0', async (t) => {
+  await t.test('SIGTERM answers requests in flight and exits with 0', async (t) => {
     const clients = Array.from({ length: 32 }, () => server.connect())
     await Promise.all(clients.map((client, i) => client.post('add', { path: `warm/${i}` })))
     const inFlight = clients.map((client, i) => client.post('addAndSet', { path: `p/${i}`, value: i }))
@@ -81,13 +81,15 @@ async function startBusy(t: Test, options: StartOptions): Promise<Server> {
   return server
 }
 
-t.test('a second signal ends the service at once', async (t) => {
+t.test('a second signal ends the service immediately', async (t) => {
   const server = await startBusy(t, { exitCode: undefined })
   server.signal('SIGTERM')
   await server.logged('stopping')
-  // A signal within a second of the first is ignored.
-  await new Promise((resolve) => setTimeout(resolve, 1100))
-  server.signal('SIGTERM')
+  // Those within a second of the first are ignored.
+  await until('its end', async () => {
+    if (server.running) server.signal('SIGTERM')
+    return server.running ? undefined : true
+  })
   t.strictSame(await server.exited, { code: 130, signal: null })
 })
 
@@ -130,7 +132,7 @@ function refusingProgram(directory: string): string {
   return program
 }
 
-t.test('when workers die again and again', { timeout: 600_000, buffered: true }, async (t) => {
+t.test('a service whose workers die again and again', { timeout: 600_000, buffered: true }, async (t) => {
   const directory = t.testdir()
   const refusal = join(directory, 'refusal')
   const program = refusingProgram(join(directory, 'program'))
@@ -145,7 +147,7 @@ t.test('when workers die again and again', { timeout: 600_000, buffered: true },
   const ready = () =>
     until('it is ready', async () => (alive().length === 2 && (await readiness(server)) === 200) || undefined, 60_000)
 
-  await t.test('those that are killed from outside are replaced, however many and however soon', async () => {
+  await t.test('killed workers are replaced, however many and however soon', async () => {
     for (let deaths = 0; deaths < failuresMax + 2; deaths++) {
       if (deaths % 2 === 0) await ready()
       kill(await until('a worker', async () => alive()[0], 60_000))
@@ -153,7 +155,7 @@ t.test('when workers die again and again', { timeout: 600_000, buffered: true },
     await ready()
   })
 
-  await t.test('while another one serves, the service continues and is not ready', async (t) => {
+  await t.test('while another worker serves, the service continues and is not ready', async (t) => {
     writeFileSync(refusal, '')
     kill(first(alive()))
     const failures = (): number => server.timesLogged('worker failed to start')
@@ -168,7 +170,7 @@ t.test('when workers die again and again', { timeout: 600_000, buffered: true },
     await ready()
   })
 
-  await t.test('if no other one serves, the service ends and says why', async (t) => {
+  await t.test('if no other worker serves, the service exits and says why', async (t) => {
     writeFileSync(refusal, '')
     for (const pid of alive()) kill(pid)
     await until('its end', async () => (server.running ? undefined : true), 120_000)

@@ -82,15 +82,3 @@ await t.test('a store of schema 2 is migrated with its data', { skip, timeout: 6
   t.equal(await storeId(address), id, 'a migration that is repeated leaves the number')
   t.equal((await readLog(address)).length, 65, 'and the log')
 })
-
-await t.test('each store has a number of its own', { skip, timeout: 600_000 }, async (t) => {
-  const ids = new Set<number>()
-  for (let count = 0; count < 3; count++) {
-    const address = (await engine?.database('bare')) ?? ''
-    await migratePostgresStore(address)
-    const id = await storeId(address)
-    t.ok(Number.isSafeInteger(id) && id > 0, 'positive, below 2^53')
-    ids.add(id)
-  }
-  t.equal(ids.size, 3)
-})

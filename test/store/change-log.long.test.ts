@@ -251,16 +251,6 @@ await t.test('a log that keeps nothing has the last commit and continues', async
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('each store has its own id', async (t) => {
-  const directory = t.testdir()
-  const idOf = (name: string): Promise<number | undefined> =>
-    inside(join(directory, name), ({ meta }) => meta.get('storeId')?.readDoubleBE())
-  const [first, second] = [await idOf('first'), await idOf('second')]
-  t.ok(Number.isSafeInteger(first) && (first ?? 0) > 0)
-  t.not(first, second)
-  t.equal(await idOf('first'), first, 'it stays')
-})
-
 await t.test('a check finds what is wrong with the log', async (t) => {
   const parent = t.testdir()
   let count = 0

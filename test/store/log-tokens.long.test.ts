@@ -187,4 +187,16 @@ await eachKind(t, async (t, kind, makeStore) => {
   await t.test('a place is answered while few changes came after it', { timeout: 600_000 }, async (t) =>
     play(t, kind, await makeStore()),
   )
+
+  await t.test('a place of another store is not answered', async (t) => {
+    const places: LogPlace[] = []
+    for (const name of ['one', 'two']) {
+      const store = await openStore(await makeStore(), { directory: join(t.testdir({ one: {}, two: {} }), name) })
+      await single.add(store, creation('a'))
+      for (const place of places)
+        t.equal(await store.inSnapshot((log) => log.changesAfter(place, 1, (changes) => changes)), 'gone')
+      places.push(await store.inSnapshot((log) => log.end()))
+      await store.close()
+    }
+  })
 })

@@ -1,6 +1,6 @@
 /**
- * A sweep for due topics costs the same however many clauses wait, since it visits none of them. Tested on each engine
- * directly.
+ * A sweep for due topics costs the same however many clauses wait, because it visits none of them, and it removes topics
+ * that are due in the meantime.
  */
 
 import { join } from 'node:path'
@@ -43,4 +43,8 @@ await eachStore(t, async (t, address) => {
   const medianMs = medianOf(laterMs)
   const times = `the first took ${firstMs.toFixed()} ms, a later one ${medianMs.toFixed(1)} ms`
   t.ok(medianMs * ratioMin < firstMs, `later sweeps do not visit waiting clauses: ${times}`)
+  await single.add(store, creation('plain', 'json', { REMOVAL: 'when time after 5' }))
+  const { removed, nextMs = Infinity } = await store.removeDue(planSelector)
+  t.equal(removed, 1, 'a topic that is due is removed')
+  t.ok(nextMs <= Date.now(), 'while clauses still wait')
 })
