@@ -52,7 +52,7 @@ function fakeChild(process = new FakeProcess()): { process: FakeProcess; child: 
   return { process, child: new Child(process as unknown as ChildProcess, log), lines }
 }
 
-t.test('a child whose message is late is killed, and this is logged once', async (t) => {
+t.test('a child whose message is late is killed, and logged once', async (t) => {
   const { process, child, lines } = fakeChild()
   const late = child.waitFor('loaded', 20)
   await t.rejects(late, { message: 'process 4711 was killed: it was not "loaded" within 20 ms' })

@@ -8,7 +8,7 @@ const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another
 
 const other = 65534
 
-t.test('a directory of this account is for it alone', async (t) => {
+t.test('a directory of this account must be private', async (t) => {
   const directory = t.testdir()
   chmodSync(directory, 0o700)
   t.equal(exposure(directory), undefined)
@@ -16,7 +16,7 @@ t.test('a directory of this account is for it alone', async (t) => {
   t.strictSame(exposure(directory), { mode: '750', cure: 'chmod 700 keeps them out' })
 })
 
-t.test('the group through which this account has a directory is none of the others', { skip: needsRoot }, async (t) => {
+t.test('a group through which this account has a directory may read it', { skip: needsRoot }, async (t) => {
   const directory = join(t.testdir(), 'volume')
   mkdirSync(directory)
   const of = (group: number, mode: number): ReturnType<typeof exposure> => {

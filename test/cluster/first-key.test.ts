@@ -45,7 +45,7 @@ async function printed(
   return output
 }
 
-t.test('if there is no key, one is made and printed', async (t) => {
+t.test('without a key, one is created and printed', async (t) => {
   const keys: Key[] = []
   t.match(await printed(fakeWorker(keys).send), /topicd_[\w-]{43}/)
   t.strictSame(
@@ -60,14 +60,14 @@ t.test('a key that cannot be shown is revoked', async (t) => {
   t.strictSame(keys, [])
 })
 
-t.test('if there is a key, none is made', async (t) => {
+t.test('with a key, none is created', async (t) => {
   const keys = [{ name: 'mine', tokenHash: '' }]
   t.notMatch(await printed(fakeWorker(keys).send), /topicd_/)
   t.equal(keys.length, 1)
 })
 
 for (const lost of [1, 2]) {
-  t.test(`one key is made and printed although a worker dies over request ${lost}`, async (t) => {
+  t.test(`one key is created though a worker dies over request ${lost}`, async (t) => {
     const keys: Key[] = []
     const { send, asked } = fakeWorker(keys, (asked) => asked === lost)
     t.match(await printed(send), /topicd_[\w-]{43}/, 'the token is printed')
@@ -80,7 +80,7 @@ for (const lost of [1, 2]) {
   })
 }
 
-t.test('no token is printed if another host makes the first key meanwhile', async (t) => {
+t.test('no token is printed if another host creates the first key', async (t) => {
   const keys: Key[] = []
   const { send } = fakeWorker(keys)
   const slower: SendKeyRequest = (request) => {
@@ -90,7 +90,7 @@ t.test('no token is printed if another host makes the first key meanwhile', asyn
   t.notMatch(await printed(slower), /topicd_/, 'the token would not work')
 })
 
-t.test('the console, and the command that makes another key, are named even if there is a key', async (t) => {
+t.test('the banner names the console and the command for another key', async (t) => {
   const { send } = fakeWorker([{ name: 'mine', tokenHash: '' }])
   const command = /Another key: +(node \S*dist\/main\.js keys add NAME.*)/
   const banner = await printed(send)

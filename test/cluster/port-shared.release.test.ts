@@ -78,7 +78,7 @@ t.test('a UDP port that another program uses is named in the message', async (t)
   )
 })
 
-t.test('a port in use is free on another address, and not on all addresses', async (t) => {
+t.test('a port in use is free on another address, not on all', async (t) => {
   t.testdir()
   const port = only(await freePorts(1))
   t.equal((await serve(t, 'a', '127.0.0.2', port)).code, undefined)

@@ -16,17 +16,17 @@ function readiness(state: { writer?: Child; writerAbsentMs?: number; serving?: r
   })
 }
 
-t.test('a writer that is being replaced does not make the service unready; one that stays away does', async (t) => {
+t.test('a writer that is missing for 5 s makes the service unready', async (t) => {
   t.strictSame(readiness({ writerAbsentMs: 4999 }).notReadyReasons(), [])
   const reason = 'no writer has been running for seconds: writes are waiting'
   t.strictSame(readiness({ writerAbsentMs: 5000 }).notReadyReasons(), [reason])
 })
 
-t.test('a writer whose disk is nearly full makes it unready at once', async (t) => {
+t.test('a nearly full disk makes the service unready', async (t) => {
   const writer = { heardMs: Number.POSITIVE_INFINITY, writable: false } as Child
   t.strictSame(readiness({ writer }).notReadyReasons(), ['the disk is nearly full'])
 })
 
-t.test('a worker that is missing makes it unready at once', async (t) => {
+t.test('a missing worker makes the service unready', async (t) => {
   t.strictSame(readiness({ serving: [] }).notReadyReasons(), ['0 of 1 workers serve'])
 })

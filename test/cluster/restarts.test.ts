@@ -2,7 +2,7 @@
 import t from 'tap'
 import { failedStartsMax, RestartPolicy, youngMs } from '../../dist/cluster/primary/restarts.js'
 
-t.test('a worker that served for long is replaced at once, one that died young a little later', (t) => {
+t.test('a worker that served for long is replaced immediately', (t) => {
   const policy = new RestartPolicy()
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs, served: true })
   t.ok(policy.notBeforeMs <= 100_000)
@@ -11,7 +11,7 @@ t.test('a worker that served for long is replaced at once, one that died young a
   t.end()
 })
 
-t.test('while workers die young the delay doubles up to five seconds, and is reset after a quiet time', (t) => {
+t.test('the delay doubles up to five seconds while workers die young', (t) => {
   const policy = new RestartPolicy()
   let nowMs = 50_000
   const delays = Array.from({ length: 8 }, () => {
@@ -27,14 +27,14 @@ t.test('while workers die young the delay doubles up to five seconds, and is res
   t.end()
 })
 
-t.test('workers that die while a delay is running do not lengthen it', (t) => {
+t.test('workers that die during a delay do not lengthen it', (t) => {
   const policy = new RestartPolicy()
   for (let i = 0; i < 20; i++) policy.onDeath({ nowMs: 50_000 + i, livedMs: 10, served: true })
   t.equal(policy.notBeforeMs, 50_100)
   t.end()
 })
 
-t.test('it gives up only after too many failed starts in a row', (t) => {
+t.test('the service gives up after too many failed starts in a row', (t) => {
   const policy = new RestartPolicy()
   for (let i = 0; i < 1000; i++) policy.onDeath({ nowMs: i, livedMs: 10, served: true })
   t.notOk(policy.isHopeless, 'a thousand deaths of workers that served are not too many')

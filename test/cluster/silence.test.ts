@@ -4,7 +4,7 @@ import type { Child } from '../../dist/cluster/primary/child.js'
 import { watchSilence } from '../../dist/cluster/primary/silence.js'
 import { skippableTime } from '../support/skipped-time.js'
 
-t.test('a child is silent since its last message, or since its primary has returned from a suspension', (t) => {
+t.test("silence counts from the last message or the primary's suspension", (t) => {
   const time = skippableTime(t)
   let nowMs = 100_000
   performance.now = () => nowMs

@@ -66,7 +66,7 @@ t.test('keys are changed and the store is opened beside a stopped worker', async
   process.kill(stopped, 'SIGCONT')
 })
 
-t.test('a writer that stops is killed for its silence, and its writes are carried out by the next', async (t) => {
+t.test('a stopped writer is killed, and the next executes its writes', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const stopped = await until('a writer', async () => server.writerPid())
   process.kill(stopped, 'SIGSTOP')

@@ -7,7 +7,7 @@ import { ToolConnection } from '../../dist/cluster/tool/tool-connection.js'
 /** More than the kernel keeps for a connection. */
 const inputBytes = 32 * 1024 * 1024
 
-t.test('input that the tool does not read any more is taken, so that its caller can end', async (t) => {
+t.test('input that a tool no longer reads is taken from its caller', async (t) => {
   const listener = createServer({ allowHalfOpen: true })
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')

@@ -63,7 +63,7 @@ async function endAll({ statements }: Simulation): Promise<string[]> {
   return statements.map(({ text }) => text)
 }
 
-t.test('requests of one turn share a statement, but those that cannot share a change', async (t) => {
+t.test('requests of one turn share a statement where they can', async (t) => {
   const simulation = simulate()
   for (const name of ['a1', 'b1', 'a2', 'A3', 'c1', 'A4']) simulation.batcher.add(request(name))
   t.equal(simulation.statements.length, 0, 'not before the end of the turn')
@@ -71,7 +71,7 @@ t.test('requests of one turn share a statement, but those that cannot share a ch
   t.strictSame(await endAll(simulation), ['a1+a2 b1 c1', 'A3', 'A4'])
 })
 
-t.test('a statement has a bounded number of groups, and takes no further one beyond 4 MiB', async (t) => {
+t.test('a statement has bounded groups, and none beyond 4 MiB', async (t) => {
   const many = simulate({ groupsMax: 2 })
   for (const name of ['a1', 'b1', 'c1', 'a2']) many.batcher.add(request(name))
   await nextTurn()
@@ -83,7 +83,7 @@ t.test('a statement has a bounded number of groups, and takes no further one bey
   t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'at the limit one more group is taken, beyond it none')
 })
 
-t.test('requests that are put back are sent before those that arrived meanwhile', async (t) => {
+t.test('requests that are put back are sent before newer ones', async (t) => {
   const simulation = simulate()
   const [changed, same] = [request('a1'), request('b0')]
   for (const one of [changed, same]) simulation.batcher.add(one)
@@ -95,7 +95,7 @@ t.test('requests that are put back are sent before those that arrived meanwhile'
   t.strictSame(await endAll(simulation), ['a1 b0', 'a2 b0+b1'])
 })
 
-t.test('a request that is put back is not rejected with its statement: it is still carried out', async (t) => {
+t.test('a request that is put back survives its failed statement', async (t) => {
   const simulation = simulate()
   const requests = ['a1', 'b1', 'c1'].map((name) => request(name))
   for (const one of requests) simulation.batcher.add(one)
@@ -111,7 +111,7 @@ t.test('a request that is put back is not rejected with its statement: it is sti
   t.strictSame(await endAll(simulation), ['a1 b1 c1', 'a1 b2'])
 })
 
-t.test('a request that has waited too long is rejected when its statement would be sent', async (t) => {
+t.test('a request that has waited too long is rejected', async (t) => {
   const simulation = simulate({ waitMsMax: 1000 })
   const late = request('a1', { sinceMs: performance.now() - 1001 })
   simulation.batcher.add(late)
@@ -122,7 +122,7 @@ t.test('a request that has waited too long is rejected when its statement would 
   t.match(late.reason, { kind: 'unavailable' })
 })
 
-t.test('a statement that fails rejects all its requests, and the next one is sent', async (t) => {
+t.test('a failed statement rejects its requests, not later ones', async (t) => {
   const simulation = simulate()
   const failing = ['a1', 'a2', 'b1'].map((name) => request(name))
   for (const one of failing) simulation.batcher.add(one)
@@ -138,7 +138,7 @@ t.test('a statement that fails rejects all its requests, and the next one is sen
   t.equal(next.reason, undefined)
 })
 
-t.test('the batcher is drained once no request is gathered or in flight', async (t) => {
+t.test('the batcher is drained once no request waits or is in flight', async (t) => {
   const simulation = simulate()
   await simulation.batcher.drained()
   for (const name of ['a1', 'A2']) simulation.batcher.add(request(name))

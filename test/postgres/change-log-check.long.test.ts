@@ -63,7 +63,7 @@ const damages: readonly (readonly [string, string, RegExp])[] = [
   ],
 ]
 
-await t.test('a damage is found', { skip, timeout: 600_000 }, async (t) => {
+await t.test('a check finds each damage of the log', { skip, timeout: 600_000 }, async (t) => {
   for (const [name, damage, finding] of damages) {
     const address = (await engine?.database()) ?? ''
     const store = await openStore(address, { directory: t.testdir() })

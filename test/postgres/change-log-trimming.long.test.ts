@@ -83,7 +83,7 @@ function trimAfter(ms: number): (store: TopicStore) => Promise<void> {
 
 const trim = trimAfter(agedMs)
 
-await t.test('the newest changes stay, and the last row of each lane', { skip, timeout: 600_000 }, async (t) => {
+await t.test('the newest changes and the last row of each lane stay', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, 1000, (store) => write(store, 600))
   await withStore(t, address, 200, trimAfter(agedMs / 2))
@@ -104,7 +104,7 @@ await t.test('the newest changes stay, and the last row of each lane', { skip, t
   t.equal(changesOf(await readLog(address)), changes + 10, 'a greater number removes nothing')
 })
 
-await t.test('more than one statement is needed for many rows', { skip, timeout: 600_000 }, async (t) => {
+await t.test('many rows are trimmed in several statements', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, 5000, (store) => write(store, 100))
   await lengthenLane(address, 2500)

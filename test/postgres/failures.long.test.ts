@@ -48,26 +48,26 @@ await t.test(
       }
     })
 
-    await t.test('a conflict that persists is answered 503, and nothing is changed', async (t) => {
+    await t.test('a persistent conflict gets 503 and changes nothing', async (t) => {
       await fault('lost', '40001', 1000)
       refuses(t, await write('lost'), 503, 'write_conflict', 'a conflict at each attempt')
       await fault('none', '40001', 0)
       refuses(t, await post('fetch', { path: 'lost' }), 400, 'no_such_topic', 'it was not created')
     })
 
-    await t.test('a full disk is answered 507', async (t) => {
+    await t.test('a full disk gets 507', async (t) => {
       await fault('full', '53100', 1)
       refuses(t, await write('full'), 507, 'disk_nearly_full', 'disk full')
       gives(t, await write('full'), '{"path":"full","created":true}', 'once there is room again')
     })
 
-    await t.test('a read-only engine is answered 503, until it is writable again', async (t) => {
+    await t.test('a read-only engine gets 503 until it is writable', async (t) => {
       await fault('reads', '25006', 1)
       refuses(t, await write('reads'), 503, 'store_unavailable', 'read only')
       gives(t, await write('reads'), '{"path":"reads","created":true}', 'once it is writable again')
     })
 
-    await t.test('an unknown error is answered 500', async (t) => {
+    await t.test('an unknown error gets 500', async (t) => {
       await fault('odd', 'P0001', 1)
       refuses(t, await write('odd'), 500, 'internal_error', 'an unknown error')
       gives(t, await write('odd'), '{"path":"odd","created":true}', 'the service continues')
@@ -76,7 +76,7 @@ await t.test(
 )
 
 await t.test(
-  'a connection lost in a commit is an unknown outcome, and a read whose connection is lost is retried',
+  'a connection lost in a commit is an unknown outcome; a read is retried',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''

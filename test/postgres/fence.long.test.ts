@@ -35,7 +35,7 @@ t.test('a read is returned after a proof by the same primary', async (t) => {
   t.strictSame(engine, { timeline: 1, proofs: 1, reads: 1 })
 })
 
-t.test('a read from a primary whose successor gives the proof is repeated on the successor', async (t) => {
+t.test('a read is repeated on the successor that gives the proof', async (t) => {
   const { engine, fenced } = simulate((engine) => {
     engine.timeline = 2
     return proof
@@ -71,7 +71,7 @@ t.test('an engine that does not answer proves nothing', async (t) => {
   })
 })
 
-t.test('one proof serves all reads that wait when it begins, and no later read', async (t) => {
+t.test('one proof serves the reads that wait for it, and no later ones', async (t) => {
   const { engine, fenced } = simulate(() => proof)
   await Promise.all(Array.from({ length: 100 }, () => fenced()))
   t.equal(engine.proofs, 1)

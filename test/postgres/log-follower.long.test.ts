@@ -15,7 +15,7 @@ function simulate() {
   return { engine, follower: new LogFollower(read) }
 }
 
-t.test('followers hear of commits of any process and of an engine that is down', async (t) => {
+t.test('followers hear of all commits, and of an engine that is down', async (t) => {
   const { engine, follower } = simulate()
   let told = 0
   const stop = follower.followLog(() => told++)

@@ -203,39 +203,35 @@ const blocksOfDueMax = 60
 const policy = (clause: string): string =>
   JSON.stringify({ REMOVAL: `when time after "Sat, 1 Jan 2000 00:00:00 GMT"${clause}` })
 
-await t.test(
-  'automatic removal touches few blocks for each topic that is due, though the planner believes that none is',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const store = (await engine?.database()) ?? ''
-    await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
-    await execute(
-      store,
-      `insert into topicd.topics (key, type, retains, generation, created, updated, item, properties)
+await t.test('automatic removal touches few blocks for each due topic', { skip, timeout: 600_000 }, async (t) => {
+  const store = (await engine?.database()) ?? ''
+  await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
+  await execute(
+    store,
+    `insert into topicd.topics (key, type, retains, generation, created, updated, item, properties)
        select convert_to('due', 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM000000'), 'UTF8'), 1, true, 1, 0, 0,
          '{"path":"due/' || to_char(n, 'FM000000') || '","type":"json","value":1}',
          case when n % 2 = 0 then '${policy(' remove "?nothing/.*"')}' else '${policy('')}' end
        from generate_series(1, ${due + notDue}) n`,
-    )
-    await execute(store, 'vacuum topicd.topics')
-    await execute(store, 'analyze topicd.topics')
-    const first = `(select key from topicd.topics order by key limit 1 offset ${due})`
-    await execute(store, `update topicd.topics set due = case when key < ${first} then 1 else ${farMs} end`)
-    const before = await blocks(store)
-    const opened = await openPostgresStore(store)
-    let removed = 0
-    await until('all to be removed, or to have no policy any more', async () => {
-      const outcome = await opened.removeDue(planSelector)
-      removed += outcome.removed
-      assert.deepEqual(outcome.refused, [])
-      return outcome.nextMs === farMs ? true : undefined
-    })
-    await opened.close()
-    const touched = ((await blocks(store)) - before) / due
-    t.equal(removed, due / 2)
-    t.ok(touched > 0 && touched < blocksOfDueMax, `${touched.toFixed(1)} blocks for each topic`)
-  },
-)
+  )
+  await execute(store, 'vacuum topicd.topics')
+  await execute(store, 'analyze topicd.topics')
+  const first = `(select key from topicd.topics order by key limit 1 offset ${due})`
+  await execute(store, `update topicd.topics set due = case when key < ${first} then 1 else ${farMs} end`)
+  const before = await blocks(store)
+  const opened = await openPostgresStore(store)
+  let removed = 0
+  await until('all to be removed, or to have no policy any more', async () => {
+    const outcome = await opened.removeDue(planSelector)
+    removed += outcome.removed
+    assert.deepEqual(outcome.refused, [])
+    return outcome.nextMs === farMs ? true : undefined
+  })
+  await opened.close()
+  const touched = ((await blocks(store)) - before) / due
+  t.equal(removed, due / 2)
+  t.ok(touched > 0 && touched < blocksOfDueMax, `${touched.toFixed(1)} blocks for each topic`)
+})
 
 /** Children of one topic, and topics below each child. */
 const children = 1000
@@ -244,59 +240,55 @@ const topicsPerChild = 100
 /** Entries of indexes for each result: those that find a branch, read its keys, and read its item. */
 const entriesMax = 5
 
-await t.test(
-  'a listing of children reads few entries of the indexes for each, however many topics are below',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const store = (await engine?.database()) ?? ''
-    await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
-    await execute(
-      store,
-      `insert into topicd.topics (key, type, retains, generation, created, updated, item)
+await t.test('a listing of children reads few index entries for each child', { skip, timeout: 600_000 }, async (t) => {
+  const store = (await engine?.database()) ?? ''
+  await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
+  await execute(
+    store,
+    `insert into topicd.topics (key, type, retains, generation, created, updated, item)
      select convert_to('a', 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM0000'), 'UTF8') || '\\x00'::bytea ||
          convert_to(to_char(m, 'FM0000'), 'UTF8'), 1, true, 1, 0, 0,
        '{"path":"a/' || to_char(n, 'FM0000') || '/' || to_char(m, 'FM0000') || '","type":"json","value":1}'
      from generate_series(1, ${children}) n, generate_series(1, ${topicsPerChild}) m`,
-    )
+  )
 
-    /** Entries that were read by connections that have ended. */
-    async function entries(): Promise<number> {
-      await disconnected(store)
-      const [row] = await execute(
-        store,
-        `select (select seq_tup_read from pg_stat_user_tables where schemaname = 'topicd' and relname = 'topics') +
+  /** Entries that were read by connections that have ended. */
+  async function entries(): Promise<number> {
+    await disconnected(store)
+    const [row] = await execute(
+      store,
+      `select (select seq_tup_read from pg_stat_user_tables where schemaname = 'topicd' and relname = 'topics') +
          sum(idx_tup_read) as sum from pg_stat_user_indexes where schemaname = 'topicd' and relname = 'topics'`,
-      )
-      return Number(row?.sum)
-    }
+    )
+    return Number(row?.sum)
+  }
 
-    for (const type of ['json', 'any'] as const) {
-      for (const values of [false, true]) {
-        for (const [size, limit] of [
-          [1000, 1],
-          [100, 1],
-          [1000, 3],
-        ] as const) {
-          const before = await entries()
-          const opened = await openPostgresStore(store)
-          const plan = planned('?a//')
-          const query = { plan, branches: { depth: 2, limit }, size, bytesMax: 2 ** 30 } as const
-          const form = { type, values, properties: false, versions: false }
-          let results = 0
-          for (let after: Path | undefined; ; ) {
-            const page = await opened.readPage({ ...query, form, after }, { aborted: false })
-            const text = page.buffer.subarray(page.start, page.end).toString()
-            const items = JSON.parse(`[${text}]`) as { path: Path }[]
-            results += items.length
-            after = items.at(-1)?.path
-            if (!page.hasMore) break
-          }
-          await opened.close()
-          const each = ((await entries()) - before) / results
-          t.equal(results, limit * children, `${type}, ${limit} of each, pages of ${size}`)
-          t.ok(each > 0 && each <= entriesMax, `${each.toFixed(2)} entries per result`)
+  for (const type of ['json', 'any'] as const) {
+    for (const values of [false, true]) {
+      for (const [size, limit] of [
+        [1000, 1],
+        [100, 1],
+        [1000, 3],
+      ] as const) {
+        const before = await entries()
+        const opened = await openPostgresStore(store)
+        const plan = planned('?a//')
+        const query = { plan, branches: { depth: 2, limit }, size, bytesMax: 2 ** 30 } as const
+        const form = { type, values, properties: false, versions: false }
+        let results = 0
+        for (let after: Path | undefined; ; ) {
+          const page = await opened.readPage({ ...query, form, after }, { aborted: false })
+          const text = page.buffer.subarray(page.start, page.end).toString()
+          const items = JSON.parse(`[${text}]`) as { path: Path }[]
+          results += items.length
+          after = items.at(-1)?.path
+          if (!page.hasMore) break
         }
+        await opened.close()
+        const each = ((await entries()) - before) / results
+        t.equal(results, limit * children, `${type}, ${limit} of each, pages of ${size}`)
+        t.ok(each > 0 && each <= entriesMax, `${each.toFixed(2)} entries per result`)
       }
     }
-  },
-)
+  }
+})

@@ -44,7 +44,7 @@ function blockWith(text: string): string {
   return block.text
 }
 
-await t.test('the page, command by command', { skip, timeout: hangMs }, async (t) => {
+await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }, async (t) => {
   // Outside of the checkout, which the account postgres may not be able to enter.
   const directory = mkdtempSync(join(tmpdir(), 'topicd-page-'))
   chmodSync(directory, 0o755)
@@ -97,7 +97,7 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
   const notTheOwner =
     'the role in --store must own the database, or have CREATE on it, and be the one that "topicd migrate" was run with'
 
-  await t.test('what is missing or wrong is explained', async (t) => {
+  await t.test('missing or wrong things are explained', async (t) => {
     const wrong = `${refused} password authentication failed for user "topicd": its password is wrong, or there is no such role ("createuser --pwprompt topicd" creates it)`
     const { code, stderr } = await runCommand(['migrate'], { TOPICD_STORE: own })
     t.strictSame([code, stderr], [1, `topicd: ${wrong}\n`])
@@ -157,7 +157,7 @@ await t.test('the page, command by command', { skip, timeout: hangMs }, async (t
     t.equal((await runCommand(['export'], env)).stderr, '', 'only if it is given')
   })
 
-  await t.test('a role that may not use the schema, and a host that may not come in, are told so', async (t) => {
+  await t.test('a refused role and a refused host get the reason', async (t) => {
     await run(`sudo -u postgres psql -qc "create role other login password 'other'" topicd`)
     await refuses(t, addressOf('other:other'), `permission denied for schema topicd: ${notTheOwner}`, openAt)
     writeFileSync(join(directory, 'engine/data/pg_hba.conf'), 'local all postgres peer\n')

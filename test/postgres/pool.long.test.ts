@@ -66,7 +66,7 @@ function simulate(sizeMax: number) {
 const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is away')
 const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
 
-t.test('sessions are bounded, and handed out in the order of requests', async (t) => {
+t.test('sessions are bounded and handed out in the order of requests', async (t) => {
   const { engine, pool } = simulate(2)
   const [first, second] = await Promise.all([pool.acquire(), pool.acquire()])
   const order: string[] = []
@@ -85,7 +85,7 @@ t.test('sessions are bounded, and handed out in the order of requests', async (t
   t.equal(engine.sessions.length, 2)
 })
 
-t.test('a session that was given up counts as open until it is answered', async (t) => {
+t.test('a session that was given up counts until it is answered', async (t) => {
   const { engine, pool } = simulate(1)
   const session = await pool.acquire()
   pool.giveUp(session)
@@ -97,7 +97,7 @@ t.test('a session that was given up counts as open until it is answered', async 
   t.strictSame(pool.givenUp, [])
 })
 
-t.test('while no session can be opened, requests are rejected at once', async (t) => {
+t.test('while no session can be opened, requests are rejected immediately', async (t) => {
   const { engine, pool } = simulate(2)
   engine.failure = away
   await t.rejects(pool.acquire(), away)
@@ -109,7 +109,7 @@ t.test('while no session can be opened, requests are rejected at once', async (t
   await pool.acquire()
 })
 
-t.test('failing to open one more session is no failure of the pool while others are open', async (t) => {
+t.test('a pool with open sessions survives a failed opening', async (t) => {
   const { engine, pool } = simulate(2)
   const session = await pool.acquire()
   engine.failure = away
@@ -132,7 +132,7 @@ t.test('a session on a deposed primary is not used again', async (t) => {
   t.ok(at(engine.sessions, 0).destroyed)
 })
 
-t.test('a session that was not used for a minute is ended, and no other', async (t) => {
+t.test('only sessions unused for a minute are closed', async (t) => {
   const time = skippableTime(t)
   const { engine, pool } = simulate(3)
   const [idle, used, late] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
@@ -147,7 +147,7 @@ t.test('a session that was not used for a minute is ended, and no other', async 
   t.equal(await pool.acquire(), used)
 })
 
-t.test('a process has at most 8 sessions for reads, and fewer with an engine that has few', async (t) => {
+t.test('a process has at most 8 sessions for reads, or its share', async (t) => {
   const { open } = Engine.prototype
   t.teardown(() => Object.assign(Engine.prototype, { open }))
   for (const [slots, sharers, expected] of [
@@ -176,7 +176,7 @@ t.test('a process has at most 8 sessions for reads, and fewer with an engine tha
   }
 })
 
-t.test('closing ends given-up sessions at once, and those in use after a moment', async (t) => {
+t.test('a close ends given-up sessions immediately, others after a moment', async (t) => {
   const { engine, pool } = simulate(3)
   const [first, second, third] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
   pool.giveUp(first)

@@ -73,7 +73,7 @@ const engineAwayMsMax = 120_000
 const wrong = ['postgres://u:12#s3cret@h/d', 'mysql://u:s3cret@h/d', 'postgres://u:s3cret@h:port/d']
 const away = ['postgres://u:s3cret@127.0.0.1:1/d', 'postgres://u@127.0.0.1:1/d?password=s3cret']
 
-t.test('no command prints the password of an invalid address, or of an engine that is away', async (t) => {
+t.test('no command prints the password of an address', async (t) => {
   const data = join(t.testdir(), 'db')
   const calls = [
     ...wrong.map((address) => ({ args: ['serve'], address })),
@@ -105,14 +105,10 @@ t.test('a service that waits for its engine prints no password', async (t) => {
 
 const engine = await postgres()
 
-t.test(
-  'the log of a running service shows its address without the password',
-  { skip: engine === undefined && skipReason },
-  async (t) => {
-    const address = (await engine?.database()) ?? ''
-    const server = await startServer(t, { store: `${address}${address.includes('?') ? '&' : '?'}password=s3cret` })
-    const { config } = await server.logged('settings')
-    t.match((config as { store: string }).store, 'password=***')
-    t.notMatch(server.output, 's3cret')
-  },
-)
+t.test('the log shows the address without the password', { skip: engine === undefined && skipReason }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const server = await startServer(t, { store: `${address}${address.includes('?') ? '&' : '?'}password=s3cret` })
+  const { config } = await server.logged('settings')
+  t.match((config as { store: string }).store, 'password=***')
+  t.notMatch(server.output, 's3cret')
+})

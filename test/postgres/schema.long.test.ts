@@ -19,7 +19,7 @@ t.test('an address of another kind is refused', async (t) => {
 })
 
 await t.test(
-  'a store needs a schema that this program knows',
+  'a database with other schemas',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database('bare')) ?? ''

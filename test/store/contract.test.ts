@@ -93,7 +93,7 @@ await eachStore(t, async (t, address) => {
     )
   })
 
-  await t.test("an update may repeat a topic's properties or omit them; others are incompatible", async (t) => {
+  await t.test('an update may repeat or omit properties; others are incompatible', async (t) => {
     const write = (properties: Properties) =>
       single.addAndSet(store, creation('props', 'json', properties), valueText(properties))
     t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }), 'created')
@@ -116,7 +116,7 @@ await eachStore(t, async (t, address) => {
     t.strictSame(new Set(many), new Set(['updated']), 'many at once, in two of these forms')
   })
 
-  await t.test('a topic that retains no values has none, whichever way it is written', async (t) => {
+  await t.test('a topic that retains no values has none after any write', async (t) => {
     t.equal(
       await single.addAndSet(store, creation('none', 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(1)),
       'created',
@@ -127,7 +127,7 @@ await eachStore(t, async (t, address) => {
   })
 
   await clear()
-  await t.test('a page has its first item, and then as many as fit into its byte limit', async (t) => {
+  await t.test('a page has its first item and those that fit its bytes', async (t) => {
     for (const [path, length] of [
       ['b/1', 100],
       ['b/2', 200],
@@ -166,7 +166,7 @@ await eachStore(t, async (t, address) => {
     t.equal((await page(selector, { size: 39 })).hasMore, true, 'one smaller')
   })
 
-  await t.test('a cancelled reader gets no page, and a cancelled bulk removal removes nothing', async (t) => {
+  await t.test('a cancelled read returns nothing, a cancelled removal removes nothing', async (t) => {
     const gone = { aborted: true }
     const query = pageQuery('*.*nothing.*', { size: 10, bytesMax: 1000 })
     await Promise.all(Array.from({ length: 1000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
@@ -179,7 +179,7 @@ await eachStore(t, async (t, address) => {
     t.match(await read('c/0'), /value/, 'nothing was removed')
   })
 
-  await t.test('a bulk removal removes every match of either type, and nothing else', async (t) => {
+  await t.test('a bulk removal removes every match of either type and nothing else', async (t) => {
     await clear()
     const paths = Array.from({ length: 1500 }, (_, i) => `m/${i % 3}/${i}`)
     await Promise.all(
@@ -212,7 +212,7 @@ await eachStore(t, async (t, address) => {
     ])
   })
 
-  await t.test('topics are removed when they are due, and a remove clause is executed once', async (t) => {
+  await t.test('due topics are removed, and a remove clause is executed once', async (t) => {
     await clear()
     const policies: Readonly<Record<string, string>> = {
       idle: 'when no updates for 1s',
@@ -237,7 +237,7 @@ await eachStore(t, async (t, address) => {
     t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is not executed again')
   })
 
-  await t.test('API keys are added once, restored and revoked, and each such change is a new revision', async (t) => {
+  await t.test('each change of API keys is made once and is a new revision', async (t) => {
     const record = (name: string, tokenHash = name): KeyRecord => ({
       name,
       tokenHash,
@@ -269,7 +269,7 @@ await eachStore(t, async (t, address) => {
     t.equal(new Set(revisions).size, 4, 'each change has its own revision')
   })
 
-  await t.test('a rotation gives a key a new token, keeps everything else, and can be repeated', async (t) => {
+  await t.test('a rotation changes only the token of a key and can be repeated', async (t) => {
     const record: KeyRecord = {
       name: 'turned',
       tokenHash: 'one',
@@ -301,7 +301,7 @@ await eachStore(t, async (t, address) => {
     t.strictSame(await store.readKeys(), [])
   })
 
-  await t.test('of rotations at the same time one succeeds, and a revoked key is not resurrected', async (t) => {
+  await t.test('one of concurrent rotations succeeds; a revoked key stays revoked', async (t) => {
     for (let round = 0; round < 20; round++) {
       const name = `contested-${round}`
       await store.addKey({ name, tokenHash: 'first', allow: [], under: [], madeMs: 1 })

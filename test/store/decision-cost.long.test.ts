@@ -54,7 +54,7 @@ const set = (path: string, constraint: Constraint): WriteOperation => ({
 
 const textOf = (bytes: number): Buffer => Buffer.from(`"${'x'.repeat(bytes - 2)}"`)
 
-await t.test('whether there is a value, its version and a number are found out without a copy', async (t) => {
+await t.test('constraints that compare no value and increments copy no value', async (t) => {
   const { writing, copies } = open(t)
   await writing.write([create('long', textOf(1024 * 1024)), create('number', one)])
   await writing.write([{ kind: 'add', ...creation('empty', 'json', {}), valueText: undefined }])
@@ -83,7 +83,7 @@ await t.test('whether there is a value, its version and a number are found out w
   t.equal(copies(), 0)
 })
 
-await t.test('a request that compares more long values than are kept is refused as a whole', async (t) => {
+await t.test('a request that compares too many long values is refused whole', async (t) => {
   const bytes = 16 * 1024 * 1024
   const readsMax = comparedBytesMax / bytes
   const { writing, copies } = open(t)

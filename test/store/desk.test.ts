@@ -195,7 +195,7 @@ async function storedClients(host: WriterHost): Promise<string[]> {
   return names.sort()
 }
 
-await t.test('the receipts of clients that are gone are removed after a while, and no others', async (t) => {
+await t.test('only receipts of clients that are gone are removed, after a while', async (t) => {
   const time = skippableTime(t)
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const open = (name: string) => RawClient.greeted(t, host.connect, name)
@@ -222,7 +222,7 @@ await t.test('the receipts of clients that are gone are removed after a while, a
   t.strictSame(await storedClients(host), [])
 })
 
-await t.test('a client that watches the log is notified of commits that change topics', async (t) => {
+await t.test('a client that watches the log gets a notice of changes', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const watcher = await RawClient.greeted(t, host.connect, 'watcher')
   const other = await RawClient.greeted(t, host.connect, 'other')
@@ -243,7 +243,7 @@ await t.test('a client that watches the log is notified of commits that change t
   t.equal(other.notices, 0)
 })
 
-await t.test('a notice omits the record for clients of 1.0.0 and for large commits', async (t) => {
+await t.test('notices have no record for clients of 1.0.0 or large commits', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const former = await RawClient.greeted(t, host.connect, 'former', 0, false)
   const client = await RawClient.greeted(t, host.connect, 'client')

@@ -47,7 +47,7 @@ t.test('the bytes of items count, in whole pages', (t) => {
   t.end()
 })
 
-t.test('with less free than the least, only writes that grow are refused', (t) => {
+t.test('below the minimum of free bytes, only writes that grow are refused', (t) => {
   const room = openRoom(directory, { freeBytesMin: 2 * freeBytes() }, () => smallTrees)
   t.ok(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')
@@ -55,7 +55,7 @@ t.test('with less free than the least, only writes that grow are refused', (t) =
   t.end()
 })
 
-t.test('writes that grow leave half of the least', (t) => {
+t.test('writes that grow leave half of the minimum free', (t) => {
   const room = openRoom(directory, { freeBytesMin: 0.8 * freeBytes() }, () => treesTaking(0.7))
   t.notOk(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')
@@ -75,7 +75,7 @@ t.test('no more pages are copied than there are, besides new ones', (t) => {
   t.end()
 })
 
-t.test('the trees are read again after a while', async (t) => {
+t.test('the sizes of the trees are read again after a while', async (t) => {
   const time = skippableTime(t)
   let reads = 0
   const room = openRoom(directory, none, () => {

@@ -20,7 +20,7 @@ function record(version: number): Buffer {
   return bytes
 }
 
-await t.test('a new store gets the version of the format, and keeps it', async (t) => {
+await t.test('a new store gets and keeps the version of the format', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(directory, ['a'])
   t.equal(await inside(directory, versionOf), 3)
@@ -38,7 +38,7 @@ await t.test('a store without a version is opened, and gets one', async (t) => {
   t.equal(await inside(directory, versionOf), 3)
 })
 
-await t.test('a store of a newer format is refused with advice, and left unchanged', async (t) => {
+await t.test('a store of a newer format is refused with advice and unchanged', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(directory, ['a'])
   await inside(directory, ({ meta }) => meta.putSync('format', record(4)))
@@ -51,7 +51,7 @@ await t.test('a store of a newer format is refused with advice, and left unchang
   t.ok(readFileSync(dataFile(directory)).equals(before), 'no byte of the file has changed')
 })
 
-await t.test('a creation that was broken off is begun again, and nothing else is', async (t) => {
+await t.test('only an interrupted creation is restarted', async (t) => {
   const blank = join(t.testdir(), 'blank')
   const file = join(blank, 'topics', 'data.mdb')
   const mark = join(blank, 'topics', 'new')

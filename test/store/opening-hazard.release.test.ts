@@ -110,11 +110,11 @@ async function foundBeside(t: Test, opened: 'its own' | 'another', readOnly = fa
 const skip = whyNoStrace()
 
 for (const readOnly of [false, true]) {
-  t.test(`openings that are slow at one place damage the writer, readOnly: ${readOnly}`, { skip }, async (t) => {
+  t.test(`slow openings of a store damage it for its writer, readOnly: ${readOnly}`, { skip }, async (t) => {
     t.match(await foundBeside(t, 'its own', readOnly), /^(lost|failed|it ended by SIGSEGV)/)
   })
 }
 
-t.test('the same openings of another environment do not', { skip }, async (t) => {
+t.test('slow openings of another store damage nothing', { skip }, async (t) => {
   t.match(await foundBeside(t, 'another'), /^sound after [1-9]/)
 })

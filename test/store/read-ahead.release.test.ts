@@ -17,7 +17,7 @@ import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
-t.test('reading ahead does harm beyond 128 KiB, and beyond three quarters of the memory', async (t) => {
+t.test('read-ahead of more than 128 KiB is harmful for large files', async (t) => {
   const isHarmful = (fileBytes: number, readAheadBytes: number): boolean =>
     isReadAheadHarmful({ fileBytes, memoryBytes: 1000, readAheadBytes })
   t.equal(isHarmful(750, Infinity), false)
@@ -63,7 +63,7 @@ async function onDisk(t: Test): Promise<void> {
   const workersReadAhead = (server: Server): readonly unknown[] =>
     server.workerPids().map((pid) => readsAhead(pid, file))
 
-  await t.test('that reads far ahead, with little memory: tools read ahead, and workers do not', async (t) => {
+  await t.test('with large read-ahead and little memory, only tools read ahead', async (t) => {
     const server = await serverWith(t, 512, 4096)
     t.strictSame(workersReadAhead(server), [false, false])
     const unread = startCommand(t, ['export', '--data', dataDir])
@@ -73,11 +73,11 @@ async function onDisk(t: Test): Promise<void> {
     await unread.ended
   })
 
-  await t.test('that reads as far ahead as is usual, workers do so', async (t) => {
+  await t.test('with usual read-ahead, workers read ahead', async (t) => {
     t.strictSame(workersReadAhead(await serverWith(t, 512, 128)), [true, true])
   })
 
-  await t.test('that reads far ahead, with enough memory, workers do so', async (t) => {
+  await t.test('with large read-ahead and enough memory, workers read ahead', async (t) => {
     t.strictSame(workersReadAhead(await serverWith(t, 2048, 4096)), [true, true])
   })
 }

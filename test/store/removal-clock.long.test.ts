@@ -58,7 +58,7 @@ async function sweepUntil(count: number, sweep: () => Promise<number>): Promise<
   return removed
 }
 
-await t.test('a topic is removed when it is due, and not a millisecond earlier', async (t) => {
+await t.test('a topic is removed when it is due, not a millisecond earlier', async (t) => {
   const { clocks, add, isThere, sweep } = await withStore(t)
   await add('quiet', 'when no updates for 10m')
   await add('late', `when time after ${clocks.wallMs + 10 * minute}`)
@@ -73,7 +73,7 @@ await t.test('a topic is removed when it is due, and not a millisecond earlier',
   t.notOk(['quiet', 'late', 'grace'].some(isThere), 'a point in time has passed one millisecond after it')
 })
 
-await t.test('every set counts as an update, even of the same value or of one that is not retained', async (t) => {
+await t.test('every set is an update, whatever its value', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   await add('same', 'when no updates for 10m')
   await add('unretained', 'when no updates for 10m', { DONT_RETAIN_VALUE: 'true' })
@@ -125,7 +125,7 @@ await t.test('a point in time follows the current wall clock', async (t) => {
   t.ok(isThere('again'))
 })
 
-await t.test('the first sweep after a restart removes only what came due while the machine was off', async (t) => {
+await t.test('a sweep after a restart removes only topics that fell due', async (t) => {
   const { clocks, add, isThere, sweep } = await withStore(t)
   await add('short', 'when no updates for 10m')
   await add('long', 'when no updates for 2h')
@@ -139,7 +139,7 @@ await t.test('the first sweep after a restart removes only what came due while t
   t.equal(await sweep(), 1)
 })
 
-await t.test('two concurrent sweeps remove each of many topics that are due at one moment', async (t) => {
+await t.test('two concurrent sweeps remove each due topic once', async (t) => {
   const { clocks, store, add } = await withStore(t)
   for (let i = 0; i < 500; i++) await add(`many/${i}`, 'when no updates for 10m')
   clocks.pass(10 * minute)
@@ -147,7 +147,7 @@ await t.test('two concurrent sweeps remove each of many topics that are due at o
   t.equal(first.removed + second.removed, 500, 'each is removed')
 })
 
-await t.test('a clause removes what its selector matches, once, and its own topic stays', async (t) => {
+await t.test('a clause removes its matches once, and its own topic stays', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   await add('guard', "when no updates for 10m remove '*guarded//'")
   for (const path of ['guarded', 'guarded/a', 'other']) await single.addAndSet(store, creation(path), value)
@@ -173,7 +173,7 @@ await t.test('due topics do not wait for clauses', async (t) => {
   t.ok(nextMs !== undefined && nextMs <= clocks.wallMs, 'clauses still wait')
 })
 
-await t.test('an update while a clause waits for its turn keeps the clause from being executed', async (t) => {
+await t.test('an update of a topic whose clause waits defers the clause', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   for (const path of ['kept', 'gone']) await single.addAndSet(store, creation(path), value)
   await load(store, manyPaths(5000))
@@ -187,7 +187,7 @@ await t.test('an update while a clause waits for its turn keeps the clause from 
   t.ok(isThere('kept') && !isThere('gone'))
 })
 
-await t.test('a clause that the close of the store interrupts is completed after it is reopened', async (t) => {
+await t.test('a clause interrupted by a close is completed after the next open', async (t) => {
   const directory = join(t.testdir(), 'db')
   const clocks = new Clocks()
   const options = { directory, clock: clocks.read }
@@ -238,7 +238,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   return removed === 0 && nextMs === undefined
 }
 
-await t.test('a clause whose removal is being committed when the store is closed is not executed again', async (t) => {
+await t.test('a clause that was committed at the close is not repeated', async (t) => {
   const directory = t.testdir()
   let ended = false
   // Rarely, the close interrupts the scan between its match and its end; the clause is then rightly executed again.
@@ -246,7 +246,7 @@ await t.test('a clause whose removal is being committed when the store is closed
   t.ok(ended, 'nothing is due after the store is reopened')
 })
 
-await t.test('policies cost no writes and next to no time while none is due', async (t) => {
+await t.test('policies cost no writes and little time while none is due', async (t) => {
   const { clocks, store, add, sweep } = await withStore(t)
   async function leastCostMs(): Promise<number> {
     let leastMs = Number.POSITIVE_INFINITY

@@ -86,12 +86,12 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
   const medianMsMax = Math.max(medianMsMin, scanMs / slicesPerScanMin)
   t.comment(`a scan alone takes ${scanMs.toFixed(0)} ms`)
 
-  await t.test('while 32 scans run, the median fetch by path waits for slices and not for the scans', async (t) => {
+  await t.test('fetches by path wait for slices of 32 scans, not for scans', async (t) => {
     const latencies = await latenciesDuring(fetcher, () => Promise.all(Array.from({ length: 32 }, () => scan())))
     t.ok(latencies.medianMs < medianMsMax, summary(latencies))
   })
 
-  await t.test('a scan of a part of the tree does not wait for longer scans that began before it', async (t) => {
+  await t.test('a short scan does not wait for earlier long ones', async (t) => {
     let longEnded = 0
     const long = Array.from({ length: 16 }, () => scan().then(() => longEnded++))
     await fetcher.post('fetch', { path: plain[0] })
@@ -137,7 +137,7 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
   })
 })
 
-t.test('a scan and a bulk removal stop at their next slice once they are cancelled', async (t) => {
+t.test('a cancelled scan or bulk removal stops at its next slice', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   const paths = Array.from({ length: 300 }, (_, i) => `a/${i}`)
   await load(store, paths)

@@ -107,7 +107,7 @@ function openParts(t: Test) {
   return { readPage, write, removeMatches, holdsSnapshot }
 }
 
-t.test('no snapshot is held between the slices of a scan or a bulk removal', async (t) => {
+t.test('scans and bulk removals hold no snapshot between slices', async (t) => {
   const { readPage, write, removeMatches, holdsSnapshot } = openParts(t)
   await load({ write }, lasting())
   await new Promise(setImmediate)

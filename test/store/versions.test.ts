@@ -73,7 +73,7 @@ function forgetLog({ changes }: Environment): void {
   for (const key of [...changes.getKeys({})]) changes.removeSync(key)
 }
 
-await t.test('every change of a topic has a greater version than all before it', async (t) => {
+await t.test('every change has a greater version than all before it', async (t) => {
   const directory = join(t.testdir(), 'db')
   const value = Buffer.from('1')
   await withStore(directory, async (store, clock) => {
@@ -106,7 +106,7 @@ await t.test('every change of a topic has a greater version than all before it',
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('topics of the format without versions have that of the conversion', async (t) => {
+await t.test("topics of the format without versions get the conversion's version", async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeFormer(directory)
   const beforeMs = Date.now()
@@ -136,7 +136,7 @@ await t.test('topics of the format without versions have that of the conversion'
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('of requests that share a commit, one finds the version that they name', async (t) => {
+await t.test('one of concurrent requests finds the version that they name', async (t) => {
   await withStore(join(t.testdir(), 'db'), async (store) => {
     await single.add(store, creation(path('a'), 'json'))
     const constraint = { kind: 'version', version: startMs * 1024 } as const
@@ -179,7 +179,7 @@ await t.test('a check finds versions that cannot be', async (t) => {
   ])
 })
 
-await t.test('a store of the format without a log goes on from its last version', async (t) => {
+await t.test('a store of the format without a log continues its versions', async (t) => {
   const directory = join(t.testdir(), 'db')
   await withStore(directory, async (store) => {
     await single.add(store, creation(path('a'), 'json'))
