@@ -1,10 +1,11 @@
 /**
- * Batches of operations, with and without constraints, on each engine: random ones (SEED=… replays them) have the
+ * Batches of operations, with and without constraints, on each engine and over a link to a writer: random ones (SEED=… replays them) have the
  * outcomes that a Map gives, one after the other and many at once.
  */
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { itemInSlabBytesMax, slabBytes } from '../../dist/store/lmdb/write/slab.js'
 import { openStore } from '../../dist/store/open.js'
 import { isRefused } from '../../dist/store/shared/batch.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -14,6 +15,7 @@ import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
+import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation, findingsOf, planned, readItems, single, waiting } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
@@ -25,13 +27,15 @@ interface ModelTopic {
 
 type Model = Map<string, ModelTopic>
 
-const paths = ['a', 'a/b', 'ä', 'z/"'] as const
-const values = ['1', '1.0', '{"x": 1}', '"text"', '[1 , 2]'] as const
+const paths = ['a', 'a/b', 'ä/€', '𝄞', 'z/"'] as const
+const long = [itemInSlabBytesMax, slabBytes, 90_000].map((bytes) => JSON.stringify('x'.repeat(bytes)))
+const values = ['1', '1.0', '{"x": 1}', '"€"', '[1 , 2]', '-3', ...long]
 const properties: readonly Properties[] = [
   {},
   {},
   {},
   { note: 'x' },
+  JSON.parse('{"__proto__": "own"}') as Properties,
   { DONT_RETAIN_VALUE: 'true' },
   { REMOVAL: 'when no updates for 1d' },
 ]
@@ -172,32 +176,39 @@ function modelTopics(model: Model): readonly string[] {
   return [...model].map(([path, { type, properties, value }]) => JSON.stringify([path, type, properties, value])).sort()
 }
 
+async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore, 'write'> = store): Promise<void> {
+  const random = seededRandom(t)
+  const model: Model = new Map()
+  const rounds = 200
+  let refused = 0
+  const seen = new Set<string>()
+  for (let round = 0; round < rounds; round++) {
+    const operations = Array.from({ length: 1 + random.below(6) }, () => randomOperation(random))
+    const isAtomic = !random.oneIn(4)
+    const expected = appliedAll(model, operations, isAtomic)
+    const result = await writer.write(operations, isAtomic)
+    if (isRefused(result)) refused++
+    else for (const outcome of result) seen.add(typeof outcome === 'object' ? 'incremented' : outcome)
+    const plain = isRefused(result) ? { index: result.index, refusal: result.refusal } : result
+    t.strictSame(plain, expected, `round ${round}`)
+    if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
+  }
+  t.strictSame(await storedTopics(store), modelTopics(model))
+  t.ok(refused > rounds / 8 && refused < rounds * 0.875, `${refused} of ${rounds} batches are refused`)
+  for (const outcome of ['incremented', 'set', ...refusals]) t.ok(seen.has(outcome), outcome)
+  t.strictSame(await findingsOf(store), [])
+}
+
+await t.test('random batches over a link to a writer have them too', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  await randomBatches(t, host.store, host.link(t))
+})
+
 await eachStore(t, async (t, address) => {
   const store = await openStore(address, { directory: join(t.testdir(), 'db') })
   t.teardown(() => store.close())
 
-  await t.test('random batches have the outcomes and effects that a Map gives', async (t) => {
-    const random = seededRandom(t)
-    const model: Model = new Map()
-    let refused = 0
-    const seen = new Set<string>()
-    for (let round = 0; round < 400; round++) {
-      const operations = Array.from({ length: 1 + random.below(6) }, () => randomOperation(random))
-      const isAtomic = !random.oneIn(4)
-      const expected = appliedAll(model, operations, isAtomic)
-      const result = await store.write(operations, isAtomic)
-      if (isRefused(result)) refused++
-      else for (const outcome of result) seen.add(typeof outcome === 'object' ? 'incremented' : outcome)
-      const plain = isRefused(result) ? { index: result.index, refusal: result.refusal } : result
-      t.strictSame(plain, expected, `round ${round}`)
-      if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
-    }
-    t.strictSame(await storedTopics(store), modelTopics(model))
-    t.ok(refused > 50 && refused < 350, `${refused} of 400 batches are refused`)
-    for (const outcome of ['incremented', 'set', ...refusals]) t.ok(seen.has(outcome), outcome)
-    const findings = await findingsOf(store)
-    t.strictSame(findings, [])
-  })
+  await t.test('random batches have the outcomes and effects that a Map gives', (t) => randomBatches(t, store))
 
   await t.test('constraints on a long value cost no more than on a short one', async (t) => {
     const path = 'padded' as Path

@@ -1,127 +1,17 @@
 /**
- * Processes that have a writer write for them, over its socket: outcomes and contents are as in a store that is written
- * directly. Random operations (SEED=… replays them).
+ * Processes that have a writer write for them, over its socket: requests that cannot be executed fail alone, others are
+ * executed in order. Random ones: store/batches.
  */
 import { join } from 'node:path'
 import t from 'tap'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { bytesQueuedByClientMax } from '../../dist/store/lmdb/write/desk.js'
-import { itemInSlabBytesMax, slabBytes } from '../../dist/store/lmdb/write/slab.js'
-import type { TopicStore } from '../../dist/store/store.js'
-import {
-  type BatchResult,
-  storedForms,
-  type WriteOperation,
-  type WriteOutcome,
-  type WriteRefusal,
-} from '../../dist/store/topics.js'
+import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
-import { everyTopic } from '../../dist/topics/range.js'
-import type { Properties, TopicType } from '../../dist/topics/topic.js'
-import { type Random, seededRandom } from '../support/random.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
-import { creation, openStore, single, waiting } from '../support/stores/store.js'
+import { creation, single } from '../support/stores/store.js'
 import { turn } from '../support/turns.js'
-
-const paths = ['a', 'a/b', 'ä/€', '𝄞', 'z/"'] as readonly string[] as readonly Path[]
-const long = [itemInSlabBytesMax, slabBytes, 90_000].map((bytes) => JSON.stringify('x'.repeat(bytes)))
-const values = ['1', '1.0', '12', '-3', '{"x": 1}', '"€"', ...long]
-const someProperties: readonly Properties[] = [
-  {},
-  {},
-  { note: 'x' },
-  JSON.parse('{"__proto__": "own"}') as Properties,
-  { DONT_RETAIN_VALUE: 'true' },
-  { REMOVAL: 'when no updates for 1d' },
-]
-
-function randomOperation(random: Random): WriteOperation {
-  const path = random.pick(paths)
-  const type: TopicType = random.oneIn(10) ? 'string' : 'json'
-  const valueText = Buffer.from(type === 'string' ? '"text"' : random.pick(values))
-  const constraints: readonly Constraint[] = [
-    { kind: 'no_topic' },
-    { kind: 'no_value' },
-    { kind: 'version', version: 2 ** 50 + 1 },
-    { kind: 'value', text: Buffer.from(random.pick(values)) },
-  ]
-  const constraint = random.oneIn(3) ? random.pick(constraints) : undefined
-  const created = creation(path, type, random.pick(someProperties))
-  switch (random.below(7)) {
-    case 6:
-      return { kind: 'increment', path, type, valueText: Buffer.from('1'), constraint }
-    case 0:
-      return { kind: 'remove', path, valueText: undefined, constraint }
-    case 1:
-      return { kind: 'add', ...created, valueText: undefined, constraint }
-    case 2:
-      return { kind: 'set', path, type, valueText, constraint }
-    default:
-      return { kind: 'addAndSet', ...created, valueText, constraint }
-  }
-}
-
-const nameOf = (outcome: WriteOutcome | WriteRefusal | undefined): string =>
-  typeof outcome === 'object' ? 'incremented' : (outcome ?? 'none')
-
-const comparable = (result: BatchResult): unknown =>
-  'refusal' in result ? { index: result.index, refusal: result.refusal } : result
-
-async function contentsOf(store: TopicStore): Promise<unknown[]> {
-  const topics: unknown[] = []
-  for await (const { path, type, properties, valueText } of store.walk(
-    { ranges: [everyTopic], matcher: undefined },
-    waiting,
-  )) {
-    topics.push([path, type, Object.entries(properties), valueText && Buffer.from(valueText).toString()])
-  }
-  return topics
-}
-
-await t.test('random operations over a link have the same effects as direct ones', async (t) => {
-  const random = seededRandom(t)
-  const host = await WriterHost.open(t, join(t.testdir(), 'writer'))
-  const link = host.link(t)
-  const direct = openStore(t, join(t.testdirName, 'direct'))
-  const seen = new Set<string>()
-  for (let round = 0; round < 120; round++) {
-    // Those of one round are sent in one frame.
-    const requests = Array.from({ length: 1 + random.below(8) }, () =>
-      Array.from({ length: random.oneIn(20) ? 0 : 1 + random.below(random.oneIn(4) ? 12 : 1) }, () =>
-        randomOperation(random),
-      ),
-    )
-    const send = (to: Pick<TopicStore, 'write'>) => Promise.all(requests.map((operations) => to.write(operations)))
-    const [outcomes, wanted] = await Promise.all([send(link), send(direct)])
-    if (!t.strictSame(outcomes.map(comparable), wanted.map(comparable))) break
-    for (const [i, outcome] of outcomes.entries()) {
-      if ('refusal' in outcome && outcome.action !== requests[i]?.[outcome.index])
-        t.fail('another operation is returned')
-    }
-    for (const outcome of outcomes) seen.add('refusal' in outcome ? outcome.refusal : nameOf(outcome[0]))
-  }
-  t.strictSame(await contentsOf(host.store), await contentsOf(direct))
-  t.strictSame(
-    [...seen].sort(),
-    [
-      'created',
-      'incompatible_properties',
-      'incompatible_type',
-      'incremented',
-      'no_such_topic',
-      'none',
-      'not_a_number',
-      'nothing_removed',
-      'present',
-      'removed',
-      'set',
-      'unsatisfied_constraint',
-      'updated',
-    ],
-    'every outcome occurred',
-  )
-})
 
 await t.test('requests in flight are executed and answered in order', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
