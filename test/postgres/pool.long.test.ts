@@ -102,7 +102,9 @@ t.test('while no session can be opened, requests are rejected immediately', asyn
   engine.failure = away
   await t.rejects(pool.acquire(), away)
   t.equal(pool.failure, away)
+  const { attempts } = engine
   await t.rejects(pool.acquire(), away)
+  t.equal(engine.attempts, attempts, 'without another attempt')
   engine.failure = undefined
   await eventually(() => pool.failure === undefined)
   t.equal(engine.sessions.length, 1, 'one was opened in the background')
