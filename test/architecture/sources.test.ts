@@ -83,7 +83,9 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
   ['api/', ['store/lmdb/', 'store/postgres/']],
   ['store/lmdb/', ['store/postgres/']],
   ['store/postgres/', ['store/lmdb/']],
-  ...oneWay('store/lmdb/', ['environment', 'read', 'write', 'removal', 'file']),
+  // An engine knows no topics' semantics: what they mean is said once, and only the files that put a store together know both.
+  ['store/core/', ['store/lmdb/', 'store/postgres/']],
+  ...oneWay('store/lmdb/', ['environment', 'view', 'write', 'removal', 'file']),
   ...oneWay('store/postgres/', ['sql', 'connection', 'read', 'write', 'removal']),
   ...oneWay('cluster/', ['control', 'worker', 'primary']),
   ...oneWay('cluster/', ['control', 'writer', 'primary']),

@@ -7,16 +7,16 @@ import { join } from 'node:path'
 import t from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import type { LogPlace, LogSnapshot } from '../../dist/store/changes.js'
-import { loggedKeys, logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
+import { logPositionOf } from '../../dist/store/lmdb/environment/change-record.js'
 import { type Environment, openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { type LmdbOptions, openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
-import { decodeKey, pathOfKeyText } from '../../dist/topics/key.js'
+import { pathOfKeyText } from '../../dist/topics/key.js'
 import type { Properties } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
-import { inside } from '../support/stores/environment.js'
+import { inside, pathsIn } from '../support/stores/environment.js'
 import { creation, findingsIn, findingsOf, path, planned, single, waiting } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 import { turn } from '../support/turns.js'
@@ -127,7 +127,7 @@ function logOf(directory: string): Promise<readonly LogRecord[]> {
     [...changes.getRange({})].map(({ key, value }) => ({
       key,
       ...logPositionOf(key),
-      paths: [...loggedKeys(value)].map((key) => decodeKey(key)),
+      paths: pathsIn(value),
     })),
   )
 }

@@ -7,15 +7,14 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { StoreError } from '../../dist/store/errors.js'
-import { loggedKeys } from '../../dist/store/lmdb/environment/change-record.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
 import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
 import { protocolVersion, readNotice, readOutcome, writeOperations } from '../../dist/store/lmdb/write/wire.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
-import { decodeKey } from '../../dist/topics/key.js'
 import type { Path } from '../../dist/topics/path.js'
 import { skippableTime } from '../support/skipped-time.js'
+import { pathsIn } from '../support/stores/environment.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation, single } from '../support/stores/store.js'
 import { eventually, turn, turns } from '../support/turns.js'
@@ -45,7 +44,7 @@ class RawClient {
       const notice = readNotice(from)
       if (notice !== 'outcomes') this.notices++
       if (notice === undefined) return
-      if (notice !== 'outcomes') this.records.push([...loggedKeys(notice.value)].map((key) => decodeKey(key)))
+      if (notice !== 'outcomes') this.records.push(pathsIn(notice.keys))
       else if (this.lastTaken === undefined) {
         t.equal(from.uint32(), protocolVersion)
         if (from.hasMore) this.lastTaken = from.double()

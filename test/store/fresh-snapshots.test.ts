@@ -5,7 +5,7 @@ import { stat } from 'node:fs'
 import t from 'tap'
 import { afterPoll } from '../../dist/base/after-poll.js'
 import { waitForSlice } from '../../dist/base/time-slices.js'
-import { createSnapshots } from '../../dist/store/lmdb/read/read-freshness.js'
+import { createSnapshots } from '../../dist/store/lmdb/view/read-freshness.js'
 
 /** Runs work in a poll phase of the event loop. */
 function inPoll<T>(work: () => T): Promise<T> {

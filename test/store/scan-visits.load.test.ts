@@ -4,11 +4,10 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
+import { Reads } from '../../dist/store/core/read/reads.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
-import { PageScan } from '../../dist/store/lmdb/read/page-scan.js'
-import { createSnapshots } from '../../dist/store/lmdb/read/read-freshness.js'
-import { Reads } from '../../dist/store/lmdb/read/reads.js'
-import { Scans } from '../../dist/store/lmdb/read/sliced-scans.js'
+import { createEngine } from '../../dist/store/lmdb/view/engine.js'
+import { createSnapshots } from '../../dist/store/lmdb/view/read-freshness.js'
 import type { BranchLimit } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { load, makeDirectory, openStore, planned, readItems, waiting, watched } from '../support/stores/store.js'
@@ -62,7 +61,7 @@ t.test('a listing of children visits under 4 keys per result', async (t) => {
   const environment = openEnvironment(directory)
   t.teardown(() => environment.root.close())
   const snapshots = createSnapshots(environment.freshen, () => 0)
-  const { readPage } = new Reads(environment, snapshots, new PageScan(environment), new Scans(snapshots))
+  const { readPage } = new Reads(createEngine(environment, snapshots, () => () => {}))
 
   let visits = 0
   for (const tree of [environment.items.json, environment.specifications]) {

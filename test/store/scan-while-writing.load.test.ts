@@ -6,12 +6,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { now } from '../../dist/base/clock.js'
+import { Reads } from '../../dist/store/core/read/reads.js'
+import { Matches } from '../../dist/store/core/removal/matches.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
-import { PageScan } from '../../dist/store/lmdb/read/page-scan.js'
-import { createSnapshots } from '../../dist/store/lmdb/read/read-freshness.js'
-import { Reads } from '../../dist/store/lmdb/read/reads.js'
-import { Scans } from '../../dist/store/lmdb/read/sliced-scans.js'
-import { BulkRemoval } from '../../dist/store/lmdb/removal/bulk-removal.js'
+import { createEngine } from '../../dist/store/lmdb/view/engine.js'
+import { createSnapshots } from '../../dist/store/lmdb/view/read-freshness.js'
 import { createWriting } from '../../dist/store/lmdb/write/writes.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -93,15 +92,15 @@ function openParts(t: Test) {
   const directory = join(t.testdir(), 'db')
   mkdirSync(directory)
   const environment = openEnvironment(directory)
-  const pageScan = new PageScan(environment)
   const snapshots = createSnapshots(environment.freshen, () => 0)
-  const { commits, write } = createWriting(environment, now, t.fail)
+  const { commits, write, followRecords } = createWriting(environment, now, t.fail)
+  const engine = createEngine(environment, snapshots, followRecords)
   t.teardown(async () => {
     await commits.close()
     await environment.root.close()
   })
-  const { readPage } = new Reads(environment, snapshots, pageScan, new Scans(snapshots))
-  const { removeMatches } = new BulkRemoval(environment, snapshots, write)
+  const { readPage } = new Reads(engine)
+  const { removeMatches } = new Matches(engine, write)
   /** Whether this process holds a snapshot now: a row in LMDB's table of readers whose transaction is a number. */
   const holdsSnapshot = (): boolean => /\d+ +[0-9a-f]+ +\d+\n/.test(environment.root.readerList() as unknown as string)
   return { readPage, write, removeMatches, holdsSnapshot }

@@ -9,27 +9,23 @@
  */
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
+import { whenKnown } from '../../base/awaitable.js'
 import { type Clock, now } from '../../base/clock.js'
-import { inSlice } from '../../base/time-slices.js'
+import { LogReads } from '../core/read/log.js'
+import { type CoreStore, createCore } from '../core/store.js'
 import { type DueRemovals, nothingRemoved } from '../due-removals.js'
+import type { Engine, LoggedRecord } from '../engine.js'
+import { numberOf, numberRecord } from '../number-record.js'
 import type { TopicStore } from '../store.js'
-import type { LoggedRecord } from './environment/change-record.js'
 import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
-import { numberOf, numberRecord } from './environment/number-record.js'
 import { backup as backUp } from './file/backup.js'
 import { check } from './file/check.js'
 import { clearDeadReaders } from './file/dead-readers.js'
-import { createKeyRecords } from './key-records.js'
-import { isAfter, LogReads } from './read/log-snapshot.js'
-import { PageScan } from './read/page-scan.js'
-import { createSnapshots, type Snapshots } from './read/read-freshness.js'
-import { Reads } from './read/reads.js'
-import { Scans } from './read/sliced-scans.js'
-import { walk } from './read/walk.js'
-import { entryCount } from './read/whole-snapshot.js'
-import { BulkRemoval } from './removal/bulk-removal.js'
 import { Expiry } from './removal/expiry.js'
+import { createEngine } from './view/engine.js'
+import { createSnapshots, type Snapshots } from './view/read-freshness.js'
+import { entryCount } from './view/snapshot.js'
 import { Desk } from './write/desk.js'
 import { DiskRoom, type DiskRoomOptions } from './write/disk-room.js'
 import { WriterLink } from './write/link.js'
@@ -43,7 +39,7 @@ interface LmdbReadOptions {
   readonly directory: string
   /** Whether the store is read in the tree's order, as tools do; see environment/read-ahead.ts. */
   readonly readsInOrder?: boolean
-  /** The number of sockets that this process polls; 0 by default. See read/read-freshness.ts. */
+  /** The number of sockets that this process polls; 0 by default. See view/read-freshness.ts. */
   readonly socketCount?: () => number
   /** Called when the writer is of a build that cannot serve this process, which is expected to end. */
   readonly onUnusable?: (reason: Error) => void
@@ -137,21 +133,29 @@ export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket):
   const link = new WriterLink(connect, options.onUnusable ?? (() => {}), options.onUnreadable)
   // The writer removes what is due.
   const removeDue = (): Promise<DueRemovals> => Promise.resolve(nothingRemoved)
-  const snapshots = snapshotsOf(environment, options)
-  const bulk = new BulkRemoval(environment, snapshots, link.write)
-  return { ...assemble(environment, snapshots, link, bulk, options, () => Promise.resolve()), removeDue }
+  const parts = partsOf(environment, link, options)
+  return { ...assemble(parts, options, () => Promise.resolve()), removeDue }
+}
+
+/** An open environment with what reads and writes it. */
+interface Parts {
+  readonly environment: Environment
+  readonly snapshots: Snapshots
+  readonly writing: Writing
+  readonly engine: Engine
+  readonly log: LogReads
+  readonly core: CoreStore
 }
 
 function openHere(options: LmdbOptions, environment: Environment, hooks?: CommitHooks): OpenedHere {
   const { directory, onBroken = () => {}, clock = now, disk, changesKept } = options
-  const snapshots = snapshotsOf(environment, options)
-  const room = disk && new DiskRoom(directory, disk, () => snapshots.alone(() => treePages(environment)))
+  const room = disk && new DiskRoom(directory, disk, () => parts.snapshots.alone(() => treePages(environment)))
   const writing = createWriting(environment, clock, onBroken, room, hooks, changesKept)
   const { commits } = writing
-  const bulk = new BulkRemoval(environment, snapshots, writing.write)
-  const expiry = new Expiry(environment, snapshots, commits, bulk.removeMatches, clock)
+  const parts = partsOf(environment, writing, options)
+  const expiry = new Expiry(environment, parts.snapshots, commits, parts.core.removeMatches, clock)
   // Before the commits, so that a clause that was just executed can still end its policy.
-  const store = assemble(environment, snapshots, writing, bulk, options, () => expiry.close())
+  const store = assemble(parts, options, () => expiry.close())
   return {
     store: { ...store, removeDue: (planOf) => expiry.removeDue(planOf), disk: room, commits: commits.stats },
     writing,
@@ -159,46 +163,43 @@ function openHere(options: LmdbOptions, environment: Environment, hooks?: Commit
   }
 }
 
-function snapshotsOf({ freshen }: Environment, { socketCount = () => 0 }: LmdbReadOptions): Snapshots {
-  return createSnapshots(freshen, socketCount)
+function partsOf(
+  environment: Environment,
+  writing: Writing,
+  { socketCount = () => 0, onUnreadable = () => {} }: LmdbReadOptions,
+): Parts {
+  const snapshots = createSnapshots(environment.freshen, socketCount)
+  const engine = createEngine(environment, snapshots, writing.followRecords)
+  const log = new LogReads(engine, onUnreadable)
+  return { environment, snapshots, writing, engine, log, core: createCore(engine, writing, log) }
 }
 
 /** @param onClose is called before the store closes, and waited for */
 function assemble(
-  environment: Environment,
-  snapshots: Snapshots,
-  writing: Writing,
-  { removeMatches, countMatches }: BulkRemoval,
-  { directory, clock = now, onUnreadable = () => {} }: LmdbReadOptions,
+  { environment, snapshots, writing, engine, log, core }: Parts,
+  { directory, clock = now }: LmdbReadOptions,
   onClose: () => Promise<void>,
 ): Omit<TopicStore, 'removeDue'> {
   const { root, specifications, meta } = environment
   const stopClearing = clearDeadReaders(root)
-  const { readTopic, readPage } = new Reads(environment, snapshots, new PageScan(environment), new Scans(snapshots))
-  const log = new LogReads(environment, onUnreadable)
   let copying = false
   const copy = async (to: string): Promise<void> => {
     copying = true
     await root.backup(to, true).finally(() => (copying = false))
   }
   return {
-    readTopic,
-    readPage,
-    write: writing.write,
-    removeMatches,
-    countMatches,
-    ...createKeyRecords(environment, snapshots, writing),
-    inSnapshot: (work) => inSlice((slice) => snapshots.alone(() => work(log.in(slice)))),
-    isAfter,
-    followLog: (onGrown) => writing.followRecords((record) => onGrown(record && log.commitOf(record))),
-    walk: (plan, cancellation) => walk(environment, plan, cancellation),
+    ...core,
     check: (report, planOf, onProgress, cancellation) => check(environment, report, onProgress, planOf, cancellation),
-    stats: () => ({
-      topics: snapshots.alone(() => entryCount(specifications)),
-      bytes: statSync(dataFile(directory)).size,
-      backupMs: snapshots.alone(() => numberOf(meta.get(backupName))),
-      log: snapshots.alone(() => log.range()),
-    }),
+    stats: () =>
+      whenKnown(
+        engine.atOnce((view) => log.range(view)),
+        (range) => ({
+          topics: snapshots.alone(() => entryCount(specifications)),
+          bytes: statSync(dataFile(directory)).size,
+          backupMs: snapshots.alone(() => numberOf(meta.get(backupName))),
+          log: range,
+        }),
+      ),
     async backup(file, freeBytesMin, onProgress, cancellation) {
       const bytes = snapshots.alone(() => bytesUsed(environment))
       const done = await backUp(copy, bytes, freeBytesMin, file, onProgress, cancellation)

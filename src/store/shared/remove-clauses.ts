@@ -11,7 +11,7 @@ import { waitForSlice } from '../../base/time-slices.js'
 import type { Plan } from '../../selectors/plan.js'
 import type { Path } from '../../topics/path.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../due-removals.js'
-import { UnreadableTopic } from './unreadable-topic.js'
+import { UnreadableTopic } from '../unreadable-topic.js'
 
 /**
  * The due time that the store gives a topic whose clause waits, in ms since the epoch: earlier than any policy can be

@@ -1,5 +1,8 @@
 /** A look into a store's own records, which no other process has open. */
+
 import { type Environment, openEnvironment } from '../../../dist/store/lmdb/environment/environment.js'
+import { addLoggedKeys } from '../../../dist/store/logged-keys.js'
+import { pathOfKeyText } from '../../../dist/topics/key.js'
 
 /** Opens the environment itself while `work` runs. */
 export async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
@@ -9,4 +12,11 @@ export async function inside<T>(directory: string, work: (environment: Environme
   } finally {
     await environment.root.close()
   }
+}
+
+/** The topics in a record of the log. */
+export function pathsIn(keys: Buffer): string[] {
+  const texts: string[] = []
+  addLoggedKeys(texts, keys, 0)
+  return texts.map(pathOfKeyText)
 }

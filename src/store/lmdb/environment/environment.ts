@@ -26,9 +26,9 @@ import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
 import { nextVersion } from '../../../topics/version.js'
 import { StoreUnusable } from '../../errors.js'
+import { numberRecord } from '../../number-record.js'
 import { beginLog, type LogTable } from './change-record.js'
 import { dataFile } from './files.js'
-import { numberRecord } from './number-record.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
 import { beginCreation, endCreation, isUnfinished } from './unfinished-store.js'
@@ -52,13 +52,13 @@ export type Table = Database<Buffer, string>
 /**
  * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
  *
- *     specifications   path → type, properties, times (read/specification.ts)
+ *     specifications   path → type, properties, times (view/specification.ts)
  *     items.json       path → fetch result item                            version: of the topic (versions.ts)
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where tracked
  *     due              time and number → path of the topic that is due     (removal/expiry.ts)   time: 0 while its clause waits
  *     changes          commits, in their order → keys of the topics that each changed (change-record.ts)
- *     keys, keyUses    API key name → record; → when last used             (key-records.ts)
+ *     keys, keyUses    API key name → record; → when last used             (store/core/keys.ts)
  *     receipts         client of the writer → outcomes that it may not have yet (write/receipts.ts)
  *     meta             counters, the clock, the id of the store, and the version of this format
  */

@@ -5,7 +5,7 @@
  * out.
  */
 import { type Database, getLastVersion, type Transaction } from 'lmdb'
-import { numberRecord } from './number-record.js'
+import { numberRecord } from '../../number-record.js'
 
 /** `meta`, whose keys are names. */
 type Meta = Database<Buffer, string>

@@ -4,10 +4,12 @@ import type { Cancellation } from '../../../base/cancellation.js'
 import { waitForSlice } from '../../../base/time-slices.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import { type LogPosition, logBound, loggedKeys, logPositionOf } from '../environment/change-record.js'
+import type { LogPosition } from '../../engine.js'
+import { countLoggedKeys, loggedKeyOf } from '../../logged-keys.js'
+import { logBound, logPositionOf } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { readConversionVersion } from '../environment/versions.js'
-import type { Snapshot } from '../read/whole-snapshot.js'
+import type { Snapshot } from '../view/snapshot.js'
 
 /** The record of the log that has all versions from `from` to `to`, both included. */
 interface Found {
@@ -85,10 +87,7 @@ export class VersionRules {
   #hasLogged(path: Path, version: number): boolean {
     const value = this.#recordOf(version)
     if (value === undefined) return false
-    const key = encodeKey(path)
-    const length = Buffer.alloc(2)
-    length.writeUInt16BE(key.length)
-    return value.includes(Buffer.concat([length, key]))
+    return value.includes(loggedKeyOf(encodeKey(path)))
   }
 
   #recordOf(version: number): Buffer | undefined {
@@ -120,7 +119,7 @@ function positionProblem(
 /** The number of keys; undefined when they cannot be read. */
 function countTopicKeys(value: Buffer): number | undefined {
   try {
-    return [...loggedKeys(value)].length
+    return countLoggedKeys(value)
   } catch {
     return undefined
   }

@@ -17,12 +17,12 @@ import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/polic
 import { type TopicType, topicTypes, valueOfItem } from '../../../topics/topic.js'
 import type { PlanOf } from '../../due-removals.js'
 import type { Finding } from '../../maintenance.js'
+import { numberOf } from '../../number-record.js'
 import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from '../../shared/check-item.js'
 import type { Environment, Tree } from '../environment/environment.js'
-import { numberOf } from '../environment/number-record.js'
-import { type Details, readable } from '../read/specification.js'
-import { createOrder, type Entries, openSnapshot, type Snapshot } from '../read/whole-snapshot.js'
 import { dueMsOf } from '../removal/due-entries.js'
+import { createOrder, type Entries, openSnapshot, type Snapshot } from '../view/snapshot.js'
+import { type Details, readable } from '../view/specification.js'
 import { VersionRules } from './check-versions.js'
 
 type Report = (finding: Finding) => void

@@ -18,7 +18,7 @@ import { type DueRemovals, nothingRemoved, type PlanOf, type RefusedClause } fro
 import { Clauses, clauseWaitsMs, removeByClause } from '../../shared/remove-clauses.js'
 import type { TopicRemover } from '../../topics.js'
 import type { Environment, Table } from '../environment/environment.js'
-import type { Snapshots } from '../read/read-freshness.js'
+import type { Snapshots } from '../view/read-freshness.js'
 import type { Commits } from '../write/commits.js'
 import { DueEntries, type Entry } from './due-entries.js'
 

@@ -3,18 +3,13 @@
  * transaction of the changes, so it can neither miss one nor have one that was not made.
  */
 import { strict as assert } from 'node:assert'
-import { changesKeptDefault, operationsInOneCommitMax, pathBytesMax } from '../../../settings/limits.js'
-import { writeKey } from '../../../topics/key.js'
+import { changesKeptDefault, operationsInOneCommitMax } from '../../../settings/limits.js'
 import type { Path } from '../../../topics/path.js'
 import { nextVersion } from '../../../topics/version.js'
+import type { LoggedRecord } from '../../engine.js'
 import { StoreUnusable } from '../../errors.js'
-import {
-  changeRecordKey,
-  keyLengthBytes,
-  type LoggedRecord,
-  type LogTable,
-  logPositionOf,
-} from '../environment/change-record.js'
+import { loggedBytesMax, writeLoggedKey } from '../../logged-keys.js'
+import { changeRecordKey, type LogTable, logPositionOf } from '../environment/change-record.js'
 
 /** Room for the keys of a commit of many small writes; it grows for others. */
 const bufferBytesMin = 64 * 1024
@@ -74,15 +69,15 @@ export class ChangeLog {
   /**
    * To be called last in each transaction: writes the record of what was added, and trims the log.
    *
-   * @returns the record, whose value is valid until the next `add`; undefined if nothing was added
+   * @returns the record, whose keys are valid until the next `add`; undefined if nothing was added
    */
   put(): LoggedRecord | undefined {
     if (!this.#isChanged) return undefined
     const position = { version: this.#last, total: this.#total }
-    const record = { after: logPositionOf(this.#lastKey), position, value: this.#buffer.subarray(0, this.#end) }
+    const record = { before: logPositionOf(this.#lastKey), ...position, keys: this.#buffer.subarray(0, this.#end) }
     const key = changeRecordKey(position)
     // At the end of the last page, which is filled before there is a new one.
-    assert(this.table.putSync(key, record.value, { append: true }), 'the log is in order')
+    assert(this.table.putSync(key, record.keys, { append: true }), 'the log is in order')
     this.#lastKey = key
     this.#end = 0
     this.#isChanged = false
@@ -91,15 +86,12 @@ export class ChangeLog {
   }
 
   #append(path: Path): void {
-    if (this.#end + keyLengthBytes + pathBytesMax > this.#buffer.length) {
+    if (this.#end + loggedBytesMax(path) > this.#buffer.length) {
       const grown = Buffer.allocUnsafeSlow(2 * this.#buffer.length)
       grown.set(this.#buffer)
       this.#buffer = grown
     }
-    const start = this.#end + keyLengthBytes
-    const end = writeKey(path, this.#buffer, start)
-    this.#buffer.writeUInt16BE(end - start, this.#end)
-    this.#end = end
+    this.#end = writeLoggedKey(path, this.#buffer, this.#end)
     this.#total++
   }
 

@@ -7,9 +7,9 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { within } from '../../../base/within.js'
 import { operationsInOneCommitMax, writerClientGoneMs } from '../../../settings/limits.js'
+import type { LoggedRecord } from '../../engine.js'
 import type { StoreError } from '../../errors.js'
 import type { BatchResult } from '../../topics.js'
-import type { LoggedRecord } from '../environment/change-record.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import type { Commits, Task } from './commits.js'
 import { smallWrite } from './disk-room.js'
@@ -253,8 +253,8 @@ export class Desk {
 }
 
 function noticeOf(record: LoggedRecord): Buffer {
-  if (record.value.length > noticeValueBytesMax) return emptyNotice
-  const out = new ByteWriter(headBytes + record.value.length)
+  if (record.keys.length > noticeValueBytesMax) return emptyNotice
+  const out = new ByteWriter(headBytes + record.keys.length)
   beginFrame(out)
   writeNotice(out, record)
   return takeFrame(out)

@@ -5,16 +5,14 @@
  */
 import type { KeyRecord } from '../../../keys/record.js'
 import { rotated } from '../../../keys/rotation.js'
+import { keysRevisionName, keysRevisionOf } from '../../core/keys.js'
+import { numberOf, numberRecord } from '../../number-record.js'
 import { requireKeyRecord } from '../../shared/key-records.js'
 import type { Environment } from '../environment/environment.js'
-import { numberOf, numberRecord } from '../environment/number-record.js'
 import type { Task } from './commits.js'
 import { smallWrite } from './disk-room.js'
 import type { TopicChanges } from './topic-changes.js'
 import type { SmallChange } from './wire.js'
-
-/** In `meta`: a number that changes with every change of a key. */
-const keysRevisionName = 'keysRevision'
 
 /** In `meta`: when the last backup was completed, in ms since the epoch. */
 export const backupName = 'backup'
@@ -76,17 +74,11 @@ function putKey(environment: Environment, record: KeyRecord): () => void {
 }
 
 function changingKeys(environment: Environment, write: () => void): () => void {
-  const revision = keysRevisionOf(environment)
+  const revision = keysRevisionOf(environment.meta.get(keysRevisionName))
   // In the place of one that cannot be read, one that no process has read.
   const next = numberRecord(Number.isNaN(revision) ? Date.now() : revision + 1)
   return () => {
     write()
     environment.meta.putSync(keysRevisionName, next)
   }
-}
-
-/** The revision of the keys; NaN, which differs from any, if it cannot be read. */
-export function keysRevisionOf({ meta }: Environment): number {
-  const record = meta.get(keysRevisionName)
-  return record === undefined ? 0 : (numberOf(record) ?? NaN)
 }

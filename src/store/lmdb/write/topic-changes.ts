@@ -11,9 +11,9 @@ import { removalOf } from '../../../topics/properties.js'
 import type { RemovalPolicy } from '../../../topics/removal/policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
 import { StoreError } from '../../errors.js'
+import { loggedBytesMax } from '../../logged-keys.js'
 import { BatchDecisions, type Change, type StoredTopic } from '../../shared/batch.js'
 import type { BatchResult, Creation, WriteAction, WriteOperation } from '../../topics.js'
-import { loggedBytesMax } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { versionOfLastRead } from '../environment/versions.js'
 import {
@@ -22,7 +22,7 @@ import {
   readForRemoval,
   readSpecification,
   type Specification,
-} from '../read/specification.js'
+} from '../view/specification.js'
 import type { ChangeLog } from './change-log.js'
 import type { WriteSize } from './disk-room.js'
 import { bytesOf, type ItemBytes, putItem, type Slabs } from './slab.js'

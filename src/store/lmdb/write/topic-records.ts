@@ -10,7 +10,7 @@ import { dueMs, type RemovalPolicy, tracksUpdates } from '../../../topics/remova
 import type { TopicType } from '../../../topics/topic.js'
 import type { Creation } from '../../topics.js'
 import { type Environment, recordVersion } from '../environment/environment.js'
-import { type Details, dueKey, encodeSpecification, type Specification } from '../read/specification.js'
+import { type Details, dueKey, encodeSpecification, type Specification } from '../view/specification.js'
 import { type ItemBytes, putItem, type Slabs } from './slab.js'
 
 /** A topic with properties, as it is stored; the policy is that of its properties. */

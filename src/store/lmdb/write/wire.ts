@@ -14,12 +14,12 @@
  * saves it from reading the log to learn that nothing concerns it. Long records are not sent, and none to a client whose
  * hello has no 1, such as one of version 1.0.0.
  */
-import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { removalOf } from '../../../topics/properties.js'
 import { itemBytesMax, type Properties, writeItem } from '../../../topics/topic.js'
+import type { KeyChange } from '../../core/keys.js'
+import type { LoggedRecord } from '../../engine.js'
 import { StoreError } from '../../errors.js'
 import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
-import type { LoggedRecord } from '../environment/change-record.js'
 import type { ByteReader, ByteWriter } from './bytes.js'
 import { slabOf } from './slab.js'
 import type { Prepared } from './topic-changes.js'
@@ -29,12 +29,7 @@ export const protocolVersion = 3
 
 /** A change of small records that are not topics. */
 export type SmallChange =
-  | { readonly about: 'addKey'; readonly record: KeyRecord }
-  | { readonly about: 'restoreKey'; readonly record: KeyRecord }
-  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
-  | { readonly about: 'revokeKey'; readonly name: string }
-  /** When keys were last used, in ms since the epoch, by their names. */
-  | { readonly about: 'touchKeys'; readonly uses: readonly (readonly [string, number])[] }
+  | KeyChange
   /** When the last backup was completed, in ms since the epoch. */
   | { readonly about: 'noteBackup'; readonly madeMs: number }
 
@@ -153,17 +148,17 @@ const incremented = 15
 const noticeNumber = 0
 
 /** Appends the record of a commit. */
-export function writeNotice(out: ByteWriter, { after, position, value }: LoggedRecord): void {
+export function writeNotice(out: ByteWriter, { before, version, total, keys }: LoggedRecord): void {
   out.double(noticeNumber)
-  for (const { version, total } of [after, position]) {
-    out.double(version)
-    out.double(total)
+  for (const position of [before, { version, total }]) {
+    out.double(position.version)
+    out.double(position.total)
   }
-  out.raw(value)
+  out.raw(keys)
 }
 
 /**
- * Reads a notice: the record of a commit, whose value is a view of the frame, or undefined where it has none.
+ * Reads a notice: the record of a commit, whose keys are a view of the frame, or undefined where it has none.
  *
  * @returns `outcomes`, having read nothing, when the frame has outcomes
  */
@@ -171,9 +166,8 @@ export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefi
   if (!from.hasMore) return undefined
   if (from.peekDouble() !== noticeNumber) return 'outcomes'
   from.double()
-  const after = { version: from.double(), total: from.double() }
-  const position = { version: from.double(), total: from.double() }
-  return { after, position, value: from.rest() }
+  const before = { version: from.double(), total: from.double() }
+  return { before, version: from.double(), total: from.double(), keys: from.rest() }
 }
 
 /** The kinds of outcomes. Lower ones are that of a single operation. */

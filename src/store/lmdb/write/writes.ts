@@ -1,8 +1,8 @@
 /** The write half of the engine, in the process that writes: transactions of lmdb, and what is done in them. */
 import type { Clock } from '../../../base/clock.js'
+import type { LoggedRecord } from '../../engine.js'
 import { Followers } from '../../shared/followers.js'
 import type { BatchResult, TopicWriter } from '../../topics.js'
-import type { LoggedRecord } from '../environment/change-record.js'
 import type { Environment } from '../environment/environment.js'
 import { ChangeLog } from './change-log.js'
 import { Commits, type Task } from './commits.js'

@@ -10,7 +10,7 @@
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { pathBytesMax } from '../../../settings/limits.js'
 import { rangesAfter } from '../../../topics/range.js'
-import { limitBranches } from '../../shared/branches.js'
+import { limitBranches } from '../../core/read/branches.js'
 import { isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
 import { bytesArray } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'

@@ -56,18 +56,28 @@ export function readSpecification(specifications: Tree, path: Path): Specificati
 }
 
 function decodeSpecification(record: Uint8Array): Specification {
-  const type = typeByByte(record[0])
-  if (record.length === 1) return { type, details: undefined }
-  const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
-  return { type, details: JSON.parse(text) as Details }
+  const text = detailsText(record)
+  return { type: typeOf(record), details: text === undefined ? undefined : (JSON.parse(text) as Details) }
+}
+
+/** The text of the details in a record; undefined for that of a plain topic. */
+export function detailsText(record: Uint8Array): string | undefined {
+  if (record.length === 1) return undefined
+  return Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
+}
+
+/** What such a text says. @throws Error when it cannot be read, or has no properties */
+export function parseDetails(text: string): Details {
+  const details = JSON.parse(text) as Details | null
+  if (typeof details?.properties !== 'object' || details.properties === null) throw new Error('it has no properties')
+  return details
 }
 
 /** The same; undefined for a record that cannot be read, or whose properties cannot. */
 export function readable(record: Uint8Array): Specification | undefined {
   try {
-    const specification = decodeSpecification(record)
-    const properties: unknown = specification.details === undefined ? {} : specification.details.properties
-    return typeof properties === 'object' && properties !== null ? specification : undefined
+    const text = detailsText(record)
+    return { type: typeOf(record), details: text === undefined ? undefined : parseDetails(text) }
   } catch {
     return undefined
   }
@@ -83,21 +93,15 @@ export function readForRemoval(specifications: Tree, path: Path): Specification 
   try {
     return decodeSpecification(record)
   } catch {
-    return { type: typeByByte(record[0]), details: { properties: {}, created: nowhen, due: undefined } }
+    return { type: typeOf(record), details: { properties: {}, created: nowhen, due: undefined } }
   }
 }
 
 const nowhen: Moment = { wallMs: 0, steadyMs: 0, boot: '' }
 
-/** The type of the topic at a path in the current snapshot, or undefined where there is none. */
-export function readType(specifications: Tree, path: Path): TopicType | undefined {
-  const record = specifications.getBinaryFast(path)
-  if (record === undefined) return undefined
-  return typeByByte(record[0])
-}
-
-function typeByByte(byte: number | undefined): TopicType {
-  return byte === typeBytes.json ? 'json' : 'string'
+/** The type of the topic in a record. */
+export function typeOf(record: Uint8Array): TopicType {
+  return record[0] === typeBytes.json ? 'json' : 'string'
 }
 
 /** The key of an entry in `due`: the time, then a number that makes it unique, so that the entries sort by time. */

@@ -3,8 +3,8 @@
  * one does not take. Whatever goes over stored topics reports such a topic, leaves it as it is, and goes on with the others:
  * one bad record must not stop a sweep.
  */
-import type { Path } from '../../topics/path.js'
-import { dueMs, type RemovalPolicy } from '../../topics/removal/policy.js'
+import type { Path } from '../topics/path.js'
+import { dueMs, type RemovalPolicy } from '../topics/removal/policy.js'
 
 export class UnreadableTopic extends Error {
   constructor(

@@ -2,11 +2,11 @@
  * Limits for branches: a plan whose matcher also counts the matches of each branch, and skips the rest of a branch once
  * its limit is reached. Engines share it; nothing is read here.
  */
-import type { Matcher, Plan } from '../../selectors/plan.js'
-import { encodeKey } from '../../topics/key.js'
-import { isWithin, type Path } from '../../topics/path.js'
-import { keyAfter, keyAfterSubtree, rangesAfter, rangesFrom } from '../../topics/range.js'
-import type { BranchLimit } from '../topics.js'
+import type { Matcher, Plan } from '../../../selectors/plan.js'
+import { encodeKey } from '../../../topics/key.js'
+import { isWithin, type Path } from '../../../topics/path.js'
+import { keyAfter, keyAfterSubtree, rangesAfter, rangesFrom } from '../../../topics/range.js'
+import type { BranchLimit } from '../../topics.js'
 
 /** The root of the branch that a path is in: its first `depth` segments; undefined if it has fewer. */
 export function branchOf(path: string, depth: number): string | undefined {

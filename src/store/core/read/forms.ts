@@ -1,0 +1,35 @@
+/** What an item shows of its topic: properties and version are put into the stored item, or its value is left out. Pure. */
+import type { Path } from '../../../topics/path.js'
+import { bareItem, headBytes, propertiesMember } from '../../../topics/topic.js'
+import { versionMembers } from '../../../topics/version.js'
+import type { StoredTopic, Wanted } from '../../engine.js'
+import { type ItemForm, isStoredForm } from '../../topics.js'
+
+/** What has to be read for a form. */
+export function wantedFor(form: ItemForm): Wanted {
+  return { head: form.properties, item: form.values, version: form.versions }
+}
+
+/** The type whose topics a form shows, as an engine is asked for it. */
+export function typeOfForm({ type }: ItemForm): Exclude<ItemForm['type'], 'any'> | undefined {
+  return type === 'any' ? undefined : type
+}
+
+/**
+ * The item of a topic that was read for this form, in it; undefined if its item is lost.
+ *
+ * @throws UnreadableTopic
+ */
+export function itemIn(form: ItemForm, path: Path, topic: StoredTopic): Uint8Array | undefined {
+  const { type, item, version } = topic
+  if (form.values && item === undefined) return undefined
+  if (item !== undefined && isStoredForm(form)) return item
+  let shown = item ?? Buffer.from(bareItem(path, type))
+  if (form.versions) {
+    const head = headBytes(path, type)
+    shown = Buffer.concat([shown.subarray(0, head), Buffer.from(versionMembers(version)), shown.subarray(head)])
+  }
+  if (!form.properties) return shown
+  const properties = JSON.stringify(topic.head()?.properties ?? {})
+  return Buffer.concat([shown.subarray(0, shown.length - 1), Buffer.from(propertiesMember(properties))])
+}

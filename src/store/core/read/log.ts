@@ -1,0 +1,233 @@
+/**
+ * The log of changes and the topics at one moment. A place is after a commit and some keys of the next one, as big-endian
+ * numbers:
+ *
+ *     id of the store, double
+ *     version of the commit, double
+ *     how many changes the log had had with it, double
+ *     keys of the next one, uint32
+ *
+ * The log has all changes after a place if it has that commit's record, or if its first record is the next one: records
+ * are trimmed from the oldest on.
+ */
+import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
+import { inSlice, type Slice } from '../../../base/time-slices.js'
+import type { Path } from '../../../topics/path.js'
+import { updatedMs } from '../../../topics/version.js'
+import type { ChangeReader, LoggedChanges, LoggedCommit, LogPlace, LogRange, LogSnapshot } from '../../changes.js'
+import type { Engine, LoggedRecord, LogPosition, LogRecord, View } from '../../engine.js'
+import { addLoggedKeys, countLoggedKeys } from '../../logged-keys.js'
+import type { ItemForm } from '../../topics.js'
+import { itemIn, typeOfForm, wantedFor } from './forms.js'
+
+/** Unreadable records that are reported, so that a damaged log fills neither the service's log nor memory. */
+const unreadableNamedMax = 1000
+
+const doubleBytes = 8
+const placeBytes = 3 * doubleBytes + 4
+
+interface Place extends LogPosition {
+  readonly storeId: number
+  /** How many keys of the next commit it comes after. */
+  readonly keys: number
+}
+
+function encodePlace({ storeId, version, total, keys }: Place): LogPlace {
+  const place = Buffer.allocUnsafe(placeBytes)
+  place.writeDoubleBE(storeId)
+  place.writeDoubleBE(version, doubleBytes)
+  place.writeDoubleBE(total, 2 * doubleBytes)
+  place.writeUInt32BE(keys, 3 * doubleBytes)
+  return place
+}
+
+/** Undefined for bytes of another length, such as a place of another engine. */
+function decodePlace(place: LogPlace): Place | undefined {
+  if (place.length !== placeBytes) return undefined
+  return {
+    storeId: place.readDoubleBE(),
+    version: place.readDoubleBE(doubleBytes),
+    total: place.readDoubleBE(2 * doubleBytes),
+    keys: place.readUInt32BE(3 * doubleBytes),
+  }
+}
+
+/** Where the keys of a commit begin among those that were read. */
+interface Commit {
+  readonly firstIndex: number
+  readonly before: LogPosition
+  /** Keys of it that come before the first that was read. */
+  readonly skipped: number
+}
+
+/** Reads the log of an engine. */
+export class LogReads implements ChangeReader {
+  /** The versions of the unreadable records that were reported. */
+  readonly #reported = new Set<number>()
+
+  /** @param onUnreadable called once for each record that cannot be read */
+  constructor(
+    private readonly engine: Engine,
+    private readonly onUnreadable: (reason: Error) => void,
+  ) {}
+
+  readonly inSnapshot = <T>(work: (log: LogSnapshot) => Awaitable<T>): Awaitable<T> =>
+    this.engine.inSnapshot((view, slice) => work(this.#in(view, slice)))
+
+  // Non-negative doubles compare as their bytes do.
+  readonly isAfter = (place: LogPlace, earlier: LogPlace): boolean => Buffer.compare(place, earlier) >= 0
+
+  readonly followLog = (onGrown: (commit?: LoggedCommit) => void): (() => void) =>
+    this.engine.follow((record) => onGrown(record && this.#commitOf(record)))
+
+  /** How far back the log reaches. */
+  range(view: View): Awaitable<LogRange> {
+    return whenKnown(view.logEnd('last'), ({ total: last }) =>
+      whenKnown(view.logEnd('first'), ({ version, total }) => {
+        let count = 0
+        const take = ({ keys }: LogRecord): boolean => {
+          count = countOf(keys)
+          return false
+        }
+        return whenKnown(view.log(version, take), () => ({
+          changes: last - total + count,
+          sinceMs: updatedMs(version),
+        }))
+      }),
+    )
+  }
+
+  #in(view: View, slice: Slice): LogSnapshot {
+    return {
+      end: () => whenKnown(view.logEnd('last'), (last) => this.#placeAfter(last)),
+      changesAfter: (place, keysMax, take) => {
+        const changes = this.#changesAfter(view, place, keysMax)
+        if (changes instanceof Promise) return changes.then((read) => inSlice((later) => take(read, later)))
+        return take(changes, slice)
+      },
+      readItems: (paths, form, bytesMax, take) => readItems(view, paths, form, bytesMax, take),
+    }
+  }
+
+  #changesAfter(view: View, bytes: LogPlace, keysMax: number): Awaitable<LoggedChanges | 'gone'> {
+    const place = decodePlace(bytes)
+    if (place?.storeId !== this.engine.storeId) return 'gone'
+    const reading = new LogReading(place, keysMax)
+    return whenKnown(view.log(place.version, reading.take), () => {
+      if (reading.unreadable !== undefined) this.#report(reading.unreadable)
+      return reading.changes()
+    })
+  }
+
+  /** Its followers start over behind it, since they would be stuck here forever. */
+  #report({ version }: LogRecord): void {
+    if (this.#reported.has(version) || this.#reported.size === unreadableNamedMax) return
+    this.#reported.add(version)
+    const followers = 'whatever follows the log starts over behind it'
+    this.onUnreadable(new Error(`record ${version} of the log: its keys cannot be read; ${followers}`))
+  }
+
+  /** What a record says that was just written, without reading anything. */
+  #commitOf({ before, version, total, keys: bytes }: LoggedRecord): LoggedCommit {
+    const keys: string[] = []
+    addLoggedKeys(keys, bytes, 0)
+    return { from: this.#placeAfter(before), to: this.#placeAfter({ version, total }), keys }
+  }
+
+  #placeAfter({ version, total }: LogPosition): LogPlace {
+    return encodePlace({ storeId: this.engine.storeId, version, total, keys: 0 })
+  }
+}
+
+/** The changes after a place, as record by record is read from the one of its version on. */
+class LogReading {
+  readonly #keys: string[] = []
+  readonly #commits: Commit[] = []
+  #last: LogPosition | undefined
+  #skipped: number
+  #isGone = false
+  #isAll = true
+  /** The record that ended the reading, since its keys cannot be read. */
+  unreadable: LogRecord | undefined
+
+  constructor(
+    private readonly place: Place,
+    private readonly keysMax: number,
+  ) {
+    this.#skipped = place.keys
+  }
+
+  /** Takes the next record. @returns whether another one is needed */
+  readonly take = (record: LogRecord): boolean => {
+    const { version, total, keys } = record
+    if (this.#last === undefined) {
+      const isOwn = version === this.place.version
+      this.#last = isOwn ? { version, total } : this.place
+      if (isOwn) return true
+      this.#isGone = total - countOf(keys) !== this.place.total
+      if (this.#isGone) return false
+    }
+    if (this.#keys.length >= this.keysMax) this.#isAll = false
+    else this.#add(record, this.#last)
+    return this.#isAll && !this.#isGone
+  }
+
+  changes(): LoggedChanges | 'gone' {
+    const last = this.#last
+    if (this.#isGone || last === undefined) return 'gone'
+    const { storeId } = this.place
+    const keys = this.#keys
+    const commits = this.#commits
+    return {
+      keys,
+      isAll: this.#isAll,
+      placeAt: (index) =>
+        encodePlace({ storeId, ...(index >= keys.length ? { ...last, keys: 0 } : within(commits, index)) }),
+    }
+  }
+
+  #add(record: LogRecord, before: LogPosition): void {
+    this.#commits.push({ firstIndex: this.#keys.length, before, skipped: this.#skipped })
+    try {
+      addLoggedKeys(this.#keys, record.keys, this.#skipped)
+    } catch {
+      this.unreadable = record
+      this.#isGone = true
+    }
+    this.#skipped = 0
+    this.#last = { version: record.version, total: record.total }
+  }
+}
+
+function readItems(
+  view: View,
+  paths: readonly Path[],
+  form: ItemForm,
+  bytesMax: number,
+  take: (item: Uint8Array | undefined) => boolean,
+): Awaitable<void> {
+  return view.topics(paths, typeOfForm(form), wantedFor(form), bytesMax, (path, topic) =>
+    take(topic && itemIn(form, path, topic)),
+  )
+}
+
+/** How many keys a record has; none if they cannot be read. */
+function countOf(keys: Buffer): number {
+  try {
+    return countLoggedKeys(keys)
+  } catch {
+    return 0
+  }
+}
+
+/** The place before the key with this index. */
+function within(commits: readonly Commit[], index: number): Omit<Place, 'storeId'> {
+  let low = 0
+  for (let high = commits.length; high - low > 1; ) {
+    const middle = (low + high) >> 1
+    if ((commits[middle] as Commit).firstIndex <= index) low = middle
+    else high = middle
+  }
+  const { firstIndex, before, skipped } = commits[low] as Commit
+  return { ...before, keys: skipped + index - firstIndex }
+}

@@ -1,0 +1,98 @@
+/**
+ * Every topic of one snapshot, complete, for export. The snapshot is held for the whole walk; a process that serves requests
+ * should not do this.
+ */
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import type { Plan } from '../../../selectors/plan.js'
+import { encodeKey } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
+import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
+import { valueOfItem } from '../../../topics/topic.js'
+import type { Engine, Snapshot, StoredTopic } from '../../engine.js'
+import { damaged, damagedTopics } from '../../errors.js'
+import type { WholeTopic } from '../../topics.js'
+import { UnreadableTopic } from '../../unreadable-topic.js'
+
+/** Topics, and bytes of their items, that are copied at once; exceeded by at most one item. */
+const topicsAtOnceMax = 500
+const bytesAtOnceMax = 1024 * 1024
+
+/**
+ * Every match of the plan, in tree order. Other work gets its turn in between.
+ *
+ * @throws StoreUnusable when it meets a damaged page, or at its end when some topics could not be read
+ */
+export async function* walk(
+  engine: Pick<Engine, 'openSnapshot'>,
+  plan: Plan,
+  cancellation: Cancellation,
+): AsyncGenerator<WholeTopic> {
+  const snapshot = await engine.openSnapshot()
+  const counts: Counts = { visited: 0, lost: 0, firstLost: undefined }
+  try {
+    yield* walkSnapshot(snapshot, plan, counts, cancellation)
+  } catch (error) {
+    throw error instanceof Cancelled ? error : damaged(error)
+  } finally {
+    await snapshot.close()
+  }
+  const unseen = coversAll(plan) ? Math.abs((snapshot.topicCount ?? counts.visited) - counts.visited) : 0
+  const lost = counts.lost + unseen
+  if (lost > 0) throw damagedTopics(lost, counts.firstLost)
+}
+
+interface Counts {
+  visited: number
+  lost: number
+  firstLost: Path | undefined
+}
+
+function coversAll({ ranges, matcher }: Plan): boolean {
+  const [range] = ranges
+  if (matcher !== undefined || range === undefined || ranges.length !== 1) return false
+  return Buffer.compare(range.start, everyTopic.start) <= 0 && Buffer.compare(range.end, everyTopic.end) >= 0
+}
+
+async function* walkSnapshot(
+  snapshot: Snapshot,
+  { ranges, matcher }: Plan,
+  counts: Counts,
+  cancellation: Cancellation,
+): AsyncGenerator<WholeTopic> {
+  const wanted = { head: true, item: true, version: false }
+  let left: readonly KeyRange[] = ranges
+  while (left.length > 0) {
+    const topics: WholeTopic[] = []
+    let bytes = 0
+    let last: Path | undefined
+    const take = (path: Path, topic: StoredTopic | undefined): boolean => {
+      counts.visited++
+      const whole = topic && wholeTopic(path, topic)
+      if (whole !== undefined) topics.push(whole)
+      else {
+        counts.lost++
+        counts.firstLost ??= path
+      }
+      bytes += topic?.item?.length ?? 0
+      const isFull = topics.length === topicsAtOnceMax || bytes >= bytesAtOnceMax
+      last = isFull ? path : undefined
+      return !isFull
+    }
+    await snapshot.scan({ plan: { ranges: left, matcher }, type: undefined, wanted, take }, cancellation)
+    yield* topics
+    left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
+  }
+}
+
+/** A copy of a topic; undefined if it cannot be read. */
+function wholeTopic(path: Path, topic: StoredTopic): WholeTopic | undefined {
+  const { type, item } = topic
+  if (item === undefined) return undefined
+  try {
+    const properties = topic.head()?.properties ?? {}
+    return { path, type, properties, valueText: valueOfItem(Buffer.from(item), path, type) }
+  } catch (error) {
+    if (error instanceof UnreadableTopic) return undefined
+    throw error
+  }
+}

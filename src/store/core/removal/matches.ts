@@ -1,0 +1,74 @@
+/**
+ * Removing every match of a plan, in bounded steps: collect matches, for one slice or until they fill a commit → remove
+ * those that are still there → the next slice. Also counting the matches.
+ */
+import { strict as assert } from 'node:assert'
+import type { Cancellation } from '../../../base/cancellation.js'
+import type { Slice } from '../../../base/time-slices.js'
+import type { Plan } from '../../../selectors/plan.js'
+import { encodeKey } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
+import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
+import type { TopicType } from '../../../topics/topic.js'
+import type { Engine } from '../../engine.js'
+import { isRefused } from '../../shared/batch.js'
+import type { TopicReader, TopicRemover, TopicWriter } from '../../topics.js'
+
+/** Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first. */
+const removalsInOneCommitMax = 500
+
+/** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
+export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> {
+  #lastBatch: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    private readonly engine: Pick<Engine, 'scan'>,
+    private readonly write: TopicWriter['write'],
+  ) {}
+
+  readonly removeMatches = async ({ ranges, matcher }: Plan, cancellation: Cancellation): Promise<number> => {
+    let removed = 0
+    let left: readonly KeyRange[] = ranges
+    while (left.length > 0) {
+      const matches: Path[] = []
+      let isEnded = true
+      const take = (path: Path, _topic: unknown, slice: Slice): boolean => {
+        isEnded = matches.push(path) < removalsInOneCommitMax && !slice.isOver()
+        return isEnded
+      }
+      await this.engine.scan(
+        { plan: { ranges: left, matcher }, type: undefined, wanted: undefined, take },
+        cancellation,
+      )
+      const last = matches.at(-1)
+      if (last === undefined) break
+      removed += await this.#afterLastBatch(() => this.#removeAll(matches))
+      left = isEnded ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
+    }
+    return removed
+  }
+
+  readonly countMatches = async (plan: Plan, type: TopicType | 'any', cancellation: Cancellation): Promise<number> => {
+    let count = 0
+    const take = (): boolean => ++count > 0
+    const counted = type === 'any' ? undefined : type
+    await this.engine.scan({ plan, type: counted, wanted: undefined, take }, cancellation)
+    return count
+  }
+
+  async #removeAll(matches: readonly Path[]): Promise<number> {
+    const result = await this.write(matches.map((path) => ({ kind: 'remove', path, valueText: undefined })))
+    assert(!isRefused(result), 'no removal without a constraint is refused')
+    return result.filter((outcome) => outcome === 'removed').length
+  }
+
+  /**
+   * Runs the batches of this process one after the other, so that they do not fill a commit, however many bulk removals
+   * there are.
+   */
+  #afterLastBatch(batch: () => Promise<number>): Promise<number> {
+    const removed = this.#lastBatch.then(batch)
+    this.#lastBatch = removed.catch(() => 0)
+    return removed
+  }
+}

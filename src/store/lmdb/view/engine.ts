@@ -1,0 +1,69 @@
+/** LMDB as an engine that reads: views of what is stored, scans in slices, and when each of them gets a fresh snapshot. */
+import { strict as assert } from 'node:assert'
+import type { Cancellation } from '../../../base/cancellation.js'
+import { inSlice, type Slice, sliceNow, waitForSlice } from '../../../base/time-slices.js'
+import type { Path } from '../../../topics/path.js'
+import type { KeyRange } from '../../../topics/range.js'
+import type { Engine, Scan, Snapshot } from '../../engine.js'
+import type { Environment } from '../environment/environment.js'
+import { createItemRanges } from './item-ranges.js'
+import type { Snapshots } from './read-freshness.js'
+import { createOrder, openSnapshot } from './snapshot.js'
+import { LmdbView } from './view.js'
+
+/** Visits for one slice. @returns the ranges that are left; undefined at the end */
+type Visit = (ranges: readonly KeyRange[], slice: Slice) => readonly KeyRange[] | undefined
+
+/**
+ * To be called in the turn in which the environment was opened.
+ *
+ * @param follow is told of commits by whatever writes
+ */
+export function createEngine(environment: Environment, snapshots: Snapshots, follow: Engine['follow']): Engine {
+  const current = new LmdbView(environment, createItemRanges(environment))
+  return {
+    storeId: environment.storeId,
+    now() {
+      snapshots.forRequest()
+      return current
+    },
+    atOnce: (read) => snapshots.alone(() => read(current)),
+    inSnapshot: (work) => inSlice((slice) => snapshots.alone(() => work(current, slice))),
+    scan(scan, cancellation) {
+      const { ranges } = scan.plan
+      const slice = sliceNow()
+      if (slice !== undefined) snapshots.forRequest()
+      const left = slice === undefined ? ranges : current.visit(scan, ranges, slice)
+      const visit: Visit = (from, later) => snapshots.alone(() => current.visit(scan, from, later))
+      return left === undefined ? undefined : visitInSlices(visit, left, cancellation)
+    },
+    openSnapshot: () => held(environment),
+    follow,
+  }
+}
+
+async function visitInSlices(visit: Visit, ranges: readonly KeyRange[], cancellation: Cancellation): Promise<void> {
+  let left: readonly KeyRange[] | undefined = ranges
+  while (left !== undefined) left = visit(left, await waitForSlice(cancellation))
+}
+
+/** A snapshot that is held: its scans end with an error when a key is out of order, since a page is damaged then. */
+function held(environment: Environment): Snapshot {
+  const { snapshot, entries } = openSnapshot(environment)
+  const { transaction } = snapshot
+  const items = (): never => assert.fail('a snapshot that is held is scanned')
+  const view = new LmdbView(environment, items, transaction)
+  const scan = (scan: Scan, cancellation: Cancellation): Promise<void> => {
+    const { ranges, matcher = () => true } = scan.plan
+    const isInOrder = createOrder()
+    const plan = {
+      ranges,
+      matcher(path: string, slice: Slice): boolean | Buffer {
+        if (!isInOrder(path as Path)) throw new Error(`topic "${path}" is out of order`)
+        return matcher(path, slice)
+      },
+    }
+    return visitInSlices((from, slice) => view.visit({ ...scan, plan }, from, slice), ranges, cancellation)
+  }
+  return Object.assign(view, { scan, topicCount: entries.specifications, close: () => transaction.done() })
+}

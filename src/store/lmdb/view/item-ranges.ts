@@ -1,0 +1,39 @@
+/**
+ * The items of key ranges without their keys: lmdb hands each value of the range to the decoder of the tree that is scanned,
+ * and that decoder hands it on. Its "values" are what the receiver returns.
+ *
+ * The items trees are opened here once more, with options of their own: decoded so, and without their keys, whose decoding
+ * would be a third of a page's cost. These handles are used for nothing else.
+ */
+import { strict as assert } from 'node:assert'
+import type { Database } from 'lmdb'
+import type { KeyRange } from '../../../topics/range.js'
+import type { TopicType } from '../../../topics/topic.js'
+import { type Environment, type StoredKey, writeStoredKey } from '../environment/environment.js'
+import { createItemView } from './item-view.js'
+
+/** Keys are not read; each value is whether its receiver takes more. */
+type ItemTree = Database<boolean, StoredKey>
+
+/** Calls `take` with each item, valid during the call, until it returns false. */
+export type TakeItems = (type: TopicType, ranges: readonly KeyRange[], take: (item: Uint8Array) => boolean) => void
+
+/** Reads in lmdb's current snapshot. To be called in the turn in which the environment was opened. */
+export function createItemRanges({ root }: Environment): TakeItems {
+  const view = createItemView()
+  let receive: (item: Uint8Array) => boolean = () => false
+  const decode = (bytes: Buffer, size: number): boolean => receive(view(bytes, size))
+  const openTree = (name: TopicType): ItemTree => {
+    const encoder = { encode: () => assert.fail('items are only read'), decode }
+    const keyEncoder = { writeKey: writeStoredKey, readKey: () => null }
+    const options = { name, useVersions: true, keyEncoder, encoder } as const
+    return root.openDB<boolean, StoredKey>(options)
+  }
+  const trees = { json: openTree('json'), string: openTree('string') }
+  return (type, ranges, take) => {
+    receive = take
+    for (const range of ranges) {
+      for (const { value: goesOn } of trees[type].getRange(range)) if (!goesOn) return
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/** Reads at one moment: in lmdb's current snapshot, or in one that is held. When the current one is renewed is decided elsewhere. */
+import type { Transaction } from 'lmdb'
+import type { Slice } from '../../../base/time-slices.js'
+import type { Path } from '../../../topics/path.js'
+import type { KeyRange } from '../../../topics/range.js'
+import type { TopicType } from '../../../topics/topic.js'
+import type { Head, LogPosition, LogRecord, RecordTable, Scan, StoredTopic, View, Wanted } from '../../engine.js'
+import type { Absent } from '../../topics.js'
+import { readOf } from '../../unreadable-topic.js'
+import { logBound, logPositionOf } from '../environment/change-record.js'
+import type { Environment, Tree } from '../environment/environment.js'
+import { versionOfLastRead } from '../environment/versions.js'
+import type { TakeItems } from './item-ranges.js'
+import { createItemView } from './item-view.js'
+import { walkKeys } from './scan.js'
+import { detailsText, parseDetails, typeOf } from './specification.js'
+
+/** Its reads return at once. Items are views, valid until the next read. */
+export class LmdbView implements View {
+  readonly #view = createItemView()
+  readonly #items: Environment['items']
+  readonly #specifications: Environment['specifications']
+  /** Passed to lmdb's reads as their options. */
+  readonly #options: { readonly transaction: Transaction } | undefined
+
+  /** @param transaction a snapshot that is held; without it, lmdb's current one is read */
+  constructor(
+    private readonly environment: Environment,
+    readonly items: TakeItems,
+    private readonly transaction?: Transaction,
+  ) {
+    this.#items = environment.items
+    this.#specifications = environment.specifications
+    this.#options = transaction && { transaction }
+  }
+
+  item(type: TopicType, path: Path): Uint8Array | Absent {
+    const item = this.#read(this.#items[type], path)
+    if (item !== undefined) return this.#view(item, item.length)
+    const record = this.#read(this.#specifications, path)
+    return record === undefined || typeOf(record) === type ? 'no_such_topic' : 'incompatible_type'
+  }
+
+  topics(
+    paths: readonly Path[],
+    type: TopicType | undefined,
+    wanted: Wanted,
+    _bytesMax: number,
+    take: (path: Path, topic: StoredTopic | undefined) => boolean,
+  ): void {
+    for (const path of paths) if (!take(path, this.#topic(path, type, wanted))) return
+  }
+
+  /**
+   * Visits the matches in some ranges, until the slice is over.
+   *
+   * @returns the ranges that are left; undefined at the end
+   */
+  visit(
+    { plan: { matcher }, type, wanted, take }: Scan,
+    ranges: readonly KeyRange[],
+    slice: Slice,
+  ): readonly KeyRange[] | undefined {
+    const tree = type === undefined ? this.#specifications : this.#items[type]
+    const isBare = type !== undefined && wanted !== undefined && !wanted.head && !wanted.item && !wanted.version
+    const visit =
+      wanted === undefined
+        ? (path: Path) => take(path, undefined, slice)
+        : (path: Path) => take(path, isBare ? bareTopics[type] : this.#topic(path, type, wanted), slice)
+    return walkKeys({ tree, transaction: this.transaction, matcher, visit }, ranges, slice)
+  }
+
+  /** The record at a path, valid until the next read. */
+  #read(tree: Tree, path: Path): Buffer | undefined {
+    return this.#options === undefined ? tree.getBinaryFast(path) : tree.get(path, this.#options)
+  }
+
+  /** @param type of the topic, if it is known; a topic of the other type is none then */
+  #topic(path: Path, type: TopicType | undefined, wanted: Wanted): StoredTopic | undefined {
+    if (type !== undefined && !wanted.head) {
+      const item = this.#read(this.#items[type], path)
+      return item && this.#topicOf(path, type, undefined, item, wanted)
+    }
+    const record = this.#read(this.#specifications, path)
+    if (record === undefined) return undefined
+    const stored = typeOf(record)
+    if (type !== undefined && type !== stored) return undefined
+    // lmdb may use the same buffer for every record, so the item is read last.
+    const details = wanted.head ? detailsText(record) : undefined
+    const item = wanted.item || wanted.version ? this.#read(this.#items[stored], path) : undefined
+    return this.#topicOf(path, stored, details, item, wanted)
+  }
+
+  /** @param item the record that was read last */
+  #topicOf(
+    path: Path,
+    type: TopicType,
+    details: string | undefined,
+    item: Buffer | undefined,
+    wanted: Wanted,
+  ): StoredTopic {
+    const version = item && wanted.version ? versionOfLastRead(this.environment.conversionVersion) : 0
+    const shown = item && wanted.item ? this.#view(item, item.length) : undefined
+    return new Topic(path, type, details, shown, version)
+  }
+
+  record(table: RecordTable, name: string): Buffer | undefined {
+    return this.environment[table].get(name, this.#options)
+  }
+
+  records(table: RecordTable): readonly (readonly [string, Buffer])[] {
+    return [...this.environment[table].getRange({ ...this.#options })].map(({ key, value }) => [key, value] as const)
+  }
+
+  log(version: number, take: (record: LogRecord) => boolean): void {
+    for (const { key, value } of this.environment.changes.getRange({ ...this.#options, start: logBound(version) }))
+      if (!take({ ...logPositionOf(key), keys: value })) return
+  }
+
+  logEnd(end: 'first' | 'last'): LogPosition {
+    const [key] = this.environment.changes.getKeys({ ...this.#options, reverse: end === 'last', limit: 1 })
+    if (key === undefined) throw new Error('the log of changes has no record')
+    return logPositionOf(key)
+  }
+}
+
+/** A topic as the view has read it. */
+class Topic implements StoredTopic {
+  constructor(
+    private readonly path: Path,
+    readonly type: TopicType,
+    /** Undefined for a plain one, or one of which the head was not read. */
+    private readonly details: string | undefined,
+    readonly item: Uint8Array | undefined,
+    readonly version: number,
+  ) {}
+
+  head(): Head | undefined {
+    const { path, details } = this
+    return details === undefined ? undefined : readOf(path, () => parseDetails(details))
+  }
+}
+
+/** Topics of which nothing but the type is wanted. */
+const bareTopics: Readonly<Record<TopicType, StoredTopic>> = {
+  json: { type: 'json', head: () => undefined, item: undefined, version: 0 },
+  string: { type: 'string', head: () => undefined, item: undefined, version: 0 },
+}

@@ -1,0 +1,52 @@
+/**
+ * The keys of the topics that a commit changed, as its record in the log has them: one after the other, each after its length
+ * (16 bits, big-endian). Every engine stores the same bytes.
+ */
+import { keyTextOf, writeKey } from '../topics/key.js'
+import type { Path } from '../topics/path.js'
+
+const lengthBytes = 2
+
+/** The most bytes that a change of this topic adds to the log. */
+export function loggedBytesMax(path: Path): number {
+  return lengthBytes + 3 * path.length
+}
+
+/** Writes the key of a path, after its length, where there is room for `loggedBytesMax`. @returns the position after it */
+export function writeLoggedKey(path: Path, target: Buffer, position: number): number {
+  const start = position + lengthBytes
+  const end = writeKey(path, target, start)
+  target.writeUInt16BE(end - start, position)
+  return end
+}
+
+/** The bytes of one key in a record. */
+export function loggedKeyOf(key: Buffer): Buffer {
+  const length = Buffer.allocUnsafe(lengthBytes)
+  length.writeUInt16BE(key.length)
+  return Buffer.concat([length, key])
+}
+
+/** How many keys there are. @throws RangeError when the last one is not whole */
+export function countLoggedKeys(keys: Buffer): number {
+  let count = 0
+  for (let at = 0; at < keys.length; at = endOf(keys, at)) count++
+  return count
+}
+
+/** Adds the texts of the keys, without the first `skipped` ones. @throws RangeError when the last one is not whole */
+export function addLoggedKeys(texts: string[], keys: Buffer, skipped: number): void {
+  let left = skipped
+  for (let at = 0; at < keys.length; ) {
+    const end = endOf(keys, at)
+    if (left > 0) left--
+    else texts.push(keyTextOf(keys, at + lengthBytes, end))
+    at = end
+  }
+}
+
+function endOf(keys: Buffer, at: number): number {
+  const end = at + lengthBytes + keys.readUInt16BE(at)
+  if (end > keys.length) throw new RangeError('a record of the log ends within a key')
+  return end
+}
