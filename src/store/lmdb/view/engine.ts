@@ -1,6 +1,6 @@
 /** LMDB as an engine that reads: views of what is stored, scans in slices, and when each of them gets a fresh snapshot. */
 import { strict as assert } from 'node:assert'
-import type { Cancellation } from '../../../base/cancellation.js'
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { inSlice, type Slice, sliceNow, waitForSlice } from '../../../base/time-slices.js'
 import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
@@ -30,6 +30,7 @@ export function createEngine(environment: Environment, snapshots: Snapshots, fol
     atOnce: (read) => snapshots.alone(() => read(current)),
     inSnapshot: (work) => inSlice((slice) => snapshots.alone(() => work(current, slice))),
     scan(scan, cancellation) {
+      if (cancellation.aborted) return Promise.reject(new Cancelled())
       const { ranges } = scan.plan
       const slice = sliceNow()
       if (slice !== undefined) snapshots.forRequest()
