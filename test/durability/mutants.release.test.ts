@@ -86,9 +86,9 @@ async function tryMutant(t: Test, mutant: Mutant): Promise<void> {
 
 t.test('each planted fault is found by its test', async (t) => {
   const random = seededRandom(t)
-  const picked = new Set(Array.from({ length: pickedCount }, () => random.pick(mutants)))
-  const named = chosen === 'all' ? mutants : [present(mutants.find(({ fault }) => fault === chosen))]
-  const tried = chosen === undefined ? [...picked] : named
+  const picked = (): readonly Mutant[] => [...new Set(Array.from({ length: pickedCount }, () => random.pick(mutants)))]
+  const named = (): Mutant => present(mutants.find(({ fault }) => fault === chosen))
+  const tried = chosen === undefined ? picked() : chosen === 'all' ? mutants : [named()]
   for (const mutant of tried) await t.test(mutant.fault, (t) => tryMutant(t, mutant))
   reportResults(t, { mutants: tried.length })
 })
