@@ -30,8 +30,14 @@ async function startBehindProxy(t: Test, paths: readonly string[] = ['a']) {
   const send = (route: Parameters<typeof post>[0], body: object) => server.connect().post(route, body)
   for (const path of paths)
     gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
-  const isUnchanged = async (path: string): Promise<void> =>
-    gives(t, await post('fetch', { path }), `{"path":"${path}","type":"json","value":1}`, `${path} is unchanged`)
+  /** Connections that were lost with the link may take a moment to be replaced. */
+  const isUnchanged = async (path: string): Promise<void> => {
+    const answer = await until('a fetch is answered', async () => {
+      const fetched = await post('fetch', { path })
+      return fetched.status === 503 ? undefined : fetched
+    })
+    gives(t, answer, `{"path":"${path}","type":"json","value":1}`, `${path} is unchanged`)
+  }
   return { store, proxy, server, post, send, isUnchanged }
 }
 
