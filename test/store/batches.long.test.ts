@@ -187,8 +187,10 @@ async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore
     const isAtomic = !random.oneIn(4)
     const expected = appliedAll(model, operations, isAtomic)
     const result = await writer.write(operations, isAtomic)
-    if (isRefused(result)) refused++
-    else for (const outcome of result) seen.add(typeof outcome === 'object' ? 'incremented' : outcome)
+    if (isRefused(result)) {
+      refused++
+      seen.add(result.refusal)
+    } else for (const outcome of result) seen.add(typeof outcome === 'object' ? 'incremented' : outcome)
     const plain = isRefused(result) ? { index: result.index, refusal: result.refusal } : result
     t.strictSame(plain, expected, `round ${round}`)
     if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
