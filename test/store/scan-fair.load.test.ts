@@ -12,7 +12,7 @@ import { first, medianOf } from '../support/elements.js'
 import { processorMs } from '../support/machines/processes.js'
 import type { Client } from '../support/service/client.js'
 import { startServer } from '../support/service/server.js'
-import { load, makeDirectory, openStore, planned, readItems, spin, watched } from '../support/stores/store.js'
+import { load, makeDirectory, openStore, planned, readItems, spin, waiting, watched } from '../support/stores/store.js'
 
 const topics = Number(process.env.SCAN_TOPICS ?? 50_000)
 /**
@@ -135,6 +135,23 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
     const spentMs = processorMs(worker) - goneAt
     t.ok(spentMs < 8 * eachMs, `two scans of ${eachMs.toFixed(0)} ms, and the 32 that were stopped, took ${spentMs} ms`)
   })
+})
+
+t.test('a cancelled removal has removed the matches that it has passed', async (t) => {
+  const store = openStore(t, join(t.testdir(), 'db'))
+  const others = Array.from({ length: 300 }, (_, i) => `b/${i}`)
+  await load(store, [...Array.from({ length: 100 }, (_, i) => `a/${i}`), ...others])
+  const cancellation = new AbortController()
+  let visits = 0
+  const matcher = (path: string): boolean => {
+    spin(0.1)
+    if (++visits === 250) cancellation.abort()
+    return path.startsWith('a/')
+  }
+  const plan = { ranges: planned('*.*').ranges, matcher }
+  const outcome = await store.removeMatches(plan, cancellation.signal).catch((error: unknown) => error)
+  t.ok(outcome instanceof Cancelled)
+  t.equal(await store.countMatches(planned('*.*'), 'any', waiting), others.length)
 })
 
 t.test('a cancelled scan or bulk removal stops at its next slice', async (t) => {

@@ -22,7 +22,7 @@ export function typeOfForm({ type }: ItemForm): Exclude<ItemForm['type'], 'any'>
  */
 export function itemIn(form: ItemForm, path: Path, topic: StoredTopic): Uint8Array | undefined {
   const { type, item, version } = topic
-  if (form.values && item === undefined) return undefined
+  if ((form.values && item === undefined) || (form.versions && version === 0)) return undefined
   if (item !== undefined && isStoredForm(form)) return item
   let shown = item ?? Buffer.from(bareItem(path, type))
   if (form.versions) {

@@ -31,19 +31,29 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
     let left: readonly KeyRange[] = ranges
     while (left.length > 0) {
       const matches: Path[] = []
-      let isEnded = true
+      /** Where the next step begins; undefined if this one has come to the end. */
+      let next: Buffer | undefined
+      const isWhole = (slice: Slice): boolean =>
+        matches.length === removalsInOneCommitMax || (matches.length > 0 && slice.isOver())
       const take = (path: Path, _topic: unknown, slice: Slice): boolean => {
-        isEnded = matches.push(path) < removalsInOneCommitMax && !slice.isOver()
-        return isEnded
+        if (next !== undefined) return false
+        matches.push(path)
+        if (isWhole(slice)) next = keyAfter(encodeKey(path))
+        return next === undefined
+      }
+      const stepping = (path: string, slice: Slice): boolean | Buffer => {
+        const verdict = matcher === undefined || matcher(path, slice)
+        if (verdict === true || !isWhole(slice)) return verdict
+        // What was found is removed before the scan goes on: this key ends the step, as a match does.
+        next = verdict === false ? keyAfter(encodeKey(path)) : verdict
+        return true
       }
       await this.engine.scan(
-        { plan: { ranges: left, matcher }, type: undefined, wanted: undefined, take },
+        { plan: { ranges: left, matcher: stepping }, type: undefined, wanted: undefined, take },
         cancellation,
       )
-      const last = matches.at(-1)
-      if (last === undefined) break
-      removed += await this.#afterLastBatch(() => this.#removeAll(matches))
-      left = isEnded ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
+      if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
+      left = next === undefined ? [] : rangesFrom(left, next)
     }
     return removed
   }

@@ -54,9 +54,9 @@ function held(environment: Environment): Snapshot {
   const { transaction } = snapshot
   const items = (): never => assert.fail('a snapshot that is held is scanned')
   const view = new LmdbView(environment, items, transaction)
+  const isInOrder = createOrder()
   const scan = (scan: Scan, cancellation: Cancellation): Promise<void> => {
     const { ranges, matcher = () => true } = scan.plan
-    const isInOrder = createOrder()
     const plan = {
       ranges,
       matcher(path: string, slice: Slice): boolean | Buffer {
