@@ -10,6 +10,7 @@ import { StoreError } from '../../dist/store/errors.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { ByteReader, ByteWriter } from '../../dist/store/lmdb/write/bytes.js'
 import { frameHeadBytes, readFrames } from '../../dist/store/lmdb/write/frames.js'
+import { Receipts } from '../../dist/store/lmdb/write/receipts.js'
 import { protocolVersion, readNotice, readOutcome, writeOperations } from '../../dist/store/lmdb/write/wire.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -276,4 +277,34 @@ await t.test('a client that reads nothing is sent no records', async (t) => {
   client.socket.resume()
   await eventually(() => client.notices === 1 + commits)
   t.ok(client.records.length > 0 && client.records.length < commits, `${client.records.length} records`)
+})
+
+await t.test('no outcome of a failed commit leaves the writer, not even a refusal', async (t) => {
+  const reasons: Error[] = []
+  // Without room, removals are still admitted, and what grows is refused next to them.
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'), {
+    disk: { freeBytesMin: Number.MAX_SAFE_INTEGER },
+    onBroken: (reason) => reasons.push(reason),
+  })
+  const client = await RawClient.greeted(t, host.connect, 'client')
+  const conditional: WriteOperation = { ...removed('a'), constraint: { kind: 'no_value' } }
+  client.socket.write(requests(1, removed('a'), conditional, set('full')))
+  t.match(
+    await client.answers(3),
+    [
+      [3, 'full'],
+      [1, ['nothing_removed']],
+      [2, {}],
+    ],
+    'a sound commit',
+  )
+  t.intercept(Receipts.prototype, 'put', {
+    value: () => {
+      throw new Error('planted')
+    },
+  })
+  client.socket.write(requests(4, removed('a'), conditional, set('full')))
+  await eventually(() => client.isClosed)
+  t.match(reasons, [{ cause: { message: 'planted' } }])
+  t.equal(client.outcomes.length, 3, 'none of them is answered')
 })
