@@ -4,7 +4,6 @@
  */
 
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Cancelled } from '../../dist/base/cancellation.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
@@ -18,6 +17,7 @@ import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { itemsOf, type Members, Model, matcherOf } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
+import { until } from '../support/service/server.js'
 import { creation, planned, single, spin, waiting, watched } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
@@ -221,15 +221,20 @@ await eachStore(t, async (t, address) => {
       clause: "when time after 5 remove '*swept//'",
     }
     await single.addAndSet(store, creation('swept/1'), valueText(1))
-    const startMs = Date.now()
     for (const [path, REMOVAL] of Object.entries(policies))
       await single.addAndSet(store, creation(path, 'json', { REMOVAL }), valueText(1))
-    /** Sweeps until only the policy of `later` is left. */
-    const sweepAll = async (): Promise<void> => {
-      while (((await store.removeDue(planSelector)).nextMs ?? 0) !== 4102444800001) await sleep(20)
-    }
+    const addedMs = Date.now()
+    await until('the idle one is due', async () => Date.now() - addedMs > 1000 || undefined)
+    const updatedMs = Date.now()
+    t.equal(await single.set(store, 'idle' as Path, 'json', valueText(2)), 'set', 'updated before a sweep')
+    const sweepAll = (): Promise<true> =>
+      until('only the policy of `later` is left', async () => {
+        const { nextMs } = await store.removeDue(planSelector)
+        return nextMs === 4102444800001 || undefined
+      })
     await sweepAll()
-    t.ok(Date.now() - startMs >= 1000, `the idle one goes after ${Date.now() - startMs} ms`)
+    const tookMs = Date.now() - updatedMs
+    t.ok(tookMs >= 1000, `the update defers its removal, which is done ${tookMs} ms after it`)
     for (const path of ['idle', 'past', 'swept/1']) t.equal(await read(path), 'no_such_topic', path)
     for (const path of ['later', 'clause']) t.match(await read(path), /"value":1/, path)
     await single.addAndSet(store, creation('swept/1'), valueText(1))
