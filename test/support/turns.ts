@@ -7,7 +7,7 @@ export async function turns(count: number): Promise<void> {
 }
 
 /** Resolves once it holds; fails after a time that only a defect takes. */
-export async function eventually(holds: () => boolean): Promise<void> {
-  for (const endMs = Date.now() + 60_000; !holds(); await turn())
+export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = Date.now() + 60_000; !(await holds()); await turn())
     if (Date.now() > endMs) throw new Error(`it never happened that ${holds}`)
 }
