@@ -222,11 +222,16 @@ await eachStore(t, async (t, address) => {
       constraint: { kind: 'value', text: Buffer.from('[1]') },
     }
     const set: WriteOperation = { kind: 'set', path, type: 'json', valueText: padded }
+    /** The least of several: whatever else the process does takes CPU time only now and then. */
     const cpuMs = async (operations: readonly WriteOperation[], expected: readonly string[]): Promise<number> => {
-      const busy = process.cpuUsage()
-      t.strictSame(new Set((await store.write(operations)) as readonly string[]), new Set(expected))
-      const { user, system } = process.cpuUsage(busy)
-      return (user + system) / 1000
+      let leastMs = Number.POSITIVE_INFINITY
+      for (let i = 0; i < 5; i++) {
+        const busy = process.cpuUsage()
+        t.strictSame(new Set((await store.write(operations)) as readonly string[]), new Set(expected))
+        const { user, system } = process.cpuUsage(busy)
+        leastMs = Math.min(leastMs, (user + system) / 1000)
+      }
+      return leastMs
     }
     const adds = Array.from({ length: 1000 }, () => add)
     await single.addAndSet(store, creation(path), Buffer.from('[1]'))
