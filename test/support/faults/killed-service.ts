@@ -57,18 +57,21 @@ export class KilledService {
    */
   async killUntil(isOver: () => boolean, random: Random, onDeath: () => void): Promise<void> {
     const looking = setInterval(() => (this.#serves() ? this.silence.begin() : this.silence.end()), lookMs)
-    while (!isOver()) {
-      const kind = random.below(4)
-      if (kind < 2) this.service.signal('SIGHUP')
-      // One in four restarts is left in peace, and completes.
-      if (kind === 0) await this.#restarted()
-      await this.#killWorkers(isOver, random)
-      if (isOver()) break
-      await this.#killPrimary(random.oneIn(2), onDeath)
+    try {
+      while (!isOver()) {
+        const kind = random.below(4)
+        if (kind < 2) this.service.signal('SIGHUP')
+        // One in four restarts is left in peace, and completes.
+        if (kind === 0) await this.#restarted()
+        await this.#killWorkers(isOver, random)
+        if (isOver()) break
+        await this.#killPrimary(random.oneIn(2), onDeath)
+      }
+    } finally {
+      this.silence.end()
+      clearInterval(looking)
+      this.#countInLog()
     }
-    this.silence.end()
-    clearInterval(looking)
-    this.#countInLog()
   }
 
   results(): Results {

@@ -130,7 +130,8 @@ export async function torture(t: Test, { seconds, program, store }: TortureOptio
     load.acknowledged > writesPerSecondMin * seconds &&
     killedService.workersKilled > 0 &&
     killedService.primariesKilled > 0
-  const isOver = (): boolean => performance.now() > endMs && hasShown()
+  let hasFailed = false
+  const isOver = (): boolean => hasFailed || (performance.now() > endMs && hasShown())
   load.start()
   subtreeWriters.start()
   readers.start(Array.from({ length: subtreeReaders }, () => target))
@@ -138,8 +139,14 @@ export async function torture(t: Test, { seconds, program, store }: TortureOptio
   tools.start()
   // What PostgreSQL was told to do it may still do after the death of who told it.
   const onDeath = store === undefined ? () => load.died() : () => {}
-  await killedService.killUntil(isOver, randomFrom((seed + connections + 1) >>> 0), onDeath)
-  const [refusals] = await Promise.all([subtreeWriters.end(), load.stop(), readers.stop(), tools.stop()])
+  const stop = () => Promise.all([subtreeWriters.end(), load.stop(), readers.stop(), tools.stop()])
+  await killedService.killUntil(isOver, randomFrom((seed + connections + 1) >>> 0), onDeath).catch(async (error) => {
+    // Such as a primary that did not start: the load would wait for it until the file's time limit.
+    hasFailed = true
+    await stop()
+    throw error
+  })
+  const [refusals] = await stop()
   const server = killedService.service
   // The last kills may have left no worker for a moment.
   await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
