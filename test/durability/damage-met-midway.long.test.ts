@@ -4,7 +4,7 @@
  */
 import { cpSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { runCommand, startServer } from '../support/service/server.js'
 import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 
@@ -24,14 +24,20 @@ function filled(name: string): string {
 
 const fileOf = (data: string): string => join(data, 'topics', 'data.mdb')
 
-await t.test('a command whose file is truncated while it runs names the damaged file', async (t) => {
-  const data = filled('alone')
+/** Truncates the file under an export that has begun; returns what it writes to its standard error. */
+async function truncatedMidway(t: Test, data: string): Promise<string> {
   const running = startCommand(t, ['export', '--data', data])
   await begun(running)
   truncateSync(fileOf(data), 16 * 4096)
   running.stdout.resume()
   const { code, stderr } = await running.ended
   t.equal(code, 1)
+  return stderr
+}
+
+await t.test('a command whose file is truncated while it runs names the damaged file', async (t) => {
+  const data = filled('alone')
+  const stderr = await truncatedMidway(t, data)
   t.equal(
     stderr,
     `topicd: the store in ${data} is damaged: reading ${fileOf(data)} crashed the process that did (SIGBUS); replace it with a backup, with topicd restore\n`,
@@ -41,12 +47,7 @@ await t.test('a command whose file is truncated while it runs names the damaged 
 await t.test('a command of a service reports that the store may be damaged', async (t) => {
   const data = filled('served')
   const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
-  const running = startCommand(t, ['export', '--data', data])
-  await begun(running)
-  truncateSync(fileOf(data), 16 * 4096)
-  running.stdout.resume()
-  const { code, stderr } = await running.ended
-  t.equal(code, 1)
+  const stderr = await truncatedMidway(t, data)
   t.match(
     stderr,
     /^topicd: the process that did the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
