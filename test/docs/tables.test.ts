@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { problemTable } from '../../dist/api/problems.js'
 import * as limits from '../../dist/settings/limits.js'
+import { withRow } from '../support/prove.js'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
 
@@ -73,5 +74,21 @@ t.test('docs/selectors.md has the limits of selectors and patterns', (t) => {
     limits.linearSizeMax,
     limits.planningUnitsMax,
   ])
+  t.end()
+})
+
+t.test('a proof appends its row to the results of docs/verification.md', (t) => {
+  const page = read('verification.md')
+  const row = '| kills | $& | passed |\n'
+  const [results = '', ...added] = withRow(page, ['kills', '$&', 'passed']).split(row)
+  t.equal([results, ...added].join(''), page, 'and changes nothing else')
+  t.match(results, /\n\| Proof \|(.*\|\n)+$/, 'as the last one of their table')
+  t.end()
+})
+
+t.test("CONTRIBUTING.md's example of TAP_GREP chooses a test of its file", (t) => {
+  const [, file = '', name = ''] =
+    read('../CONTRIBUTING.md').match(/dist-test\/(\S+)\.js`[^`]+`TAP_GREP='\/(.+?)\/'/) ?? []
+  t.match(read(`../test/${file}.ts`), new RegExp(`t\\.test\\('[^']*${name}`))
   t.end()
 })

@@ -84,8 +84,8 @@ async function runRound(
 
 const resultsPage = 'docs/verification.md'
 
-/** The page with one more row in its table of results. */
-function withRow(page: string, cells: readonly string[]): string {
+/** The page with one more row in its table of results, as the last one. */
+export function withRow(page: string, cells: readonly string[]): string {
   return page.replace(/\n\| Proof \|(.*\n\|)+.*\n/, (table) => `${table}| ${cells.join(' | ')} |\n`)
 }
 
