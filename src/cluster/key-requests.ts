@@ -5,8 +5,8 @@
 
 import type { Awaitable } from '../base/awaitable.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
+import { unreadableKey } from '../store/core/key-records.js'
 import { StoreError } from '../store/errors.js'
-import { unreadableKey } from '../store/shared/key-records.js'
 import type { KeyCommand, KeyRequestOf, Responses } from './control/messages.js'
 import { NothingDone } from './control/nothing-done.js'
 

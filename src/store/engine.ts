@@ -20,12 +20,20 @@ import type { Properties, TopicType } from '../topics/topic.js'
 import type { Absent } from './topics.js'
 
 /** Small records beside the topics, by their names. */
-export type RecordTable = 'keys' | 'keyUses' | 'meta'
+export type RecordTable = 'keys' | 'keyUses' | 'receipts' | 'meta'
 
-/** What a topic with properties was created with. */
+/** When a topic's policy is to be evaluated next. */
+export interface Due {
+  readonly atMs: number
+  /** No other topic has ever had the same one, even at the same path. */
+  readonly id: string
+}
+
+/** What a topic with properties was created with, and when its policy is due; undefined for never. */
 export interface Head {
   readonly properties: Properties
   readonly created: Moment
+  readonly due: Due | undefined
 }
 
 /** What is read of a topic beside its type: less is cheaper. */
@@ -35,7 +43,7 @@ export interface Wanted {
   readonly version: boolean
 }
 
-/** A topic as it is stored. */
+/** A topic as it is stored. Nothing but its functions can fail; they belong to the view, or the commit, that has read it. */
 export interface StoredTopic {
   readonly type: TopicType
   /**
@@ -44,6 +52,12 @@ export interface StoredTopic {
    * @throws UnreadableTopic
    */
   head(): Head | undefined
+  /**
+   * When its value was last set, where that is kept (`NewTopic.tracksUpdates`) and the head was asked for.
+   *
+   * @throws Error when it cannot be read
+   */
+  updated(): Moment | undefined
   /** The fetch result item, valid during the call that receives the topic; undefined if it was not asked for, or is lost. */
   readonly item: Uint8Array | undefined
   /** 0 if it was not asked for. */
@@ -90,6 +104,8 @@ export interface View {
   ): Awaitable<void>
   /** Calls `take` with the item of each topic of a type in the ranges, valid during the call, until it returns false. */
   items(type: TopicType, ranges: readonly KeyRange[], take: (item: Uint8Array) => boolean): Awaitable<void>
+  /** The topics that are due from one time to another, both included, after a place, by time: at most `limit`. */
+  due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): Awaitable<readonly DuePlace[]>
   record(table: RecordTable, name: string): Awaitable<Buffer | undefined>
   /** The records of a table, in the order of their names. */
   records(table: RecordTable): Awaitable<readonly (readonly [string, Buffer])[]>
@@ -100,6 +116,12 @@ export interface View {
   log(version: number, take: (record: LogRecord) => boolean): Awaitable<void>
   /** Where the first or the last record of the log is, which always has one. */
   logEnd(end: 'first' | 'last'): Awaitable<LogPosition>
+}
+
+/** What says that a topic is due. No topic owns it if that of the path has another due time, or none. */
+export interface DuePlace extends Due {
+  /** Undefined if it cannot be read. */
+  readonly path: Path | undefined
 }
 
 /** A view that stays as it is until it is closed. What is freed meanwhile is not used again, so the store may grow. */
@@ -149,4 +171,76 @@ export interface Engine {
   openSnapshot(): Awaitable<Snapshot>
   /** Calls `onGrown` soon after commits of topics, with the record of the only one if it is at hand, until the result is called. */
   follow(onGrown: (record: LoggedRecord | undefined) => void): () => void
+}
+
+/** The bytes of an item: those of a buffer from `start` to `end`. */
+export interface ItemBytes {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+}
+
+/** What a commit may add to the store. */
+export interface WriteSize {
+  readonly operations: number
+  /** The bytes of its records, apart from paths. */
+  readonly bytes: number
+  /** Whether it may add topics, or bytes to them: such a write leaves more space on the disk. */
+  readonly grows: boolean
+}
+
+/** What requests of one kind do in a commit: given to the engine once. Everything in it is synchronous. */
+export interface Decider<Request, Outcome> {
+  sizeOf(request: Request): WriteSize
+  /** Begins a group of requests that share a commit. An engine may decide a group again, over fresher records. */
+  begin(stored: Stored): Group<Request, Outcome>
+}
+
+/** Requests that share a commit. */
+export interface Group<Request, Outcome> {
+  /** Decides one request, by what is stored and what was decided before. If it throws, it has decided nothing. */
+  decide(request: Request): Outcome
+  /** Makes the changes that were decided. Nothing may throw here but a defect. */
+  end(changes: Changes): void
+}
+
+/** What was stored before a commit. */
+export interface Stored {
+  /** The time of the commit. */
+  readonly moment: Moment
+  /**
+   * @param type only a topic of this type is there; undefined for both
+   * @param wanted its item is a view, valid until the next read
+   */
+  topic(path: Path, type: TopicType | undefined, wanted: Wanted): StoredTopic | undefined
+  record(table: RecordTable, name: string): Buffer | undefined
+}
+
+/** A topic to create. */
+export interface NewTopic {
+  readonly path: Path
+  readonly type: TopicType
+  readonly properties: Properties
+  readonly item: ItemBytes
+  /** When its policy is to be evaluated first; undefined for never. */
+  readonly dueMs: number | undefined
+  /** Whether the time of each update is kept from now on. */
+  readonly tracksUpdates: boolean
+}
+
+/** The changes of a commit. The engine gives each topic that changes the next version, and logs it. */
+export interface Changes {
+  /** The time of the commit. */
+  readonly moment: Moment
+  /** @param former the topic that it replaces; undefined if there is none */
+  create(topic: NewTopic, former: StoredTopic | undefined): void
+  /** @param tracksUpdates whether the time is kept */
+  update(path: Path, topic: StoredTopic, item: ItemBytes, tracksUpdates: boolean): void
+  remove(path: Path, topic: StoredTopic): void
+  /** No change of the topic: its version stays. @param dueMs undefined for never */
+  reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void
+  /** Forgets a place that no topic owns. */
+  dropDue(place: DuePlace): void
+  /** @param value undefined removes the record */
+  put(table: RecordTable, name: string, value: Buffer | undefined): void
 }

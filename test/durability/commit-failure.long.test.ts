@@ -6,7 +6,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { writerSendsMax } from '../../dist/store/lmdb/write/link.js'
+import { writerSendsMax } from '../../dist/store/writer/link.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { scrape } from '../support/service/metrics.js'
@@ -127,16 +127,17 @@ t.test('a writer whose commit does not return is killed, and reads go on', { ski
 
 /** Fails while a batch is written, as a defect or damaged pages would have it. */
 const poisoned = `
-export * from './sound-slab.js'
-import { putItem as soundPutItem } from './sound-slab.js'
-export function putItem(tree, path, ...rest) {
-  if (path === 'poisoned' && rest[0].end - rest[0].start > 50) throw new Error('planted')
-  return soundPutItem(tree, path, ...rest)
+import { Transaction as SoundTransaction } from './sound-transaction.js'
+export class Transaction extends SoundTransaction {
+  update(path, topic, item, ...rest) {
+    if (path === 'poisoned' && item.end - item.start > 50) throw new Error('planted')
+    super.update(path, topic, item, ...rest)
+  }
 }
 `
 
 t.test('a batch that fails half-way leaves nothing', async (t) => {
-  const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/write/slab.js', poisoned)
+  const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/commit/transaction.js', poisoned)
   const server = await startServer(t, { program, dataDir: join(t.testdirName, 'db') })
   for (const path of ['a', 'poisoned', 'z']) await server.post('addAndSet', { path, value: 1 })
   const operations = ['a', 'poisoned', 'z'].map((path) => ({ op: 'set', path, value: 'x'.repeat(50) }))

@@ -5,9 +5,8 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { itemInSlabBytesMax, slabBytes } from '../../dist/store/lmdb/write/slab.js'
+import { isRefused } from '../../dist/store/core/write/batch.js'
 import { openStore } from '../../dist/store/open.js'
-import { isRefused } from '../../dist/store/shared/batch.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
@@ -28,7 +27,7 @@ interface ModelTopic {
 type Model = Map<string, ModelTopic>
 
 const paths = ['a', 'a/b', 'ä/€', '𝄞', 'z/"'] as const
-const long = [itemInSlabBytesMax, slabBytes, 90_000].map((bytes) => JSON.stringify('x'.repeat(bytes)))
+const long = [16_384, 90_000, 262_144].map((bytes) => JSON.stringify('x'.repeat(bytes)))
 const values = ['1', '1.0', '{"x": 1}', '"€"', '[1 , 2]', '-3', ...long]
 const properties: readonly Properties[] = [
   {},

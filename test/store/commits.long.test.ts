@@ -4,26 +4,37 @@
  */
 import t from 'tap'
 import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
+import type { WriteSize } from '../../dist/store/engine.js'
 import { StoreError } from '../../dist/store/errors.js'
-import { bytesInOneCommitMax, Commits, executionMsMax } from '../../dist/store/lmdb/write/commits.js'
-import { smallWrite, type WriteSize } from '../../dist/store/lmdb/write/disk-room.js'
-import type { TopicChanges } from '../../dist/store/lmdb/write/topic-changes.js'
+import { bytesInOneCommitMax, Commits, decidingMsMax } from '../../dist/store/lmdb/commit/commits.js'
 import { skippableTime } from '../support/skipped-time.js'
 import { turn } from '../support/turns.js'
 
-type Room = ConstructorParameters<typeof Commits>[2]
+/** A request of a test: what its decision does. */
+interface Asked {
+  readonly size: WriteSize
+  readonly work: () => unknown
+}
+
+type TestCommits = Commits<Asked, unknown>
+type Parameters = ConstructorParameters<typeof Commits<Asked, unknown>>
+type Room = Parameters[3]
 
 interface Trial {
-  readonly commits: Commits
+  readonly commits: TestCommits
   /** What the transactions did, in order. */
   readonly steps: string[]
   /** Fails every transaction from now on: instead of its callback, or after it. */
   fail(when: 'at its beginning' | 'at its end', reason: Error): void
+  run<T>(work: () => T, size?: WriteSize): Promise<T>
 }
+
+const small: WriteSize = { operations: 1, bytes: 0, grows: false }
 
 function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
   const steps: string[] = []
   let failure: { readonly when: string; readonly reason: Error } | undefined
+  const transaction = { begin: () => void steps.push('begin'), end: () => void steps.push('end') }
   const transactions = {
     transact(callback: () => void) {
       if (failure?.when === 'at its beginning') throw failure.reason
@@ -31,45 +42,47 @@ function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
       if (failure !== undefined) throw failure.reason
       steps.push('on disk')
     },
-    begin() {
-      steps.push('begin')
-      return { put: () => void steps.push('put') } as unknown as TopicChanges
-    },
-    end: () => void steps.push('end'),
+    transaction: transaction as unknown as Parameters[0]['transaction'],
     committed: () => void steps.push('committed'),
   }
+  const decider = {
+    sizeOf: ({ size }: Asked) => size,
+    begin: () => ({ decide: ({ work }: Asked) => work(), end: () => void steps.push('put') }),
+  }
+  const commits = new Commits(transactions, decider, onBroken, room)
   return {
-    commits: new Commits(transactions, onBroken, room),
+    commits,
     steps,
     fail(when, reason) {
       failure = { when, reason }
     },
+    run: <T>(work: () => T, size = small) => commits.commit({ size, work }) as Promise<T>,
   }
 }
 
-const sized = (operations: number): WriteSize => ({ ...smallWrite, operations })
+const sized = (operations: number): WriteSize => ({ ...small, operations })
 
 const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
 const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
 
 /** Commits as much as one transaction may have, until that is the most. */
-async function fill(commits: Commits): Promise<void> {
-  for (let i = 0; i < 10; i++) await commits.run(() => {}, sized(operationsInOneCommitMax))
+async function fill({ run }: Trial): Promise<void> {
+  for (let i = 0; i < 10; i++) await run(() => {}, sized(operationsInOneCommitMax))
 }
 
 /** How many operations the commits that were counted had. */
-function committedOperations(commits: Commits): number {
+function committedOperations(commits: TestCommits): number {
   return commits.stats.batches.read().sum
 }
 
-function commitCount(commits: Commits): number {
+function commitCount(commits: TestCommits): number {
   return commits.stats.batches.read().counts.reduce((sum, count) => sum + count, 0)
 }
 
 await t.test('writes of one turn share a transaction up to a number of operations', async (t) => {
-  const { commits, steps } = trial(t.fail)
+  const { commits, steps, run: decide } = trial(t.fail)
   const run = (name: string, size?: WriteSize): Promise<string> =>
-    commits.run(() => {
+    decide(() => {
       steps.push(name)
       return name
     }, size)
@@ -89,14 +102,15 @@ await t.test('writes of one turn share a transaction up to a number of operation
 
 for (const [bound, max, sizeOf] of [
   ['operations', operationsInOneCommitMax, sized],
-  ['bytes', bytesInOneCommitMax, (bytes: number): WriteSize => ({ ...smallWrite, bytes, grows: true })],
+  ['bytes', bytesInOneCommitMax, (bytes: number): WriteSize => ({ ...small, bytes, grows: true })],
 ] as const) {
   await t.test(`a transaction ends with the first write that reaches the bound in ${bound}`, async (t) => {
-    const { commits, steps } = trial(t.fail)
-    await fill(commits)
+    const trials = trial(t.fail)
+    const { commits, steps, run } = trials
+    await fill(trials)
     steps.length = 0
     const sizes = [max - 1, 1, 1, max + 1, 1]
-    await Promise.all(sizes.map((size, i) => commits.run(() => void steps.push(`${i}`), sizeOf(size))))
+    await Promise.all(sizes.map((size, i) => run(() => void steps.push(`${i}`), sizeOf(size))))
     const groups = steps.join(' ').split(' put end on disk committed')
     t.strictSame(groups, ['begin 0 1', ' begin 2 3', ' begin 4', ''])
     await commits.close()
@@ -106,10 +120,10 @@ for (const [bound, max, sizeOf] of [
 await t.test('transactions grow while commits are quick and shrink after a slow one', async (t) => {
   const operations = 250
   const time = skippableTime(t)
-  const { commits, steps } = trial(t.fail)
+  const { commits, steps, run } = trial(t.fail)
   const groups = async (writes: number): Promise<number[]> => {
     steps.length = 0
-    await Promise.all(Array.from({ length: writes }, () => commits.run(() => void steps.push('x'), sized(operations))))
+    await Promise.all(Array.from({ length: writes }, () => run(() => void steps.push('x'), sized(operations))))
     return (
       steps
         .join('')
@@ -118,7 +132,7 @@ await t.test('transactions grow while commits are quick and shrink after a slow 
     )
   }
   t.strictSame(await groups(1 + 2 + 4 + 8 + 16 + 32 + 32 + 1), [250, 500, 1000, 2000, 4000, 8000, 8000, 250])
-  await commits.run(() => time.pass(3001))
+  await run(() => time.pass(3001))
   t.strictSame(await groups(16 + 32 + 1), [4000, 8000, 250])
   await commits.close()
 })
@@ -134,16 +148,18 @@ await t.test('writes that a transaction has no time for come first in the next',
   }
   const { commits, steps } = trial(t.fail, room)
   const submit = (name: string, work = (): void => {}): void =>
-    commits.submit({
-      size: smallWrite,
-      execute() {
-        steps.push(name)
-        work()
+    commits.submit(
+      {
+        size: small,
+        work() {
+          steps.push(name)
+          work()
+        },
       },
-      settle: (failure) => void steps.push(`${name} ${failure ?? 'done'}`),
-    })
+      (settled) => void steps.push(`${name} ${'error' in settled ? settled.error : 'done'}`),
+    )
   const time = skippableTime(t)
-  const isLong = (): void => time.pass(executionMsMax)
+  const isLong = (): void => time.pass(decidingMsMax)
   const last = new Promise<void>((resolve) => submit('a', () => submit('e', resolve)))
   submit('b', isLong)
   submit('c', isLong)
@@ -162,16 +178,16 @@ await t.test('writes that a transaction has no time for come first in the next',
 })
 
 await t.test('a write waits at most 3 ms for others, even after a slow transaction', async (t) => {
-  const { commits } = trial(t.fail)
+  const { commits, run } = trial(t.fail)
   const time = skippableTime(t)
-  await Promise.all([commits.run(() => time.pass(20)), commits.run(() => {}), commits.run(() => {})])
+  await Promise.all([run(() => time.pass(20)), run(() => {}), run(() => {})])
   const { setTimeout } = globalThis
   const waitsMs: number[] = []
   globalThis.setTimeout = ((callback: () => void, ms: number) => {
     waitsMs.push(ms)
     return setTimeout(callback, 0)
   }) as typeof setTimeout
-  const written = commits.run(() => {})
+  const written = run(() => {})
   globalThis.setTimeout = setTimeout
   await written
   t.strictSame(waitsMs, [3], 'in ms')
@@ -179,11 +195,11 @@ await t.test('a write waits at most 3 ms for others, even after a slow transacti
 })
 
 await t.test('close waits for earlier writes and refuses later ones', async (t) => {
-  const { commits, steps } = trial(t.fail)
+  const { commits, steps, run } = trial(t.fail)
   const size = sized(operationsInOneCommitMax)
-  const begun = [commits.run(() => 'first', size), commits.run(() => 'second', size)]
+  const begun = [run(() => 'first', size), run(() => 'second', size)]
   const closed = [commits.close(), commits.close()]
-  t.equal(await commits.run(() => t.fail('it was executed')).catch(kindOf), 'unavailable')
+  t.equal(await run(() => t.fail('it was executed')).catch(kindOf), 'unavailable')
   await Promise.all(closed)
   t.equal(steps.filter((step) => step === 'committed').length, 2, 'closed only when both are on disk')
   t.strictSame(await Promise.all(begun), ['first', 'second'])
@@ -193,13 +209,13 @@ await t.test('close waits for earlier writes and refuses later ones', async (t) 
 for (const when of ['at its beginning', 'at its end'] as const) {
   await t.test(`a transaction that fails ${when} fails all its and later writes`, async (t) => {
     const reasons: Error[] = []
-    const { commits, steps, fail } = trial((reason) => reasons.push(reason))
-    t.equal(await commits.run(() => 'done'), 'done')
+    const { commits, steps, fail, run } = trial((reason) => reasons.push(reason))
+    t.equal(await run(() => 'done'), 'done')
     steps.length = 0
     const cause = new Error('EIO')
     fail(when, cause)
-    const failed = [commits.run(() => 'first'), commits.run(() => 'second', sized(operationsInOneCommitMax))]
-    const waiting = commits.run(() => t.fail('it was executed'))
+    const failed = [run(() => 'first'), run(() => 'second', sized(operationsInOneCommitMax))]
+    const waiting = run(() => t.fail('it was executed'))
     for (const promise of failed) {
       const reason = await reasonOf(promise)
       t.equal(kindOf(reason), 'unknown_outcome')
@@ -211,7 +227,7 @@ for (const when of ['at its beginning', 'at its end'] as const) {
     const counts = { inFlight: 0, writes: operationsInOneCommitMax + 2, failed: operationsInOneCommitMax + 1 }
     t.match(commits.stats, counts, 'only those of the transaction are counted')
     steps.length = 0
-    t.equal(kindOf(await reasonOf(commits.run(() => t.fail('it was executed')))), 'unknown_outcome', 'a later one')
+    t.equal(kindOf(await reasonOf(run(() => t.fail('it was executed')))), 'unknown_outcome', 'a later one')
     await turn()
     t.strictSame(steps, [], 'it never reaches lmdb')
     t.match(commits.stats, counts, 'nor is it counted')

@@ -2,12 +2,13 @@
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { DiskRoom } from '../../dist/store/lmdb/commit/disk-room.js'
 import type { TreePages } from '../../dist/store/lmdb/environment/environment.js'
-import { DiskRoom, smallWrite } from '../../dist/store/lmdb/write/disk-room.js'
 import { skippableTime } from '../support/skipped-time.js'
 
 const directory = t.testdir()
 const pageBytes = 4096
+const smallWrite = { operations: 1, bytes: 0, grows: false }
 const growing = { ...smallWrite, grows: true }
 const none = { freeBytesMin: 0 }
 

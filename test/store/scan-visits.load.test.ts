@@ -7,7 +7,9 @@ import t from 'tap'
 import { Reads } from '../../dist/store/core/read/reads.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { createEngine } from '../../dist/store/lmdb/view/engine.js'
+import { createItemRanges } from '../../dist/store/lmdb/view/item-ranges.js'
 import { createSnapshots } from '../../dist/store/lmdb/view/read-freshness.js'
+import { LmdbView } from '../../dist/store/lmdb/view/view.js'
 import type { BranchLimit } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import { load, makeDirectory, openStore, planned, readItems, waiting, watched } from '../support/stores/store.js'
@@ -60,8 +62,9 @@ t.test('a listing of children visits under 4 keys per result', async (t) => {
   await makeDirectory(directory, childPaths.flatMap(below))
   const environment = openEnvironment(directory)
   t.teardown(() => environment.root.close())
+  const view = new LmdbView(environment, createItemRanges(environment))
   const snapshots = createSnapshots(environment.freshen, () => 0)
-  const { readPage } = new Reads(createEngine(environment, snapshots, () => () => {}))
+  const { readPage } = new Reads(createEngine(environment, view, snapshots, () => () => {}))
 
   let visits = 0
   for (const tree of [environment.items.json, environment.specifications]) {

@@ -8,11 +8,14 @@ import t, { type Test } from 'tap'
 import { now } from '../../dist/base/clock.js'
 import { Reads } from '../../dist/store/core/read/reads.js'
 import { Matches } from '../../dist/store/core/removal/matches.js'
+import { createWriting } from '../../dist/store/lmdb/commit/writing.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { createEngine } from '../../dist/store/lmdb/view/engine.js'
+import { createItemRanges } from '../../dist/store/lmdb/view/item-ranges.js'
 import { createSnapshots } from '../../dist/store/lmdb/view/read-freshness.js'
-import { createWriting } from '../../dist/store/lmdb/write/writes.js'
+import { LmdbView } from '../../dist/store/lmdb/view/view.js'
 import type { TopicStore } from '../../dist/store/store.js'
+import { Receipts } from '../../dist/store/writer/receipts.js'
 import type { Path } from '../../dist/topics/path.js'
 import { treeOrder } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
@@ -93,8 +96,10 @@ function openParts(t: Test) {
   mkdirSync(directory)
   const environment = openEnvironment(directory)
   const snapshots = createSnapshots(environment.freshen, () => 0)
-  const { commits, write, followRecords } = createWriting(environment, now, t.fail)
-  const engine = createEngine(environment, snapshots, followRecords)
+  const view = new LmdbView(environment, createItemRanges(environment))
+  const options = { clock: now, onBroken: t.fail, room: undefined, onCommitted: () => {}, changesKept: undefined }
+  const { commits, write, follow } = createWriting(environment, view, { ...options, receipts: new Receipts([]) })
+  const engine = createEngine(environment, view, snapshots, follow)
   t.teardown(async () => {
     await commits.close()
     await environment.root.close()

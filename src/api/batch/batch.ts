@@ -5,7 +5,7 @@
 import type { Access } from '../../auth/access.js'
 import type { Answer } from '../../http/answer.js'
 import { Planner } from '../../selectors/planner.js'
-import { isRefused } from '../../store/shared/batch.js'
+import { isRefused } from '../../store/core/write/batch.js'
 import type { WriteOperation, WriteOutcome } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import { parseBatch } from '../bodies/parse-batch.js'

@@ -1,7 +1,7 @@
 /** Operations that are carried out each on its own: what is refused changes nothing, and the others become durable together. */
 import type { Access } from '../../auth/access.js'
 import { Planner } from '../../selectors/planner.js'
-import { isRefusal, isRefused } from '../../store/shared/batch.js'
+import { isRefusal, isRefused } from '../../store/core/write/batch.js'
 import type { TopicWriter, WriteOperation, WriteOutcome, WriteRefusal } from '../../store/topics.js'
 import type { ApiContext } from '../context.js'
 import { permissionProblem, refusalProblem } from '../operations.js'

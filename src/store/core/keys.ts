@@ -3,31 +3,17 @@
  * change does is decided in the transaction that makes it.
  */
 import { whenKnown } from '../../base/awaitable.js'
-import type { KeyRecord, KeyRotation } from '../../keys/record.js'
 import type { ApiKeyStore } from '../api-keys.js'
 import type { Engine } from '../engine.js'
 import { numberOf } from '../number-record.js'
-import { readKeyRecords } from '../shared/key-records.js'
-
-/** A change of records of keys. */
-export type KeyChange =
-  | { readonly about: 'addKey' | 'restoreKey'; readonly record: KeyRecord }
-  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
-  | { readonly about: 'revokeKey'; readonly name: string }
-  | { readonly about: 'touchKeys'; readonly uses: readonly (readonly [name: string, usedMs: number])[] }
-
-/** In `meta`: a number that changes with every change of a key. */
-export const keysRevisionName = 'keysRevision'
-
-/** The revision of the keys; NaN, which differs from any, if its record cannot be read. */
-export function keysRevisionOf(record: Buffer | undefined): number {
-  return record === undefined ? 0 : (numberOf(record) ?? NaN)
-}
+import { readKeyRecords } from './key-records.js'
+import { keysRevisionName, keysRevisionOf } from './meta.js'
+import type { RecordChange } from './write/records.js'
 
 /** @param change resolves to whether it changed anything */
 export function createKeyRecords(
   engine: Pick<Engine, 'atOnce'>,
-  change: (change: KeyChange) => Promise<boolean>,
+  change: (change: RecordChange) => Promise<boolean>,
 ): ApiKeyStore {
   return {
     readKeys: (onUnreadable) =>

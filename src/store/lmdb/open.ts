@@ -11,27 +11,30 @@ import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { whenKnown } from '../../base/awaitable.js'
 import { type Clock, now } from '../../base/clock.js'
+import { backupName } from '../core/meta.js'
 import { LogReads } from '../core/read/log.js'
+import { Expiry } from '../core/removal/expiry.js'
 import { type CoreStore, createCore } from '../core/store.js'
 import { type DueRemovals, nothingRemoved } from '../due-removals.js'
 import type { Engine, LoggedRecord } from '../engine.js'
 import { numberOf, numberRecord } from '../number-record.js'
 import type { TopicStore } from '../store.js'
+import { WriterLink } from '../writer/link.js'
+import { Receipts } from '../writer/receipts.js'
+import { WriterServer } from '../writer/server.js'
+import type { Writing } from '../writing.js'
+import { DiskRoom, type DiskRoomOptions } from './commit/disk-room.js'
+import { createWriting, type LocalWriting } from './commit/writing.js'
 import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
 import { backup as backUp } from './file/backup.js'
 import { check } from './file/check.js'
 import { clearDeadReaders } from './file/dead-readers.js'
-import { Expiry } from './removal/expiry.js'
 import { createEngine } from './view/engine.js'
+import { createItemRanges } from './view/item-ranges.js'
 import { createSnapshots, type Snapshots } from './view/read-freshness.js'
 import { entryCount } from './view/snapshot.js'
-import { Desk } from './write/desk.js'
-import { DiskRoom, type DiskRoomOptions } from './write/disk-room.js'
-import { WriterLink } from './write/link.js'
-import { Receipts } from './write/receipts.js'
-import { backupName } from './write/small-changes.js'
-import { type CommitHooks, createWriting, type LocalWriting, type Writing } from './write/writes.js'
+import { LmdbView } from './view/view.js'
 
 /** How a process reads the store. */
 interface LmdbReadOptions {
@@ -77,6 +80,7 @@ interface OpenedHere {
   readonly store: TopicStore
   readonly writing: LocalWriting
   readonly expiry: Expiry
+  readonly receipts: Receipts
 }
 
 /** In `meta`: when a writer last opened the store, in ms since the epoch. */
@@ -100,13 +104,12 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   const environment = openEnvironment(options.directory, options)
   // What the last writer was committing when it died is on disk from here on, so that its receipts can be relied on.
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
-  const receipts = new Receipts(environment.receipts, options.onUnreadable)
-  let desk: Desk | undefined
-  const hooks = { end: () => receipts.put(), committed: (record: LoggedRecord | undefined) => desk?.answerAll(record) }
-  const { store, writing, expiry } = openHere(options, environment, hooks)
-  const { commits, taskOf } = writing
-  const served = new Desk({ commits, receipts, taskOf, onUnreadable: options.onUnreadable ?? (() => {}) })
-  desk = served
+  let server: WriterServer | undefined
+  const onCommitted = (record: LoggedRecord | undefined): void => server?.answerAll(record)
+  const { store, writing, expiry, receipts } = openHere(options, environment, onCommitted)
+  const { commits } = writing
+  const served = new WriterServer({ commits, receipts, onUnreadable: options.onUnreadable ?? (() => {}) })
+  server = served
   return {
     store,
     accept: (socket) => served.accept(socket),
@@ -133,7 +136,7 @@ export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket):
   const link = new WriterLink(connect, options.onUnusable ?? (() => {}), options.onUnreadable)
   // The writer removes what is due.
   const removeDue = (): Promise<DueRemovals> => Promise.resolve(nothingRemoved)
-  const parts = partsOf(environment, link, options)
+  const parts = partsOf(environment, viewOf(environment), link, options)
   return { ...assemble(parts, options, () => Promise.resolve()), removeDue }
 }
 
@@ -147,29 +150,42 @@ interface Parts {
   readonly core: CoreStore
 }
 
-function openHere(options: LmdbOptions, environment: Environment, hooks?: CommitHooks): OpenedHere {
-  const { directory, onBroken = () => {}, clock = now, disk, changesKept } = options
+function openHere(
+  options: LmdbOptions,
+  environment: Environment,
+  onCommitted: (record: LoggedRecord | undefined) => void = () => {},
+): OpenedHere {
+  const { directory, onBroken = () => {}, onUnreadable, clock = now, disk, changesKept } = options
   const room = disk && new DiskRoom(directory, disk, () => parts.snapshots.alone(() => treePages(environment)))
-  const writing = createWriting(environment, clock, onBroken, room, hooks, changesKept)
-  const { commits } = writing
-  const parts = partsOf(environment, writing, options)
-  const expiry = new Expiry(environment, parts.snapshots, commits, parts.core.removeMatches, clock)
+  const view = viewOf(environment)
+  const receipts = new Receipts(view.records('receipts'), onUnreadable)
+  const writing = createWriting(environment, view, { clock, onBroken, room, receipts, onCommitted, changesKept })
+  const { commits, commit } = writing
+  const parts = partsOf(environment, view, writing, options)
+  const expiry = new Expiry(parts.engine, commit, parts.core.removeMatches, clock)
   // Before the commits, so that a clause that was just executed can still end its policy.
   const store = assemble(parts, options, () => expiry.close())
   return {
     store: { ...store, removeDue: (planOf) => expiry.removeDue(planOf), disk: room, commits: commits.stats },
     writing,
     expiry,
+    receipts,
   }
+}
+
+/** To be called in the turn in which the environment was opened. */
+function viewOf(environment: Environment): LmdbView {
+  return new LmdbView(environment, createItemRanges(environment))
 }
 
 function partsOf(
   environment: Environment,
+  view: LmdbView,
   writing: Writing,
   { socketCount = () => 0, onUnreadable = () => {} }: LmdbReadOptions,
 ): Parts {
   const snapshots = createSnapshots(environment.freshen, socketCount)
-  const engine = createEngine(environment, snapshots, writing.followRecords)
+  const engine = createEngine(environment, view, snapshots, writing.follow)
   const log = new LogReads(engine, onUnreadable)
   return { environment, snapshots, writing, engine, log, core: createCore(engine, writing, log) }
 }

@@ -6,22 +6,24 @@ export const hastyCommits = `import { Commits as SoundCommits } from './sound-co
 export * from './sound-commits.js'
 
 export class Commits extends SoundCommits {
-  constructor(transactions, ...rest) {
+  constructor(transactions, decider, ...rest) {
     let grows = false
-    const end = () => {
-      transactions.end?.()
-      if (!grows) return
+    const { transaction, committed } = transactions
+    const endSoundly = transaction.end.bind(transaction)
+    transaction.end = () => {
+      const record = endSoundly()
+      if (!grows) return record
       grows = false
-      transactions.committed?.()
+      committed(record)
       for (const untilMs = performance.now() + 5; performance.now() < untilMs; );
+      return record
     }
-    super({ ...transactions, end }, ...rest)
-    this.noteGrowth = (size) => (grows ||= size.grows)
-  }
-
-  submit(write) {
-    this.noteGrowth?.(write.size)
-    super.submit(write)
+    const sizeOf = (request) => {
+      const size = decider.sizeOf(request)
+      grows ||= size.grows
+      return size
+    }
+    super(transactions, { ...decider, sizeOf }, ...rest)
   }
 }
 `

@@ -10,8 +10,8 @@ import type { Server, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { connectToWriter, listenForWorkers } from '../../../dist/cluster/control/writer-socket.js'
 import { type LmdbOptions, type LmdbWriter, openLmdbStore, openLmdbWriter } from '../../../dist/store/lmdb/open.js'
-import { WriterLink } from '../../../dist/store/lmdb/write/link.js'
 import type { TopicStore } from '../../../dist/store/store.js'
+import { WriterLink } from '../../../dist/store/writer/link.js'
 import { findingsOf } from './store.js'
 
 /** A writer that runs. */

@@ -11,8 +11,8 @@ import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Engine } from '../../engine.js'
-import { isRefused } from '../../shared/batch.js'
 import type { TopicReader, TopicRemover, TopicWriter } from '../../topics.js'
+import { isRefused } from '../write/batch.js'
 
 /** Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first. */
 const removalsInOneCommitMax = 500

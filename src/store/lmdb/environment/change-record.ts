@@ -1,6 +1,6 @@
 /**
  * The records of the log of changes, in the order of the commits. When they are written and trimmed is decided in
- * write/change-log.ts.
+ * commit/change-log.ts.
  *
  * A record is one commit:
  *

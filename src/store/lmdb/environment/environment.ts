@@ -9,7 +9,7 @@
  *   (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - A condition block that fails does not protect everything in it, and `transactionSync` commits an asynchronous
- *   transaction that is being gathered. So every write is made in the callback of a synchronous transaction (write/commits.ts),
+ *   transaction that is being gathered. So every write is made in the callback of a synchronous transaction (commit/commits.ts),
  *   where `put` and `remove` take effect at once, and there is no other kind.
  * - A transaction that could not be begun is not reported: see `transact`.
  * - The same files are never opened twice in one process, nor on a network file system.
@@ -47,7 +47,7 @@ export type StoredKey = Path | Buffer
 export type Tree = Database<Buffer, StoredKey>
 
 /** A database whose keys are names. */
-export type Table = Database<Buffer, string>
+type Table = Database<Buffer, string>
 
 /**
  * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
@@ -56,10 +56,10 @@ export type Table = Database<Buffer, string>
  *     items.json       path → fetch result item                            version: of the topic (versions.ts)
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where tracked
- *     due              time and number → path of the topic that is due     (removal/expiry.ts)   time: 0 while its clause waits
+ *     due              time and number → path of the topic that is due     (store/core/removal/expiry.ts)   time: 0 while its clause waits
  *     changes          commits, in their order → keys of the topics that each changed (change-record.ts)
  *     keys, keyUses    API key name → record; → when last used             (store/core/keys.ts)
- *     receipts         client of the writer → outcomes that it may not have yet (write/receipts.ts)
+ *     receipts         client of the writer → outcomes that it may not have yet (store/writer/receipts.ts)
  *     meta             counters, the clock, the id of the store, and the version of this format
  */
 export interface Environment {

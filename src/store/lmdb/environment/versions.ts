@@ -1,7 +1,7 @@
 /**
  * The versions of topics (topics/version.ts) as LMDB keeps them: each in the 8 bytes that lmdb-js stores beside the
  * topic's item. In `meta` is the version of the conversion from the format without them: an item of that format says 1 or
- * 2 in these bytes, and has the conversion's version, so that no item needs to be rewritten. write/change-log.ts gives them
+ * 2 in these bytes, and has the conversion's version, so that no item needs to be rewritten. commit/change-log.ts gives them
  * out.
  */
 import { type Database, getLastVersion, type Transaction } from 'lmdb'

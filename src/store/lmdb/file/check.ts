@@ -9,18 +9,18 @@
  */
 
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
-import { now } from '../../../base/clock.js'
+import { type Moment, now } from '../../../base/clock.js'
 import { waitForSlice } from '../../../base/time-slices.js'
 import { type Path, parsePath } from '../../../topics/path.js'
 import { retainsValue } from '../../../topics/properties.js'
 import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/policy.js'
 import { type TopicType, topicTypes, valueOfItem } from '../../../topics/topic.js'
+import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from '../../core/check-item.js'
+import { dueMsOf } from '../../core/due-time.js'
 import type { PlanOf } from '../../due-removals.js'
 import type { Finding } from '../../maintenance.js'
 import { numberOf } from '../../number-record.js'
-import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from '../../shared/check-item.js'
 import type { Environment, Tree } from '../environment/environment.js'
-import { dueMsOf } from '../removal/due-entries.js'
 import { createOrder, type Entries, openSnapshot, type Snapshot } from '../view/snapshot.js'
 import { type Details, readable } from '../view/specification.js'
 import { VersionRules } from './check-versions.js'
@@ -130,7 +130,9 @@ class Checker {
       update = updates.get(path, this.snapshot)
       if (update === undefined) this.report(`topic "${path}": the time of its last update is missing`)
     }
-    const wrong = policy && timesProblem(() => dueMsOf(policy, details.created, update, now()))
+    const wrong =
+      policy &&
+      timesProblem(() => dueMsOf(policy, details.created, update && (JSON.parse(update.toString()) as Moment), now()))
     if (wrong !== undefined) this.report(`topic "${path}": ${wrong}`)
     const refused = policy && this.planOf && clauseProblem(policy, this.planOf)
     if (refused !== undefined) this.report(`topic "${path}": ${refused}`)

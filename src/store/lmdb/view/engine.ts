@@ -6,7 +6,6 @@ import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
 import type { Engine, Scan, Snapshot } from '../../engine.js'
 import type { Environment } from '../environment/environment.js'
-import { createItemRanges } from './item-ranges.js'
 import type { Snapshots } from './read-freshness.js'
 import { createOrder, openSnapshot } from './snapshot.js'
 import { LmdbView } from './view.js'
@@ -15,12 +14,15 @@ import { LmdbView } from './view.js'
 type Visit = (ranges: readonly KeyRange[], slice: Slice) => readonly KeyRange[] | undefined
 
 /**
- * To be called in the turn in which the environment was opened.
- *
+ * @param current reads in lmdb's current snapshot
  * @param follow is told of commits by whatever writes
  */
-export function createEngine(environment: Environment, snapshots: Snapshots, follow: Engine['follow']): Engine {
-  const current = new LmdbView(environment, createItemRanges(environment))
+export function createEngine(
+  environment: Environment,
+  current: LmdbView,
+  snapshots: Snapshots,
+  follow: Engine['follow'],
+): Engine {
   return {
     storeId: environment.storeId,
     now() {

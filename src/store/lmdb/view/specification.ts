@@ -1,16 +1,13 @@
 /**
  * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
- * object follows. Also the keys of entries in `due`. Only encoding and single reads; what is written is decided in
- * store/shared/batch.ts, and written by write/topic-records.ts.
+ * object follows. Also the keys of entries in `due`. Only encoding and single reads; commit/transaction.ts writes them.
  */
 
 import type { Moment } from '../../../base/clock.js'
-import type { Path } from '../../../topics/path.js'
 import type { Properties, TopicType } from '../../../topics/topic.js'
-import type { Tree } from '../environment/environment.js'
 
 /** What a topic was created with. */
-export interface Specification {
+interface Specification {
   readonly type: TopicType
   /** Undefined for a topic without properties. */
   readonly details: Details | undefined
@@ -44,22 +41,6 @@ export function encodeSpecification({ type, details }: Specification): Buffer {
   return record
 }
 
-/** What properties add to a specification record, in bytes, but for the times that are stored with them. */
-export function propertiesBytes(properties: Properties): number {
-  return Object.keys(properties).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(properties))
-}
-
-/** The specification at a path in the current snapshot, or undefined where there is no topic. */
-export function readSpecification(specifications: Tree, path: Path): Specification | undefined {
-  const record = specifications.getBinaryFast(path)
-  return record && decodeSpecification(record)
-}
-
-function decodeSpecification(record: Uint8Array): Specification {
-  const text = detailsText(record)
-  return { type: typeOf(record), details: text === undefined ? undefined : (JSON.parse(text) as Details) }
-}
-
 /** The text of the details in a record; undefined for that of a plain topic. */
 export function detailsText(record: Uint8Array): string | undefined {
   if (record.length === 1) return undefined
@@ -83,30 +64,16 @@ export function readable(record: Uint8Array): Specification | undefined {
   }
 }
 
-/**
- * The same for a removal, which must be possible whatever is stored. Details that cannot be read count as those of a topic
- * without an entry in `due`: if it had one, no topic owns that from then on, and the sweep removes it.
- */
-export function readForRemoval(specifications: Tree, path: Path): Specification | undefined {
-  const record = specifications.getBinaryFast(path)
-  if (record === undefined) return undefined
-  try {
-    return decodeSpecification(record)
-  } catch {
-    return { type: typeOf(record), details: { properties: {}, created: nowhen, due: undefined } }
-  }
-}
-
-const nowhen: Moment = { wallMs: 0, steadyMs: 0, boot: '' }
-
 /** The type of the topic in a record. */
 export function typeOf(record: Uint8Array): TopicType {
   return record[0] === typeBytes.json ? 'json' : 'string'
 }
 
+export const dueKeyBytes = 16
+
 /** The key of an entry in `due`: the time, then a number that makes it unique, so that the entries sort by time. */
 export function dueKey(atMs: number, number: number): Buffer {
-  const key = Buffer.allocUnsafe(16)
+  const key = Buffer.allocUnsafe(dueKeyBytes)
   key.writeBigUInt64BE(BigInt(Math.floor(atMs)), 0)
   key.writeBigUInt64BE(BigInt(number), 8)
   return key

@@ -1,10 +1,22 @@
 /** Reads at one moment: in lmdb's current snapshot, or in one that is held. When the current one is renewed is decided elsewhere. */
 import type { Transaction } from 'lmdb'
+import type { Moment } from '../../../base/clock.js'
 import type { Slice } from '../../../base/time-slices.js'
-import type { Path } from '../../../topics/path.js'
-import type { KeyRange } from '../../../topics/range.js'
+import { type Path, parsePath } from '../../../topics/path.js'
+import { type KeyRange, keyAfter } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { Head, LogPosition, LogRecord, RecordTable, Scan, StoredTopic, View, Wanted } from '../../engine.js'
+import type {
+  Due,
+  DuePlace,
+  Head,
+  LogPosition,
+  LogRecord,
+  RecordTable,
+  Scan,
+  StoredTopic,
+  View,
+  Wanted,
+} from '../../engine.js'
 import type { Absent } from '../../topics.js'
 import { readOf } from '../../unreadable-topic.js'
 import { logBound, logPositionOf } from '../environment/change-record.js'
@@ -13,7 +25,7 @@ import { versionOfLastRead } from '../environment/versions.js'
 import type { TakeItems } from './item-ranges.js'
 import { createItemView } from './item-view.js'
 import { walkKeys } from './scan.js'
-import { detailsText, parseDetails, typeOf } from './specification.js'
+import { type Details, detailsText, dueKey, dueKeyBytes, dueMsOfKey, parseDetails, typeOf } from './specification.js'
 
 /** Its reads return at once. Items are views, valid until the next read. */
 export class LmdbView implements View {
@@ -48,7 +60,7 @@ export class LmdbView implements View {
     _bytesMax: number,
     take: (path: Path, topic: StoredTopic | undefined) => boolean,
   ): void {
-    for (const path of paths) if (!take(path, this.#topic(path, type, wanted))) return
+    for (const path of paths) if (!take(path, this.topic(path, type, wanted))) return
   }
 
   /**
@@ -66,7 +78,7 @@ export class LmdbView implements View {
     const visit =
       wanted === undefined
         ? (path: Path) => take(path, undefined, slice)
-        : (path: Path) => take(path, isBare ? bareTopics[type] : this.#topic(path, type, wanted), slice)
+        : (path: Path) => take(path, isBare ? bareTopics[type] : this.topic(path, type, wanted), slice)
     return walkKeys({ tree, transaction: this.transaction, matcher, visit }, ranges, slice)
   }
 
@@ -76,7 +88,7 @@ export class LmdbView implements View {
   }
 
   /** @param type of the topic, if it is known; a topic of the other type is none then */
-  #topic(path: Path, type: TopicType | undefined, wanted: Wanted): StoredTopic | undefined {
+  topic(path: Path, type: TopicType | undefined, wanted: Wanted): LmdbTopic | undefined {
     if (type !== undefined && !wanted.head) {
       const item = this.#read(this.#items[type], path)
       return item && this.#topicOf(path, type, undefined, item, wanted)
@@ -98,10 +110,18 @@ export class LmdbView implements View {
     details: string | undefined,
     item: Buffer | undefined,
     wanted: Wanted,
-  ): StoredTopic {
+  ): LmdbTopic {
     const version = item && wanted.version ? versionOfLastRead(this.environment.conversionVersion) : 0
     const shown = item && wanted.item ? this.#view(item, item.length) : undefined
-    return new Topic(path, type, details, shown, version)
+    return new LmdbTopic(path, type, details, shown, version, this.environment.updates)
+  }
+
+  due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): readonly DuePlace[] {
+    const start = after === undefined ? dueKey(fromMs, 0) : keyAfter(Buffer.from(after.id, 'hex'))
+    const range = { ...this.#options, start, end: dueKey(untilMs + 1, 0), limit }
+    return [...this.environment.due.getRange(range)].map(({ key, value }) => {
+      return { atMs: readDueMs(key), id: key.toString('hex'), path: pathIn(value) }
+    })
   }
 
   record(table: RecordTable, name: string): Buffer | undefined {
@@ -125,24 +145,70 @@ export class LmdbView implements View {
 }
 
 /** A topic as the view has read it. */
-class Topic implements StoredTopic {
+export class LmdbTopic implements StoredTopic {
+  #details: Details | undefined
+
   constructor(
     private readonly path: Path,
     readonly type: TopicType,
     /** Undefined for a plain one, or one of which the head was not read. */
-    private readonly details: string | undefined,
+    private readonly detailsText: string | undefined,
     readonly item: Uint8Array | undefined,
     readonly version: number,
+    private readonly updates: Tree,
   ) {}
 
-  head(): Head | undefined {
-    const { path, details } = this
-    return details === undefined ? undefined : readOf(path, () => parseDetails(details))
+  updated(): Moment | undefined {
+    const record = this.updates.get(this.path)
+    return record && (JSON.parse(record.toString()) as Moment)
   }
+
+  get isPlain(): boolean {
+    return this.detailsText === undefined
+  }
+
+  /** The key of its entry in `due`, hexadecimal. If the record cannot be read, no topic owns the entry, and a sweep removes it. */
+  get dueId(): string | undefined {
+    try {
+      return this.details()?.due
+    } catch {
+      return undefined
+    }
+  }
+
+  /** @throws UnreadableTopic */
+  details(): Details | undefined {
+    const { path, detailsText } = this
+    if (detailsText !== undefined) this.#details ??= readOf(path, () => parseDetails(detailsText))
+    return this.#details
+  }
+
+  head(): Head | undefined {
+    const details = this.details()
+    if (details === undefined) return undefined
+    const { properties, created, due } = details
+    return { properties, created, due: due === undefined ? undefined : readOf(this.path, () => dueOf(due)) }
+  }
+}
+
+/** @param id the key of the entry, hexadecimal */
+function dueOf(id: string): Due {
+  return { atMs: dueMsOfKey(Buffer.from(id, 'hex')), id }
 }
 
 /** Topics of which nothing but the type is wanted. */
 const bareTopics: Readonly<Record<TopicType, StoredTopic>> = {
-  json: { type: 'json', head: () => undefined, item: undefined, version: 0 },
-  string: { type: 'string', head: () => undefined, item: undefined, version: 0 },
+  json: { type: 'json', head: () => undefined, updated: () => undefined, item: undefined, version: 0 },
+  string: { type: 'string', head: () => undefined, updated: () => undefined, item: undefined, version: 0 },
+}
+
+/** The path in the value of an entry; undefined if it is none, so that no topic can own the entry. */
+function pathIn(value: Buffer): Path | undefined {
+  const text = value.toString()
+  return parsePath(text) === text ? (text as Path) : undefined
+}
+
+/** The time in the key of an entry; 0 for one that is too short for any. */
+function readDueMs(key: Buffer): number {
+  return key.length < dueKeyBytes ? 0 : dueMsOfKey(key)
 }

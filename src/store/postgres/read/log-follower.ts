@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lanesCount } from '../../../settings/limits.js'
-import { Followers } from '../../shared/followers.js'
+import { Followers } from '../../followers.js'
 import type { Execute, Statement } from '../sql/statement.js'
 
 /** Between two reads, in ms: the delay of what another process has committed. */

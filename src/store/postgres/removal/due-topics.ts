@@ -5,7 +5,7 @@
 import { decodeKey } from '../../../topics/key.js'
 import { removalOf } from '../../../topics/properties.js'
 import { tracksUpdates } from '../../../topics/removal/policy.js'
-import { clauseWaitsMs } from '../../shared/remove-clauses.js'
+import { clauseWaitsMs } from '../../core/write/due.js'
 import { readOf, storedDueMs, UnreadableTopic } from '../../unreadable-topic.js'
 import type { Connections } from '../connection/connections.js'
 import { bytesArray, bytesOf, plainArray } from '../sql/arrays.js'

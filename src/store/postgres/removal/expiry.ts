@@ -6,7 +6,7 @@
  *
  * A topic is removed on condition that it was neither replaced nor updated since it was evaluated, so an update that
  * comes first always keeps it. A topic whose policy has a `remove` clause is only rescheduled to a time before all
- * others, where it waits for its turn (store/shared/remove-clauses.ts), and is evaluated once more when its turn comes. Its
+ * others, where it waits for its turn (store/core/removal/clauses.ts), and is evaluated once more when its turn comes. Its
  * clause removes the matches first and ends the policy afterwards: a crash in between repeats the removal. Such a
  * policy is executed once.
  */
@@ -14,8 +14,9 @@
 import { anyOf, type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { decodeKey } from '../../../topics/key.js'
+import { Clauses, removeByClause } from '../../core/removal/clauses.js'
+import { clauseWaitsMs } from '../../core/write/due.js'
 import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
-import { Clauses, clauseWaitsMs, removeByClause } from '../../shared/remove-clauses.js'
 import type { Connections } from '../connection/connections.js'
 import { isHeldBy, type Lease } from '../connection/lease.js'
 import { matchingTopics } from '../read/match-scan.js'

@@ -1,6 +1,6 @@
 /**
  * Batches of operations, and single ones with a constraint. Those that arrive together share one transaction: it locks
- * all their keys → reads what is there → decides (store/shared/batch.ts) → writes → logs → commits, or rolls back if nothing
+ * all their keys → reads what is there → decides (store/core/write/batch.ts) → writes → logs → commits, or rolls back if nothing
  * changes.
  *
  * A key without a topic must be locked too, since "there is no topic" may be what an operation relies on: a row is
@@ -14,7 +14,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { retainsValue } from '../../../topics/properties.js'
 import { encodeItem, valueOfItem } from '../../../topics/topic.js'
-import { BatchDecisions, type Change, isRefusal, isRefused, type StoredTopic } from '../../shared/batch.js'
+import { BatchDecisions, type Change, type DecidedTopic, isRefusal, isRefused } from '../../core/write/batch.js'
 import type { BatchResult, Creation, WriteOperation } from '../../topics.js'
 import { Batcher, type Request, type RequestGroup } from '../connection/batcher.js'
 import type { Transact } from '../connection/connections.js'
@@ -52,7 +52,7 @@ interface BatchRequest extends Request {
 }
 
 /** A topic as a transaction reads it. */
-interface Stored extends StoredTopic {
+interface Stored extends DecidedTopic {
   readonly key: Buffer
   readonly generation: string
 }

@@ -6,18 +6,12 @@
  * a later pass tries it again.
  */
 
-import { type Cancellation, Cancelled } from '../../base/cancellation.js'
-import { waitForSlice } from '../../base/time-slices.js'
-import type { Plan } from '../../selectors/plan.js'
-import type { Path } from '../../topics/path.js'
-import type { DueRemovals, PlanOf, RefusedClause } from '../due-removals.js'
-import { UnreadableTopic } from '../unreadable-topic.js'
-
-/**
- * The due time that the store gives a topic whose clause waits, in ms since the epoch: earlier than any policy can be
- * due. A version without waiting clauses takes such a topic for one that is long overdue.
- */
-export const clauseWaitsMs = 0
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { waitForSlice } from '../../../base/time-slices.js'
+import type { Plan } from '../../../selectors/plan.js'
+import type { Path } from '../../../topics/path.js'
+import type { DueRemovals, PlanOf, RefusedClause } from '../../due-removals.js'
+import { UnreadableTopic } from '../../unreadable-topic.js'
 
 /** Removes what a due clause matches; resolves to how many topics those were, or to why the clause was refused. */
 export async function removeByClause(

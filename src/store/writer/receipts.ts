@@ -6,9 +6,10 @@
  * said that it has it; all outcomes of a client disappear some time after it has gone. If they cannot be read, the client is
  * told that those of all its requests until then are unknown: nobody knows which of them were carried out.
  */
-import { StoreError } from '../../errors.js'
-import type { BatchResult } from '../../topics.js'
-import type { Table } from '../environment/environment.js'
+import type { Outcome, Request } from '../core/write/group.js'
+import type { Changes, Decider } from '../engine.js'
+import { StoreError } from '../errors.js'
+import type { BatchResult } from '../topics.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { beginFrame, frameHeadBytes, takeFrame } from './frames.js'
 import { readOutcome, writeOutcome } from './wire.js'
@@ -106,19 +107,15 @@ export class Receipts {
   readonly #changed = new Set<Receipt>()
 
   /**
-   * Reads those that an earlier writer has left.
-   *
+   * @param stored those that an earlier writer has left, by the names of clients
    * @param onUnreadable called for each client whose receipts are damaged
    */
-  constructor(
-    private readonly table: Table,
-    onUnreadable: (reason: Error) => void = () => {},
-  ) {
-    for (const { key, value } of table.getRange({})) {
-      const receipt = new Receipt(key, value)
-      this.#all.set(key, receipt)
+  constructor(stored: readonly (readonly [string, Buffer])[], onUnreadable: (reason: Error) => void = () => {}) {
+    for (const [name, record] of stored) {
+      const receipt = new Receipt(name, record)
+      this.#all.set(name, receipt)
       const { damage: cause } = receipt
-      if (cause !== undefined) onUnreadable(new Error(`the receipts of the client ${key} cannot be read`, { cause }))
+      if (cause !== undefined) onUnreadable(new Error(`the receipts of the client ${name} cannot be read`, { cause }))
     }
   }
 
@@ -141,8 +138,8 @@ export class Receipts {
   }
 
   /** To be called last in each transaction: stores what was added. */
-  put(): void {
-    for (const receipt of this.#changed) this.table.putSync(receipt.name, receipt.record())
+  put(changes: Changes): void {
+    for (const receipt of this.#changed) changes.put('receipts', receipt.name, receipt.record())
   }
 
   /** Those that `put` has stored since the last call. */
@@ -152,9 +149,56 @@ export class Receipts {
     return changed
   }
 
-  /** To be called within a transaction: forgets a client for good. */
-  remove(name: string): void {
+  /** Forgets a client for good, once its record is removed. */
+  forget(name: string): void {
     this.#all.delete(name)
-    this.table.removeSync(name)
+  }
+}
+
+/** What is asked of a commit in the writer: by itself, by a client, or that the receipts of clients are removed. */
+export type WriterRequest =
+  | { readonly request: Request; readonly from?: { readonly receipt: Receipt; readonly number: number } }
+  | { readonly forgotten: () => readonly string[]; readonly clients: number }
+
+export type WriterOutcome = Outcome | Error
+
+/** Decides requests as `decider` does, and keeps what came of those of clients in the same commit. */
+export function withReceipts(
+  decider: Decider<Request, Outcome>,
+  receipts: Receipts,
+): Decider<WriterRequest, WriterOutcome> {
+  return {
+    sizeOf: (asked) =>
+      'request' in asked ? decider.sizeOf(asked.request) : { operations: asked.clients, bytes: 0, grows: false },
+    begin(stored) {
+      const group = decider.begin(stored)
+      const forgotten: string[] = []
+      return {
+        decide(asked) {
+          if (!('request' in asked)) return forgotten.push(...asked.forgotten()) > 0
+          const { request, from } = asked
+          if (from === undefined) return group.decide(request)
+          const outcome = outcomeOf(() => group.decide(request))
+          receipts.add(from.receipt, from.number, outcome as BatchResult | boolean | Error)
+          return outcome
+        },
+        end(changes) {
+          group.end(changes)
+          receipts.put(changes)
+          for (const name of forgotten) {
+            receipts.forget(name)
+            changes.put('receipts', name, undefined)
+          }
+        },
+      }
+    },
+  }
+}
+
+function outcomeOf(decide: () => Outcome): WriterOutcome {
+  try {
+    return decide()
+  } catch (error) {
+    return error as Error
   }
 }

@@ -2,9 +2,9 @@
  * Every change of the environment passes through here: it waits for its turn, for room on the disk, and while writes are
  * paused; then it shares a transaction with all that wait, up to a bound.
  *
- * A write is a function that runs in a transaction: it reads, decides and writes. Transactions are synchronous, since
- * this process has nothing else to do, and no other process writes: collect what came in one turn of the event loop →
- * begin → each write in its order → commit, which returns once all of it is on disk → answer them all.
+ * Transactions are synchronous, since this process has nothing else to do, and no other process writes: collect what came in
+ * one turn of the event loop → begin → decide each request in its order → write → commit, which returns once all of it is on
+ * disk → answer them all. What a request does is decided by what opened the store.
  *
  * A transaction that fails breaks the store for good: retrying a failed fsync proves nothing. `onBroken` is then called
  * once, every write is rejected, and the process is expected to end.
@@ -13,10 +13,10 @@ import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import { PacedBound } from '../../../base/paced-bound.js'
 import { turnMs } from '../../../base/turn-clock.js'
 import { operationsInOneCommitMax } from '../../../settings/limits.js'
+import type { Changes, Decider, Group, LoggedRecord, Stored, WriteSize } from '../../engine.js'
 import { StoreError } from '../../errors.js'
 import { batchBounds, type CommitStats } from '../../monitoring.js'
-import { type DiskRoom, smallWrite, type WriteSize } from './disk-room.js'
-import type { TopicChanges } from './topic-changes.js'
+import type { DiskRoom } from './disk-room.js'
 
 /**
  * Bytes of operations that one transaction carries out, exceeded by at most one request: a slow disk writes them well within
@@ -25,10 +25,10 @@ import type { TopicChanges } from './topic-changes.js'
 export const bytesInOneCommitMax = 32 * 1024 * 1024
 
 /**
- * For how long a transaction executes writes, exceeded by at most one: those of its group that are left join a later one. What
- * decides them may cost far more than what is written, and a writer that is busy for long counts as hanging.
+ * For how long a transaction decides requests, exceeded by at most one: those of its group that are left join a later one. To
+ * decide them may cost far more than to write, and a writer that is busy for long counts as hanging.
  */
-export const executionMsMax = 200
+export const decidingMsMax = 200
 
 /**
  * The share of the last transaction's writes that the next one waits for: those whose answers have just left are likely to
@@ -42,47 +42,38 @@ const gatheringMsMax = 3
 
 type Room = Pick<DiskRoom, 'begin' | 'admit'>
 
-/** What a write does in a transaction. If it throws before it has written anything, only this write fails. */
-type Work<T> = (changes: TopicChanges) => T
-
-/** A write with a bound on what it adds to the file. */
-export interface Task<T> {
-  readonly work: Work<T>
-  readonly size: WriteSize
-}
-
 /** lmdb's transactions, or a test's. */
 interface Transactions {
   /** Calls `callback` in a transaction, and returns once that is on disk; throws when it is not, or may not be. */
   readonly transact: (callback: () => void) => void
-  /** The changes of topics in the transaction whose callback is running. */
-  readonly begin: () => TopicChanges
-  /** Called last in each transaction: writes what belongs to it as a whole. */
-  readonly end?: () => void
-  /** Called once it is on disk, before its writes are settled. */
-  readonly committed?: () => void
+  /** What is read and written in the transaction whose callback is running. */
+  readonly transaction: Stored & Changes & { begin(): void; end(): LoggedRecord | undefined }
+  /** Called once it is on disk, before its writes are settled. @param record its record in the log, if it has one */
+  readonly committed: (record: LoggedRecord | undefined) => void
 }
 
-/** A write on its way to the disk. */
-interface Write {
+/** What came of a request: its error is that of its decision, of its commit, or of the disk that has no room for it. */
+type Settled<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown }
+
+/** A request on its way to the disk. */
+interface Write<Request, Outcome> {
+  readonly request: Request
   readonly size: WriteSize
-  /** Does the write's work in the transaction, and keeps what came of it. Must not throw. */
-  execute(changes: TopicChanges): void
-  /** Called once: when its transaction is on disk; or with the reason why there is none, or its outcome is unknown. */
-  settle(failure?: StoreError): void
-}
-
-interface Waiting {
-  readonly write: Write
   readonly sinceMs: number
+  /** Called once: when its transaction is on disk; or with the reason why there is none, or its outcome is unknown. */
+  readonly settle: (settled: Settled<Outcome>) => void
+  /** What was decided. */
+  decided: Settled<Outcome>
 }
 
-export class Commits {
+const undecided: Settled<never> = { error: new Error('the request was not decided') }
+
+export class Commits<Request, Outcome> {
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batchSizes = createHistogram(batchBounds)
   readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
   /** Writes that have not joined a transaction, in their order. */
-  #waiting: Waiting[] = []
+  #waiting: Write<Request, Outcome>[] = []
   #isScheduled = false
   /** Runs while more writes are expected before the next transaction. */
   #gathering: NodeJS.Timeout | undefined
@@ -104,42 +95,32 @@ export class Commits {
    */
   constructor(
     private readonly transactions: Transactions,
+    private readonly decider: Decider<Request, Outcome>,
     private readonly onBroken: (reason: Error) => void,
     private readonly room?: Room,
   ) {}
 
   /**
-   * Has the work done in a later transaction.
+   * Has a request carried out in a later transaction.
    *
-   * @returns what the work returned, once its transaction is on disk
+   * @returns what came of it, once that is on disk
    * @throws StoreError of the kind `unknown_outcome` when the commit failed, `full` when the disk has no room for the write,
-   *   or `unavailable` when the store has been closed; an error of the work itself, unchanged
+   *   or `unavailable` when the store has been closed; an error of its decision, unchanged
    */
-  run<T>(work: Work<T>, size = smallWrite): Promise<T> {
+  commit(request: Request): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      let settleDone = (): void => {}
-      this.submit({
-        size,
-        execute(changes) {
-          try {
-            const outcome = work(changes)
-            settleDone = () => resolve(outcome)
-          } catch (error) {
-            settleDone = () => reject(error)
-          }
-        },
-        settle: (failure) => (failure === undefined ? settleDone() : reject(failure)),
-      })
+      this.submit(request, (settled) => ('error' in settled ? reject(settled.error) : resolve(settled.outcome)))
     })
   }
 
-  /** As `run`, for a write that keeps what came of it. */
-  submit(write: Write): void {
-    if (this.#closed) return write.settle(closedError())
-    if (this.#broken) return write.settle(brokenError())
-    this.#waiting.push({ write, sinceMs: turnMs() })
-    this.#stats.inFlight += write.size.operations
-    this.#stats.writes += write.size.operations
+  /** As `commit`. @param settle called once */
+  submit(request: Request, settle: (settled: Settled<Outcome>) => void): void {
+    if (this.#closed) return settle({ error: closedError() })
+    if (this.#broken) return settle({ error: brokenError() })
+    const size = this.decider.sizeOf(request)
+    this.#waiting.push({ request, size, sinceMs: turnMs(), settle, decided: undecided })
+    this.#stats.inFlight += size.operations
+    this.#stats.writes += size.operations
     this.#schedule()
   }
 
@@ -183,35 +164,35 @@ export class Commits {
     this.#gathering = undefined
     if (this.#isPaused || this.#waiting.length === 0) return
     const { group, refused } = this.#takeGroup()
-    for (const { write } of refused) {
+    for (const write of refused) {
       this.#stats.writes -= write.size.operations
-      this.#leave(write, new StoreError('full', 'the disk is nearly full'))
+      this.#leave(write, { error: new StoreError('full', 'the disk is nearly full') })
     }
-    if (group.length > 0) this.#commit(group)
+    if (group.length > 0) this.#commitGroup(group)
     this.#schedule()
     if (this.#waiting.length > 0) return
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
   /** Takes the next writes from those that wait, as many as one transaction may have and the disk has room for. */
-  #takeGroup(): { group: Waiting[]; refused: Waiting[] } {
+  #takeGroup(): { group: Write<Request, Outcome>[]; refused: Write<Request, Outcome>[] } {
     this.room?.begin()
-    const group: Waiting[] = []
-    const refused: Waiting[] = []
+    const group: Write<Request, Outcome>[] = []
+    const refused: Write<Request, Outcome>[] = []
     let operations = 0
     let sizeBytes = 0
     let taken = 0
-    for (const waiting of this.#waiting) {
+    for (const write of this.#waiting) {
       if (operations >= this.#operationsMax.value || sizeBytes >= bytesInOneCommitMax) break
-      const { size } = waiting.write
+      const { size } = write
       const admission = this.room?.admit(size)
       if (admission === 'later') break
       taken++
       if (admission === 'full') {
-        refused.push(waiting)
+        refused.push(write)
         continue
       }
-      group.push(waiting)
+      group.push(write)
       operations += size.operations
       sizeBytes += size.bytes
     }
@@ -220,47 +201,48 @@ export class Commits {
     return { group, refused }
   }
 
-  /** Commits the first writes of those that were taken, as many as were executed in time; the others wait again. */
-  #commit(taken: readonly Waiting[]): void {
+  /** Commits the first writes of those that were taken, as many as were decided in time; the others wait again. */
+  #commitGroup(taken: readonly Write<Request, Outcome>[]): void {
+    const { transact, transaction, committed } = this.transactions
     const beganMs = performance.now()
-    let executed = 0
+    let decided = 0
+    let record: LoggedRecord | undefined
     try {
-      this.transactions.transact(() => {
-        const changes = this.transactions.begin()
-        const untilMs = performance.now() + executionMsMax
-        do {
-          taken[executed++]?.write.execute(changes)
-          if (changes.failure !== undefined) throw changes.failure
-        } while (executed < taken.length && performance.now() < untilMs)
-        changes.put()
-        this.transactions.end?.()
+      transact(() => {
+        transaction.begin()
+        const group = this.decider.begin(transaction)
+        const untilMs = performance.now() + decidingMsMax
+        do decide(group, taken[decided++] as Write<Request, Outcome>)
+        while (decided < taken.length && performance.now() < untilMs)
+        group.end(transaction)
+        record = transaction.end()
       })
     } catch (cause) {
       return this.#break(taken, new StoreError('unknown_outcome', 'a commit failed', { cause }))
     }
-    const group = taken.slice(0, executed)
-    if (executed < taken.length) this.#waiting = [...taken.slice(executed), ...this.#waiting]
+    const group = taken.slice(0, decided)
+    if (decided < taken.length) this.#waiting = [...taken.slice(decided), ...this.#waiting]
     const tookMs = performance.now() - beganMs
     this.#last = { writes: group.length, tookMs }
     this.#operationsMax.took(tookMs, operationsOf(group) >= this.#operationsMax.value)
     this.#record(group)
-    this.transactions.committed?.()
-    for (const { write } of group) this.#leave(write)
+    committed(record)
+    for (const write of group) this.#leave(write, write.decided)
   }
 
-  #break(group: readonly Waiting[], reason: StoreError): void {
+  #break(group: readonly Write<Request, Outcome>[], reason: StoreError): void {
     this.#broken = true
     this.#record(group)
-    for (const { write } of group) {
+    for (const write of group) {
       this.#stats.failed += write.size.operations
-      this.#leave(write, reason)
+      this.#leave(write, { error: reason })
     }
     this.#rejectWaiting(brokenError)
     this.onBroken(reason)
   }
 
   /** Counts a commit, whether it succeeded or not. */
-  #record(group: readonly Waiting[]): void {
+  #record(group: readonly Write<Request, Outcome>[]): void {
     const [oldest] = group
     if (oldest === undefined) return
     this.#seconds.record((performance.now() - oldest.sinceMs) / 1000)
@@ -270,20 +252,28 @@ export class Commits {
   #rejectWaiting(reason: () => StoreError): void {
     const rejected = this.#waiting
     this.#waiting = []
-    for (const { write } of rejected) {
+    for (const write of rejected) {
       this.#stats.writes -= write.size.operations
-      this.#leave(write, reason())
+      this.#leave(write, { error: reason() })
     }
   }
 
-  #leave(write: Write, failure?: StoreError): void {
+  #leave(write: Write<Request, Outcome>, settled: Settled<Outcome>): void {
     this.#stats.inFlight -= write.size.operations
-    write.settle(failure)
+    write.settle(settled)
   }
 }
 
-function operationsOf(group: readonly Waiting[]): number {
-  return group.reduce((sum, { write }) => sum + write.size.operations, 0)
+function decide<Request, Outcome>(group: Group<Request, Outcome>, write: Write<Request, Outcome>): void {
+  try {
+    write.decided = { outcome: group.decide(write.request) }
+  } catch (error) {
+    write.decided = { error }
+  }
+}
+
+function operationsOf(group: readonly { readonly size: WriteSize }[]): number {
+  return group.reduce((sum, { size }) => sum + size.operations, 0)
 }
 
 function closedError(): StoreError {

@@ -8,12 +8,14 @@
 import { strict as assert } from 'node:assert'
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { turnMs } from '../../../base/turn-clock.js'
-import { commitDeadlineMs, writerClientGoneMs } from '../../../settings/limits.js'
-import type { LoggedRecord } from '../../engine.js'
-import { StoreError } from '../../errors.js'
-import { Followers } from '../../shared/followers.js'
-import type { BatchResult, WriteOperation } from '../../topics.js'
+import { turnMs } from '../../base/turn-clock.js'
+import { commitDeadlineMs, writerClientGoneMs } from '../../settings/limits.js'
+import type { RecordChange } from '../core/write/records.js'
+import type { LoggedRecord } from '../engine.js'
+import { StoreError } from '../errors.js'
+import { Followers } from '../followers.js'
+import type { BatchResult, WriteOperation } from '../topics.js'
+import type { Writing } from '../writing.js'
 import { ByteReader, ByteWriter } from './bytes.js'
 import { beginFrame, readFrames, takeFrame } from './frames.js'
 import {
@@ -22,11 +24,9 @@ import {
   readNotice,
   readOutcome,
   resultOf,
-  type SmallChange,
   writeChange,
   writeOperations,
 } from './wire.js'
-import type { Writing } from './writes.js'
 
 /**
  * How long a worker waits for any answer of a writer before it gives its oldest requests up: longer than a writer may hang,
@@ -133,7 +133,7 @@ export class WriterLink implements Writing {
     })
 
   /** Has a change made. @returns whether it changed anything */
-  change(change: SmallChange): Promise<boolean> {
+  change(change: RecordChange): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closedError())
       const start = this.#append((out) => writeChange(out, change))
@@ -141,7 +141,7 @@ export class WriterLink implements Writing {
     })
   }
 
-  readonly followRecords: Writing['followRecords'] = (onGrown) => this.#followers.add(onGrown)
+  readonly follow: Writing['follow'] = (onGrown) => this.#followers.add(onGrown)
 
   /** Refuses further requests; resolves once all others are answered. */
   async close(): Promise<void> {

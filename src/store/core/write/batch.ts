@@ -6,11 +6,11 @@
  * sees what those before it have changed, and one that is refused leaves no trace.
  */
 import { strict as assert } from 'node:assert'
-import { type Constrained, holds, ValueText } from '../../topics/constraint.js'
-import { numberTextMax, sumOf } from '../../topics/decimal.js'
-import type { Path } from '../../topics/path.js'
-import { compatible, retainsValue } from '../../topics/properties.js'
-import type { Properties, TopicType } from '../../topics/topic.js'
+import { type Constrained, holds, ValueText } from '../../../topics/constraint.js'
+import { numberTextMax, sumOf } from '../../../topics/decimal.js'
+import type { Path } from '../../../topics/path.js'
+import { compatible, retainsValue } from '../../../topics/properties.js'
+import type { Properties, TopicType } from '../../../topics/topic.js'
 import type {
   BatchResult,
   Creation,
@@ -21,7 +21,7 @@ import type {
   WriteOperation,
   WriteOutcome,
   WriteRefusal,
-} from '../topics.js'
+} from '../../topics.js'
 
 /** Whether a batch was refused. */
 export function isRefused(result: BatchResult): result is RefusedOperation {
@@ -35,7 +35,7 @@ export async function writeOne(store: TopicWriter, operation: WriteOperation): P
 }
 
 /** A topic as an engine has read it, before any of the batches. */
-export interface StoredTopic extends Constrained {
+export interface DecidedTopic extends Constrained {
   readonly type: TopicType
   readonly properties: Properties
   /** Its value, for an increment; undefined without one, and perhaps if it is longer than any number. */
@@ -65,7 +65,7 @@ interface Reader<Stored, Action> {
   setterOf(increment: Action, valueText: string): Action
 }
 
-export class BatchDecisions<Stored extends StoredTopic, Action extends WriteAction> {
+export class BatchDecisions<Stored extends DecidedTopic, Action extends WriteAction> {
   readonly #changes = new Map<Path, Change<Stored, Action>>()
   /** Values that the batches set and constraints were compared with. */
   readonly #texts = new Map<Action, ValueText>()
@@ -98,11 +98,15 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
     }
   }
 
+  /** What the batches before have made of the topic at a path; undefined if they have not changed it. */
+  changeOf(path: Path): Change<Stored, Action> | undefined {
+    const change = this.#changes.get(path)
+    return change !== undefined && isChanged(change) ? change : undefined
+  }
+
   /** What the batches that were not refused have changed, each path once. */
   *changes(): Generator<Change<Stored, Action>> {
-    for (const change of this.#changes.values()) {
-      if (change.isRemoved || change.creator !== undefined || change.setter !== undefined) yield change
-    }
+    for (const change of this.#changes.values()) if (isChanged(change)) yield change
   }
 
   #unchanged({ path, kind }: Action): Change<Stored, Action> {
@@ -172,6 +176,10 @@ export class BatchDecisions<Stored extends StoredTopic, Action extends WriteActi
     }
     return known
   }
+}
+
+function isChanged({ isRemoved, creator, setter }: Change<unknown, unknown>): boolean {
+  return isRemoved || creator !== undefined || setter !== undefined
 }
 
 /** The text of what may be a number; a longer text is none. */

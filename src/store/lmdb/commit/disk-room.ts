@@ -7,6 +7,7 @@
  * operation, one page on each level of each tree that it changes. All operations share the root, so it is the page of a
  * split leaf that counts instead. No operation copies more pages than there are.
  */
+import type { WriteSize } from '../../engine.js'
 import type { TreePages } from '../environment/environment.js'
 import { freeBytes } from '../environment/files.js'
 
@@ -15,18 +16,6 @@ import { freeBytes } from '../environment/files.js'
  * of free pages.
  */
 const diskBytesLeftMin = 1024 * 1024
-
-/** What a write may do to the file. */
-export interface WriteSize {
-  readonly operations: number
-  /** The bytes of its records, apart from paths. */
-  readonly bytes: number
-  /** Whether it may add topics, or bytes to them: such a write leaves more space. */
-  readonly grows: boolean
-}
-
-/** A removal, or a write of one small record of the service's own. */
-export const smallWrite: WriteSize = { operations: 1, bytes: 0, grows: false }
 
 export interface DiskRoomOptions {
   /** With less free space, in bytes, writes that grow are refused. Those of one commit may use half of it. */

@@ -14,29 +14,18 @@
  * saves it from reading the log to learn that nothing concerns it. Long records are not sent, and none to a client whose
  * hello has no 1, such as one of version 1.0.0.
  */
-import { removalOf } from '../../../topics/properties.js'
-import { itemBytesMax, type Properties, writeItem } from '../../../topics/topic.js'
-import type { KeyChange } from '../../core/keys.js'
-import type { LoggedRecord } from '../../engine.js'
-import { StoreError } from '../../errors.js'
-import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
+import { removalOf } from '../../topics/properties.js'
+import { itemBytesMax, type Properties, writeItem } from '../../topics/topic.js'
+import type { Request } from '../core/write/group.js'
+import type { Prepared } from '../core/write/operations.js'
+import type { RecordChange } from '../core/write/records.js'
+import type { LoggedRecord } from '../engine.js'
+import { StoreError } from '../errors.js'
+import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../topics.js'
 import type { ByteReader, ByteWriter } from './bytes.js'
-import { slabOf } from './slab.js'
-import type { Prepared } from './topic-changes.js'
 
 /** Of this format. A process of another build is refused if its number differs. */
 export const protocolVersion = 3
-
-/** A change of small records that are not topics. */
-export type SmallChange =
-  | KeyChange
-  /** When the last backup was completed, in ms since the epoch. */
-  | { readonly about: 'noteBackup'; readonly madeMs: number }
-
-/** What the writer is asked to do, at once or not at all. */
-export type Request =
-  | { readonly operations: readonly Prepared[]; readonly isAtomic: boolean }
-  | { readonly change: SmallChange }
 
 /** What came of a request: of operations, their result; of a change, whether anything changed. */
 export type Outcome = BatchOutcome | boolean | Error
@@ -90,7 +79,7 @@ function writeOperation(out: ByteWriter, operation: WriteOperation): void {
 }
 
 /** Appends a request for a change. */
-export function writeChange(out: ByteWriter, change: SmallChange): void {
+export function writeChange(out: ByteWriter, change: RecordChange): void {
   out.byte(requestKinds.change)
   out.text(JSON.stringify(change))
 }
@@ -98,22 +87,21 @@ export function writeChange(out: ByteWriter, change: SmallChange): void {
 /** Reads the next request of `frame`, into which its items are views. */
 export function readRequest(from: ByteReader, frame: Buffer): Request {
   const kind = from.byte()
-  if (kind === requestKinds.change) return { change: JSON.parse(from.text()) as SmallChange }
+  if (kind === requestKinds.change) return { change: JSON.parse(from.text()) as RecordChange }
   const isAtomic = kind === requestKinds.operations
   if (!isAtomic && kind !== requestKinds.eachOperation) throw new Error(`a request has the unknown kind ${kind}`)
-  const slab = slabOf(frame)
   const operations: Prepared[] = []
-  for (let left = from.uint32(); left > 0; left--) operations.push(readOperation(from, frame, slab))
+  for (let left = from.uint32(); left > 0; left--) operations.push(readOperation(from, frame))
   return { operations, isAtomic }
 }
 
-function readOperation(from: ByteReader, frame: Buffer, slab: ReturnType<typeof slabOf>): Prepared {
+function readOperation(from: ByteReader, frame: Buffer): Prepared {
   const flags = from.byte()
   const kind = kinds[flags & kindBits]
   const path = from.text()
   if (kind === 'remove') return { kind, path, item: undefined, constraint: readConstraint(from, flags) } as Prepared
   const [start, end] = from.range()
-  const item = { slab, start: frame.byteOffset + start, end: frame.byteOffset + end }
+  const item = { bytes: frame, start, end }
   const type = (flags & isString) === 0 ? 'json' : 'string'
   const properties = (flags & hasProperties) === 0 ? noProperties : (JSON.parse(from.text()) as Properties)
   const constraint = readConstraint(from, flags)

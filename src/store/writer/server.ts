@@ -1,21 +1,19 @@
 /**
  * The writer's end of the connections: takes the requests of workers and tools, has each carried out in the next
- * transaction, and answers when that is on disk. What a request does is decided elsewhere (store/lmdb/write/topic-changes.ts,
- * small-changes.ts); that it is done once, by receipts.ts.
+ * transaction, and answers when that is on disk. What a request does is decided in core/write/; that it is done once, by
+ * receipts.ts.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { within } from '../../../base/within.js'
-import { operationsInOneCommitMax, writerClientGoneMs } from '../../../settings/limits.js'
-import type { LoggedRecord } from '../../engine.js'
-import type { StoreError } from '../../errors.js'
-import type { BatchResult } from '../../topics.js'
+import { within } from '../../base/within.js'
+import { operationsInOneCommitMax, writerClientGoneMs } from '../../settings/limits.js'
+import type { Request } from '../core/write/group.js'
+import type { LoggedRecord } from '../engine.js'
+import type { StoreError } from '../errors.js'
 import { ByteReader, ByteWriter } from './bytes.js'
-import type { Commits, Task } from './commits.js'
-import { smallWrite } from './disk-room.js'
 import { beginFrame, frameHeadBytes, readFrames, takeFrame } from './frames.js'
-import type { Receipt, Receipts } from './receipts.js'
-import { protocolVersion, type Request, readRequest, writeNotice } from './wire.js'
+import type { Receipt, Receipts, WriterOutcome, WriterRequest } from './receipts.js'
+import { protocolVersion, readRequest, writeNotice } from './wire.js'
 
 /** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
 export const bytesQueuedByClientMax = 64 * 1024 * 1024
@@ -50,16 +48,22 @@ interface Connection {
   isWatching: boolean
 }
 
-interface DeskOptions {
-  readonly commits: Commits
+/** Where requests are carried out. Its decider is that of `withReceipts`, over the same receipts. */
+interface WriterCommits {
+  commit(request: WriterRequest): Promise<WriterOutcome>
+  /** @param settle called once, with the reason why the request, or its whole commit, is not on disk, if it is not */
+  submit(request: WriterRequest, settle: (settled: object) => void): void
+  close(): Promise<void>
+}
+
+interface WriterServerOptions {
+  readonly commits: WriterCommits
   readonly receipts: Receipts
-  /** What a request does in a transaction. */
-  readonly taskOf: (request: Request) => Task<BatchResult | boolean>
   /** Called with what a client sent that cannot be read: a defect, of which only the request in question is told. */
   readonly onUnreadable: (reason: Error) => void
 }
 
-export class Desk {
+export class WriterServer {
   readonly #connections = new Map<string, Connection>()
   /** When the clients without a connection were last seen, in ms of performance.now(). */
   readonly #gone = new Map<string, number>()
@@ -67,7 +71,7 @@ export class Desk {
   #isStopped = false
   #frames = 0
 
-  constructor(private readonly options: DeskOptions) {
+  constructor(private readonly options: WriterServerOptions) {
     for (const name of options.receipts.names()) this.#gone.set(name, performance.now())
     this.#forgetting = setInterval(() => this.#forgetGone(), writerClientGoneMs / 3)
     this.#forgetting.unref()
@@ -171,26 +175,15 @@ export class Desk {
 
   /** @param bytes those of the request in its frame, which also has constraints, unlike what is written */
   #submit(connection: Connection, number: number, request: Request, bytes: number): void {
-    const { commits, receipts, taskOf } = this.options
     const { receipt } = connection
-    const { work, size } = taskOf(request)
-    connection.operations += size.operations
+    const operations = 'operations' in request ? request.operations.length : 1
+    connection.operations += operations
     connection.bytes += bytes
-    commits.submit({
-      size,
-      execute: (changes) => {
-        receipts.add(
-          receipt,
-          number,
-          resultOf(() => work(changes)),
-        )
-      },
-      settle: (failure) => {
-        connection.operations -= size.operations
-        connection.bytes -= bytes
-        this.#regulate(connection)
-        if (failure !== undefined) this.#onRefused(receipt, number, failure)
-      },
+    this.options.commits.submit({ request, from: { receipt, number } }, (settled) => {
+      connection.operations -= operations
+      connection.bytes -= bytes
+      this.#regulate(connection)
+      if ('error' in settled) this.#onRefused(receipt, number, settled.error as StoreError)
     })
   }
 
@@ -232,23 +225,16 @@ export class Desk {
   }
 
   #forgetGone(): void {
-    const { commits, receipts } = this.options
     const names = [...this.#gone].flatMap(([name, sinceMs]) =>
       performance.now() - sinceMs > writerClientGoneMs ? [name] : [],
     )
     if (names.length === 0) return
     for (const name of names) this.#gone.delete(name)
-    commits
-      .run(
-        () => {
-          // Not those that came back meanwhile.
-          for (const name of names) if (!this.#connections.has(name)) receipts.remove(name)
-        },
-        { ...smallWrite, operations: names.length },
-      )
-      .catch(() => {
-        for (const name of names) if (!this.#connections.has(name)) this.#gone.set(name, performance.now())
-      })
+    // Not those that have come back meanwhile.
+    const stillGone = (): readonly string[] => names.filter((name) => !this.#connections.has(name))
+    this.options.commits.commit({ forgotten: stillGone, clients: names.length }).catch(() => {
+      for (const name of stillGone()) this.#gone.set(name, performance.now())
+    })
   }
 }
 
@@ -258,12 +244,4 @@ function noticeOf(record: LoggedRecord): Buffer {
   beginFrame(out)
   writeNotice(out, record)
   return takeFrame(out)
-}
-
-function resultOf(work: () => BatchResult | boolean): BatchResult | boolean | Error {
-  try {
-    return work()
-  } catch (error) {
-    return error as Error
-  }
 }

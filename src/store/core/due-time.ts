@@ -1,0 +1,44 @@
+/** When a topic's policy is due. Pure. */
+import { type Moment, wallMsOf } from '../../base/clock.js'
+import type { Path } from '../../topics/path.js'
+import { removalOf } from '../../topics/properties.js'
+import { type RemovalPolicy, tracksUpdates } from '../../topics/removal/policy.js'
+import type { DuePlace, StoredTopic } from '../engine.js'
+import { readOf, storedDueMs } from '../unreadable-topic.js'
+
+/** What the policy of a topic says at a moment. */
+export interface Evaluated {
+  /** In ms since the epoch. */
+  readonly dueMs: number
+  readonly isDue: boolean
+  /** Of its `remove` clause; undefined without one. */
+  readonly selector: string | undefined
+}
+
+/**
+ * Evaluates the policy of the topic at a path; undefined if that does not own the place.
+ *
+ * @throws UnreadableTopic
+ */
+export function ownedBy(place: DuePlace, path: Path, topic: StoredTopic, present: Moment): Evaluated | undefined {
+  const head = topic.head()
+  if (head?.due?.id !== place.id) return undefined
+  return readOf(path, () => {
+    const policy = removalOf(head.properties)
+    if (policy === undefined) return undefined
+    const updated = tracksUpdates(policy) ? topic.updated() : undefined
+    const atMs = dueMsOf(policy, head.created, updated, present)
+    return { dueMs: atMs, isDue: atMs <= present.wallMs, selector: policy.selector }
+  })
+}
+
+/**
+ * When a policy is due, in ms since the epoch.
+ *
+ * @param updated the topic's last update, if updates defer the policy
+ * @throws RangeError when that is no time that an engine can store, since one of the times is none
+ */
+export function dueMsOf(policy: RemovalPolicy, created: Moment, updated: Moment | undefined, present: Moment): number {
+  const createdMs = wallMsOf(created, present)
+  return storedDueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))
+}

@@ -1,0 +1,198 @@
+/**
+ * Automatic removal: executes REMOVAL policies that are due. Entries in `due` sort by the time at which their topic is
+ * due if no further update comes. An update leaves the entry unchanged; when its time comes, the entry is examined
+ * again, and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due, one read of the
+ * first entry is all the work there is.
+ *
+ * The entry of a policy with a `remove` clause is only moved to a time before all others, where it waits for its turn
+ * (clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
+ * ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
+ *
+ * When the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new
+ * offset stored: if the process ends in between, the next one examines them all.
+ */
+
+import type { Awaitable } from '../../../base/awaitable.js'
+import type { Cancellation } from '../../../base/cancellation.js'
+import type { Clock } from '../../../base/clock.js'
+import { waitForSlice } from '../../../base/time-slices.js'
+import { type DueRemovals, nothingRemoved, type PlanOf, type RefusedClause } from '../../due-removals.js'
+import type { DuePlace, Engine } from '../../engine.js'
+import type { TopicRemover } from '../../topics.js'
+import { UnreadableTopic } from '../../unreadable-topic.js'
+import { type Evaluated, ownedBy } from '../due-time.js'
+import { clockName, type KnownClock } from '../meta.js'
+import { clauseWaitsMs, type DueOutcome } from '../write/due.js'
+import type { Outcome, Request } from '../write/group.js'
+import { Clauses, removeByClause } from './clauses.js'
+
+/** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
+const stepMs = 1000
+
+/** Places that are examined, and settled, in one commit. */
+const placesPerCommit = 200
+
+const headAlone = { head: true, item: false, version: false }
+
+export class Expiry {
+  readonly #clauses: Clauses<DuePlace>
+  /** Each resolves when a sweep has ended, even if it failed. */
+  readonly #sweeps = new Set<Promise<void>>()
+  /** Whether a commit has met a topic that cannot be read: each sweep does, and must not commit for its sake. */
+  #hasUnreadable = false
+  #closed = false
+
+  constructor(
+    private readonly engine: Pick<Engine, 'atOnce'>,
+    private readonly commit: (request: Request) => Promise<Outcome>,
+    private readonly removeMatches: TopicRemover['removeMatches'],
+    private readonly now: Clock,
+  ) {
+    this.#clauses = new Clauses(
+      () => this.#placesBetween(clauseWaitsMs, clauseWaitsMs),
+      (place, planOf, cancellation) => this.#executeClause(place, planOf, cancellation),
+    )
+  }
+
+  /**
+   * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
+   * later call.
+   */
+  removeDue(planOf: PlanOf): Promise<DueRemovals> {
+    const sweep = this.#sweep(planOf).catch((error: unknown) => {
+      if (this.#closed) return nothingRemoved
+      throw error
+    })
+    const ended = sweep.then(
+      () => {},
+      () => {},
+    )
+    this.#sweeps.add(ended)
+    void ended.then(() => this.#sweeps.delete(ended))
+    return sweep
+  }
+
+  /** Stops sweeps and clauses at their next step, and resolves once they have stopped. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([this.#clauses.close(), ...this.#sweeps])
+  }
+
+  async #sweep(planOf: PlanOf): Promise<DueRemovals> {
+    const present = this.now()
+    const known = await this.#knownClock()
+    const offset = present.wallMs - present.steadyMs
+    const stepped = known?.boot === present.boot && !(Math.abs(known.offset - offset) <= stepMs)
+    await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs)
+    if ((stepped || known?.boot !== present.boot) && !this.#closed) {
+      await this.commit({ change: { about: 'noteClock', clock: { offset, boot: present.boot } } })
+    }
+    const nextMs = this.#closed ? undefined : await this.#firstDueMs()
+    if (nextMs === clauseWaitsMs) this.#clauses.start(planOf)
+    return { ...this.#clauses.takeOutcome(), nextMs }
+  }
+
+  /** The clock as a process last compared it; undefined in a new store. One that cannot be read has stepped, perhaps. */
+  async #knownClock(): Promise<KnownClock | undefined> {
+    const record = await this.engine.atOnce((view) => view.record('meta', clockName))
+    if (record === undefined) return undefined
+    try {
+      const { offset, boot } = JSON.parse(record.toString()) as KnownClock
+      return { offset, boot }
+    } catch {
+      return { offset: NaN, boot: this.now().boot }
+    }
+  }
+
+  async #firstDueMs(): Promise<number | undefined> {
+    const [first] = await this.engine.atOnce((view) => view.due(0, Number.MAX_SAFE_INTEGER, undefined, 1))
+    return first?.atMs
+  }
+
+  /** The places with times from `fromMs` to `untilMs`, both included, in batches; other work gets its turn in between. */
+  async *#placesBetween(fromMs: number, untilMs: number): AsyncGenerator<readonly DuePlace[]> {
+    let after: DuePlace | undefined
+    for (;;) {
+      const last = after
+      const places = await this.engine.atOnce((view) => view.due(fromMs, untilMs, last, placesPerCommit))
+      yield places
+      after = places.at(-1)
+      if (places.length < placesPerCommit) return
+      await waitForSlice()
+    }
+  }
+
+  /** Settles every place whose time is at most `untilMs`. */
+  async #settleAll(untilMs: number): Promise<void> {
+    for await (const places of this.#placesBetween(clauseWaitsMs + 1, untilMs)) {
+      if (places.length > 0) this.#clauses.addRemoved(await this.#settle(places))
+      if (this.#closed) break
+    }
+  }
+
+  /** Removes what is due and has no clause; every other place gets its next time. @returns how many topics were removed */
+  async #settle(places: readonly DuePlace[]): Promise<number> {
+    const readable = this.#hasUnreadable ? await this.#readableOf(places) : places
+    if (readable.length === 0) return 0
+    const { removed, unreadable } = (await this.commit({ due: readable, endsPolicies: false })) as DueOutcome
+    if (unreadable.length > 0) this.#hasUnreadable = true
+    for (const topic of unreadable) this.#clauses.addUnreadable(topic)
+    return removed
+  }
+
+  /** Those whose topics can be evaluated; the others are noted. */
+  async #readableOf(places: readonly DuePlace[]): Promise<readonly DuePlace[]> {
+    const readable: DuePlace[] = []
+    const take = (place: DuePlace, evaluate: () => unknown): void => {
+      try {
+        evaluate()
+        readable.push(place)
+      } catch (error) {
+        if (!(error instanceof UnreadableTopic)) throw error
+        this.#clauses.addUnreadable(error)
+      }
+    }
+    await this.#examine(places, take)
+    return readable
+  }
+
+  /** What a topic's policy says now; undefined if no topic owns the place. @throws UnreadableTopic */
+  async #evaluated(place: DuePlace): Promise<Evaluated | undefined> {
+    let evaluated: Evaluated | undefined
+    await this.#examine([place], (_place, evaluate) => {
+      evaluated = evaluate()
+    })
+    return evaluated
+  }
+
+  /** Calls `take` for each place, with what evaluates its topic as it is stored. */
+  #examine(
+    places: readonly DuePlace[],
+    take: (place: DuePlace, evaluate: () => Evaluated | undefined) => void,
+  ): Awaitable<void> {
+    const owned = places.flatMap((place) => (place.path === undefined ? [] : [{ place, path: place.path }]))
+    const paths = owned.map(({ path }) => path)
+    const present = this.now()
+    let index = 0
+    return this.engine.atOnce((view) =>
+      view.topics(paths, undefined, headAlone, Number.POSITIVE_INFINITY, (_path, topic) => {
+        const { place, path } = owned[index++] as (typeof owned)[number]
+        take(place, () => topic && ownedBy(place, path, topic, present))
+        return true
+      }),
+    )
+  }
+
+  /**
+   * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
+   * policy, even if it was cancelled or its topic updated meanwhile.
+   */
+  async #executeClause(place: DuePlace, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
+    const { path } = place
+    const { isDue, selector } = (await this.#evaluated(place)) ?? {}
+    if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place])
+    const executed = await removeByClause(path, selector, planOf, (plan) => this.removeMatches(plan, cancellation))
+    await this.commit({ due: [place], endsPolicies: true })
+    return executed
+  }
+}

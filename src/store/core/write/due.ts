@@ -1,0 +1,98 @@
+/** Deciding what becomes of topics that are due, in the commit that removes them, so that an update that comes first keeps them. */
+import type { Path } from '../../../topics/path.js'
+import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
+import { UnreadableTopic } from '../../unreadable-topic.js'
+import { ownedBy } from '../due-time.js'
+import type { BatchDecisions } from './batch.js'
+import type { FoundTopic } from './found-topic.js'
+import type { Prepared } from './operations.js'
+
+/**
+ * The due time of a topic whose clause waits, in ms since the epoch: earlier than any policy can be due. A version without
+ * waiting clauses takes such a topic for one that is long overdue.
+ */
+export const clauseWaitsMs = 0
+
+/** What came of topics that were due. */
+export interface DueOutcome {
+  readonly removed: number
+  /** Left as they are. */
+  readonly unreadable: readonly UnreadableTopic[]
+}
+
+interface Rescheduled {
+  readonly topic: StoredTopic
+  /** Undefined for never. */
+  readonly dueMs: number | undefined
+}
+
+const headAlone = { head: true, item: false, version: false }
+
+export class DueDecisions {
+  readonly #rescheduled = new Map<Path, Rescheduled>()
+  readonly #unowned: DuePlace[] = []
+
+  constructor(
+    private readonly stored: Stored,
+    private readonly topics: BatchDecisions<FoundTopic, Prepared>,
+  ) {}
+
+  /**
+   * Removes the topics that are due and have no clause, and decides when every other is due next, or that its clause waits. What
+   * requests of the same commit have changed is left to the next sweep.
+   *
+   * @param endsPolicies whether the policies end instead, even of topics that have been updated
+   */
+  decide(places: readonly DuePlace[], endsPolicies: boolean): DueOutcome {
+    let removed = 0
+    const unreadable: UnreadableTopic[] = []
+    for (const place of places) {
+      try {
+        if (this.#settle(place, endsPolicies)) removed++
+      } catch (error) {
+        if (!(error instanceof UnreadableTopic)) throw error
+        unreadable.push(error)
+      }
+    }
+    return { removed, unreadable }
+  }
+
+  end(changes: Changes): void {
+    for (const [path, { topic, dueMs }] of this.#rescheduled) {
+      const change = this.topics.changeOf(path)
+      if (change === undefined || (!change.isRemoved && change.creator === undefined)) {
+        changes.reschedule(path, topic, dueMs)
+      }
+    }
+    for (const place of this.#unowned) changes.dropDue(place)
+  }
+
+  /** @returns whether its topic is removed */
+  #settle(place: DuePlace, endsPolicy: boolean): boolean {
+    const { path, id } = place
+    if (path === undefined) return this.#drop(place)
+    const topic = this.stored.topic(path, undefined, headAlone)
+    if (topic === undefined) return this.#drop(place)
+    if (endsPolicy) return topic.head()?.due?.id === id ? this.#reschedule(path, topic, undefined) : this.#drop(place)
+    if (this.topics.changeOf(path) !== undefined) return false
+    const evaluated = ownedBy(place, path, topic, this.stored.moment)
+    if (evaluated === undefined) return this.#drop(place)
+    const { dueMs, isDue, selector } = evaluated
+    if (isDue && selector === undefined) {
+      this.topics.decide([{ kind: 'remove', path, item: undefined }], true)
+      return true
+    }
+    const nextMs = isDue ? clauseWaitsMs : dueMs
+    return Math.floor(nextMs) !== place.atMs && this.#reschedule(path, topic, nextMs)
+  }
+
+  #reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): false {
+    this.#rescheduled.set(path, { topic, dueMs })
+    return false
+  }
+
+  #drop(place: DuePlace): false {
+    this.#unowned.push(place)
+    return false
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Deciding the requests of one commit: each by what is stored and what those before it have changed. Nothing is written until
+ * all are decided, so there is nothing to take back.
+ */
+import type { Moment } from '../../../base/clock.js'
+import { retainsValue } from '../../../topics/properties.js'
+import { dueMs, tracksUpdates } from '../../../topics/removal/policy.js'
+import type { Changes, Decider, DuePlace, Group, ItemBytes, NewTopic, Stored, WriteSize } from '../../engine.js'
+import type { BatchResult, Creation } from '../../topics.js'
+import { BatchDecisions, type Change } from './batch.js'
+import { DueDecisions, type DueOutcome } from './due.js'
+import { FoundTopic, ValueTexts } from './found-topic.js'
+import { newItem, type Prepared, sizeOf, valueTextOf } from './operations.js'
+import { type RecordChange, RecordDecisions, sizeOfChange } from './records.js'
+
+/** What is asked of a commit, at once or not at all. */
+export type Request =
+  | { readonly operations: readonly Prepared[]; readonly isAtomic: boolean }
+  | { readonly change: RecordChange }
+  | { readonly due: readonly DuePlace[]; readonly endsPolicies: boolean }
+
+/** What came of it: of operations, their result; of a change, whether anything changed. */
+export type Outcome = BatchResult | boolean | DueOutcome
+
+type TopicChange = Change<FoundTopic, Prepared>
+
+/** What every commit does with requests. */
+export const decider: Decider<Request, Outcome> = {
+  sizeOf: sizeOfRequest,
+  begin: (stored) => new WriteGroup(stored),
+}
+
+function sizeOfRequest(request: Request): WriteSize {
+  if ('operations' in request) return sizeOf(request.operations)
+  if ('change' in request) return sizeOfChange(request.change)
+  return { operations: request.due.length, bytes: 0, grows: false }
+}
+
+const headAlone = { head: true, item: false, version: false }
+
+class WriteGroup implements Group<Request, Outcome> {
+  readonly #texts = new ValueTexts()
+  readonly #topics: BatchDecisions<FoundTopic, Prepared>
+  readonly #records: RecordDecisions
+  readonly #due: DueDecisions
+
+  constructor(stored: Stored) {
+    const texts = this.#texts
+    this.#topics = new BatchDecisions<FoundTopic, Prepared>({
+      stored(path, kind) {
+        const topic = stored.topic(path, undefined, headAlone)
+        return topic && new FoundTopic(path, topic, kind === 'remove', stored, texts)
+      },
+      valueText: valueTextOf,
+      setterOf(increment, valueText) {
+        const { path, type = 'json' } = increment
+        return { ...increment, item: newItem(path, type, Buffer.from(valueText)) }
+      },
+    })
+    this.#records = new RecordDecisions(stored)
+    this.#due = new DueDecisions(stored, this.#topics)
+  }
+
+  /** @throws StoreError of the kind `retry` when its constraints need too much of what is stored; Error when that is damaged */
+  decide(request: Request): Outcome {
+    if ('change' in request) return this.#records.decide(request.change)
+    if ('due' in request) return this.#due.decide(request.due, request.endsPolicies)
+    this.#texts.beginRequest()
+    return this.#topics.decide(request.operations, request.isAtomic)
+  }
+
+  end(changes: Changes): void {
+    for (const change of this.#topics.changes()) putChange(changes, change)
+    this.#due.end(changes)
+    this.#records.end(changes)
+  }
+}
+
+function putChange(changes: Changes, { path, stored: found, isRemoved, creator, setter }: TopicChange): void {
+  if (creator !== undefined) {
+    const former = isRemoved ? found?.stored : undefined
+    return changes.create(newTopic(creator, (setter ?? creator).item as ItemBytes, changes.moment), former)
+  }
+  if (found === undefined) return
+  const { type, stored, properties, policy } = found
+  if (isRemoved) return changes.remove(path, stored)
+  if (setter?.item === undefined) return
+  const item = retainsValue(properties) ? setter.item : newItem(path, type, undefined)
+  changes.update(path, stored, item, policy !== undefined && tracksUpdates(policy))
+}
+
+/** @param item with the value that is set, if any */
+function newTopic({ path, type, properties, removal }: Creation, item: ItemBytes, { wallMs }: Moment): NewTopic {
+  return {
+    path,
+    type,
+    properties,
+    item: retainsValue(properties) ? item : newItem(path, type, undefined),
+    dueMs: removal && dueMs(removal, wallMs, wallMs),
+    tracksUpdates: removal !== undefined && tracksUpdates(removal),
+  }
+}

@@ -1,0 +1,49 @@
+/** Operations as they wait for their commit: with everything of the request copied, and the item built around the value. */
+import { numberTextMax } from '../../../topics/decimal.js'
+import type { Path } from '../../../topics/path.js'
+import { encodeItem, type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
+import type { ItemBytes, WriteSize } from '../../engine.js'
+import { loggedBytesMax } from '../../logged-keys.js'
+import type { WriteAction, WriteOperation } from '../../topics.js'
+
+/** An operation with the item of its value; a removal has none. */
+export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
+
+/** Copies everything of an operation that is a view into the request. */
+export function prepare(operation: WriteOperation): Prepared {
+  const { kind, path, type, properties, removal, valueText, constraint } = operation
+  const item = type && newItem(path, type, valueText)
+  const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
+  return { kind, path, type, properties, removal, constraint: copied, item } as Prepared
+}
+
+/** The item of a topic in a buffer of its own. */
+export function newItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): ItemBytes {
+  const bytes = encodeItem(path, type, valueText)
+  return { bytes, start: 0, end: bytes.length }
+}
+
+/** The text of the value that an operation sets, as a view. */
+export function valueTextOf({ path, type, item }: Prepared): Uint8Array | undefined {
+  return type && item && valueOfItem(item.bytes.subarray(item.start, item.end), path, type)
+}
+
+/** What operations may add to the store. */
+export function sizeOf(operations: readonly Prepared[]): WriteSize {
+  let bytes = 0
+  let grows = false
+  for (const { kind, path, item, properties } of operations) {
+    bytes += loggedBytesMax(path)
+    if (item === undefined) continue
+    bytes += item.end - item.start + propertiesBytes(properties)
+    if (kind === 'increment') bytes += numberTextMax
+    grows = true
+  }
+  return { operations: operations.length, bytes, grows }
+}
+
+/** What properties add to the records of a topic, in bytes, but for the times that are stored with them. */
+function propertiesBytes(properties: Properties | undefined): number {
+  if (properties === undefined || Object.keys(properties).length === 0) return 0
+  return Buffer.byteLength(JSON.stringify(properties))
+}

@@ -1,0 +1,99 @@
+/**
+ * Deciding changes of the records that are not topics: API keys, when they were last used, and what the store notes of itself.
+ * Every change of a key also changes the revision, so that a process can tell by one small read whether the keys that it holds
+ * are current.
+ */
+import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
+import { rotated } from '../../../keys/rotation.js'
+import type { Changes, RecordTable, Stored, WriteSize } from '../../engine.js'
+import { numberOf, numberRecord } from '../../number-record.js'
+import { requireKeyRecord } from '../key-records.js'
+import { backupName, clockName, type KnownClock, keysRevisionName, keysRevisionOf } from '../meta.js'
+
+/** A change of small records. */
+export type RecordChange =
+  | { readonly about: 'addKey'; readonly record: KeyRecord }
+  | { readonly about: 'restoreKey'; readonly record: KeyRecord }
+  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
+  | { readonly about: 'revokeKey'; readonly name: string }
+  /** When keys were last used, in ms since the epoch, by their names. */
+  | { readonly about: 'touchKeys'; readonly uses: readonly (readonly [string, number])[] }
+  /** When the last backup was completed, in ms since the epoch. */
+  | { readonly about: 'noteBackup'; readonly madeMs: number }
+  | { readonly about: 'noteClock'; readonly clock: KnownClock }
+
+/** What a change may add to the store. */
+export function sizeOfChange(change: RecordChange): WriteSize {
+  const bytes = 'record' in change ? Buffer.byteLength(JSON.stringify(change.record)) : 0
+  return { operations: change.about === 'touchKeys' ? change.uses.length : 1, bytes, grows: false }
+}
+
+export class RecordDecisions {
+  /** What the changes have made of records, by table and name; undefined for one that is removed. */
+  readonly #changed = new Map<RecordTable, Map<string, Buffer | undefined>>()
+
+  constructor(private readonly stored: Stored) {}
+
+  /** @returns whether it changes anything */
+  decide(change: RecordChange): boolean {
+    switch (change.about) {
+      case 'addKey':
+        return this.#read('keys', change.record.name) === undefined && this.#putKey(change.record)
+      case 'restoreKey':
+        return this.#putKey(change.record)
+      case 'rotateKey': {
+        const { name } = change.rotation
+        const known = this.#read('keys', name)
+        const record = rotated(known && requireKeyRecord(name, known.toString()), change.rotation)
+        return record !== undefined && this.#putKey(record)
+      }
+      case 'revokeKey':
+        if (this.#read('keys', change.name) === undefined) return false
+        this.#put('keyUses', change.name, undefined)
+        this.#put('keys', change.name, undefined)
+        return this.#changeRevision()
+      case 'touchKeys':
+        for (const [name, usedMs] of change.uses) this.#touch(name, usedMs)
+        return true
+      case 'noteBackup':
+        return this.#put('meta', backupName, numberRecord(change.madeMs))
+      case 'noteClock':
+        return this.#put('meta', clockName, Buffer.from(JSON.stringify(change.clock)))
+      default:
+        return change satisfies never
+    }
+  }
+
+  end(changes: Changes): void {
+    for (const [table, records] of this.#changed) {
+      for (const [name, value] of records) changes.put(table, name, value)
+    }
+  }
+
+  #touch(name: string, usedMs: number): void {
+    if (usedMs <= (numberOf(this.#read('keyUses', name)) ?? 0) || this.#read('keys', name) === undefined) return
+    this.#put('keyUses', name, numberRecord(usedMs))
+  }
+
+  #putKey(record: KeyRecord): true {
+    this.#put('keys', record.name, Buffer.from(JSON.stringify(record)))
+    return this.#changeRevision()
+  }
+
+  #changeRevision(): true {
+    const revision = keysRevisionOf(this.#read('meta', keysRevisionName))
+    // In the place of one that cannot be read, one that no process has read.
+    return this.#put('meta', keysRevisionName, numberRecord(Number.isNaN(revision) ? Date.now() : revision + 1))
+  }
+
+  #read(table: RecordTable, name: string): Buffer | undefined {
+    const records = this.#changed.get(table)
+    return records?.has(name) === true ? records.get(name) : this.stored.record(table, name)
+  }
+
+  #put(table: RecordTable, name: string, value: Buffer | undefined): true {
+    const records = this.#changed.get(table) ?? new Map<string, Buffer | undefined>()
+    this.#changed.set(table, records.set(name, value))
+    return true
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * One transaction of lmdb, as decisions see it: what was stored before it, and the records that each change of a topic makes.
+ * Each change writes at once. The log has each topic that changes, with its version.
+ */
+import type { Clock, Moment } from '../../../base/clock.js'
+import type { Path } from '../../../topics/path.js'
+import type { TopicType } from '../../../topics/topic.js'
+import type {
+  Changes,
+  DuePlace,
+  ItemBytes,
+  LoggedRecord,
+  NewTopic,
+  RecordTable,
+  Stored,
+  StoredTopic,
+  Wanted,
+} from '../../engine.js'
+import { type Environment, recordVersion, type Tree } from '../environment/environment.js'
+import { type Details, dueKey, encodeSpecification } from '../view/specification.js'
+import type { LmdbTopic, LmdbView } from '../view/view.js'
+import type { ChangeLog } from './change-log.js'
+
+/** A value as lmdb also accepts it: the bytes of a buffer from `start` to `end`. */
+interface Slab extends Buffer {
+  start: number
+  end: number
+}
+
+/** All of its calls belong within a transaction's callback. */
+export class Transaction implements Stored, Changes {
+  moment: Moment
+  /** Of the item that was put last: lmdb looks up the address of each buffer by a native call. */
+  #slab: Slab | undefined
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly view: LmdbView,
+    private readonly log: ChangeLog,
+    private readonly now: Clock,
+  ) {
+    this.moment = now()
+  }
+
+  /** To be called first in each transaction. */
+  begin(): void {
+    this.moment = this.now()
+    this.#slab = undefined
+  }
+
+  /** To be called last in each transaction. @returns its record in the log, if any topic has changed */
+  end(): LoggedRecord | undefined {
+    return this.log.put()
+  }
+
+  topic(path: Path, type: TopicType | undefined, wanted: Wanted): StoredTopic | undefined {
+    return this.view.topic(path, type, wanted)
+  }
+
+  record(table: RecordTable, name: string): Buffer | undefined {
+    return this.view.record(table, name)
+  }
+
+  create({ path, type, properties, item, dueMs, tracksUpdates }: NewTopic, former: StoredTopic | undefined): void {
+    if (former !== undefined) this.#removeRecords(path, former)
+    const isPlain = Object.keys(properties).length === 0
+    const key = dueMs === undefined ? undefined : dueKey(dueMs, this.environment.nextDueNumber())
+    const details = isPlain ? undefined : { properties, created: this.moment, due: key?.toString('hex') }
+    this.#putSpecification(path, type, details)
+    this.#putItem(path, type, item)
+    if (tracksUpdates) this.#putUpdated(path)
+    if (key !== undefined) void this.environment.due.put(key, Buffer.from(path))
+  }
+
+  update(path: Path, { type }: StoredTopic, item: ItemBytes, tracksUpdates: boolean): void {
+    this.#putItem(path, type, item)
+    if (tracksUpdates) this.#putUpdated(path)
+  }
+
+  remove(path: Path, topic: StoredTopic): void {
+    this.#removeRecords(path, topic)
+    this.log.add(path, this.moment.wallMs)
+  }
+
+  reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void {
+    const { due, nextDueNumber } = this.environment
+    const details = (topic as LmdbTopic).details()
+    if (details === undefined) return
+    const next = dueMs === undefined ? undefined : dueKey(dueMs, nextDueNumber())
+    this.#putSpecification(path, topic.type, { ...details, due: next?.toString('hex') })
+    if (details.due !== undefined) void due.remove(Buffer.from(details.due, 'hex'))
+    if (next !== undefined) void due.put(next, Buffer.from(path))
+  }
+
+  dropDue({ id }: DuePlace): void {
+    void this.environment.due.remove(Buffer.from(id, 'hex'))
+  }
+
+  put(table: RecordTable, name: string, value: Buffer | undefined): void {
+    if (value === undefined) this.environment[table].removeSync(name)
+    else this.environment[table].putSync(name, value)
+  }
+
+  #putSpecification(path: Path, type: TopicType, details: Details | undefined): void {
+    void this.environment.specifications.put(path, encodeSpecification({ type, details }), recordVersion)
+  }
+
+  /** Puts the item that a change of the topic gives it. */
+  #putItem(path: Path, type: TopicType, { bytes, start, end }: ItemBytes): void {
+    const tree: Tree = this.environment.items[type]
+    const version = this.log.add(path, this.moment.wallMs)
+    if (this.#slab?.buffer !== bytes.buffer) this.#slab = slabOf(bytes)
+    const slab = this.#slab as Slab
+    slab.start = bytes.byteOffset + start
+    slab.end = bytes.byteOffset + end
+    void tree.put(path, slab, version)
+  }
+
+  #putUpdated(path: Path): void {
+    void this.environment.updates.put(path, Buffer.from(JSON.stringify(this.moment)), recordVersion)
+  }
+
+  #removeRecords(path: Path, topic: StoredTopic): void {
+    const { specifications, items, updates, due } = this.environment
+    const { isPlain, dueId } = topic as LmdbTopic
+    void specifications.remove(path)
+    void items[topic.type].remove(path)
+    if (isPlain) return
+    void updates.remove(path)
+    if (dueId !== undefined) void due.remove(Buffer.from(dueId, 'hex'))
+  }
+}
+
+/** The whole memory that a buffer is a part of, so that what is in it can be passed to lmdb without a copy. */
+function slabOf({ buffer }: Buffer): Slab {
+  return Object.assign(Buffer.from(buffer as ArrayBuffer), { start: 0, end: 0 })
+}
