@@ -215,7 +215,7 @@ const limitsForTests: readonly string[] = [
   'src/store/core/write/found-topic.ts comparedBytesMax',
   'src/store/lmdb/commit/commits.ts bytesInOneCommitMax',
   'src/store/lmdb/commit/commits.ts decidingMsMax',
-  'src/store/writer/link.ts writerSendsMax',
+  'src/store/writer/session.ts writerSendsMax',
   'src/store/writer/server.ts bytesQueuedByClientMax',
 ]
 

@@ -6,7 +6,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { writerSendsMax } from '../../dist/store/writer/link.js'
+import { writerSendsMax } from '../../dist/store/writer/session.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
 import { scrape } from '../support/service/metrics.js'
