@@ -251,12 +251,6 @@ await t.test('a writer that speaks another version of the protocol is reported',
   t.match(reason.message, `the writer speaks version ${protocolVersion + 1} of their protocol`)
 })
 
-/** Turns until the link has called back for the writer's answers, or is known not to. */
-async function skipToDeadline(time: SkippedTime): Promise<void> {
-  await turns(3)
-  passSteadily(time, commitDeadlineMs + 1)
-}
-
 /** Lets time pass as it does for a process that runs, whose intervals are called in time. */
 function passSteadily(time: SkippedTime, ms: number): void {
   const stepMs = 500
@@ -285,32 +279,4 @@ await t.test('without a writer, requests fail at the deadline and are not carrie
   t.equal(await later, 'unsatisfied_constraint', 'and is carried out; the others are not')
   t.equal(await host.store.readTopic('n' as Path, storedForms.json), 'no_such_topic')
   await link.close()
-})
-
-/** A write that the writer has taken, and does not carry out before it resumes writes. */
-async function heldWrite(t: Test) {
-  const time = skippableTime(t)
-  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
-  const link = host.link(t)
-  t.strictSame(await link.write([counted('n', 0)]), ['created'])
-  host.writer.pauseWrites()
-  const sent = outcomeOf(link.write([counted('n', 1)]))
-  while (host.store.commits?.inFlight === 0) await turn()
-  return { time, host, link, sent }
-}
-
-await t.test('a resumed process still gets the answers that it has not read', async (t) => {
-  const { time, host, sent } = await heldWrite(t)
-  time.pass(2 * commitDeadlineMs)
-  t.equal(await Promise.race([sent, turns(2)]), undefined)
-  host.writer.resumeWrites()
-  t.strictSame(await sent, ['updated'])
-})
-
-await t.test('sent requests that no writer answers have an unknown outcome', async (t) => {
-  const { time, host, link, sent } = await heldWrite(t)
-  await skipToDeadline(time)
-  t.equal(await sent, 'unknown_outcome')
-  host.writer.resumeWrites()
-  t.strictSame(await link.write([counted('n', 2)]), ['updated'], 'it was carried out, and its answer is ignored')
 })
