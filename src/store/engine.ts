@@ -58,6 +58,8 @@ export interface StoredTopic {
    * @throws Error when it cannot be read
    */
   updated(): Moment | undefined
+  /** Whether what says that it is due is there (`View.due`), if its head says so. */
+  isScheduled(): boolean
   /** The fetch result item, valid during the call that receives the topic; undefined if it was not asked for, or is lost. */
   readonly item: Uint8Array | undefined
   /** 0 if it was not asked for. */
@@ -76,7 +78,14 @@ export interface Scan {
    * removed meanwhile.
    */
   readonly take: (path: Path, topic: StoredTopic | undefined, slice: Slice) => boolean
+  /** In a snapshot: called for each key that is not after the one before. Without it, such a key ends the scan with an error. */
+  readonly onMisplaced?: (path: Path) => void
 }
+
+/** How many records there are of each kind. */
+export type Records = Readonly<
+  Record<'topics' | 'json' | 'string' | 'updates' | 'due' | 'changes' | 'keys' | 'keyUses', number>
+>
 
 /**
  * Visits matches in slices until `take` returns false, or there are no more; the first slice is the caller's, if it has one.
@@ -127,8 +136,10 @@ export interface DuePlace extends Due {
 /** A view that stays as it is until it is closed. What is freed meanwhile is not used again, so the store may grow. */
 export interface Snapshot extends View {
   readonly scan: RunScan
-  /** How many topics the engine states to have; undefined if it does not. */
-  readonly topicCount: number | undefined
+  /** How many records the engine states to have; undefined if it does not. */
+  readonly stated: Records | undefined
+  /** What is wrong with what only the engine knows, each in a sentence. */
+  problems(): readonly string[]
   close(): Awaitable<void>
 }
 

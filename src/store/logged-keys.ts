@@ -20,13 +20,6 @@ export function writeLoggedKey(path: Path, target: Buffer, position: number): nu
   return end
 }
 
-/** The bytes of one key in a record. */
-export function loggedKeyOf(key: Buffer): Buffer {
-  const length = Buffer.allocUnsafe(lengthBytes)
-  length.writeUInt16BE(key.length)
-  return Buffer.concat([length, key])
-}
-
 /** How many keys there are. @throws RangeError when the last one is not whole */
 export function countLoggedKeys(keys: Buffer): number {
   let count = 0

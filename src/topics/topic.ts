@@ -10,9 +10,6 @@ import type { Path } from './path.js'
 /** The kind of value that a topic holds. */
 export type TopicType = 'json' | 'string'
 
-/** Both types, in the order in which their trees are walked where both are needed. */
-export const topicTypes: readonly TopicType[] = ['json', 'string']
-
 /** Settings given when a topic is created. They never change afterwards. */
 export interface Properties {
   readonly [name: string]: string

@@ -28,7 +28,6 @@ t.test('check --json prints a line of JSON for each finding and one for the tota
   await root.close()
   const damaged = await check()
   t.equal(damaged.code, 1)
-  const totals = { checked: { records: 4, findings: 3 } }
-  t.match(damaged.lines, [{ finding: /"a"/ }, { finding: /"b"/ }, { finding: /1 items .* 3 specifications/ }, totals])
-  t.equal(damaged.lines.length, 4)
+  t.match(damaged.lines, [{ finding: /"a"/ }, { finding: /"b"/ }, { checked: { records: 4, findings: 2 } }])
+  t.equal(damaged.lines.length, 3)
 })

@@ -156,7 +156,7 @@ t.test('an unreadable record is skipped, named once, and found by a check', asyn
       t.match(await store.inSnapshot(after(2)), { keys: [], isAll: true })
     }
     await withStore(directory, follow, { onUnreadable })
-    t.match((await findingsIn(directory)).at(-1), /^record \d+ of the log: its keys cannot be read$/)
+    t.match((await findingsIn(directory)).slice(0, 2).at(-1), /^record \d+ of the log: its keys cannot be read$/)
   }
   await inside(directory, ({ changes }) => {
     for (const key of [...changes.getKeys({ limit: 2 })]) changes.removeSync(key)
@@ -266,8 +266,8 @@ await t.test('a check finds what is wrong with the log', async (t) => {
 
   await damage(({ changes }, log) => changes.removeSync(at(log, 2).key))
   t.match(await findingsIn(directory), [
-    /^item at "b": its version is \d+, but the log has no such change of it$/,
     /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
+    /^item at "b": its version is \d+, but the log has no such change of it$/,
   ])
 
   await damage(({ changes }, log) => changes.putSync(at(log, 1).key, Buffer.from([0, 1, 0x62])))
@@ -275,9 +275,9 @@ await t.test('a check finds what is wrong with the log', async (t) => {
 
   await damage(({ changes }, log) => changes.putSync(at(log, 3).key, Buffer.from([0, 9, 0x63])))
   t.match(await findingsIn(directory), [
-    /^item at "c": its version is \d+, but the log has no such change of it$/,
     /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
     /^record \d+ of the log: its keys cannot be read$/,
+    /^item at "c": its version is \d+, but the log has no such change of it$/,
   ])
 
   await damage(({ changes }) => {

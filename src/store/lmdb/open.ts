@@ -11,6 +11,7 @@ import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { whenKnown } from '../../base/awaitable.js'
 import { type Clock, now } from '../../base/clock.js'
+import { check } from '../core/check/check.js'
 import { backupName } from '../core/meta.js'
 import { LogReads } from '../core/read/log.js'
 import { Expiry } from '../core/removal/expiry.js'
@@ -28,7 +29,6 @@ import { createWriting, type LocalWriting } from './commit/writing.js'
 import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
 import { backup as backUp } from './file/backup.js'
-import { check } from './file/check.js'
 import { clearDeadReaders } from './file/dead-readers.js'
 import { createEngine } from './view/engine.js'
 import { createItemRanges } from './view/item-ranges.js'
@@ -205,7 +205,7 @@ function assemble(
   }
   return {
     ...core,
-    check: (report, planOf, onProgress, cancellation) => check(environment, report, onProgress, planOf, cancellation),
+    check: (report, planOf, onProgress, cancellation) => check(engine, report, { planOf, onProgress, cancellation }),
     stats: () =>
       whenKnown(
         engine.atOnce((view) => log.range(view)),

@@ -36,7 +36,7 @@ export async function* walk(
   } finally {
     await snapshot.close()
   }
-  const unseen = coversAll(plan) ? Math.abs((snapshot.topicCount ?? counts.visited) - counts.visited) : 0
+  const unseen = coversAll(plan) ? Math.abs((snapshot.stated?.topics ?? counts.visited) - counts.visited) : 0
   const lost = counts.lost + unseen
   if (lost > 0) throw damagedTopics(lost, counts.firstLost)
 }

@@ -33,5 +33,5 @@ export function readConversionVersion(meta: Meta, snapshot?: { readonly transact
  */
 export function versionOfLastRead(conversionVersion: number): number {
   const stored = getLastVersion()
-  return stored <= formerVersionMax ? conversionVersion : stored
+  return stored === 1 || stored === formerVersionMax ? conversionVersion : stored
 }

@@ -9,10 +9,11 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { check } from '../../core/check/check.js'
 import type { BackupDone, Finding } from '../../maintenance.js'
 import { type Environment, forgetStoreId, openEnvironment } from '../environment/environment.js'
 import { dataFile, flush, freeBytes, requireSpace } from '../environment/files.js'
-import { check } from './check.js'
+import { holdSnapshot } from '../view/engine.js'
 import { moveToNew } from './move-to-new.js'
 
 /** Between two checks of the copy's progress and of the free space. */
@@ -149,7 +150,8 @@ async function checkCopyAndForgetId(
   try {
     const report = (finding: Finding): unknown => findings.push(finding)
     const onRecord = (done: number, total: number): void => onProgress('checking', done, total)
-    const { records } = await check(environment, report, onRecord, undefined, cancellation)
+    const copy = { openSnapshot: () => holdSnapshot(environment) }
+    const { records } = await check(copy, report, { onProgress: onRecord, cancellation })
     const [finding] = findings
     if (finding !== undefined) throw unsound(finding)
     forgetStoreId(environment)

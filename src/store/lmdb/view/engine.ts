@@ -40,7 +40,7 @@ export function createEngine(
       const visit: Visit = (from, later) => snapshots.alone(() => current.visit(scan, from, later))
       return left === undefined ? undefined : visitInSlices(visit, left, cancellation)
     },
-    openSnapshot: () => held(environment),
+    openSnapshot: () => holdSnapshot(environment),
     follow,
   }
 }
@@ -50,23 +50,35 @@ async function visitInSlices(visit: Visit, ranges: readonly KeyRange[], cancella
   while (left !== undefined) left = visit(left, await waitForSlice(cancellation))
 }
 
-/** A snapshot that is held: its scans end with an error when a key is out of order, since a page is damaged then. */
-function held(environment: Environment): Snapshot {
-  const { snapshot, entries } = openSnapshot(environment)
-  const { transaction } = snapshot
+/** A snapshot that is held. */
+export function holdSnapshot(environment: Environment): Snapshot {
+  const { transaction, stated } = openSnapshot(environment)
   const items = (): never => assert.fail('a snapshot that is held is scanned')
   const view = new LmdbView(environment, items, transaction)
   const isInOrder = createOrder()
-  const scan = (scan: Scan, cancellation: Cancellation): Promise<void> => {
-    const { ranges, matcher = () => true } = scan.plan
-    const plan = {
-      ranges,
-      matcher(path: string, slice: Slice): boolean | Buffer {
-        if (!isInOrder(path as Path)) throw new Error(`topic "${path}" is out of order`)
-        return matcher(path, slice)
-      },
+  const scan = ({ plan, onMisplaced, ...scan }: Scan, cancellation: Cancellation): Promise<void> => {
+    const { ranges, matcher = () => true } = plan
+    const ordered = (path: string, slice: Slice): boolean | Buffer => {
+      if (!isInOrder(path as Path)) (onMisplaced ?? outOfOrder)(path as Path)
+      return matcher(path, slice)
     }
-    return visitInSlices((from, slice) => view.visit({ ...scan, plan }, from, slice), ranges, cancellation)
+    const inOrder = { ...scan, plan: { ranges, matcher: ordered } }
+    return visitInSlices((from, slice) => view.visit(inOrder, from, slice), ranges, cancellation)
   }
-  return Object.assign(view, { scan, topicCount: entries.specifications, close: () => transaction.done() })
+  const problems = (): readonly string[] =>
+    stated.changes === 0 ? [] : versionProblems(view, environment.conversionVersion)
+  return Object.assign(view, { scan, stated, problems, close: () => transaction.done() })
+}
+
+function outOfOrder(path: Path): never {
+  throw new Error(`topic "${path}" is out of order`)
+}
+
+/** What is wrong with the version that topics have which have not changed since the store had no versions. */
+function versionProblems(view: LmdbView, conversion: number): readonly string[] {
+  const { version: last } = view.logEnd('last')
+  if (!Number.isSafeInteger(last) || !Number.isSafeInteger(conversion) || conversion < 1) {
+    return [`the last version is ${last} and that of the conversion ${conversion}: they must be positive integers`]
+  }
+  return last < conversion ? [`the last version, ${last}, is less than that of the conversion, ${conversion}`] : []
 }

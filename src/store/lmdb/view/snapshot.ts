@@ -6,28 +6,19 @@
 import type { Transaction } from 'lmdb'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
+import type { Records } from '../../engine.js'
 import type { Environment } from '../environment/environment.js'
 
-/** Passed to lmdb's reads as their options. */
-export interface Snapshot {
-  readonly transaction: Transaction
-}
-
-/** The number of entries that each database states. */
-export type Entries = Readonly<
-  Record<'specifications' | 'json' | 'string' | 'updates' | 'due' | 'changes' | 'keys' | 'keyUses', number>
->
-
-/** Opens a snapshot, which is held until `transaction.done()`. */
+/** Opens a snapshot, which is held until `transaction.done()`, with the number of entries that each database states. */
 export function openSnapshot({ specifications, items, updates, due, changes, keys, keyUses }: Environment): {
-  readonly snapshot: Snapshot
-  readonly entries: Entries
+  readonly transaction: Transaction
+  readonly stated: Records
 } {
   specifications.resetReadTxn()
   const transaction = specifications.useReadTransaction()
   // In the same turn: lmdb counts in the snapshot that was taken last.
-  const entries = {
-    specifications: entryCount(specifications),
+  const stated = {
+    topics: entryCount(specifications),
     json: entryCount(items.json),
     string: entryCount(items.string),
     updates: entryCount(updates),
@@ -36,7 +27,7 @@ export function openSnapshot({ specifications, items, updates, due, changes, key
     keys: entryCount(keys),
     keyUses: entryCount(keyUses),
   }
-  return { snapshot: { transaction }, entries }
+  return { transaction, stated }
 }
 
 /** The number of entries that a database states in the current snapshot. */

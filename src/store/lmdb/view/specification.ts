@@ -54,16 +54,6 @@ export function parseDetails(text: string): Details {
   return details
 }
 
-/** The same; undefined for a record that cannot be read, or whose properties cannot. */
-export function readable(record: Uint8Array): Specification | undefined {
-  try {
-    const text = detailsText(record)
-    return { type: typeOf(record), details: text === undefined ? undefined : parseDetails(text) }
-  } catch {
-    return undefined
-  }
-}
-
 /** The type of the topic in a record. */
 export function typeOf(record: Uint8Array): TopicType {
   return record[0] === typeBytes.json ? 'json' : 'string'

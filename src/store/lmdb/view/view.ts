@@ -113,7 +113,18 @@ export class LmdbView implements View {
   ): LmdbTopic {
     const version = item && wanted.version ? versionOfLastRead(this.environment.conversionVersion) : 0
     const shown = item && wanted.item ? this.#view(item, item.length) : undefined
-    return new LmdbTopic(path, type, details, shown, version, this.environment.updates)
+    return new LmdbTopic(path, type, details, shown, version, this)
+  }
+
+  /** The time of a topic's last update. @throws Error when it cannot be read */
+  updated(path: Path): Moment | undefined {
+    const record = this.#read(this.environment.updates, path)
+    return record && (JSON.parse(record.toString('utf8', 0, record.length)) as Moment)
+  }
+
+  /** The path of the entry in `due` with this key, hexadecimal. */
+  pathAt(dueId: string): string | undefined {
+    return this.environment.due.get(Buffer.from(dueId, 'hex'), this.#options)?.toString()
   }
 
   due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): readonly DuePlace[] {
@@ -155,12 +166,16 @@ export class LmdbTopic implements StoredTopic {
     private readonly detailsText: string | undefined,
     readonly item: Uint8Array | undefined,
     readonly version: number,
-    private readonly updates: Tree,
+    private readonly view: LmdbView,
   ) {}
 
   updated(): Moment | undefined {
-    const record = this.updates.get(this.path)
-    return record && (JSON.parse(record.toString()) as Moment)
+    return this.view.updated(this.path)
+  }
+
+  isScheduled(): boolean {
+    const { dueId } = this
+    return dueId !== undefined && this.view.pathAt(dueId) === this.path
   }
 
   get isPlain(): boolean {
@@ -198,8 +213,22 @@ function dueOf(id: string): Due {
 
 /** Topics of which nothing but the type is wanted. */
 const bareTopics: Readonly<Record<TopicType, StoredTopic>> = {
-  json: { type: 'json', head: () => undefined, updated: () => undefined, item: undefined, version: 0 },
-  string: { type: 'string', head: () => undefined, updated: () => undefined, item: undefined, version: 0 },
+  json: {
+    type: 'json',
+    head: () => undefined,
+    updated: () => undefined,
+    isScheduled: () => false,
+    item: undefined,
+    version: 0,
+  },
+  string: {
+    type: 'string',
+    head: () => undefined,
+    updated: () => undefined,
+    isScheduled: () => false,
+    item: undefined,
+    version: 0,
+  },
 }
 
 /** The path in the value of an entry; undefined if it is none, so that no topic can own the entry. */

@@ -2,11 +2,11 @@
  * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where
  * records are, and which other records must agree with them, is checked by each engine.
  */
-import { type CheckedProperties, parseProperties } from '../../topics/properties.js'
-import type { RemovalPolicy } from '../../topics/removal/policy.js'
-import type { Properties, TopicType } from '../../topics/topic.js'
-import type { PlanOf } from '../due-removals.js'
-import { readKeyRecord } from './key-records.js'
+import { type CheckedProperties, parseProperties } from '../../../topics/properties.js'
+import type { RemovalPolicy } from '../../../topics/removal/policy.js'
+import type { Properties, TopicType } from '../../../topics/topic.js'
+import type { PlanOf } from '../../due-removals.js'
+import { readKeyRecord } from '../key-records.js'
 
 /** What is wrong with the item of the topic at `path`, as the end of a sentence; undefined when it is sound. */
 export function itemProblem(path: string, type: TopicType, item: string): string | undefined {

@@ -1,0 +1,210 @@
+/**
+ * Looks for every broken invariant, in one snapshot: of the log, of topics, of API keys. The snapshot is held for the whole
+ * walk; a process that serves requests should not do this.
+ *
+ * Each topic leads to all of its records, so what a check has seen of each kind is as many as the engine states to have, unless
+ * some are lost, or belong to none.
+ */
+import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { now } from '../../../base/clock.js'
+import { encodeKey } from '../../../topics/key.js'
+import { type Path, parsePath } from '../../../topics/path.js'
+import { retainsValue } from '../../../topics/properties.js'
+import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
+import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/policy.js'
+import { valueOfItem } from '../../../topics/topic.js'
+import type { PlanOf } from '../../due-removals.js'
+import type { Engine, Head, Records, Snapshot, StoredTopic } from '../../engine.js'
+import type { Finding } from '../../maintenance.js'
+import { numberOf } from '../../number-record.js'
+import { UnreadableTopic } from '../../unreadable-topic.js'
+import { dueMsOf } from '../due-time.js'
+import { LogCheck } from './log.js'
+import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from './rules.js'
+
+/** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
+const misplacedMax = 1000
+
+/** Wider than every valid key, so that invalid ones are found too. */
+const everyKey: KeyRange = { start: Buffer.from([0]), end: Buffer.from([...everyTopic.end, 0xff]) }
+
+interface CheckOptions {
+  /** To report remove clauses whose selectors are refused today: the store is sound with them. */
+  readonly planOf?: PlanOf | undefined
+  /** @param done counts only topics */
+  readonly onProgress?: ((done: number, total: number) => void) | undefined
+  readonly cancellation?: Cancellation | undefined
+}
+
+/**
+ * Reports every broken invariant; returns how many records were examined.
+ *
+ * @throws Cancelled at the next slice once `cancellation` is set
+ */
+export async function check(
+  engine: Pick<Engine, 'openSnapshot'>,
+  report: (finding: Finding) => void,
+  options: CheckOptions = {},
+): Promise<{ records: number }> {
+  const snapshot = await engine.openSnapshot()
+  const checker = new Checker(snapshot, report, options)
+  try {
+    await checker.run()
+  } catch (error) {
+    if (error instanceof Cancelled) throw error
+    report(`a page is damaged, so the rest was not checked: ${(error as Error).message}`)
+  } finally {
+    await snapshot.close()
+  }
+  return { records: checker.records }
+}
+
+class Checker {
+  readonly #log: LogCheck
+  /** How many records of each kind were seen. */
+  readonly #seen = { topics: 0, json: 0, string: 0, updates: 0, due: 0, changes: 0, keys: 0, keyUses: 0 }
+  #misplaced = 0
+  /** Whether the policies of some topics are not known, nor what they need. */
+  #hasUnreadable = false
+
+  constructor(
+    private readonly snapshot: Snapshot,
+    private readonly report: (finding: Finding) => void,
+    private readonly options: CheckOptions,
+  ) {
+    this.#log = new LogCheck(snapshot, report, options.cancellation)
+  }
+
+  /** How many were examined. The log is left out: the number should say how much is stored. */
+  get records(): number {
+    const { topics, json, string, updates, due, keys } = this.#seen
+    return topics + json + string + updates + due + keys
+  }
+
+  async run(): Promise<void> {
+    for (const problem of this.snapshot.problems()) this.report(problem)
+    this.#seen.changes = await this.#log.checkRecords()
+    await this.#checkTopics()
+    await this.#log.compareVersions()
+    await this.#checkKeys()
+    this.#compareCounts()
+  }
+
+  async #checkTopics(): Promise<void> {
+    const { cancellation = { aborted: false } } = this.options
+    const wanted = { head: true, item: true, version: true }
+    let left: readonly KeyRange[] = [everyKey]
+    while (left.length > 0) {
+      let last: Path | undefined
+      const take = (path: Path, topic: StoredTopic | undefined): boolean => {
+        this.#checkTopic(path, topic)
+        last = this.#log.isFull ? path : undefined
+        return last === undefined
+      }
+      const onMisplaced = (path: Path): void => this.#onMisplaced(path)
+      const scan = { plan: { ranges: left, matcher: undefined }, type: undefined, wanted, take, onMisplaced }
+      await this.snapshot.scan(scan, cancellation)
+      if (last !== undefined) await this.#log.compareVersions()
+      left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
+    }
+  }
+
+  #onMisplaced(path: Path): void {
+    this.report(`"${path}" is out of order`)
+    if (++this.#misplaced > misplacedMax) throw new Error('too many keys are out of order')
+  }
+
+  #checkTopic(path: Path, topic: StoredTopic | undefined): void {
+    this.#seen.topics++
+    this.options.onProgress?.(this.#seen.topics, this.snapshot.stated?.topics ?? this.#seen.topics)
+    if (parsePath(path) !== path) this.report(`topic "${path}": the key is not a valid path`)
+    if (topic === undefined) return
+    const { type, item, version } = topic
+    if (item === undefined) this.report(`topic "${path}": it has no item of its type, ${type}`)
+    else {
+      this.#seen[type]++
+      this.#log.noteVersion(path, version)
+      const problem = itemProblem(path, type, Buffer.from(item).toString())
+      if (problem !== undefined) this.report(`item at "${path}": ${problem}`)
+    }
+    try {
+      const head = topic.head()
+      if (head !== undefined) this.#checkHead(path, topic, head)
+    } catch (error) {
+      if (!(error instanceof UnreadableTopic)) throw error
+      this.#hasUnreadable = true
+      this.report(`topic "${path}": its properties cannot be read`)
+    }
+  }
+
+  #checkHead(path: Path, topic: StoredTopic, { properties, created, due }: Head): void {
+    const checked = checkProperties(() => properties)
+    if (due !== undefined) this.#checkDue(path, topic)
+    if (typeof checked === 'string') {
+      this.#hasUnreadable = true
+      return this.report(`topic "${path}": ${checked}`)
+    }
+    const { item, type } = topic
+    if (!retainsValue(properties) && item && valueOfItem(item, path, type) !== undefined) {
+      this.report(`topic "${path}": it has a value although DONT_RETAIN_VALUE is true`)
+    }
+    const policy = checked.removal
+    if (policy === undefined) return due && this.report(`topic "${path}": it has a due time but no REMOVAL`)
+    // A policy with a clause has no due time once it was executed.
+    if (due === undefined && policy.selector === undefined)
+      this.report(`topic "${path}": it has a REMOVAL but no due time`)
+    const wrong = timesProblem(() => dueMsOf(policy, created, this.#updatedOf(path, topic, policy), now()))
+    if (wrong !== undefined) this.report(`topic "${path}": ${wrong}`)
+    const { planOf } = this.options
+    const refused = planOf && clauseProblem(policy, planOf)
+    if (refused !== undefined) this.report(`topic "${path}": ${refused}`)
+  }
+
+  #checkDue(path: Path, topic: StoredTopic): void {
+    if (topic.isScheduled()) this.#seen.due++
+    else this.report(`topic "${path}": its due entry is missing`)
+  }
+
+  #updatedOf(path: Path, topic: StoredTopic, policy: RemovalPolicy): ReturnType<StoredTopic['updated']> {
+    if (!tracksUpdates(policy)) return undefined
+    const updated = topic.updated()
+    if (updated === undefined) this.report(`topic "${path}": the time of its last update is missing`)
+    else this.#seen.updates++
+    return updated
+  }
+
+  async #checkKeys(): Promise<void> {
+    for (const [name, record] of await this.snapshot.records('keys')) {
+      this.#seen.keys++
+      const problem = keyRecordProblem(name, record.toString())
+      if (problem !== undefined) this.report(`API key "${name}": ${problem}`)
+    }
+    for (const [name, record] of await this.snapshot.records('keyUses')) {
+      this.#seen.keyUses++
+      if (numberOf(record) === undefined) this.report(`API key "${name}": the time of its last use cannot be read`)
+    }
+  }
+
+  /** Compares what was seen with what the engine states. */
+  #compareCounts(): void {
+    const { stated } = this.snapshot
+    if (stated === undefined) return
+    for (const kind of Object.keys(words) as (keyof Records)[]) {
+      const isUnsure = this.#hasUnreadable && (kind === 'updates' || kind === 'due')
+      if (this.#seen[kind] === stated[kind] || isUnsure) continue
+      this.report(`there are ${stated[kind]} ${words[kind]}, but ${this.#seen[kind]} were found where they belong`)
+    }
+  }
+}
+
+/** What findings call records of each kind. */
+const words: Readonly<Record<keyof Records, string>> = {
+  topics: 'topics',
+  json: 'items of type json',
+  string: 'items of type string',
+  updates: 'update times',
+  due: 'due entries',
+  changes: 'records of the log',
+  keys: 'API keys',
+  keyUses: 'times of use of API keys',
+}

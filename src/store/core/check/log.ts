@@ -1,0 +1,133 @@
+/** What a check finds wrong with the log, by itself and beside the versions of topics. */
+import type { Cancellation } from '../../../base/cancellation.js'
+import { waitForSlice } from '../../../base/time-slices.js'
+import { encodeKey, keyTextOf, pathOfKeyText } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
+import type { LogPosition, LogRecord, Snapshot } from '../../engine.js'
+import { addLoggedKeys, countLoggedKeys } from '../../logged-keys.js'
+import type { Finding } from '../../maintenance.js'
+
+/** Topics that are compared with the log at a time: each time, all of it is read. */
+const topicsAtOnceMax = 200_000
+
+const outOfOrder = 'it is out of order'
+
+export class LogCheck {
+  /** The first and the last record; undefined while there is none. */
+  #first: LogPosition | undefined
+  #last: LogPosition | undefined
+  /** Versions of topics that must be in the log, by the texts of their keys. */
+  readonly #expected = new Map<string, number>()
+
+  constructor(
+    private readonly snapshot: Snapshot,
+    private readonly report: (finding: Finding) => void,
+    private readonly cancellation: Cancellation | undefined,
+  ) {}
+
+  /** Checks the records, up to one out of order. @returns how many there are */
+  async checkRecords(): Promise<number> {
+    let count = 0
+    await this.#visit((record) => {
+      count++
+      const { version, total, keys } = record
+      const changes = countOf(keys)
+      const problem = positionProblem(record, changes ?? 0, this.#last)
+      if (problem !== undefined) this.report(`record ${version} of the log: ${problem}`)
+      // A damaged page can lead a walk around in circles.
+      if (problem === outOfOrder) return false
+      if (changes === undefined) this.report(`record ${version} of the log: its keys cannot be read`)
+      this.#last = { version, total }
+      this.#first ??= this.#last
+      return true
+    })
+    if (this.#last === undefined) this.report('the log has no record, so the last version is not known')
+    return count
+  }
+
+  /** Whether versions have to be compared before others are noted. */
+  get isFull(): boolean {
+    return this.#expected.size >= topicsAtOnceMax
+  }
+
+  /** Checks the version of a topic by itself, and notes it to be compared with the log. */
+  noteVersion(path: Path, version: number): void {
+    if (!Number.isSafeInteger(version) || version < 1)
+      return this.report(`item at "${path}": its version is ${version}, not a positive integer`)
+    if (this.#first === undefined || this.#last === undefined) return
+    if (version > this.#last.version)
+      return this.report(`item at "${path}": its version is ${version}, but the last one is ${this.#last.version}`)
+    // What was logged before the first record is not known.
+    if (version <= this.#first.version) return
+    this.#expected.set(keyTextOf(encodeKey(path)), version)
+  }
+
+  /** Compares the noted versions with the log. */
+  async compareVersions(): Promise<void> {
+    const expected = this.#expected
+    if (expected.size === 0) return
+    let before = 0
+    await this.#visit(({ version, keys }) => {
+      for (const key of textsOf(keys)) {
+        const wanted = expected.get(key)
+        if (wanted !== undefined && wanted > before && wanted <= version) expected.delete(key)
+      }
+      before = version
+      return true
+    })
+    for (const [key, version] of expected)
+      this.report(`item at "${pathOfKeyText(key)}": its version is ${version}, but the log has no such change of it`)
+    expected.clear()
+  }
+
+  /** Calls `visit` with each record, in order, until it returns false. Other work gets its turn in between. */
+  async #visit(visit: (record: LogRecord) => boolean): Promise<void> {
+    let last: number | undefined
+    for (let isEnded = false; !isEnded; ) {
+      const slice = await waitForSlice(this.cancellation)
+      isEnded = true
+      await this.snapshot.log(last ?? 0, (record) => {
+        if (record.version === last) return true
+        last = record.version
+        const goesOn = visit(record)
+        isEnded = !goesOn || !slice.isOver()
+        return goesOn && isEnded
+      })
+    }
+  }
+}
+
+/** @param changes those of the record @param last the position of the one before; undefined for the first */
+function positionProblem(
+  { version, total }: LogPosition,
+  changes: number,
+  last: LogPosition | undefined,
+): string | undefined {
+  if (!Number.isSafeInteger(version) || !Number.isSafeInteger(total) || version < 1 || total < 0) {
+    return 'its key is not two positive integers'
+  }
+  if (last === undefined) return undefined
+  if (version <= last.version) return outOfOrder
+  if (total === last.total + changes) return undefined
+  return `it counts ${total} changes, but those before it and its own are ${last.total + changes}`
+}
+
+/** How many keys a record has; undefined if they cannot be read. */
+function countOf(keys: Buffer): number | undefined {
+  try {
+    return countLoggedKeys(keys)
+  } catch {
+    return undefined
+  }
+}
+
+/** The keys of a record; none if they cannot be read. */
+function textsOf(keys: Buffer): readonly string[] {
+  const texts: string[] = []
+  try {
+    addLoggedKeys(texts, keys, 0)
+  } catch {
+    return []
+  }
+  return texts
+}
