@@ -17,7 +17,7 @@ import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
 import type { KeyRange } from '../topics/range.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { Absent } from './topics.js'
+import type { Absent, BranchLimit } from './topics.js'
 
 /** Small records beside the topics, by their names. */
 export type RecordTable = 'keys' | 'keyUses' | 'receipts' | 'meta'
@@ -66,13 +66,23 @@ export interface StoredTopic {
   readonly version: number
 }
 
+/** The branches of the matches of a plan, after a path: at most so many of each. */
+export interface LimitedBranches extends BranchLimit {
+  readonly plan: Plan
+  readonly after: Path | undefined
+}
+
 /** Visits the topics of a plan. */
 export interface Scan {
   readonly plan: Plan
+  /** What the plan's matcher limits and skips, for an engine that can do so where it reads; `plan` is that of its matches. */
+  readonly branches?: LimitedBranches | undefined
   /** Both types, in the order of their keys, if undefined. */
   readonly type: TopicType | undefined
   /** Undefined if only paths are wanted. */
   readonly wanted: Wanted | undefined
+  /** How much is worth reading before it is taken, for an engine that waits for what it reads. */
+  readonly ahead: { readonly topics: number; readonly bytes: number }
   /**
    * Called with each match, in order, within a slice; false ends the scan. `topic` is undefined if it is not wanted, or was
    * removed meanwhile.
@@ -111,8 +121,17 @@ export interface View {
     bytesMax: number,
     take: (path: Path, topic: StoredTopic | undefined) => boolean,
   ): Awaitable<void>
-  /** Calls `take` with the item of each topic of a type in the ranges, valid during the call, until it returns false. */
-  items(type: TopicType, ranges: readonly KeyRange[], take: (item: Uint8Array) => boolean): Awaitable<void>
+  /**
+   * Calls `take` with the item of each topic of a type in the ranges, valid during the call, until it returns false.
+   *
+   * @param ahead how many items, and bytes of them, are worth reading before they are taken
+   */
+  items(
+    type: TopicType,
+    ranges: readonly KeyRange[],
+    ahead: Scan['ahead'],
+    take: (item: Uint8Array) => boolean,
+  ): Awaitable<void>
   /** The topics that are due from one time to another, both included, after a place, by time: at most `limit`. */
   due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): Awaitable<readonly DuePlace[]>
   record(table: RecordTable, name: string): Awaitable<Buffer | undefined>
@@ -121,8 +140,10 @@ export interface View {
   /**
    * Calls `take` with the record of the log that has this version, if the log has it, and those after it, in order, until it
    * returns false.
+   *
+   * @param keysAhead how many keys are worth reading before they are taken
    */
-  log(version: number, take: (record: LogRecord) => boolean): Awaitable<void>
+  log(version: number, keysAhead: number, take: (record: LogRecord) => boolean): Awaitable<void>
   /** Where the first or the last record of the log is, which always has one. */
   logEnd(end: 'first' | 'last'): Awaitable<LogPosition>
 }
@@ -166,7 +187,9 @@ export interface LoggedRecord extends LogRecord {
 /** An engine, as far as it reads. */
 export interface Engine {
   /** A number that no other store has, and that a restore changes. */
-  readonly storeId: number
+  storeId(): Awaitable<number>
+  /** Whether its reads wait, so that others come in between. */
+  readonly waits: boolean
   /** For a request, as it is handled: it sees every commit that was acknowledged before the call. */
   now(): View
   /** Small reads of one moment, at any other time: they see the same. */
@@ -203,8 +226,22 @@ export interface WriteSize {
 /** What requests of one kind do in a commit: given to the engine once. Everything in it is synchronous. */
 export interface Decider<Request, Outcome> {
   sizeOf(request: Request): WriteSize
+  /** All that deciding the request may read, for an engine that waits for it. */
+  needsOf(request: Request): Needs
   /** Begins a group of requests that share a commit. An engine may decide a group again, over fresher records. */
   begin(stored: Stored): Group<Request, Outcome>
+}
+
+/** What deciding a request may read. */
+export interface Needs {
+  readonly topics: readonly NeededTopic[]
+  readonly records: readonly (readonly [RecordTable, string])[]
+}
+
+export interface NeededTopic {
+  readonly path: Path
+  /** Whether its item or its version may be read, or when its value was last set and when it is due: what may change. */
+  readonly isWhole: boolean
 }
 
 /** Requests that share a commit. */

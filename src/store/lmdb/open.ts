@@ -10,6 +10,7 @@
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { whenKnown } from '../../base/awaitable.js'
+import type { Cancellation } from '../../base/cancellation.js'
 import { type Clock, now } from '../../base/clock.js'
 import { check } from '../core/check/check.js'
 import { backupName } from '../core/meta.js'
@@ -162,7 +163,13 @@ function openHere(
   const writing = createWriting(environment, view, { clock, onBroken, room, receipts, onCommitted, changesKept })
   const { commits, commit } = writing
   const parts = partsOf(environment, view, writing, options)
-  const expiry = new Expiry(parts.engine, commit, parts.core.removeMatches, clock)
+  const { removeMatches } = parts.core
+  const leader = {
+    lead: <T>(work: (lost: Cancellation) => Promise<T>) => work({ aborted: false }),
+    commit,
+    removeMatches,
+  }
+  const expiry = new Expiry(parts.engine, leader, { now: clock, comparesClocks: true })
   // Before the commits, so that a clause that was just executed can still end its policy.
   const store = assemble(parts, options, () => expiry.close())
   return {

@@ -6,34 +6,34 @@
  * request is rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Moment } from '../../base/clock.js'
 import { within } from '../../base/within.js'
 import { changesKeptDefault } from '../../settings/limits.js'
+import { check } from '../core/check/check.js'
+import { LogReads } from '../core/read/log.js'
+import { Expiry, type Leader } from '../core/removal/expiry.js'
+import { Matches } from '../core/removal/matches.js'
+import { createCore } from '../core/store.js'
+import { prepare } from '../core/write/operations.js'
+import type { Engine } from '../engine.js'
 import { StoreError } from '../errors.js'
 import type { TopicStore } from '../store.js'
-import { check } from './check.js'
+import type { BatchResult } from '../topics.js'
+import type { Writing } from '../writing.js'
+import { Committer } from './commit/committer.js'
+import { createLogTrimming } from './commit/log-trimming.js'
 import { explained } from './connection/advice.js'
-import { Connections, type Transact, type Write, type WriteLogged } from './connection/connections.js'
+import { Connections, type Transact, type Write } from './connection/connections.js'
 import { Refused } from './connection/engine.js'
 import { createFence, type Fence, requireFence } from './connection/fence.js'
 import { FirstContact, retryMs } from './connection/first-contact.js'
 import { Lease } from './connection/lease.js'
 import { requireSettings } from './connection/server-settings.js'
-import { createKeyRecords } from './key-records.js'
-import { LogFollower } from './read/log-follower.js'
-import { isAfter } from './read/log-place.js'
-import { createLogReads } from './read/log-snapshot.js'
-import { countMatching } from './read/match-scan.js'
-import { createReads } from './read/reads.js'
-import { walk } from './read/walk.js'
-import { Expiry } from './removal/expiry.js'
 import { migrateSchema, requireSchema } from './schema.js'
-import { createLimit, limitConcurrency } from './sql/concurrency.js'
-import type { Execute } from './sql/statement.js'
+import { momentOf } from './sql/rows.js'
+import { clockMs, type Execute, type Statement } from './sql/statement.js'
 import { createStats } from './stats.js'
-import { Batches } from './write/batches.js'
-import { Commits } from './write/commits.js'
-import { createLogTrimming } from './write/log-trimming.js'
-import { aloneOf, Writes } from './write/writes.js'
+import { createEngine } from './view/engine.js'
 
 /**
  * How long an engine that cannot be reached is tried for a caller that cannot wait longer, in ms: it may be restarting.
@@ -45,11 +45,7 @@ const handOverMs = 3000
 
 const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it has not responded yet')
 
-/** Statements of scans in flight in this process. */
-const scansInFlightMax = 2
-
-/** Snapshots of the log in this process: each has a session for some round trips. */
-const snapshotsMax = 3
+const readClock: Statement<{ now: string }> = { name: 'read_moment', text: `select ${clockMs} as now` }
 
 export interface PostgresOptions {
   /** Processes of this host that share its part of the engine's sessions; 1 by default. */
@@ -113,54 +109,57 @@ function createStore(
   const read: Execute = (statement, parameters) => contact.rejection() ?? connections.read(statement, parameters)
   const write: Write = (statement, parameters, sinceMs) =>
     contact.rejection() ?? connections.write(statement, parameters, sinceMs)
-  const follower = new LogFollower(read)
-  const noted = <T>(committed: Promise<T>): Promise<T> => committed.finally(() => follower.committed())
-  const writeLogged: WriteLogged = (statement, parameters, sinceMs) =>
-    contact.rejection() ?? noted(connections.writeLogged(statement, parameters, sinceMs))
-  const lease = new Lease(write)
-  const scan = limitConcurrency(read, scansInFlightMax)
+  const transact: Transact = (work, sinceMs) => contact.rejection() ?? connections.transact(work, sinceMs)
   const fence: Fence = fencedReads ? createFence({ write, timeline: connections.timeline }) : (work) => work()
-  const clientRead: Execute = fencedReads ? (statement, parameters) => fence(() => read(statement, parameters)) : read
-  const clientScan = fencedReads ? limitConcurrency(clientRead, scansInFlightMax) : scan
-  const transact: Transact = (work, sinceMs) => contact.rejection() ?? noted(connections.transact(work, sinceMs))
-  const atOnce = createLimit(snapshotsMax)
-  const commits = new Commits(writeLogged)
-  const writes = new Writes(read, scan, commits)
-  const batches = new Batches(transact, commits)
-  const expiry = new Expiry({ read, write, writeLogged }, scan, lease)
-  const trimLog = createLogTrimming({ read, write }, lease, changesKept)
+  const lease = new Lease(write)
+  const engine = createEngine(read, fence, {
+    readAtOnce: (work) => contact.rejection() ?? connections.readAtOnce(work),
+    openSnapshot: () => contact.rejection() ?? connections.openSnapshot(),
+  })
+  const committer = new Committer({ read, write, transact }, (record) => {
+    if (record !== undefined) engine.follower.committed(record)
+  })
+  const writing: Writing = {
+    write: (operations, isAtomic = true) =>
+      committer.commit({ operations: operations.map(prepare), isAtomic }) as Promise<BatchResult>,
+    change: (change) => committer.commit({ change }) as Promise<boolean>,
+    follow: engine.follow,
+    close: () => committer.drained(),
+  }
+  const log = new LogReads(engine, () => {})
+  const core = createCore(engine, writing, log)
+  const now = async (): Promise<Moment> => momentOf((await read(readClock, []))[0]?.now ?? '0')
+  const expiry = new Expiry(engine, leaderOf(engine, committer, lease), { now, comparesClocks: false })
+  const trimLog = createLogTrimming({ write }, lease, changesKept)
   return {
-    ...createReads(clientRead, clientScan),
-    removeMatches: (plan, cancellation) => writes.removeMatches(plan, cancellation),
-    countMatches: (plan, type, cancellation) => countMatching(clientScan, plan, type, cancellation),
-    write(operations, isAtomic = true) {
-      const alone = isAtomic ? aloneOf(operations) : undefined
-      return alone === undefined ? batches.write(operations, isAtomic) : writes.write(alone)
-    },
-    commits: commits.stats,
+    ...core,
+    commits: committer.stats,
     async removeDue(planOf) {
       const removals = await expiry.removeDue(planOf)
       await trimLog()
       return removals
     },
-    inSnapshot: (work) =>
-      contact.rejection() ?? atOnce(() => fence(() => connections.readAtOnce((read) => work(createLogReads(read))))),
-    isAfter,
-    followLog: follower.followLog,
-    ...createKeyRecords({ read, write }),
-    walk: (plan, cancellation) => walk(connections, plan, cancellation),
-    check: (report, planOf, _onProgress, cancellation) => check(connections, report, planOf, cancellation),
-    stats: createStats(read),
+    check: (report, planOf, onProgress, cancellation) => check(engine, report, { planOf, onProgress, cancellation }),
+    stats: createStats(read, () => engine.atOnce((view) => log.range(view))),
     notReady: () => (contact.refusal ?? connections.failure)?.message,
     async close() {
       contact.close()
-      follower.close()
+      engine.follower.close()
       await expiry.close()
-      await Promise.all([writes.drained(), batches.drained()])
+      await committer.drained()
       await lease.end().catch(() => {})
       await connections.close()
     },
   }
+}
+
+/** What this process asks of the store only while it holds the lease. */
+function leaderOf(engine: Engine, committer: Committer, lease: Lease): Leader {
+  const commit: Leader['commit'] = (request) => committer.commit(request, lease.heldUntilMs)
+  const write: Writing['write'] = (operations) =>
+    commit({ operations: operations.map(prepare), isAtomic: true }) as Promise<BatchResult>
+  const { removeMatches } = new Matches(engine, write)
+  return { lead: (work) => lease.whileHeld(work), commit, removeMatches }
 }
 
 /** Creates or migrates the schema at an address. See `migrateSchema`. @throws Error whose message says what to do */

@@ -1,20 +1,18 @@
 /**
  * The tables, their migrations, and the check that this program can work with the stored tables. They are in a schema
- * of their own, `topicd`, so that other applications can share the database. All SQL is common to PostgreSQL,
- * CockroachDB and YugabyteDB.
+ * of their own, `topicd`, so that other applications can share the database.
  *
  *     topics     one row per topic, in tree order by its key (topics/key.ts); pages use the second index, by type and
  *                key, so that topics of the other type cost them nothing
  *     api_keys   name → record (JSON), and when the key was last used
- *     changes    the log: which topics each committed statement changed, in lanes whose rows are numbered in the order in
- *                which they became visible
+ *     log        which topics each commit changed, in the order of the commits
  *     meta       name → number: the schema's version, the oldest program that can use it, the revision of the API keys,
- *                a random number that identifies the store
+ *                a random number that identifies the store, and the row that every commit locks (commit/function.ts)
  *     leases     name → holder, and when the lease expires by the engine's clock
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lanesCount } from '../../settings/limits.js'
 import { versionsPerMs } from '../../topics/version.js'
+import { commitFunction } from './commit/function.js'
 import type { Connections } from './connection/connections.js'
 import { stateOf } from './connection/session.js'
 import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
@@ -23,21 +21,20 @@ import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
  * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that
  * was interrupted, do no harm.
  *
- * `type` is 1 for json, 2 for string, and 0 within a batch, for a row that is only locked. `item` is the fetch result item,
- * with the value's text as it was set. `properties` is JSON, or null for none. `retains` is false for DONT_RETAIN_VALUE.
+ * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set. `properties` is
+ * JSON, or null for none.
  * `created` and `updated` are ms since the epoch by the engine's clock. `due` is the earliest time at which the REMOVAL
  * policy may be due, 0 while its clause waits, null for none. `generation` is a random number that distinguishes a topic
  * from earlier and later ones at the same path; the first step calls it `life`. `version` is that of the last change
  * (topics/version.ts); topics from before the step that adds it have the version of its moment, which the engine computes
  * once and keeps with the column: no row is rewritten.
  *
- * A row of `changes` has the keys of the topics that one commit changed, and how many (`count`). `n` counts the rows of the
- * lane, and `total` the changes up to this row. `version` is at least that of each of these topics after the change, and
- * greater than that of the row before. The last row of a lane is never removed; its first, 0, has no keys.
+ * A row of `log` has the keys of the topics that one commit changed (store/logged-keys.ts), the version of its last change, and
+ * how many changes there have been by then. The last row is never removed; the first has no keys. Until version 6 the log was
+ * a table `changes`, in lanes; places in it are none in this one, so the store gets another id with it.
  *
- * The indexes say `asc`, since YugabyteDB would hash their first column otherwise; only YugabyteDB accepts `asc` in a
- * primary key. `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index:
- * `on conflict (key)` checks no other, so of two concurrent creations the later would fail.
+ * `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index: `on conflict (key)` checks no
+ * other, so of two concurrent creations the later would fail.
  *
  * The index by type and key has a condition, so that no statement without it (`hasType`) uses the index. To a planner whose
  * statistics say that there are hardly any topics, reading the whole index looks as cheap as looking up a key in the
@@ -73,7 +70,7 @@ const steps: readonly string[] = [
    create index if not exists changes_by_version on topicd.changes (version asc);
    insert into topicd.changes (lane, n, version, count, total, keys)
    select l.lane, 0, greatest(${startMs} * ${versionsPerMs}, (select max(version) from topicd.topics)) + 1, 0, 0, '{}'
-   from generate_series(0, ${lanesCount - 1}) as l (lane)
+   from generate_series(0, 63) as l (lane)
    where not exists (select 1 from topicd.changes c where c.lane = l.lane)
    on conflict (lane, n) do nothing;
    insert into topicd.meta (name, value) values ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
@@ -83,6 +80,20 @@ const steps: readonly string[] = [
   `drop index if exists topicd.topics_by_type, topicd.topics_due;
    create index if not exists topics_of_type on topicd.topics (type asc, key asc) where ${hasType};
    create index if not exists topics_by_due on topicd.topics (due asc, key asc) where due is not null`,
+  `create table if not exists topicd.log (version bigint primary key, total bigint not null, keys bytea not null);
+   insert into topicd.meta (name, value)
+   select name, value from (values
+     ('order', 0::bigint),
+     ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
+   ) as v (name, value)
+   where not exists (select 1 from topicd.log)
+   on conflict (name) do update set value = excluded.value;
+   insert into topicd.log (version, total, keys)
+   select greatest(${startMs} * ${versionsPerMs}, (select max(version) from topicd.topics)) + 1, 0, ''
+   where not exists (select 1 from topicd.log);
+   drop table if exists topicd.changes;
+   alter table topicd.topics drop column if exists retains;
+   ${commitFunction}`,
 ]
 
 /** The version that this program migrates to. */
@@ -91,10 +102,9 @@ const schemaVersion = steps.length
 /**
  * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only
  * adds what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema
- * is migrated. A program that does not know versions or the log changes topics without them, and one from before the fifth
- * step does not use its index by type, so that each of its pages would read the whole table.
+ * is migrated. A program that does not know the one log would change topics without it.
  */
-const oldestProgram = 5
+const oldestProgram = 6
 
 const readVersion: Statement<{ value: string }> = {
   name: 'read_version',

@@ -2,8 +2,8 @@
  * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is
  * away, the last result is returned.
  */
-import { lanesCount } from '../../settings/limits.js'
-import { updatedMs } from '../../topics/version.js'
+import type { Awaitable } from '../../base/awaitable.js'
+import type { LogRange } from '../changes.js'
 import { StoreError } from '../errors.js'
 import type { StoreStats } from '../monitoring.js'
 import type { Execute, Statement } from './sql/statement.js'
@@ -29,22 +29,8 @@ const countTopics: Statement<{ topics: string }> = {
   text: 'select count(*) as topics from topicd.topics',
 }
 
-/** The log from the first version that each lane still has. */
-const measureLog: Statement<{ changes: string; since: string }> = {
-  name: 'measure_log',
-  text: `
-    select sum(last.total - first.total + first.count) as changes, max(first.version) as since
-    from generate_series(0, ${lanesCount - 1}) as l (lane)
-    cross join lateral (
-      select count, total, version from topicd.changes c where c.lane = l.lane order by c.lane, c.n limit 1
-    ) first
-    cross join lateral (
-      select total from topicd.changes c where c.lane = l.lane order by c.lane desc, c.n desc limit 1
-    ) last`,
-}
-
 /** The reader of the statistics; it rejects only while the engine is away and has never answered. */
-export function createStats(read: Execute): () => Promise<StoreStats> {
+export function createStats(read: Execute, readLog: () => Awaitable<LogRange>): () => Promise<StoreStats> {
   let last: StoreStats | undefined
   let lastMs = -Infinity
   let reading: Promise<StoreStats> | undefined
@@ -61,9 +47,7 @@ export function createStats(read: Execute): () => Promise<StoreStats> {
   }
 
   async function readStats(): Promise<StoreStats> {
-    const [log] = await read(measureLog, [])
-    const range = log && { changes: Number(log.changes), sinceMs: updatedMs(Number(log.since)) }
-    return { ...(await readTopics()), log: range }
+    return { ...(await readTopics()), log: await readLog() }
   }
 
   return async () => {

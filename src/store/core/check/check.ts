@@ -25,6 +25,9 @@ import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesPro
 /** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
 const misplacedMax = 1000
 
+/** What is read at once by an engine that waits for it. */
+const ahead = { topics: 500, bytes: 8 * 1024 * 1024 }
+
 /** Wider than every valid key, so that invalid ones are found too. */
 const everyKey: KeyRange = { start: Buffer.from([0]), end: Buffer.from([...everyTopic.end, 0xff]) }
 
@@ -102,7 +105,7 @@ class Checker {
         return last === undefined
       }
       const onMisplaced = (path: Path): void => this.#onMisplaced(path)
-      const scan = { plan: { ranges: left, matcher: undefined }, type: undefined, wanted, take, onMisplaced }
+      const scan = { plan: { ranges: left, matcher: undefined }, type: undefined, wanted, ahead, take, onMisplaced }
       await this.snapshot.scan(scan, cancellation)
       if (last !== undefined) await this.#log.compareVersions()
       left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))

@@ -10,6 +10,9 @@ import type { Finding } from '../../maintenance.js'
 /** Topics that are compared with the log at a time: each time, all of it is read. */
 const topicsAtOnceMax = 200_000
 
+/** Keys that are read at once by an engine that waits for them. */
+const keysAheadMax = 2000
+
 const outOfOrder = 'it is out of order'
 
 export class LogCheck {
@@ -86,7 +89,7 @@ export class LogCheck {
     for (let isEnded = false; !isEnded; ) {
       const slice = await waitForSlice(this.cancellation)
       isEnded = true
-      await this.snapshot.log(last ?? 0, (record) => {
+      await this.snapshot.log(last ?? 0, keysAheadMax, (record) => {
         if (record.version === last) return true
         last = record.version
         const goesOn = visit(record)

@@ -64,6 +64,8 @@ interface Commit {
 export class LogReads implements ChangeReader {
   /** The versions of the unreadable records that were reported. */
   readonly #reported = new Set<number>()
+  /** The id of the store, once it was read. */
+  #storeId: number | undefined
 
   /** @param onUnreadable called once for each record that cannot be read */
   constructor(
@@ -80,6 +82,10 @@ export class LogReads implements ChangeReader {
   readonly followLog = (onGrown: (commit?: LoggedCommit) => void): (() => void) =>
     this.engine.follow((record) => onGrown(record && this.#commitOf(record)))
 
+  #idOfStore(): Awaitable<number> {
+    return this.#storeId ?? whenKnown(this.engine.storeId(), (id) => (this.#storeId = id))
+  }
+
   /** How far back the log reaches. */
   range(view: View): Awaitable<LogRange> {
     return whenKnown(view.logEnd('last'), ({ total: last }) =>
@@ -89,7 +95,7 @@ export class LogReads implements ChangeReader {
           count = countOf(keys)
           return false
         }
-        return whenKnown(view.log(version, take), () => ({
+        return whenKnown(view.log(version, 1, take), () => ({
           changes: last - total + count,
           sinceMs: updatedMs(version),
         }))
@@ -99,7 +105,7 @@ export class LogReads implements ChangeReader {
 
   #in(view: View, slice: Slice): LogSnapshot {
     return {
-      end: () => whenKnown(view.logEnd('last'), (last) => this.#placeAfter(last)),
+      end: () => whenKnown(this.#idOfStore(), (id) => whenKnown(view.logEnd('last'), (last) => placeAfter(id, last))),
       changesAfter: (place, keysMax, take) => {
         const changes = this.#changesAfter(view, place, keysMax)
         if (changes instanceof Promise) return changes.then((read) => inSlice((later) => take(read, later)))
@@ -111,11 +117,13 @@ export class LogReads implements ChangeReader {
 
   #changesAfter(view: View, bytes: LogPlace, keysMax: number): Awaitable<LoggedChanges | 'gone'> {
     const place = decodePlace(bytes)
-    if (place?.storeId !== this.engine.storeId) return 'gone'
-    const reading = new LogReading(place, keysMax)
-    return whenKnown(view.log(place.version, reading.take), () => {
-      if (reading.unreadable !== undefined) this.#report(reading.unreadable)
-      return reading.changes()
+    return whenKnown(this.#idOfStore(), (id) => {
+      if (place?.storeId !== id) return 'gone'
+      const reading = new LogReading(place, keysMax)
+      return whenKnown(view.log(place.version, keysMax, reading.take), () => {
+        if (reading.unreadable !== undefined) this.#report(reading.unreadable)
+        return reading.changes()
+      })
     })
   }
 
@@ -127,16 +135,18 @@ export class LogReads implements ChangeReader {
     this.onUnreadable(new Error(`record ${version} of the log: its keys cannot be read; ${followers}`))
   }
 
-  /** What a record says that was just written, without reading anything. */
-  #commitOf({ before, version, total, keys: bytes }: LoggedRecord): LoggedCommit {
+  /** What a record says that was just written, without reading anything; undefined while the store's id is not known. */
+  #commitOf({ before, version, total, keys: bytes }: LoggedRecord): LoggedCommit | undefined {
+    const id = this.#storeId
+    if (id === undefined) return undefined
     const keys: string[] = []
     addLoggedKeys(keys, bytes, 0)
-    return { from: this.#placeAfter(before), to: this.#placeAfter({ version, total }), keys }
+    return { from: placeAfter(id, before), to: placeAfter(id, { version, total }), keys }
   }
+}
 
-  #placeAfter({ version, total }: LogPosition): LogPlace {
-    return encodePlace({ storeId: this.engine.storeId, version, total, keys: 0 })
-  }
+function placeAfter(storeId: number, { version, total }: LogPosition): LogPlace {
+  return encodePlace({ storeId, version, total, keys: 0 })
 }
 
 /** The changes after a place, as record by record is read from the one of its version on. */

@@ -13,10 +13,13 @@ import { type Absent, type ItemForm, isStoredForm, type Page, type PageQuery, ty
 import { limitBranches } from './branches.js'
 import { itemIn, wantedFor } from './forms.js'
 import { copyOf, createPageBuilder } from './page-builder.js'
-import { ScannedPages } from './scanned-pages.js'
+import { aheadOf, ScannedPages } from './scanned-pages.js'
 
 /** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
 const plainRangesMax = 64
+
+/** The first size of a page's own buffer, which grows. */
+const waitingBytes = 4 * 1024
 
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
@@ -45,9 +48,10 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   }
 
   #plainPage(view: View, query: PageQuery, type: TopicType, ranges: readonly KeyRange[]): Awaitable<Page> {
-    const builder = this.#builder
+    // Pages for which an engine waits are built side by side.
+    const builder = this.engine.waits ? createPageBuilder(waitingBytes) : this.#builder
     builder.begin(query)
-    return whenKnown(view.items(type, ranges, builder.add), builder.finish)
+    return whenKnown(view.items(type, ranges, aheadOf(query), builder.add), builder.finish)
   }
 }
 

@@ -6,7 +6,7 @@ import type { Awaitable } from '../../../base/awaitable.js'
 import type { Cancellation } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import type { Path } from '../../../topics/path.js'
-import type { Engine, StoredTopic } from '../../engine.js'
+import type { Engine, Scan, StoredTopic } from '../../engine.js'
 import type { Page, PageQuery } from '../../topics.js'
 import { itemIn, typeOfForm, wantedFor } from './forms.js'
 import { createPageBuilder, type PageBuilder } from './page-builder.js'
@@ -16,6 +16,11 @@ const unfinishedBytesMax = 32 * 1024 * 1024
 
 /** Of a page's own buffer: thousands of scans may wait for their slices, most of them with nothing found yet. */
 const initialBytes = 4 * 1024
+
+/** What is worth reading for a page: its items, and one more, which says that there are others. */
+export function aheadOf({ size, bytesMax }: PageQuery): Scan['ahead'] {
+  return { topics: size + 1, bytes: bytesMax }
+}
 
 export class ScannedPages {
   #spare: PageBuilder | undefined
@@ -30,7 +35,8 @@ export class ScannedPages {
    * @throws Cancelled at the next slice once `cancellation` is set
    */
   page(query: PageQuery, plan: Plan, cancellation: Cancellation): Awaitable<Page> {
-    const { form } = query
+    const { form, branches, after } = query
+    const what = { plan, branches: branches && { ...branches, plan: query.plan, after } }
     const builder = this.#spare ?? createPageBuilder(initialBytes)
     this.#spare = undefined
     builder.begin(query)
@@ -49,7 +55,8 @@ export class ScannedPages {
     }
     let scanned: Awaitable<void> | undefined
     try {
-      scanned = this.engine.scan({ plan, type: typeOfForm(form), wanted: wantedFor(form), take }, cancellation)
+      const type = typeOfForm(form)
+      scanned = this.engine.scan({ ...what, type, wanted: wantedFor(form), ahead: aheadOf(query), take }, cancellation)
     } finally {
       if (!(scanned instanceof Promise)) end()
     }

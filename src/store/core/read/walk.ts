@@ -78,7 +78,8 @@ async function* walkSnapshot(
       last = isFull ? path : undefined
       return !isFull
     }
-    await snapshot.scan({ plan: { ranges: left, matcher }, type: undefined, wanted, take }, cancellation)
+    const ahead = { topics: topicsAtOnceMax, bytes: bytesAtOnceMax }
+    await snapshot.scan({ plan: { ranges: left, matcher }, type: undefined, wanted, ahead, take }, cancellation)
     yield* topics
     left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
   }

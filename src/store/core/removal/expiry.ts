@@ -13,8 +13,8 @@
  */
 
 import type { Awaitable } from '../../../base/awaitable.js'
-import type { Cancellation } from '../../../base/cancellation.js'
-import type { Clock } from '../../../base/clock.js'
+import { anyOf, type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import type { Moment } from '../../../base/clock.js'
 import { waitForSlice } from '../../../base/time-slices.js'
 import { type DueRemovals, nothingRemoved, type PlanOf, type RefusedClause } from '../../due-removals.js'
 import type { DuePlace, Engine } from '../../engine.js'
@@ -34,6 +34,20 @@ const placesPerCommit = 200
 
 const headAlone = { head: true, item: false, version: false }
 
+/** The one process that evaluates removals, of all that could. */
+export interface Leader {
+  /**
+   * Does the work if this process leads, or can.
+   *
+   * @param work stops once `lost` is set: another process may lead
+   * @returns undefined if another process leads
+   */
+  lead<T>(work: (lost: Cancellation) => Promise<T>): Promise<T | undefined>
+  /** Requests and removals of the leader: not carried out once another process may lead. */
+  commit(request: Request): Promise<Outcome>
+  readonly removeMatches: TopicRemover['removeMatches']
+}
+
 export class Expiry {
   readonly #clauses: Clauses<DuePlace>
   /** Each resolves when a sweep has ended, even if it failed. */
@@ -44,9 +58,8 @@ export class Expiry {
 
   constructor(
     private readonly engine: Pick<Engine, 'atOnce'>,
-    private readonly commit: (request: Request) => Promise<Outcome>,
-    private readonly removeMatches: TopicRemover['removeMatches'],
-    private readonly now: Clock,
+    private readonly leader: Leader,
+    private readonly options: { readonly now: () => Awaitable<Moment>; readonly comparesClocks: boolean },
   ) {
     this.#clauses = new Clauses(
       () => this.#placesBetween(clauseWaitsMs, clauseWaitsMs),
@@ -79,28 +92,37 @@ export class Expiry {
   }
 
   async #sweep(planOf: PlanOf): Promise<DueRemovals> {
-    const present = this.now()
-    const known = await this.#knownClock()
-    const offset = present.wallMs - present.steadyMs
-    const stepped = known?.boot === present.boot && !(Math.abs(known.offset - offset) <= stepMs)
-    await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs)
-    if ((stepped || known?.boot !== present.boot) && !this.#closed) {
-      await this.commit({ change: { about: 'noteClock', clock: { offset, boot: present.boot } } })
-    }
+    const present = await this.options.now()
+    const isLeading = await this.leader.lead(async (lost) => {
+      if (this.options.comparesClocks) await this.#settleByClock(present, lost)
+      else await this.#settleAll(present.wallMs, lost)
+      return true
+    })
     const nextMs = this.#closed ? undefined : await this.#firstDueMs()
-    if (nextMs === clauseWaitsMs) this.#clauses.start(planOf)
+    if (nextMs === clauseWaitsMs && isLeading === true) this.#clauses.start(planOf)
     return { ...this.#clauses.takeOutcome(), nextMs }
   }
 
+  /** Settles what is due; all places if the wall clock has stepped since a process last compared it. */
+  async #settleByClock(present: Moment, lost: Cancellation): Promise<void> {
+    const known = await this.#knownClock(present)
+    const offset = present.wallMs - present.steadyMs
+    const stepped = known?.boot === present.boot && !(Math.abs(known.offset - offset) <= stepMs)
+    await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs, lost)
+    if ((stepped || known?.boot !== present.boot) && !this.#closed) {
+      await this.leader.commit({ change: { about: 'noteClock', clock: { offset, boot: present.boot } } })
+    }
+  }
+
   /** The clock as a process last compared it; undefined in a new store. One that cannot be read has stepped, perhaps. */
-  async #knownClock(): Promise<KnownClock | undefined> {
+  async #knownClock(present: Moment): Promise<KnownClock | undefined> {
     const record = await this.engine.atOnce((view) => view.record('meta', clockName))
     if (record === undefined) return undefined
     try {
       const { offset, boot } = JSON.parse(record.toString()) as KnownClock
       return { offset, boot }
     } catch {
-      return { offset: NaN, boot: this.now().boot }
+      return { offset: NaN, boot: present.boot }
     }
   }
 
@@ -123,10 +145,10 @@ export class Expiry {
   }
 
   /** Settles every place whose time is at most `untilMs`. */
-  async #settleAll(untilMs: number): Promise<void> {
+  async #settleAll(untilMs: number, lost: Cancellation): Promise<void> {
     for await (const places of this.#placesBetween(clauseWaitsMs + 1, untilMs)) {
       if (places.length > 0) this.#clauses.addRemoved(await this.#settle(places))
-      if (this.#closed) break
+      if (this.#closed || lost.aborted) break
     }
   }
 
@@ -134,7 +156,7 @@ export class Expiry {
   async #settle(places: readonly DuePlace[]): Promise<number> {
     const readable = this.#hasUnreadable ? await this.#readableOf(places) : places
     if (readable.length === 0) return 0
-    const { removed, unreadable } = (await this.commit({ due: readable, endsPolicies: false })) as DueOutcome
+    const { removed, unreadable } = (await this.leader.commit({ due: readable, endsPolicies: false })) as DueOutcome
     if (unreadable.length > 0) this.#hasUnreadable = true
     for (const topic of unreadable) this.#clauses.addUnreadable(topic)
     return removed
@@ -166,15 +188,15 @@ export class Expiry {
   }
 
   /** Calls `take` for each place, with what evaluates its topic as it is stored. */
-  #examine(
+  async #examine(
     places: readonly DuePlace[],
     take: (place: DuePlace, evaluate: () => Evaluated | undefined) => void,
-  ): Awaitable<void> {
+  ): Promise<void> {
     const owned = places.flatMap((place) => (place.path === undefined ? [] : [{ place, path: place.path }]))
     const paths = owned.map(({ path }) => path)
-    const present = this.now()
+    const present = await this.options.now()
     let index = 0
-    return this.engine.atOnce((view) =>
+    await this.engine.atOnce((view) =>
       view.topics(paths, undefined, headAlone, Number.POSITIVE_INFINITY, (_path, topic) => {
         const { place, path } = owned[index++] as (typeof owned)[number]
         take(place, () => topic && ownedBy(place, path, topic, present))
@@ -188,11 +210,28 @@ export class Expiry {
    * policy, even if it was cancelled or its topic updated meanwhile.
    */
   async #executeClause(place: DuePlace, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
+    const executed = await this.leader.lead((lost) =>
+      this.#executeLeading(place, planOf, anyOf(cancellation, lost), lost),
+    )
+    if (executed === undefined) throw new Cancelled()
+    return executed
+  }
+
+  async #executeLeading(
+    place: DuePlace,
+    planOf: PlanOf,
+    cancellation: Cancellation,
+    lost: Cancellation,
+  ): Promise<number | RefusedClause> {
     const { path } = place
     const { isDue, selector } = (await this.#evaluated(place)) ?? {}
     if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place])
-    const executed = await removeByClause(path, selector, planOf, (plan) => this.removeMatches(plan, cancellation))
-    await this.commit({ due: [place], endsPolicies: true })
+    const executed = await removeByClause(path, selector, planOf, (plan) =>
+      this.leader.removeMatches(plan, cancellation),
+    )
+    // Another process may be executing the clause.
+    if (lost.aborted) throw new Cancelled()
+    await this.leader.commit({ due: [place], endsPolicies: true })
     return executed
   }
 }

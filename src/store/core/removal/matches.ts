@@ -17,6 +17,9 @@ import { isRefused } from '../write/batch.js'
 /** Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first. */
 const removalsInOneCommitMax = 500
 
+/** Only paths are read. */
+const ahead = { topics: 0, bytes: 0 }
+
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> {
   #lastBatch: Promise<unknown> = Promise.resolve()
@@ -33,23 +36,20 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
       const matches: Path[] = []
       /** Where the next step begins; undefined if this one has come to the end. */
       let next: Buffer | undefined
-      const isWhole = (slice: Slice): boolean =>
-        matches.length === removalsInOneCommitMax || (matches.length > 0 && slice.isOver())
-      const take = (path: Path, _topic: unknown, slice: Slice): boolean => {
-        if (next !== undefined) return false
-        matches.push(path)
-        if (isWhole(slice)) next = keyAfter(encodeKey(path))
-        return next === undefined
-      }
+      // A match counts as soon as it is found: an engine may call `take` for many of them later.
       const stepping = (path: string, slice: Slice): boolean | Buffer => {
+        if (next !== undefined) return false
         const verdict = matcher === undefined || matcher(path, slice)
-        if (verdict === true || !isWhole(slice)) return verdict
-        // What was found is removed before the scan goes on: this key ends the step, as a match does.
-        next = verdict === false ? keyAfter(encodeKey(path)) : verdict
+        if (verdict === true) matches.push(path as Path)
+        const isWhole = matches.length === removalsInOneCommitMax || (matches.length > 0 && slice.isOver())
+        if (!isWhole) return verdict
+        // What was found is removed before the scan goes on: this key ends the step.
+        next = typeof verdict === 'boolean' ? keyAfter(encodeKey(path as Path)) : verdict
         return true
       }
+      const take = (): boolean => next === undefined
       await this.engine.scan(
-        { plan: { ranges: left, matcher: stepping }, type: undefined, wanted: undefined, take },
+        { plan: { ranges: left, matcher: stepping }, type: undefined, wanted: undefined, ahead, take },
         cancellation,
       )
       if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
@@ -62,7 +62,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
     let count = 0
     const take = (): boolean => ++count > 0
     const counted = type === 'any' ? undefined : type
-    await this.engine.scan({ plan, type: counted, wanted: undefined, take }, cancellation)
+    await this.engine.scan({ plan, type: counted, wanted: undefined, ahead, take }, cancellation)
     return count
   }
 

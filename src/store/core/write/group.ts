@@ -5,13 +5,13 @@
 import type { Moment } from '../../../base/clock.js'
 import { retainsValue } from '../../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../../topics/removal/policy.js'
-import type { Changes, Decider, DuePlace, Group, ItemBytes, NewTopic, Stored, WriteSize } from '../../engine.js'
+import type { Changes, Decider, DuePlace, Group, ItemBytes, Needs, NewTopic, Stored, WriteSize } from '../../engine.js'
 import type { BatchResult, Creation } from '../../topics.js'
 import { BatchDecisions, type Change } from './batch.js'
 import { DueDecisions, type DueOutcome } from './due.js'
 import { FoundTopic, ValueTexts } from './found-topic.js'
 import { newItem, type Prepared, sizeOf, valueTextOf } from './operations.js'
-import { type RecordChange, RecordDecisions, sizeOfChange } from './records.js'
+import { type RecordChange, RecordDecisions, recordsOf, sizeOfChange } from './records.js'
 
 /** What is asked of a commit, at once or not at all. */
 export type Request =
@@ -27,6 +27,7 @@ type TopicChange = Change<FoundTopic, Prepared>
 /** What every commit does with requests. */
 export const decider: Decider<Request, Outcome> = {
   sizeOf: sizeOfRequest,
+  needsOf,
   begin: (stored) => new WriteGroup(stored),
 }
 
@@ -34,6 +35,18 @@ function sizeOfRequest(request: Request): WriteSize {
   if ('operations' in request) return sizeOf(request.operations)
   if ('change' in request) return sizeOfChange(request.change)
   return { operations: request.due.length, bytes: 0, grows: false }
+}
+
+function needsOf(request: Request): Needs {
+  if ('change' in request) return { topics: [], records: recordsOf(request.change) }
+  if ('due' in request) {
+    const topics = request.due.flatMap(({ path }) => (path === undefined ? [] : [{ path, isWhole: true }]))
+    return { topics, records: [] }
+  }
+  const topics = request.operations.map(({ kind, path, constraint }) => {
+    return { path, isWhole: kind === 'increment' || (constraint !== undefined && constraint.kind !== 'no_topic') }
+  })
+  return { topics, records: [] }
 }
 
 const headAlone = { head: true, item: false, version: false }

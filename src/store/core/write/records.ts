@@ -28,6 +28,27 @@ export function sizeOfChange(change: RecordChange): WriteSize {
   return { operations: change.about === 'touchKeys' ? change.uses.length : 1, bytes, grows: false }
 }
 
+/** The records that deciding a change may read. */
+export function recordsOf(change: RecordChange): readonly (readonly [RecordTable, string])[] {
+  switch (change.about) {
+    case 'noteBackup':
+    case 'noteClock':
+      return []
+    case 'touchKeys':
+      return change.uses.flatMap(([name]) => [['keys', name] as const, ['keyUses', name] as const])
+    default:
+      return [
+        ['keys', nameOf(change)],
+        ['meta', keysRevisionName],
+      ]
+  }
+}
+
+function nameOf(change: Exclude<RecordChange, { about: 'touchKeys' | 'noteBackup' | 'noteClock' }>): string {
+  if ('record' in change) return change.record.name
+  return 'rotation' in change ? change.rotation.name : change.name
+}
+
 export class RecordDecisions {
   /** What the changes have made of records, by table and name; undefined for one that is removed. */
   readonly #changed = new Map<RecordTable, Map<string, Buffer | undefined>>()

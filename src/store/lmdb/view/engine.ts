@@ -24,7 +24,8 @@ export function createEngine(
   follow: Engine['follow'],
 ): Engine {
   return {
-    storeId: environment.storeId,
+    storeId: () => environment.storeId,
+    waits: false,
     now() {
       snapshots.forRequest()
       return current

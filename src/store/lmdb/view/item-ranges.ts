@@ -16,7 +16,12 @@ import { createItemView } from './item-view.js'
 type ItemTree = Database<boolean, StoredKey>
 
 /** Calls `take` with each item, valid during the call, until it returns false. */
-export type TakeItems = (type: TopicType, ranges: readonly KeyRange[], take: (item: Uint8Array) => boolean) => void
+export type TakeItems = (
+  type: TopicType,
+  ranges: readonly KeyRange[],
+  ahead: unknown,
+  take: (item: Uint8Array) => boolean,
+) => void
 
 /** Reads in lmdb's current snapshot. To be called in the turn in which the environment was opened. */
 export function createItemRanges({ root }: Environment): TakeItems {
@@ -30,7 +35,7 @@ export function createItemRanges({ root }: Environment): TakeItems {
     return root.openDB<boolean, StoredKey>(options)
   }
   const trees = { json: openTree('json'), string: openTree('string') }
-  return (type, ranges, take) => {
+  return (type, ranges, _ahead, take) => {
     receive = take
     for (const range of ranges) {
       for (const { value: goesOn } of trees[type].getRange(range)) if (!goesOn) return

@@ -143,7 +143,7 @@ export class LmdbView implements View {
     return [...this.environment[table].getRange({ ...this.#options })].map(({ key, value }) => [key, value] as const)
   }
 
-  log(version: number, take: (record: LogRecord) => boolean): void {
+  log(version: number, _keysAhead: number, take: (record: LogRecord) => boolean): void {
     for (const { key, value } of this.environment.changes.getRange({ ...this.#options, start: logBound(version) }))
       if (!take({ ...logPositionOf(key), keys: value })) return
   }

@@ -15,11 +15,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { commitDeadlineMs } from '../../../settings/limits.js'
 import { StoreError } from '../../errors.js'
-import type { LoggedStatement } from '../sql/logged-statement.js'
 import type { Execute, Parameter, Statement } from '../sql/statement.js'
 import { Engine } from './engine.js'
 import { meaningOf, readFailure, writeFailure } from './failures.js'
-import { Lanes } from './lanes.js'
 import { Pool } from './pool.js'
 import { Reaper } from './reaper.js'
 import { type Session, TimedOut, Warned } from './session.js'
@@ -29,13 +27,6 @@ import { type Statements, type Transacted, Transaction } from './transaction.js'
 /** `Connections.write`. */
 export type Write = <Row>(
   statement: Statement<Row>,
-  parameters: readonly Parameter[],
-  sinceMs?: number,
-) => Promise<readonly Row[]>
-
-/** `Connections.writeLogged`. */
-export type WriteLogged = <Row>(
-  statement: LoggedStatement<Row>,
   parameters: readonly Parameter[],
   sinceMs?: number,
 ) => Promise<readonly Row[]>
@@ -53,7 +44,7 @@ const writersMax = 8
 const hostShare = 0.4
 
 /** How long after it was requested a write may begin, in ms. */
-const beginMsMax = 4000
+export const beginMsMax = 4000
 
 /** The engine ends a write's statement after this long, in ms: a write is carried out within 8 s or not at all. */
 const statementMsMax = 4000
@@ -115,7 +106,6 @@ export class Connections {
   readonly #readers: Pool
   readonly #writers: Pool
   readonly #reaper: Reaper
-  readonly #lanes = new Lanes()
   /** Sessions that the engine allows this role, as the last session reported. */
   #slots: number | undefined
 
@@ -171,10 +161,6 @@ export class Connections {
    */
   readonly write: Write = async (statement, parameters, sinceMs = performance.now()) =>
     this.#untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), sinceMs)
-
-  /** The same for a statement that changes topics; logs the changes too. */
-  readonly writeLogged: WriteLogged = async ({ logged }, parameters, sinceMs = performance.now()) =>
-    this.#untilNoConflict(() => this.#writeOnce(logged, parameters, sinceMs, this.#lanes), sinceMs)
 
   /**
    * Executes statements in one transaction, and commits it if `work` says so; otherwise it is rolled back. `work` may
@@ -283,13 +269,11 @@ export class Connections {
     const session = await this.#acquire(this.#writers)
     const transaction = new Transaction(session, beginByMs(session, sinceMs), () => answerMsMax(sinceMs))
     try {
-      const lane = await this.#lanes.of(session, answerMsMax(sinceMs))
-      const result = await transaction.execute(work, lane)
+      const result = await transaction.execute(work)
       this.#takeBack(session)
       return result
     } catch (error) {
       const meaning = meaningOf(error)
-      this.#lanes.leaveAfter(error, session)
       if (await transaction.rollBack(error)) await this.#readClockAndRelease(session)
       else if (transaction.isCommitting && error instanceof TimedOut) this.#giveUp(session)
       else this.#writers.discard(session)
@@ -301,19 +285,16 @@ export class Connections {
     statement: Statement<Row>,
     parameters: readonly Parameter[],
     sinceMs: number,
-    lanes?: Lanes,
   ): Promise<readonly Row[]> {
     const session = await this.#acquire(this.#writers)
     try {
-      const lane = lanes === undefined ? [] : [await lanes.of(session, answerMsMax(sinceMs))]
-      const timed = [...parameters, beginByMs(session, sinceMs), ...lane]
+      const timed = [...parameters, beginByMs(session, sinceMs)]
       const rows = await session.change(statement, timed, answerMsMax(sinceMs))
       this.#takeBack(session)
       return rows
     } catch (error) {
       const meaning = meaningOf(error)
-      lanes?.leaveAfter(error, session)
-      if (meaning === 'conflict') this.#writers.release(session)
+      if (meaning === 'conflict' || meaning === 'stale') this.#writers.release(session)
       else if (meaning === 'late') await this.#readClockAndRelease(session)
       else if (error instanceof TimedOut) this.#giveUp(session)
       else this.#writers.discard(session)

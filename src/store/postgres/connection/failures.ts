@@ -3,12 +3,14 @@
  * Whether a statement is tried again, or its session used again, is decided in connections.ts.
  */
 import { StoreError } from '../../errors.js'
-import { laneTakenState, lateState } from '../sql/statement.js'
+import { lateState, staleState } from '../sql/statement.js'
 import { isPlainError, stateOf, Warned } from './session.js'
 
 type Meaning =
   /** It lost against another statement and changed nothing. */
   | 'conflict'
+  /** What it relies on is not so any more: it changed nothing, and has to be decided again. */
+  | 'stale'
   /** It began too late by the engine's clock, and changed nothing. */
   | 'late'
   /** It changed nothing: there is no room. */
@@ -28,7 +30,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   [lateState]: 'late',
   '40001': 'conflict', // serialization failure
   '40P01': 'conflict', // deadlock
-  [laneTakenState]: 'conflict', // another session appended to the same lane of the log
+  [staleState]: 'stale',
   '40003': 'lost', // statement completion unknown
   '53100': 'full', // disk full
   '53': 'unavailable', // out of memory, connections or other resources
@@ -51,8 +53,8 @@ export function meaningOf(error: unknown): Meaning {
   if (code === undefined) return 'lost'
   const meaning = meanings[code] ?? meanings[code.slice(0, 2)] ?? 'wrong'
   // A FATAL error or a PANIC ends the connection, and may come after the commit. Severities may be in another language;
-  // then only a conflict, which is always an ERROR, is trusted.
-  return isPlainError(error) || meaning === 'conflict' ? meaning : 'lost'
+  // then only those are trusted that are always an ERROR.
+  return isPlainError(error) || meaning === 'conflict' || meaning === 'stale' ? meaning : 'lost'
 }
 
 /** The error for the caller of a write; a StoreError and an error of the meaning `wrong` are returned unchanged. */
@@ -71,6 +73,7 @@ export function writeFailure(error: unknown, meaning: Meaning): unknown {
       const reason = error instanceof Warned ? message : `the PostgreSQL server was lost: ${message}`
       return new StoreError('unknown_outcome', reason, { cause: error })
     }
+    case 'stale':
     case 'wrong':
       return error
   }

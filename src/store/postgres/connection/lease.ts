@@ -30,15 +30,6 @@ const takeLease: Statement<{ expires: string }> = {
     returning expires`,
 }
 
-/**
- * A condition for a statement: the process named by a parameter holds the lease.
- *
- * @param number of that parameter
- */
-export function isHeldBy(number: number): string {
-  return `exists (select 1 from topicd.leases where name = 'removals' and holder = $${number} and expires > ${clockMs})`
-}
-
 const endLease: Statement<never> = {
   name: 'end_lease',
   text: `update topicd.leases set expires = 0 where name = 'removals' and holder = $1 and ${inTime(2)}`,
@@ -73,6 +64,11 @@ export class Lease implements Cancellation {
     if (this.aborted) return
     this.#heldUntil = 0
     await this.write(endLease, [this.holder])
+  }
+
+  /** Until when it is held, in ms of performance.now(). */
+  get heldUntilMs(): number {
+    return this.#heldUntil
   }
 
   /** Whether it is not held. */

@@ -3,7 +3,6 @@
  * of afterwards. Until the commit is sent, nothing is changed, whatever fails.
  */
 
-import { appendChanges, appendParameters, type ChangedRow } from '../sql/logged-statement.js'
 import type { Execute, Statement } from '../sql/statement.js'
 import { Defect, meaningOf } from './failures.js'
 import type { Session } from './session.js'
@@ -17,8 +16,6 @@ export interface Statements {
   readonly read: Execute
   /** For statements that end in `inTime`, whose time is appended to the parameters. */
   readonly write: Execute
-  /** Logs the topics that the transaction has changed: the last statement of all. */
-  readonly log: (changed: readonly ChangedRow[]) => Promise<void>
 }
 
 /** The result of a transaction's work, and whether it is to be committed; otherwise it is rolled back. */
@@ -46,11 +43,10 @@ export class Transaction {
   }
 
   /**
-   * @param lane of the log
    * @throws any error of the session; Defect for any other error of `work`. The transaction is still open then, unless
    *   the session is lost
    */
-  async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>, lane: number): Promise<T> {
+  async execute<T>(work: (statements: Statements) => Promise<Transacted<T>>): Promise<T> {
     let failure: unknown
     const read: Execute = (statement, parameters) =>
       this.session.change(statement, parameters, this.answerMsMax()).catch((error: unknown) => {
@@ -59,11 +55,7 @@ export class Transaction {
       })
     await read(begin, [])
     const write: Execute = (statement, parameters) => read(statement, [...parameters, this.beginByMs])
-    const log = async (changed: readonly ChangedRow[]): Promise<void> => {
-      if (changed.length === 0) return
-      await read(appendChanges, [...appendParameters(changed), this.beginByMs, lane])
-    }
-    const { result, commits } = await work({ read, write, log }).catch((error: unknown) => {
+    const { result, commits } = await work({ read, write }).catch((error: unknown) => {
       throw error === failure ? error : new Defect(`a batch failed: ${(error as Error).message}`, { cause: error })
     })
     this.#isCommitting = commits

@@ -57,8 +57,8 @@ export const hasType = 'type > 0'
 /** SQLSTATE of a statement that began too late: `inTime` divides by zero then. */
 export const lateState = '22012'
 
-/** SQLSTATE of a row whose key another statement has inserted: of our statements, only those of the log can fail so. */
-export const laneTakenState = '23505'
+/** SQLSTATE of a commit whose decisions rely on what is not so any more (commit/function.ts). */
+export const staleState = 'TD002'
 
 /**
  * A condition for every statement that changes something. `write` in connection/connections.ts appends a time to the parameters.

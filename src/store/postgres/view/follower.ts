@@ -3,7 +3,7 @@
  * small read ten times a second. PostgreSQL's own notifications would take a lock of the whole server at each commit.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lanesCount } from '../../../settings/limits.js'
+import type { Engine, LoggedRecord } from '../../engine.js'
 import { Followers } from '../../followers.js'
 import type { Execute, Statement } from '../sql/statement.js'
 
@@ -11,34 +11,28 @@ import type { Execute, Statement } from '../sql/statement.js'
 const pollMs = 100
 
 /** What every commit that changes topics makes another one. */
-const readLasts: Statement<{ lasts: string }> = {
-  name: 'read_log_lasts',
-  text: `
-    select array_agg(last.version order by l.lane) as lasts
-    from generate_series(0, ${lanesCount - 1}) as l (lane)
-    cross join lateral (
-      select version from topicd.changes c where c.lane = l.lane order by c.lane desc, c.n desc limit 1
-    ) last`,
+const readLast: Statement<{ version: string }> = {
+  name: 'read_log_last',
+  text: 'select version from topicd.log order by version desc limit 1',
 }
 
 export class LogFollower {
-  readonly #followers = new Followers(() => void this.#poll())
+  readonly #followers = new Followers<LoggedRecord | undefined>(() => void this.#poll())
   #isPolling = false
   #isClosed = false
   /** Ends the wait for the next read; undefined while one is in flight. */
   #wake: AbortController | undefined
-  /** Whether this process has committed since the last read began. */
-  #isDue = false
+  /** The last version that the followers were told of. */
+  #last: number | undefined
 
   constructor(private readonly read: Execute) {}
 
-  readonly followLog = (onGrown: () => void): (() => void) => this.#followers.add(onGrown)
+  readonly follow: Engine['follow'] = (onGrown) => this.#followers.add(onGrown)
 
-  /** This process has committed something. */
-  committed(): void {
-    if (!this.#followers.isWatching) return
-    this.#isDue = true
-    this.#wake?.abort()
+  /** This process has committed changes of topics. */
+  committed(record: LoggedRecord): void {
+    this.#last = record.version
+    this.#followers.notify(record)
   }
 
   close(): void {
@@ -49,22 +43,21 @@ export class LogFollower {
   async #poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
-    let lasts: string | undefined
+    // The first time nobody knows what has come since a follower read.
+    this.#last = undefined
     while (this.#followers.isWatching && !this.#isClosed) {
-      this.#isDue = false
-      const read = await this.#readLasts()
-      // The first time nobody knows what has come since a follower read.
-      if (read === undefined || read !== lasts) this.#followers.notify()
-      lasts = read
-      if (!this.#isDue) await this.#wait()
+      const last = await this.#readLast()
+      if (last === undefined || last !== this.#last) this.#followers.notify(undefined)
+      this.#last = last
+      await this.#wait()
     }
     this.#isPolling = false
   }
 
   /** Undefined while the engine is away: those that follow the log learn so from their own reads. */
-  async #readLasts(): Promise<string | undefined> {
+  async #readLast(): Promise<number | undefined> {
     try {
-      return (await this.read(readLasts, []))[0]?.lasts
+      return Number((await this.read(readLast, []))[0]?.version)
     } catch {
       return undefined
     }

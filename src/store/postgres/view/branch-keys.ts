@@ -4,15 +4,18 @@
  */
 
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
+import { pathBytesMax } from '../../../settings/limits.js'
 import { decodeKey, encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { type KeyRange, keyAfter, rangesAfter, rangesFrom, subtreeRange } from '../../../topics/range.js'
+import type { TopicType } from '../../../topics/topic.js'
 import { branchOf } from '../../core/read/branches.js'
-import type { BranchLimit, PageQuery } from '../../topics.js'
+import type { LimitedBranches } from '../../engine.js'
+import type { BranchLimit } from '../../topics.js'
 import { bytesOf } from '../sql/arrays.js'
 import { typeNumbers } from '../sql/rows.js'
 import { type Execute, hasType, type Statement } from '../sql/statement.js'
-import { keysOf } from './match-scan.js'
+import { keysOf } from './matching-keys.js'
 
 interface BranchRow {
   /** Null for a branch of which nothing is taken. */
@@ -80,8 +83,14 @@ const readBranchesOfType = branchesStatement(
 /** Steps of one statement: some ms of the engine's time. */
 const stepsMax = 1000
 
-/** A larger limit is left to match-scan.ts: where so many keys are taken of a branch, it hardly reads any in vain. */
-export const branchLimitMax = 100
+/** A larger limit is left to the matcher: where so many keys are taken of a branch, that hardly reads any in vain. */
+const branchLimitMax = 100
+
+/** Whether the keys of these branches are found by this file. */
+export function takesBranches({ plan, depth, limit }: LimitedBranches): boolean {
+  // No path has more segments than bytes.
+  return plan.matcher === undefined && limit <= branchLimitMax && depth <= pathBytesMax
+}
 
 /** The branch that was read last: where it ends, and what is left of its limit. */
 interface OpenBranch {
@@ -89,35 +98,35 @@ interface OpenBranch {
   readonly left: number
 }
 
-/** What to read: of a plan without a matcher. */
-type BranchQuery = Pick<PageQuery, 'plan' | 'form' | 'after' | 'size'> & { readonly branches: BranchLimit }
-
 /**
  * The keys after `after`, with the limit applied, in order and in batches; a batch may be empty.
  *
- * @param query with a limit of at most `branchLimitMax`
+ * @param branches of which `takesBranches` is true
+ * @param ahead how many keys are worth reading at once
  * @throws Cancelled once `cancellation` is set
  */
 export async function* branchKeys(
   read: Execute,
-  query: BranchQuery,
+  branches: LimitedBranches,
+  type: TopicType | undefined,
+  ahead: number,
   cancellation: Cancellation,
 ): AsyncGenerator<Buffer[]> {
-  const { plan, branches, after } = query
-  if (branches.limit === 0 && branches.depth === 1) return
-  let open = after === undefined ? undefined : await branchAt(read, query, after)
+  const { plan, depth, limit, after } = branches
+  if (limit === 0 && depth === 1) return
+  let open = after === undefined ? undefined : await branchAt(read, branches, type, after)
   for (const { start, end } of rangesAfter(plan.ranges, after)) {
     let from = start
     if (open !== undefined && Buffer.compare(from, open.stop) < 0) {
       const part = { start: from, end: Buffer.compare(open.stop, end) < 0 ? open.stop : end }
-      const keys = open.left === 0 ? [] : await keysOf(read, part, query.form.type, open.left)
+      const keys = open.left === 0 ? [] : await keysOf(read, part, type, open.left)
       yield keys
       open = { stop: open.stop, left: open.left - keys.length }
       from = part.end
     }
     while (Buffer.compare(from, end) < 0) {
       if (cancellation.aborted) throw new Cancelled()
-      const rows = await readSteps(read, { start: from, end }, query)
+      const rows = await readSteps(read, { start: from, end }, branches, type, ahead)
       const keys = rows.flatMap(({ key }) => (key === null ? [] : [bytesOf(key)]))
       yield keys
       open = lastBranch(keys, branches) ?? open
@@ -130,18 +139,23 @@ export async function* branchKeys(
 function readSteps(
   read: Execute,
   { start, end }: KeyRange,
-  { form: { type }, branches: { depth, limit }, size }: BranchQuery,
+  { depth, limit }: BranchLimit,
+  type: TopicType | undefined,
+  ahead: number,
 ): Promise<readonly BranchRow[]> {
   // Without results, all branches below the same parent are skipped at once.
   const cut = limit === 0 ? depth - 1 : depth
-  const parameters = [start, end, depth, cut, limit, size + 1, stepsMax]
-  return type === 'any' ? read(readBranches, parameters) : read(readBranchesOfType, [...parameters, typeNumbers[type]])
+  const parameters = [start, end, depth, cut, limit, ahead, stepsMax]
+  return type === undefined
+    ? read(readBranches, parameters)
+    : read(readBranchesOfType, [...parameters, typeNumbers[type]])
 }
 
 /** The branch that `after` is in, with what its keys up to `after` leave of its limit. */
 async function branchAt(
   read: Execute,
-  { plan, form, branches: { depth, limit } }: BranchQuery,
+  { plan, depth, limit }: LimitedBranches,
+  type: TopicType | undefined,
   after: Path,
 ): Promise<OpenBranch | undefined> {
   const root = branchOf(after, depth)
@@ -152,7 +166,7 @@ async function branchAt(
   for (const range of rangesFrom(plan.ranges, start)) {
     if (left === 0 || Buffer.compare(range.start, beyond) >= 0) break
     const end = Buffer.compare(range.end, beyond) < 0 ? range.end : beyond
-    left -= (await keysOf(read, { start: range.start, end }, form.type, left)).length
+    left -= (await keysOf(read, { start: range.start, end }, type, left)).length
   }
   return { stop, left }
 }

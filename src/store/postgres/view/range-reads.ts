@@ -5,7 +5,6 @@
  */
 import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { PageQuery } from '../../topics.js'
 import { Batcher, type PutBack, type Request, type RequestGroup } from '../connection/batcher.js'
 import { bytesArray, plainArray } from '../sql/arrays.js'
 import { limitConcurrency } from '../sql/concurrency.js'
@@ -70,9 +69,8 @@ export class RangeReads {
     })
   }
 
-  /** The first `size + 1` items of the type, up to the first that exceeds its `bytesMax`, and two at least. */
-  read(range: KeyRange, type: TopicType, { size, bytesMax }: PageQuery): Promise<readonly string[]> {
-    const limit = size + 1
+  /** The first `limit` items of the type, up to the first that exceeds `bytesMax`, and two at least. */
+  read(range: KeyRange, type: TopicType, limit: number, bytesMax: number): Promise<readonly string[]> {
     const id = `${type} ${limit} ${range.start.toString('hex')} ${range.end.toString('hex')}`
     const bytes = range.start.length + range.end.length
     const request = { id, bytes, sinceMs: performance.now(), type, range, limit, bytesMax }

@@ -1,0 +1,340 @@
+/**
+ * Commits of this process: the requests that wait for the one in flight share the next. They are decided here (core/write/), on
+ * what this process knows of their topics, and the engine makes the changes only if that is still so (function.ts). Otherwise,
+ * and for requests that depend on more, they are decided again while this process holds the order of commits.
+ */
+import { strict as assert } from 'node:assert'
+import type { Moment } from '../../../base/clock.js'
+import { createHistogram, secondsBounds } from '../../../base/histogram.js'
+import type { Path } from '../../../topics/path.js'
+import type { TopicType } from '../../../topics/topic.js'
+import { decider, type Outcome, type Request } from '../../core/write/group.js'
+import type { LoggedRecord, NeededTopic, RecordTable, Stored, StoredTopic } from '../../engine.js'
+import { StoreError } from '../../errors.js'
+import { batchBounds, type CommitStats } from '../../monitoring.js'
+import { beginMsMax, type Connections } from '../connection/connections.js'
+import { stateOf } from '../connection/session.js'
+import { putRecord, readRecords } from '../records.js'
+import { momentOf } from '../sql/rows.js'
+import { type Execute, staleState } from '../sql/statement.js'
+import { CommitChanges } from './changes.js'
+import { type CommitRow, callCommit, takeOrder } from './function.js'
+import { HeadCache, type Known, readTopics } from './heads.js'
+
+/** Operations that share a commit, exceeded by at most one request: some ms of the engine's work. */
+const operationsMax = 1000
+
+/** Bytes of operations that share a commit, exceeded by at most one request: nobody else commits meanwhile. */
+const bytesMax = 4 * 1024 * 1024
+
+/** How long a request may wait for its commit, in ms: one that waited longer would probably not begin in time. */
+const waitMsMax = 3000
+
+/** Bytes of items that are read for the decisions of a commit; requests that need others share none with them. */
+const itemBytesMax = 64 * 1024 * 1024
+
+/** The same for a request alone; one that needs more is refused. */
+const itemBytesAloneMax = 512 * 1024 * 1024
+
+interface Write {
+  readonly request: Request
+  readonly operations: number
+  readonly bytes: number
+  readonly sinceMs: number
+  /** Needs the order of commits: what it depends on is not known from former commits, or not checked by the engine. */
+  readonly needsOrder: boolean
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/** What was decided of a group of requests. */
+interface Decided {
+  readonly changes: CommitChanges
+  readonly settle: readonly (() => void)[]
+}
+
+export class Committer {
+  readonly #cache = new HeadCache()
+  readonly #seconds = createHistogram(secondsBounds)
+  readonly #batches = createHistogram(batchBounds)
+  readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
+  #waiting: Write[] = []
+  #isCommitting = false
+  #isScheduled = false
+  #onDrained: (() => void)[] = []
+
+  readonly stats: CommitStats = Object.assign(this.#counts, { seconds: this.#seconds, batches: this.#batches })
+
+  /** @param onCommitted called after each commit, with its record in the log if it has changed topics */
+  constructor(
+    private readonly connections: Pick<Connections, 'read' | 'write' | 'transact'>,
+    private readonly onCommitted: (record: LoggedRecord | undefined) => void,
+  ) {}
+
+  /**
+   * Has a request carried out in a later commit.
+   *
+   * @param byMs not once this time has come, in ms of performance.now()
+   * @throws StoreError; an error of its decision, unchanged
+   */
+  commit(request: Request, byMs = Number.POSITIVE_INFINITY): Promise<Outcome> {
+    const { operations, bytes } = decider.sizeOf(request)
+    const { topics, records } = decider.needsOf(request)
+    const needsOrder = records.length > 0 || !('operations' in request) || topics.length === 0
+    return new Promise((resolve, reject) => {
+      const write = {
+        request,
+        operations,
+        bytes,
+        sinceMs: Math.min(performance.now(), byMs - beginMsMax),
+        needsOrder,
+        resolve,
+        reject,
+      }
+      this.#waiting.push(write)
+      this.#counts.inFlight += operations
+      this.#schedule()
+    })
+  }
+
+  /** Resolves once nothing waits or is in flight. */
+  drained(): Promise<void> {
+    if (this.#waiting.length === 0 && !this.#isCommitting) return Promise.resolve()
+    return new Promise((resolve) => this.#onDrained.push(resolve))
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isCommitting || this.#waiting.length === 0) return
+    this.#isScheduled = true
+    setImmediate(() => void this.#commitNext())
+  }
+
+  async #commitNext(): Promise<void> {
+    this.#isScheduled = false
+    this.#rejectLate()
+    const group = this.#takeGroup()
+    if (group.length > 0) {
+      this.#isCommitting = true
+      await this.#commitGroup(group)
+      this.#isCommitting = false
+    }
+    this.#schedule()
+    if (this.#waiting.length > 0) return
+    for (const resolve of this.#onDrained.splice(0)) resolve()
+  }
+
+  /** Takes the next requests, as many as a commit may have. */
+  #takeGroup(): Write[] {
+    const group: Write[] = []
+    let operations = 0
+    let bytes = 0
+    for (const write of this.#waiting) {
+      if (operations >= operationsMax || bytes >= bytesMax) break
+      group.push(write)
+      operations += write.operations
+      bytes += write.bytes
+    }
+    this.#waiting.splice(0, group.length)
+    return group
+  }
+
+  #rejectLate(): void {
+    const oldestMs = performance.now() - waitMsMax
+    const late = this.#waiting.filter(({ sinceMs }) => sinceMs < oldestMs)
+    if (late.length === 0) return
+    this.#waiting = this.#waiting.filter(({ sinceMs }) => sinceMs >= oldestMs)
+    const message = `the PostgreSQL server was busy with other requests for ${waitMsMax / 1000} s`
+    for (const write of late) {
+      this.#counts.inFlight -= write.operations
+      write.reject(new StoreError('unavailable', message))
+    }
+  }
+
+  /** Commits a group and settles its requests; a group whose items are too large together, request by request. */
+  async #commitGroup(group: readonly Write[]): Promise<void> {
+    const operations = group.reduce((sum, write) => sum + write.operations, 0)
+    const needed = neededBy(group)
+    const startedMs = performance.now()
+    try {
+      const committed = await this.#commit(group, needed)
+      if (committed === undefined) {
+        for (const write of group) await this.#commitGroup([write])
+        return
+      }
+      this.#counts.inFlight -= operations
+      if (committed.isChanged) {
+        this.#counts.writes += operations
+        this.#seconds.record((performance.now() - startedMs) / 1000)
+        this.#batches.record(operations)
+      }
+      for (const settle of committed.settle) settle()
+    } catch (error) {
+      this.#cache.forget(needed.map(({ path }) => path))
+      this.#counts.inFlight -= operations
+      this.#counts.writes += operations
+      this.#counts.failed += operations
+      for (const { reject } of group) reject(error)
+    }
+  }
+
+  /** @returns undefined if the group has to be committed request by request */
+  async #commit(group: readonly Write[], needed: readonly NeededTopic[]): Promise<Committed | undefined> {
+    const sinceMs = Math.min(...group.map((write) => write.sinceMs))
+    const bytes = group.length === 1 ? itemBytesAloneMax : itemBytesMax
+    if (!group.some(({ needsOrder }) => needsOrder)) {
+      const committed = await this.#commitOnKnown(group, needed, sinceMs, bytes)
+      if (committed !== 'stale') return committed
+    }
+    return this.#commitInOrder(group, needed, sinceMs, bytes)
+  }
+
+  /** Decides on what is known, or read now, and commits that if it is still so. */
+  async #commitOnKnown(
+    group: readonly Write[],
+    needed: readonly NeededTopic[],
+    sinceMs: number,
+    bytes: number,
+  ): Promise<Committed | undefined | 'stale'> {
+    const { read, write } = this.connections
+    const cached: Known = new Map()
+    for (const { path, isWhole } of needed) {
+      const found = isWhole ? undefined : this.#cache.get(path)
+      if (found !== undefined) cached.set(path, found.topic)
+    }
+    const missing = needed.filter(({ path }) => !cached.has(path))
+    let known = new Map([...cached, ...(await readTopics(read, missing, bytes))])
+    let decided = decide(group, new StoredRows(localMoment(), known))
+    // What changes nothing is not checked by the engine, so it must not rest on what was known before.
+    if (decided.changes.isEmpty && cached.size > 0) {
+      known = await readTopics(read, needed, bytes)
+      decided = decide(group, new StoredRows(localMoment(), known))
+    }
+    if (isCut(known)) return undefinedOrRefused(group)
+    if (decided.changes.isEmpty) return { ...decided, isChanged: false }
+    try {
+      const [row] = await write(callCommit, decided.changes.parameters(needed, known), sinceMs)
+      return this.#committed(decided, needed, known, row as CommitRow)
+    } catch (error) {
+      if (stateOf(error) !== staleState) throw error
+      this.#cache.forget(needed.map(({ path }) => path))
+      return 'stale'
+    }
+  }
+
+  /** Decides and commits while nobody else commits. */
+  async #commitInOrder(
+    group: readonly Write[],
+    needed: readonly NeededTopic[],
+    sinceMs: number,
+    bytes: number,
+  ): Promise<Committed | undefined> {
+    const committed = await this.connections.transact(async ({ read, write }) => {
+      const [order] = await read(takeOrder, [])
+      const known = await readTopics(read, needed, bytes)
+      const records = await readNeeded(read, group)
+      const decided = decide(group, new StoredRows(momentOf(order?.now ?? '0'), known, records))
+      const { changes } = decided
+      const isChanged = !changes.isEmpty || changes.records.length > 0
+      if (isCut(known) || !isChanged) return { result: { decided, known, row: undefined }, commits: false }
+      const [row] = await write(callCommit, changes.parameters(needed, known))
+      for (const { table, name, value } of changes.records) await putRecord(read, table, name, value)
+      return { result: { decided, known, row }, commits: true }
+    }, sinceMs)
+    const { decided, known, row } = committed
+    if (isCut(known)) return undefinedOrRefused(group)
+    return row === undefined ? { ...decided, isChanged: false } : this.#committed(decided, needed, known, row)
+  }
+
+  #committed(decided: Decided, needed: readonly NeededTopic[], known: Known, row: CommitRow): Committed {
+    const { changes } = decided
+    for (const { path, isWhole } of needed) if (!isWhole) this.#cache.set(path, known.get(path))
+    for (const [path, topic] of changes.after()) this.#cache.set(path, topic)
+    this.onCommitted(changes.record(row))
+    return { ...decided, isChanged: true }
+  }
+}
+
+interface Committed extends Decided {
+  readonly isChanged: boolean
+}
+
+/** What was read for the decisions of a group. */
+class StoredRows implements Stored {
+  constructor(
+    readonly moment: Moment,
+    private readonly known: Known,
+    private readonly records: ReadonlyMap<string, Buffer> = new Map(),
+  ) {}
+
+  topic(path: Path, type: TopicType | undefined): StoredTopic | undefined {
+    assert(this.known.has(path), 'a topic is decided on that no request needs')
+    const topic = this.known.get(path)
+    return type === undefined || topic?.type === type ? topic : undefined
+  }
+
+  record(table: RecordTable, name: string): Buffer | undefined {
+    return this.records.get(recordId(table, name))
+  }
+}
+
+/** The time of this machine: nothing that is decided on what was known depends on it. */
+function localMoment(): Moment {
+  const ms = Date.now()
+  return { wallMs: ms, steadyMs: ms, boot: 'engine' }
+}
+
+function decide(group: readonly Write[], stored: StoredRows): Decided {
+  const decisions = decider.begin(stored)
+  const settle = group.map(({ request, resolve, reject }) => {
+    try {
+      const outcome = decisions.decide(request)
+      return () => resolve(outcome)
+    } catch (error) {
+      return () => reject(error)
+    }
+  })
+  const changes = new CommitChanges(stored.moment)
+  decisions.end(changes)
+  return { changes, settle }
+}
+
+/** Each topic that a group needs, once. */
+function neededBy(group: readonly Write[]): readonly NeededTopic[] {
+  const needed = new Map<Path, NeededTopic>()
+  for (const { request } of group) {
+    for (const topic of decider.needsOf(request).topics) {
+      if (topic.isWhole || !needed.has(topic.path)) needed.set(topic.path, topic)
+    }
+  }
+  return [...needed.values()]
+}
+
+function isCut(known: Known): boolean {
+  return [...known.values()].some((topic) => topic?.isCut === true)
+}
+
+/** A group is tried again request by request. @throws StoreError if it is a single one */
+function undefinedOrRefused(group: readonly Write[]): undefined {
+  if (group.length === 1) throw new StoreError('retry', 'a request compares too many long values')
+  return undefined
+}
+
+const recordId = (table: RecordTable, name: string): string => `${table} ${name}`
+
+/** The records that a group needs: of a table, one by itself or all. */
+async function readNeeded(read: Execute, group: readonly Write[]): Promise<ReadonlyMap<string, Buffer>> {
+  const names = new Map<RecordTable, Set<string>>()
+  for (const { request } of group) {
+    for (const [table, name] of decider.needsOf(request).records) {
+      names.set(table, (names.get(table) ?? new Set()).add(name))
+    }
+  }
+  const records = new Map<string, Buffer>()
+  for (const [table, wanted] of names) {
+    const [name] = wanted
+    for (const [found, record] of await readRecords(read, table, wanted.size === 1 ? name : null)) {
+      records.set(recordId(table, found), record)
+    }
+  }
+  return records
+}

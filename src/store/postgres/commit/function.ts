@@ -1,0 +1,95 @@
+/**
+ * The function by which every commit is made, on the engine's side: it takes the order of commits, checks that what was decided
+ * on is still so, makes the changes, and logs them. It is created by a migration (schema.ts).
+ *
+ * Commits have one order because each locks one row of `meta`, which nobody updates, until it has ended. So a commit sees all
+ * before it, the log's rows become visible in the order of their versions, and no two commits deadlock.
+ */
+import { versionsPerMs } from '../../../topics/version.js'
+import { lateState, type Statement, staleState } from '../sql/statement.js'
+
+/**
+ * Arrays, by what happens to the topics: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must be as it was
+ * known, `r` is due at another time. A generation that is null says that there is no topic; a version that is null, that any
+ * will do. A topic that is replaced is in `d` and in `c`. `place` is that of the change among all of the commit, from 0.
+ *
+ * The versions of the changes follow the last one of the log, or are those of the engine's clock if that is later.
+ */
+export const commitFunction = `
+create or replace function topicd.commit(
+  u_key bytea[], u_generation bigint[], u_version bigint[], u_item text[], u_place int[],
+  d_key bytea[], d_generation bigint[], d_version bigint[],
+  c_key bytea[], c_type smallint[], c_properties text[], c_item text[], c_due boolean[], c_place int[], c_generation bigint,
+  k_key bytea[], k_generation bigint[], k_version bigint[],
+  r_key bytea[], r_generation bigint[], r_due bigint[],
+  changes int, keys bytea, begin_by bigint,
+  out before_version bigint, out before_total bigint, out first_version bigint
+) language plpgsql as $$
+declare
+  now_ms bigint;
+  found int;
+begin
+  perform 1 from topicd.meta where name = 'order' for update;
+  now_ms := floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
+  if now_ms >= begin_by then
+    raise exception 'the commit began too late' using errcode = '${lateState}';
+  end if;
+  select l.version, l.total into before_version, before_total from topicd.log l order by l.version desc limit 1;
+  first_version := greatest(before_version + 1, now_ms * ${versionsPerMs});
+  if cardinality(k_key) > 0 then
+    select count(*) into found from unnest(k_key, k_generation, k_version) as v (key, generation, version)
+    left join topicd.topics t on t.key = any(array[v.key])
+    where t.generation is not distinct from v.generation and (v.version is null or t.version = v.version);
+    if found <> cardinality(k_key) then raise exception 'stale' using errcode = '${staleState}'; end if;
+  end if;
+  if cardinality(u_key) > 0 then
+    update topicd.topics t set item = v.item, updated = now_ms, version = first_version + v.place
+    from unnest(u_key, u_generation, u_version, u_item, u_place) as v (key, generation, version, item, place)
+    where t.key = any(array[v.key]) and t.generation = v.generation and (v.version is null or t.version = v.version);
+    get diagnostics found = row_count;
+    if found <> cardinality(u_key) then raise exception 'stale' using errcode = '${staleState}'; end if;
+  end if;
+  if cardinality(d_key) > 0 then
+    delete from topicd.topics t using unnest(d_key, d_generation, d_version) as v (key, generation, version)
+    where t.key = any(array[v.key]) and t.generation = v.generation and (v.version is null or t.version = v.version);
+    get diagnostics found = row_count;
+    if found <> cardinality(d_key) then raise exception 'stale' using errcode = '${staleState}'; end if;
+  end if;
+  if cardinality(c_key) > 0 then
+    insert into topicd.topics (key, type, properties, item, generation, created, updated, due, version)
+    select v.key, v.type, v.properties, v.item, c_generation, now_ms, now_ms, case when v.due then now_ms end,
+      first_version + v.place
+    from unnest(c_key, c_type, c_properties, c_item, c_due, c_place) as v (key, type, properties, item, due, place)
+    on conflict (key) do nothing;
+    get diagnostics found = row_count;
+    if found <> cardinality(c_key) then raise exception 'stale' using errcode = '${staleState}'; end if;
+  end if;
+  if cardinality(r_key) > 0 then
+    update topicd.topics t set due = v.due
+    from unnest(r_key, r_generation, r_due) as v (key, generation, due)
+    where t.key = any(array[v.key]) and t.generation = v.generation;
+  end if;
+  if changes > 0 then
+    insert into topicd.log (version, total, keys) values (first_version + changes - 1, before_total + changes, keys);
+  end if;
+end $$`
+
+/** Where the log was before a commit, and the version of its first change. */
+export interface CommitRow {
+  readonly before_version: string
+  readonly before_total: string
+  readonly first_version: string
+}
+
+/** Its parameters come from `CommitChanges` (changes.ts); the time by which it must begin is appended. */
+export const callCommit: Statement<CommitRow> = {
+  name: 'commit_changes',
+  text: `select * from topicd.commit(${Array.from({ length: 24 }, (_, i) => `$${i + 1}`).join(', ')})`,
+}
+
+/** Takes the order of commits before what decisions depend on is read: nobody else commits until the transaction ends. */
+export const takeOrder: Statement<{ now: string }> = {
+  name: 'take_order',
+  text: `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint as now
+    from topicd.meta where name = 'order' for update`,
+}

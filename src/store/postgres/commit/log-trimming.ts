@@ -1,0 +1,58 @@
+/** Trimming the log: the process that holds the lease removes the oldest rows that no place needs. */
+import type { Cancellation } from '../../../base/cancellation.js'
+import { StoreError } from '../../errors.js'
+import type { Connections } from '../connection/connections.js'
+import type { Lease } from '../connection/lease.js'
+import { inTime, type Statement } from '../sql/statement.js'
+
+/** Between two times that the log is trimmed, in ms. */
+const trimMs = 10_000
+
+/** Rows that one statement looks at: some ms of the engine's work. */
+const rowsMax = 1000
+
+/** Statements before due topics get their turn: each removes rows with up to some thousand keys, so this outruns any writers. */
+const statementsMax = 20
+
+/** Of the oldest `$2` rows, removes those behind which there are `$1` changes without their own. The last row stays. */
+const removeOldest: Statement<{ version: string }> = {
+  name: 'remove_oldest_changes',
+  text: `
+    with last as (select version, total from topicd.log order by version desc limit 1)
+    delete from topicd.log l using last
+    where l.version = any(array(select version from topicd.log order by version limit $2::int))
+      and l.total <= last.total - $1::bigint and l.version < last.version and ${inTime(3)}
+    returning l.version`,
+}
+
+/**
+ * @param changesKept how many changes stay, and the rest of their commit
+ * @returns what trims the log if that is due, for a bounded time. It rejects only for a defect: what remains is trimmed
+ *   the next time
+ */
+export function createLogTrimming(
+  { write }: Pick<Connections, 'write'>,
+  lease: Lease,
+  changesKept: number,
+): () => Promise<void> {
+  let dueMs = 0
+
+  /** @returns whether nothing remains to be removed */
+  async function trimUnless(lost: Cancellation): Promise<boolean> {
+    for (let statement = 0; statement < statementsMax && !lost.aborted; statement++) {
+      if ((await write(removeOldest, [changesKept, rowsMax])).length < rowsMax) return true
+    }
+    return false
+  }
+
+  return async () => {
+    if (performance.now() < dueMs) return
+    try {
+      const isDone = (await lease.whileHeld(trimUnless)) ?? true
+      if (isDone) dueMs = performance.now() + trimMs
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      dueMs = performance.now() + trimMs
+    }
+  }
+}

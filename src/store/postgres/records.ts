@@ -1,0 +1,85 @@
+/**
+ * Small records as rows: API keys and when they were used are columns of one table, `meta` has numbers. The names and forms of
+ * records are those that core/ gives them.
+ */
+import { strict as assert } from 'node:assert'
+import type { RecordTable } from '../engine.js'
+import { numberOf, numberRecord } from '../number-record.js'
+import type { Execute, Statement } from './sql/statement.js'
+
+const readKeys: Statement<{ name: string; record: string }> = {
+  name: 'read_api_keys',
+  text: 'select name, record from topicd.api_keys where $1::text is null or name = $1 order by name',
+}
+
+const readUses: Statement<{ name: string; used: string }> = {
+  name: 'read_key_uses',
+  text: 'select name, used from topicd.api_keys where used is not null and ($1::text is null or name = $1) order by name',
+}
+
+const readNumber: Statement<{ value: string }> = {
+  name: 'read_meta',
+  text: 'select value from topicd.meta where name = $1',
+}
+
+const putKey: Statement<never> = {
+  name: 'put_key',
+  text: `
+    insert into topicd.api_keys (name, record) values ($1, $2)
+    on conflict (name) do update set record = excluded.record`,
+}
+
+const deleteKey: Statement<never> = { name: 'delete_key', text: 'delete from topicd.api_keys where name = $1' }
+
+const putUse: Statement<never> = {
+  name: 'put_key_use',
+  text: 'update topicd.api_keys set used = $2::bigint where name = $1',
+}
+
+const putNumber: Statement<never> = {
+  name: 'put_meta',
+  text: `
+    insert into topicd.meta (name, value) values ($1, $2::bigint)
+    on conflict (name) do update set value = excluded.value`,
+}
+
+/** The names of numbers in `meta`, by those of their records. */
+const numberNames: Readonly<Record<string, string>> = { keysRevision: 'keys_revision' }
+
+/** All records of a table, in the order of their names; or the one with a name. */
+export async function readRecords(
+  read: Execute,
+  table: RecordTable,
+  name: string | null = null,
+): Promise<readonly (readonly [string, Buffer])[]> {
+  switch (table) {
+    case 'keys':
+      return (await read(readKeys, [name])).map((row) => [row.name, Buffer.from(row.record)])
+    case 'keyUses':
+      return (await read(readUses, [name])).map((row) => [row.name, numberRecord(Number(row.used))])
+    case 'meta': {
+      const column = name === null ? undefined : numberNames[name]
+      const rows = column === undefined ? [] : await read(readNumber, [column])
+      return rows.map(({ value }) => [name as string, numberRecord(Number(value))])
+    }
+    case 'receipts':
+      return []
+  }
+}
+
+/** Changes a record, within a transaction. @param value undefined removes it */
+export async function putRecord(
+  write: Execute,
+  table: RecordTable,
+  name: string,
+  value: Buffer | undefined,
+): Promise<void> {
+  if (table === 'keys') await (value === undefined ? write(deleteKey, [name]) : write(putKey, [name, value.toString()]))
+  // A key that is removed takes the time of its last use along.
+  else if (table === 'keyUses' && value !== undefined) await write(putUse, [name, numberOf(value) ?? 0])
+  else if (table === 'meta' && value !== undefined) {
+    const column = numberNames[name]
+    assert(column !== undefined, `there is no number for ${name}`)
+    await write(putNumber, [column, numberOf(value) ?? 0])
+  }
+}
