@@ -18,7 +18,7 @@
 import { randomInt } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
+import { type Database, type GetOptions, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { now } from '../../../base/clock.js'
 import { keyBytesMax } from '../../../settings/limits.js'
 import { decodeKey, writeKey } from '../../../topics/key.js'
@@ -44,7 +44,10 @@ const mapBytes = 2 ** 42
 export type StoredKey = Path | Buffer
 
 /** A database whose keys are paths, in tree order, and whose records have versions. */
-export type Tree = Database<Buffer, StoredKey>
+export interface Tree extends Database<Buffer, StoredKey> {
+  /** lmdb's types leave the options out. */
+  getBinaryFast(id: StoredKey, options?: GetOptions): Buffer | undefined
+}
 
 /** A database whose keys are names. */
 type Table = Database<Buffer, string>

@@ -18,8 +18,10 @@ interface Visit {
   /** The snapshot to read in; the current one without it. */
   readonly transaction: Transaction | undefined
   readonly matcher: Matcher | undefined
-  /** Called with each match; false ends the walk. */
-  readonly visit: (path: Path) => boolean
+  /** Whether the records at the keys are read with them: cheaper than later, if most keys match. */
+  readonly hasRecords: boolean
+  /** Called with each match, and its record if those are read; false ends the walk. */
+  readonly visit: (path: Path, record: Buffer | undefined) => boolean
 }
 
 /**
@@ -31,7 +33,7 @@ interface Visit {
  * @returns the ranges that are left when time is up; undefined when the walk has ended
  */
 export function walkKeys(
-  { tree, transaction, matcher, visit }: Visit,
+  { tree, transaction, matcher, hasRecords, visit }: Visit,
   ranges: readonly KeyRange[],
   slice: Slice,
 ): readonly KeyRange[] | undefined {
@@ -41,9 +43,13 @@ export function walkKeys(
   while (range !== undefined) {
     const { end } = range
     let jump: Buffer | undefined
-    for (const path of tree.getKeys({ start: from, end, ...(transaction && { transaction }) }) as Iterable<Path>) {
+    const options = { start: from, end, ...(transaction && { transaction }) }
+    const entries = hasRecords ? tree.getRange(options) : (tree.getKeys(options) as Iterable<Path>)
+    for (const entry of entries) {
+      const path = typeof entry === 'string' ? entry : (entry.key as Path)
       const verdict = matcher === undefined || matcher(path, slice)
-      if (verdict === true && !visit(path)) return undefined
+      const record = typeof entry === 'string' ? undefined : entry.value
+      if (verdict === true && !visit(path, record)) return undefined
       if (typeof verdict === 'object') jump = verdict
       if (slice.isOver()) return rangesFrom(ranges.slice(index), jump ?? keyAfter(encodeKey(path)))
       if (jump !== undefined) break

@@ -75,25 +75,29 @@ export class LmdbView implements View {
   ): readonly KeyRange[] | undefined {
     const tree = type === undefined ? this.#specifications : this.#items[type]
     const isBare = type !== undefined && wanted !== undefined && !wanted.head && !wanted.item && !wanted.version
-    const visit =
-      wanted === undefined
-        ? (path: Path) => take(path, undefined, slice)
-        : (path: Path) => take(path, isBare ? bareTopics[type] : this.topic(path, type, wanted), slice)
-    return walkKeys({ tree, transaction: this.transaction, matcher, visit }, ranges, slice)
+    const hasRecords = this.transaction !== undefined && type === undefined && wanted?.head === true
+    const visit = (path: Path, record: Buffer | undefined): boolean => {
+      if (wanted === undefined) return take(path, undefined, slice)
+      return take(path, isBare ? bareTopics[type] : this.topic(path, type, wanted, record), slice)
+    }
+    return walkKeys({ tree, transaction: this.transaction, matcher, hasRecords, visit }, ranges, slice)
   }
 
   /** The record at a path, valid until the next read. */
   #read(tree: Tree, path: Path): Buffer | undefined {
-    return this.#options === undefined ? tree.getBinaryFast(path) : tree.get(path, this.#options)
+    return tree.getBinaryFast(path, this.#options)
   }
 
-  /** @param type of the topic, if it is known; a topic of the other type is none then */
-  topic(path: Path, type: TopicType | undefined, wanted: Wanted): LmdbTopic | undefined {
+  /**
+   * @param type of the topic, if it is known; a topic of the other type is none then
+   * @param specification its record, if it was read already
+   */
+  topic(path: Path, type: TopicType | undefined, wanted: Wanted, specification?: Buffer): LmdbTopic | undefined {
     if (type !== undefined && !wanted.head) {
       const item = this.#read(this.#items[type], path)
       return item && this.#topicOf(path, type, undefined, item, wanted)
     }
-    const record = this.#read(this.#specifications, path)
+    const record = specification ?? this.#read(this.#specifications, path)
     if (record === undefined) return undefined
     const stored = typeOf(record)
     if (type !== undefined && type !== stored) return undefined
