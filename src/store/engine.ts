@@ -159,8 +159,6 @@ export interface Snapshot extends View {
   readonly scan: RunScan
   /** How many records the engine states to have; undefined if it does not. */
   readonly stated: Records | undefined
-  /** What is wrong with what only the engine knows, each in a sentence. */
-  problems(): readonly string[]
   close(): Awaitable<void>
 }
 

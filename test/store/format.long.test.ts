@@ -27,28 +27,24 @@ await t.test('a new store gets and keeps the version of the format', async (t) =
   t.equal(await inside(directory, versionOf), 3)
 })
 
-await t.test('a store without a version is opened, and gets one', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await makeDirectory(directory, ['a', 'a/b'])
-  await inside(directory, ({ meta, changes }) => {
-    meta.removeSync('format')
-    for (const key of [...changes.getKeys({})]) changes.removeSync(key)
-  })
-  t.match(await runCommand(['check', '--data', directory]), { code: 0, stdout: 'checked, 0 findings\n' })
-  t.equal(await inside(directory, versionOf), 3)
-})
-
-await t.test('a store of a newer format is refused with advice and unchanged', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await makeDirectory(directory, ['a'])
-  await inside(directory, ({ meta }) => meta.putSync('format', record(4)))
-  const before = readFileSync(dataFile(directory))
-  const message =
-    /topics\/data\.mdb has the format 4 of a newer topicd, but this one supports formats up to 3: run the newer one/
-  t.throws(() => openLmdbStore({ directory }), message)
-  t.throws(() => openLmdbStore({ directory }), message, 'the first attempt closed it')
-  t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: message })
-  t.ok(readFileSync(dataFile(directory)).equals(before), 'no byte of the file has changed')
+await t.test('a store of another format is refused with advice and unchanged', async (t) => {
+  for (const [format, advice] of [
+    [4, 'the format 4 of a newer topicd, but this one supports format 3: run the newer one'],
+    [2, 'the format 2 of a build before 1.0.0, but this one supports format 3: export it with that build'],
+    [undefined, 'the format 0 of a build before 1.0.0'],
+  ] as const) {
+    const directory = join(t.testdir(), String(format))
+    await makeDirectory(directory, ['a'])
+    await inside(directory, ({ meta }) =>
+      format === undefined ? meta.removeSync('format') : meta.putSync('format', record(format)),
+    )
+    const before = readFileSync(dataFile(directory))
+    const message = new RegExp(`topics/data\\.mdb has ${advice}`)
+    t.throws(() => openLmdbStore({ directory }), message)
+    t.throws(() => openLmdbStore({ directory }), message, 'the first attempt closed it')
+    t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: message })
+    t.ok(readFileSync(dataFile(directory)).equals(before), 'no byte of the file has changed')
+  }
 })
 
 await t.test('only an interrupted creation is restarted', async (t) => {

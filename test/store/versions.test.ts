@@ -1,7 +1,6 @@
 /**
- * Versions of topics in LMDB: every change has a new one, greater than all before it, whatever the clock does; a store of
- * the format without versions is converted when it is opened, by a transaction that rewrites no topic; and a check finds
- * versions that cannot be.
+ * Versions of topics in LMDB: every change has a new one, greater than all before it, whatever the clock does; and a check
+ * finds versions that cannot be.
  */
 
 import { join } from 'node:path'
@@ -10,7 +9,7 @@ import { logPositionOf } from '../../dist/store/lmdb/environment/change-record.j
 import type { Environment } from '../../dist/store/lmdb/environment/environment.js'
 import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { inside } from '../support/stores/environment.js'
-import { creation, findingsIn, path, single, versionShown } from '../support/stores/store.js'
+import { creation, findingsIn, path, single } from '../support/stores/store.js'
 
 /** Later than the machine's, so that the store's own times play no part. */
 const startMs = Date.parse('2035-01-01T00:00:00Z')
@@ -20,8 +19,6 @@ function record(value: number): Buffer {
   bytes.writeDoubleBE(value)
   return bytes
 }
-
-const number = ({ meta }: Environment, name: string): number | undefined => meta.get(name)?.readDoubleBE()
 
 function lastVersion({ changes }: Environment): number | undefined {
   return [...changes.getKeys({ reverse: true, limit: 1 })].map(logPositionOf)[0]?.version
@@ -42,30 +39,6 @@ async function withStore(
   } finally {
     await store.close()
   }
-}
-
-/** Makes a store of the format without versions, in which `plain` and `propertied` are topics. */
-async function makeFormer(directory: string): Promise<void> {
-  await withStore(directory, async (store) => {
-    await single.add(store, creation(path('plain'), 'json'))
-    await single.add(store, creation(path('propertied'), 'json', { note: 'x' }))
-  })
-  await inside(directory, (environment) =>
-    environment.root.transactionSync(() => {
-      const { meta, items } = environment
-      for (const [topic, version] of [
-        ['plain', 1],
-        ['propertied', 2],
-      ] as const) {
-        const item = items.json.get(path(topic))
-        if (item === undefined) throw new Error(`${topic} is missing`)
-        void items.json.put(path(topic), Buffer.from(item), version)
-      }
-      meta.removeSync('conversionVersion')
-      forgetLog(environment)
-      meta.putSync('format', record(1))
-    }),
-  )
 }
 
 /** Within a transaction: as a program does that writes no log. */
@@ -106,36 +79,6 @@ await t.test('every change has a greater version than all before it', async (t) 
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test("topics of the format without versions get the conversion's version", async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await makeFormer(directory)
-  const beforeMs = Date.now()
-  const conversion = await inside(directory, (environment) => {
-    t.equal(number(environment, 'format'), 3)
-    t.equal(versionOf(environment, 'plain'), 1, 'no topic is rewritten')
-    t.equal(versionOf(environment, 'propertied'), 2)
-    t.equal(lastVersion(environment), number(environment, 'conversionVersion'))
-    return number(environment, 'conversionVersion') ?? 0
-  })
-  t.ok(conversion >= beforeMs * 1024 && conversion <= (Date.now() + 1) * 1024, 'its moment is that of the conversion')
-  await withStore(directory, async (store) => {
-    for (const topic of ['plain', 'propertied']) {
-      for (const values of [true, false]) t.equal(await versionShown(store, topic, values), conversion)
-      const set = { kind: 'set', path: path(topic), type: 'json', valueText: Buffer.from('1') } as const
-      for (const version of [1, 2, conversion - 1]) {
-        const refused = await store.write([{ ...set, constraint: { kind: 'version', version } }])
-        t.match(refused, { refusal: 'unsatisfied_constraint' }, `${topic} does not have the version ${version}`)
-      }
-      const constraint = { kind: 'version', version: conversion } as const
-      t.strictSame(await store.write([{ ...set, constraint }]), ['set'])
-      t.match(await store.write([{ ...set, constraint }]), { refusal: 'unsatisfied_constraint' }, 'it was changed')
-      t.ok((await versionShown(store, topic, true)) > conversion)
-    }
-  })
-  t.equal(await inside(directory, (environment) => number(environment, 'conversionVersion')), conversion, 'it stays')
-  t.strictSame(await findingsIn(directory), [])
-})
-
 await t.test('one of concurrent requests finds the version that they name', async (t) => {
   await withStore(join(t.testdir(), 'db'), async (store) => {
     await single.add(store, creation(path('a'), 'json'))
@@ -157,7 +100,6 @@ await t.test('a check finds versions that cannot be', async (t) => {
       const item = Buffer.from(items.json.get(path('a')) as Buffer)
       root.transactionSync(() => void items.json.put(path('a'), item, version))
     })
-  const conversion = await inside(directory, (environment) => number(environment, 'conversionVersion'))
   for (const [version, finding] of [
     [last + 1, `item at "a": its version is ${last + 1}, but the last one is ${last}`],
     [1.5, 'item at "a": its version is 1.5, not a positive integer'],
@@ -173,32 +115,5 @@ await t.test('a check finds versions that cannot be', async (t) => {
       environment.changes.putSync(Buffer.concat([record(1), record(0)]), Buffer.alloc(0))
     }),
   )
-  t.match(await findingsIn(directory), [
-    `the last version, 1, is less than that of the conversion, ${conversion}`,
-    `item at "a": its version is ${last}, but the last one is 1`,
-  ])
-})
-
-await t.test('a store of the format without a log continues its versions', async (t) => {
-  const directory = join(t.testdir(), 'db')
-  await withStore(directory, async (store) => {
-    await single.add(store, creation(path('a'), 'json'))
-  })
-  const last = startMs * 1024
-  const conversion = await inside(directory, (environment) =>
-    environment.root.transactionSync(() => {
-      forgetLog(environment)
-      environment.meta.putSync('lastVersion', record(last))
-      environment.meta.putSync('format', record(2))
-      return number(environment, 'conversionVersion')
-    }),
-  )
-  await inside(directory, (environment) => {
-    t.equal(number(environment, 'format'), 3)
-    t.equal(lastVersion(environment), last + 1, 'it is later than the machine’s clock')
-    t.equal(number(environment, 'lastVersion'), undefined)
-    t.equal(number(environment, 'conversionVersion'), conversion)
-    t.equal(versionOf(environment, 'a'), last)
-  })
-  t.strictSame(await findingsIn(directory), [])
+  t.match(await findingsIn(directory), [`item at "a": its version is ${last}, but the last one is 1`])
 })

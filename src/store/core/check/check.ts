@@ -85,7 +85,6 @@ class Checker {
   }
 
   async run(): Promise<void> {
-    for (const problem of this.snapshot.problems()) this.report(problem)
     this.#seen.changes = await this.#log.checkRecords()
     await this.#checkTopics()
     await this.#log.compareVersions()

@@ -32,7 +32,6 @@ import { dataFile } from './files.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
 import { beginCreation, endCreation, isUnfinished } from './unfinished-store.js'
-import { putConversionVersion, readConversionVersion } from './versions.js'
 
 /**
  * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever remaps. Far more than
@@ -76,8 +75,6 @@ export interface Environment {
   readonly keyUses: Table
   readonly receipts: Table
   readonly meta: Table
-  /** The version of every topic that has not changed since the store had no versions (versions.ts). */
-  readonly conversionVersion: number
   /** A random number, which a restore changes; 0 in a copy that is not opened as a store. */
   readonly storeId: number
   /** A number for an entry in `due`, within a transaction's callback; no call in any process returns it twice. */
@@ -141,7 +138,7 @@ export function treePages({ specifications, items, updates, due }: Environment):
   return [item, ...others].reduce((all, tree) => ({ levels: all.levels + tree.levels, pages: all.pages + tree.pages }))
 }
 
-/** The version of the stored format. Until version 2, or none, topics had no versions; until version 3, there was no log. */
+/** The version of the stored format: builds before 1.0.0 had others. */
 const formatVersion = 3
 
 const formatName = 'format'
@@ -201,9 +198,9 @@ export function openEnvironment(
   const meta = table('meta')
   let changes: LogTable
   try {
-    const format = requireKnownFormat(meta, file, readOnly)
+    const isNew = requireKnownFormat(meta, file, readOnly)
     changes = list('changes')
-    if (!readOnly) prepare(meta, changes, format)
+    if (!readOnly) prepare(meta, changes, isNew)
     if (!readOnly && isUnfinished(file)) endCreation(file)
   } catch (error) {
     void root.close()
@@ -221,7 +218,6 @@ export function openEnvironment(
     keyUses: table('keyUses'),
     receipts: table('receipts'),
     meta,
-    conversionVersion: readConversionVersion(meta),
     storeId: meta.get(storeIdName)?.readDoubleBE() ?? 0,
     nextDueNumber: () => takeDueNumber(meta),
     transact: (callback) => transact(root, callback),
@@ -246,36 +242,32 @@ function transact(root: RootDatabase, callback: () => void): void {
 /**
  * Ensures that this program knows the store's format, before anything else in it is read or written.
  *
- * @returns the version of the format
+ * @returns whether the store is new
  */
-function requireKnownFormat(meta: Table, file: string, readOnly: boolean): number {
-  const version = meta.get(formatName)?.readDoubleBE() ?? 0
-  if (version > formatVersion) {
-    throw new StoreUnusable(
-      `${file} has the format ${version} of a newer topicd, but this one supports formats up to ${formatVersion}: ` +
-        'run the newer one, or restore a backup from before the upgrade',
-    )
-  }
-  if (version < formatVersion && readOnly) {
-    throw new StoreUnusable(`${file} has the format ${version}, and no writer has converted it`)
-  }
-  return version
+function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boolean {
+  const version = meta.get(formatName)?.readDoubleBE()
+  if (version === formatVersion) return false
+  if (version === undefined && !readOnly && meta.getCount({ limit: 1 }) === 0) return true
+  const advice =
+    version !== undefined && version > formatVersion
+      ? `of a newer topicd, but this one supports format ${formatVersion}: run the newer one, or restore a backup from before the upgrade`
+      : `of a build before 1.0.0, but this one supports format ${formatVersion}: export it with that build, and import it here`
+  throw new StoreUnusable(`${file} has the format ${version ?? 0} ${advice}`)
 }
 
-/** In `meta`, of the format without a log: the last version that a change took. */
-const formerLastName = 'lastVersion'
+/** In `meta`, for a check of 1.0.0 alone: no topic has a version before this one. */
+const firstVersionName = 'conversionVersion'
 
 /**
- * Converts a store of an earlier format, and gives an id to one without. Each is one transaction, so a process that is
- * killed leaves the store either as it was or converted.
+ * Begins a new store, and gives an id to one without. Each is one transaction, so a process that is killed leaves the store
+ * either as it was or begun.
  */
-function prepare(meta: Table, changes: LogTable, format: number): void {
-  if (format < formatVersion) {
+function prepare(meta: Table, changes: LogTable, isNew: boolean): void {
+  if (isNew) {
     meta.transactionSync(() => {
-      const version = nextVersion(meta.get(formerLastName)?.readDoubleBE() ?? 0, now().wallMs)
-      if (format < 2) putConversionVersion(meta, version)
+      const version = nextVersion(0, now().wallMs)
+      meta.putSync(firstVersionName, numberRecord(version))
       beginLog(changes, version)
-      meta.removeSync(formerLastName)
       meta.putSync(formatName, numberRecord(formatVersion))
     })
   }
@@ -299,21 +291,10 @@ export function forgetStoreId({ meta }: Environment): void {
 /** In `meta`: the last number that was taken for an entry in `due`. */
 const dueNumberName = 'dueNumber'
 
-/** In `meta`, of earlier programs: the last block of numbers that a process took, each of `formerBlockSize`. */
-const formerBlockName = 'stretch'
-const formerBlockSize = 2 ** 28
-
 function takeDueNumber(meta: Table): number {
-  const number = (meta.get(dueNumberName)?.readDoubleBE() ?? takeBlock(meta)) + 1
+  const number = (meta.get(dueNumberName)?.readDoubleBE() ?? 0) + 1
   meta.putSync(dueNumberName, numberRecord(number))
   return number
-}
-
-/** Takes a block as an earlier program would, so that none takes it after a roll-back. @returns its first number */
-function takeBlock(meta: Table): number {
-  const block = (meta.get(formerBlockName)?.readDoubleBE() ?? 0) + 1
-  meta.putSync(formerBlockName, numberRecord(block))
-  return block * formerBlockSize
 }
 
 /**

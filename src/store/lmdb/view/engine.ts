@@ -66,20 +66,9 @@ export function holdSnapshot(environment: Environment): Snapshot {
     const inOrder = { ...scan, plan: { ranges, matcher: ordered } }
     return visitInSlices((from, slice) => view.visit(inOrder, from, slice), ranges, cancellation)
   }
-  const problems = (): readonly string[] =>
-    stated.changes === 0 ? [] : versionProblems(view, environment.conversionVersion)
-  return Object.assign(view, { scan, stated, problems, close: () => transaction.done() })
+  return Object.assign(view, { scan, stated, close: () => transaction.done() })
 }
 
 function outOfOrder(path: Path): never {
   throw new Error(`topic "${path}" is out of order`)
-}
-
-/** What is wrong with the version that topics have which have not changed since the store had no versions. */
-function versionProblems(view: LmdbView, conversion: number): readonly string[] {
-  const { version: last } = view.logEnd('last')
-  if (!Number.isSafeInteger(last) || !Number.isSafeInteger(conversion) || conversion < 1) {
-    return [`the last version is ${last} and that of the conversion ${conversion}: they must be positive integers`]
-  }
-  return last < conversion ? [`the last version, ${last}, is less than that of the conversion, ${conversion}`] : []
 }

@@ -1,5 +1,5 @@
 /** Reads at one moment: in lmdb's current snapshot, or in one that is held. When the current one is renewed is decided elsewhere. */
-import type { Transaction } from 'lmdb'
+import { getLastVersion, type Transaction } from 'lmdb'
 import type { Moment } from '../../../base/clock.js'
 import type { Slice } from '../../../base/time-slices.js'
 import { type Path, parsePath } from '../../../topics/path.js'
@@ -21,7 +21,6 @@ import type { Absent } from '../../topics.js'
 import { readOf } from '../../unreadable-topic.js'
 import { logBound, logPositionOf } from '../environment/change-record.js'
 import type { Environment, Tree } from '../environment/environment.js'
-import { versionOfLastRead } from '../environment/versions.js'
 import type { TakeItems } from './item-ranges.js'
 import { createItemView } from './item-view.js'
 import { walkKeys } from './scan.js'
@@ -115,7 +114,7 @@ export class LmdbView implements View {
     item: Buffer | undefined,
     wanted: Wanted,
   ): LmdbTopic {
-    const version = item && wanted.version ? versionOfLastRead(this.environment.conversionVersion) : 0
+    const version = item && wanted.version ? getLastVersion() : 0
     const shown = item && wanted.item ? this.#view(item, item.length) : undefined
     return new LmdbTopic(path, type, details, shown, version, this)
   }

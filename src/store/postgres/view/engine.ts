@@ -73,7 +73,6 @@ function held(session: SessionSnapshot, shared: ConstructorParameters<typeof Pos
     scan: (asked: Parameters<Snapshot['scan']>[0], cancellation: Parameters<Snapshot['scan']>[1]) =>
       scan(session.read, asked, cancellation),
     stated,
-    problems: () => [],
     close: () => session.close(),
   })
 }
