@@ -50,10 +50,10 @@ export const beginMsMax = 4000
 const statementMsMax = 4000
 
 /**
- * How long a session for writes may be idle within a transaction, in ms: if the process is frozen or its link is cut,
- * the engine rolls back, instead of carrying out a commit that arrives long after the client was given up.
+ * How long a session for writes may be idle within a transaction, in ms. It may hold the order of commits: if the process is
+ * frozen or its link is cut, the engine rolls back, so soon that the commits of other hosts can still begin in time.
  */
-const writerIdleMsMax = 4000
+const writerIdleMsMax = 2000
 
 const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax }
 
