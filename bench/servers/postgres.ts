@@ -4,7 +4,7 @@
  * commit. Two more have a synchronous standby, without and with fenced reads.
  */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -108,7 +108,7 @@ async function start(
   }
 }
 
-/** A copy of the build whose batcher sends each request alone and at once, so that connections alone limit how many. */
+/** A copy of the build that sends each read alone and at once, so that connections alone limit how many, and commits one write at a time. */
 function unbatchedBuild(): string {
   const copy = join(root, 'dist-bench/unbatched')
   const dist = join(copy, 'dist')
@@ -116,6 +116,11 @@ function unbatchedBuild(): string {
   cpSync(join(root, 'dist'), dist, { recursive: true })
   cpSync(join(root, 'package.json'), join(copy, 'package.json'))
   writeFileSync(join(dist, 'store/postgres/connection/batcher.js'), unbatchedModule)
+  const committer = join(dist, 'store/postgres/commit/committer.js')
+  const batched = readFileSync(committer, 'utf8')
+  const alone = batched.replace(/const operationsMax = \d+;/, 'const operationsMax = 1;')
+  if (alone === batched) throw new Error('nothing in committer.js says how many operations share a commit')
+  writeFileSync(committer, alone)
   return dist
 }
 
