@@ -131,13 +131,7 @@ const unbatchedModule = `export class Batcher {
     this.#execute = execute
   }
   add(request) {
-    void this.#execute([[request]]).catch((reason) => request.reject(reason))
-  }
-  addAhead(requests) {
-    for (const request of requests) this.add(request)
-  }
-  drained() {
-    return Promise.resolve()
+    void this.#execute([[request]], (_, instead = request) => this.add(instead)).catch((reason) => request.reject(reason))
   }
 }
 `

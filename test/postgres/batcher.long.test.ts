@@ -1,7 +1,6 @@
 /** The batcher: what is gathered into one statement, in which order statements are sent, and what is rejected. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { StoreError } from '../../dist/store/errors.js'
 import { Batcher, type PutBack, type Request } from '../../dist/store/postgres/connection/batcher.js'
 import { at, only } from '../support/elements.js'
 
@@ -11,13 +10,12 @@ interface NamedRequest extends Request {
   reason?: unknown
 }
 
-/** @param name its first letter is its key; if that is a capital, it cannot share a change with earlier requests */
-function request(name: string, { bytes = 1, sinceMs = performance.now() } = {}): NamedRequest {
+/** @param name its first letter is its key */
+function request(name: string, bytes = 1): NamedRequest {
   const made: NamedRequest = {
     name,
-    id: name.charAt(0).toLowerCase(),
+    id: name.charAt(0),
     bytes,
-    sinceMs,
     reject: (reason) => (made.reason = reason),
   }
   return made
@@ -37,10 +35,9 @@ interface Simulation {
   readonly statements: Statement[]
 }
 
-function simulate({ inFlightMax = 1, groupsMax = 10, waitMsMax = 60_000 } = {}): Simulation {
+function simulate({ inFlightMax = 1, groupsMax = 10 } = {}): Simulation {
   const statements: Statement[] = []
   const batcher = new Batcher<NamedRequest>({
-    canShare: (_, { name }) => name === name.toLowerCase(),
     execute: (groups, putBack) =>
       new Promise((end, fail) => {
         const text = groups.map((group) => group.map(({ name }) => name).join('+')).join(' ')
@@ -48,7 +45,6 @@ function simulate({ inFlightMax = 1, groupsMax = 10, waitMsMax = 60_000 } = {}):
       }),
     inFlightMax,
     groupsMax,
-    waitMsMax,
   })
   return { batcher, statements }
 }
@@ -63,12 +59,12 @@ async function endAll({ statements }: Simulation): Promise<string[]> {
   return statements.map(({ text }) => text)
 }
 
-t.test('requests of one turn share a statement where they can', async (t) => {
+t.test('requests of one turn share a statement', async (t) => {
   const simulation = simulate()
-  for (const name of ['a1', 'b1', 'a2', 'A3', 'c1', 'A4']) simulation.batcher.add(request(name))
+  for (const name of ['a1', 'b1', 'a2', 'c1']) simulation.batcher.add(request(name))
   t.equal(simulation.statements.length, 0, 'not before the end of the turn')
   await nextTurn()
-  t.strictSame(await endAll(simulation), ['a1+a2 b1 c1', 'A3', 'A4'])
+  t.strictSame(await endAll(simulation), ['a1+a2 b1 c1'])
 })
 
 t.test('a statement has bounded groups, and none beyond 4 MiB', async (t) => {
@@ -77,7 +73,7 @@ t.test('a statement has bounded groups, and none beyond 4 MiB', async (t) => {
   await nextTurn()
   t.strictSame(await endAll(many), ['a1+a2 b1', 'c1'])
   const large = simulate()
-  large.batcher.add(request('a1', { bytes: 4 * 1024 * 1024 }))
+  large.batcher.add(request('a1', 4 * 1024 * 1024))
   for (const name of ['b1', 'c1']) large.batcher.add(request(name))
   await nextTurn()
   t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'at the limit one more group is taken, beyond it none')
@@ -104,22 +100,11 @@ t.test('a request that is put back survives its failed statement', async (t) => 
   const { putBack, fail } = only(simulation.statements)
   putBack(first)
   putBack(second, request('b2'))
-  const reason = new StoreError('unavailable', 'the engine is away')
+  const reason = new Error('the engine is away')
   fail(reason)
   await nextTurn()
   t.strictSame([first.reason, second.reason, third.reason], [undefined, undefined, reason])
   t.strictSame(await endAll(simulation), ['a1 b1 c1', 'a1 b2'])
-})
-
-t.test('a request that has waited too long is rejected', async (t) => {
-  const simulation = simulate({ waitMsMax: 1000 })
-  const late = request('a1', { sinceMs: performance.now() - 1001 })
-  simulation.batcher.add(late)
-  simulation.batcher.add(request('a2'))
-  await nextTurn()
-  t.strictSame(await endAll(simulation), ['a2'])
-  t.ok(late.reason instanceof StoreError)
-  t.match(late.reason, { kind: 'unavailable' })
 })
 
 t.test('a failed statement rejects its requests, not later ones', async (t) => {
@@ -136,19 +121,4 @@ t.test('a failed statement rejects its requests, not later ones', async (t) => {
   t.ok(failing.every((one) => one.reason === reason))
   at(simulation.statements, 1).end()
   t.equal(next.reason, undefined)
-})
-
-t.test('the batcher is drained once no request waits or is in flight', async (t) => {
-  const simulation = simulate()
-  await simulation.batcher.drained()
-  for (const name of ['a1', 'A2']) simulation.batcher.add(request(name))
-  let isDrained = false
-  const drained = simulation.batcher.drained().then(() => (isDrained = true))
-  await nextTurn()
-  at(simulation.statements, 0).end()
-  await nextTurn()
-  t.notOk(isDrained, 'a request waits for the second statement')
-  await nextTurn()
-  at(simulation.statements, 1).end()
-  await drained
 })

@@ -62,7 +62,6 @@ export class RangeReads {
   constructor(read: Execute) {
     this.#read = limitConcurrency(read, readsInFlightMax)
     this.#batcher = new Batcher({
-      canShare: () => true,
       execute: (groups, putBack) => this.#execute(groups, putBack),
       inFlightMax: readsInFlightMax,
       groupsMax: rangesMax,
@@ -73,7 +72,7 @@ export class RangeReads {
   read(range: KeyRange, type: TopicType, limit: number, bytesMax: number): Promise<readonly string[]> {
     const id = `${type} ${limit} ${range.start.toString('hex')} ${range.end.toString('hex')}`
     const bytes = range.start.length + range.end.length
-    const request = { id, bytes, sinceMs: performance.now(), type, range, limit, bytesMax }
+    const request = { id, bytes, type, range, limit, bytesMax }
     return new Promise((resolve, reject) => this.#batcher.add({ ...request, resolve, reject }))
   }
 

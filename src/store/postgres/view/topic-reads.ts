@@ -65,7 +65,6 @@ export class TopicReads {
   constructor(read: Execute) {
     this.#read = read
     this.#batcher = new Batcher({
-      canShare: () => true,
       execute: (groups, putBack) => this.#execute(groups, putBack),
       inFlightMax: readsInFlightMax,
       groupsMax: topicsMax,
@@ -78,7 +77,6 @@ export class TopicReads {
       this.#batcher.add({
         id: columnOf(key),
         bytes: key.length,
-        sinceMs: performance.now(),
         key,
         type,
         isLarge: false,
