@@ -1,6 +1,6 @@
 /**
- * What the store interface guarantees, tested on each engine directly: random operations (SEED=… replays them) compared
- * with the model, concurrent writes of one topic, pages to the byte, automatic removal, API keys, walks and checks.
+ * What the store interface guarantees, tested on each engine directly: random operations (SEED=… replays them, STEPS=…
+ * makes more) compared with the model, concurrent writes of one topic, pages to the byte, automatic removal, API keys, walks and checks.
  */
 
 import { join } from 'node:path'
@@ -365,7 +365,7 @@ async function againstModel(
   }
   const paths = ['a', 'a/b', 'a/b/c', 'a/c', 'a-b', 'a-b/c', 'b', 'b/é', 'b/é/x', 'c c/d']
   const selectors = ['*a//', '*.*', '?a/.*', '*.*c', '?.*/', '#>a////*b//', '>a/b', '*[ab].*']
-  const steps = 600
+  const steps = Number(process.env.STEPS ?? 600)
   for (let step = 0; step < steps; step++) {
     const path = random.pick(paths)
     const type = random.pick(['json', 'string'] as const)
