@@ -1,6 +1,6 @@
 /**
  * Why all other processes pause their writes while one opens the store, even if it only wants to read
- * (docs/decisions.md): lmdb-js reads the last transaction's number from the file and stores it for all processes a
+ * (docs/maintainers/lmdb-js/report.md): lmdb-js reads the last transaction's number from the file and stores it for all processes a
  * moment later. strace makes that moment long; then a writer soon finds an acknowledged commit gone. Should a later
  * release of lmdb-js pass this test's openings, the pause can go.
  */
