@@ -207,6 +207,28 @@ await t.test('close waits for earlier writes and refuses later ones', async (t) 
   t.match(commits.stats, { inFlight: 0, writes: 2 * operationsInOneCommitMax, failed: 0 })
 })
 
+await t.test('a close during a pause refuses what waits', async (t) => {
+  const { commits, steps, run } = trial(t.fail)
+  commits.pauseWrites()
+  const waiting = run(() => t.fail('it was executed'))
+  await commits.close()
+  t.equal(await waiting.catch(kindOf), 'unavailable')
+  t.strictSame(steps, [])
+  t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
+})
+
+await t.test('a write without room is refused alone, and one that must wait keeps its place', async (t) => {
+  const admissions = ['admitted', 'full', 'admitted', 'later', 'admitted', 'admitted'] as const
+  let asked = 0
+  const { commits, steps, run } = trial(t.fail, { begin() {}, admit: () => admissions[asked++] ?? 'admitted' })
+  const outcomes = ['a', 'b', 'c', 'd', 'e'].map((name) => run(() => void steps.push(name)).catch(kindOf))
+  t.strictSame(await Promise.all(outcomes), [undefined, 'full', undefined, undefined, undefined])
+  const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
+  t.strictSame(steps, [...whole('a', 'c'), ...whole('d', 'e')])
+  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 0 })
+  await commits.close()
+})
+
 for (const when of ['at its beginning', 'at its end'] as const) {
   await t.test(`a transaction that fails ${when} fails all its and later writes`, async (t) => {
     const reasons: Error[] = []

@@ -13,6 +13,8 @@ import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation, single } from '../support/stores/store.js'
 import { turn } from '../support/turns.js'
 
+const set: WriteOperation = { kind: 'addAndSet', ...creation('b'), valueText: Buffer.from('1') }
+
 await t.test('requests in flight are executed and answered in order', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const links = [host.link(t), host.link(t), host.link(t)]
@@ -82,6 +84,21 @@ async function failedWith(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
+await t.test('a link connects again when no descriptor is free, until it is closed', async (t) => {
+  const host = await WriterHost.open(t, join(t.testdir(), 'db'))
+  let attempts = 0
+  const link = host.link(t, () => {
+    if (++attempts < 3) throw new Error('connect EMFILE')
+    return host.connect()
+  })
+  t.equal(await single.addAndSet(link, creation('a'), Buffer.from('1')), 'created')
+  t.equal(attempts, 3)
+  await link.close()
+  for (const refused of [link.write([set]), link.change({ about: 'noteBackup', madeMs: 1 })]) {
+    t.match(await failedWith(refused), { kind: 'unavailable' })
+  }
+})
+
 await t.test('an error in a request reaches its caller only', async (t) => {
   const directory = join(t.testdir(), 'db')
   const host = await WriterHost.open(t, directory)
@@ -116,8 +133,6 @@ await t.test('an unreadable request fails alone and is reported', async (t) => {
   t.equal(await set('a'), 'updated', 'later ones are carried out')
   t.match(unreadable, [message, message, message, message])
 })
-
-const set: WriteOperation = { kind: 'addAndSet', ...creation('b'), valueText: Buffer.from('1') }
 
 await t.test('a request that cannot be encoded fails alone', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
