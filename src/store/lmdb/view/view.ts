@@ -215,23 +215,11 @@ function dueOf(id: string): Due {
 }
 
 /** Topics of which nothing but the type is wanted. */
-const bareTopics: Readonly<Record<TopicType, StoredTopic>> = {
-  json: {
-    type: 'json',
-    head: () => undefined,
-    updated: () => undefined,
-    isScheduled: () => false,
-    item: undefined,
-    version: 0,
-  },
-  string: {
-    type: 'string',
-    head: () => undefined,
-    updated: () => undefined,
-    isScheduled: () => false,
-    item: undefined,
-    version: 0,
-  },
+const bareTopics: Readonly<Record<TopicType, StoredTopic>> = { json: bareTopic('json'), string: bareTopic('string') }
+
+function bareTopic(type: TopicType): StoredTopic {
+  const none = (): undefined => undefined
+  return { type, head: none, updated: none, isScheduled: () => false, item: undefined, version: 0 }
 }
 
 /** The path in the value of an entry; undefined if it is none, so that no topic can own the entry. */

@@ -47,27 +47,22 @@ const readAtKeys = placed(
 )
 
 /** The first `$6` topics of each range. */
-const readInRanges = placed(
-  'read_topics_in_ranges',
-  `select q.place, l.key, ${topicColumns}
-   from unnest($4::bytea[], $5::bytea[]) with ordinality as q (start, stop, place)
-   cross join lateral (
-     select * from topicd.topics where key >= q.start and key < q.stop order by key limit $6::int
-   ) l`,
-  'place, key',
-)
+const inRanges = (name: string, condition: string, order: string): Statement<PlacedRow> =>
+  placed(
+    name,
+    `select q.place, l.key, ${topicColumns}
+     from unnest($4::bytea[], $5::bytea[]) with ordinality as q (start, stop, place)
+     cross join lateral (select * from topicd.topics where ${condition} order by ${order} limit $6::int) l`,
+    'place, key',
+  )
 
-/** The same of one type. Both columns are on both sides of each comparison, so that only the index by type and key can serve it. */
-const readInRangesOfType = placed(
+const readInRanges = inRanges('read_topics_in_ranges', 'key >= q.start and key < q.stop', 'key')
+
+/** Of one type. Both columns are on both sides of each comparison, so that only the index by type and key can serve it. */
+const readInRangesOfType = inRanges(
   'read_topics_in_ranges_of_type',
-  `select q.place, l.key, ${topicColumns}
-   from unnest($4::bytea[], $5::bytea[]) with ordinality as q (start, stop, place)
-   cross join lateral (
-     select * from topicd.topics
-     where ${hasType} and (type, key) >= ($7::smallint, q.start) and (type, key) < ($7::smallint, q.stop)
-     order by type, key limit $6::int
-   ) l`,
-  'place, key',
+  `${hasType} and (type, key) >= ($7::smallint, q.start) and (type, key) < ($7::smallint, q.stop)`,
+  'type, key',
 )
 
 /** The topics at these keys, in their order; none for a key without one, or with one of another type. */
