@@ -1,6 +1,6 @@
 /**
- * Responds to requests about API keys from the store: in a worker while the service runs, otherwise in a tool's process
- * that the command line starts.
+ * Responds to requests about API keys from the store: while the service runs, in the writer or, on an engine without one, in
+ * a worker; otherwise in a tool's process that the command line starts.
  */
 
 import type { Awaitable } from '../base/awaitable.js'

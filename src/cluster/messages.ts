@@ -39,7 +39,7 @@ export type ToChild =
   | { readonly kind: 'resumeWrites' }
   /** Answer the requests in flight, close the store, and end. */
   | { readonly kind: 'drain' }
-  /** A request that must not be acted on after `untilMs` of `machineMs`: another worker gets it then. */
+  /** A request that must not be acted on after `untilMs` of `machineMs`: another process gets it then. */
   | { readonly kind: 'request'; readonly id: number; readonly request: KeyRequest; readonly untilMs?: number }
   /** Refuse the API key of this name until `keysChanged` says that this revocation, which has a number, is over. */
   | { readonly kind: 'suspendKey'; readonly name: string; readonly revocation: number }

@@ -1,6 +1,9 @@
 /** A child's side of its channel to the process that forked it, and what it owes that process. */
 import { version } from '../base/version.js'
-import type { FromChild, ToChild } from './messages.js'
+import type { ApiKeyStore } from '../store/api-keys.js'
+import { NothingDone } from './control/nothing-done.js'
+import { keyResponse } from './key-requests.js'
+import { type FromChild, machineMs, type ToChild } from './messages.js'
 
 const heartbeatMs = 1000
 
@@ -14,6 +17,22 @@ interface Life {
 /** Sends a message to the parent; does nothing when the parent is gone. */
 export function sendToParent(message: FromChild): void {
   if (process.connected) process.send?.(message)
+}
+
+/** Sends the response to a request about API keys, or why there is none. @param store undefined until it is open */
+export async function respondToParent(
+  { id, request, untilMs = Infinity }: Extract<ToChild, { readonly kind: 'request' }>,
+  store: ApiKeyStore | undefined,
+): Promise<void> {
+  try {
+    // The key may have been changed again since another process responded.
+    if (machineMs() > untilMs) throw new NothingDone('the request came too late')
+    if (store === undefined) throw new Error('the store is not open')
+    sendToParent({ kind: 'response', id, response: await keyResponse(store, request) })
+  } catch (error) {
+    const nothingDone = error instanceof NothingDone
+    sendToParent({ kind: 'noResponse', id, reason: (error as Error).message, nothingDone })
+  }
 }
 
 /**

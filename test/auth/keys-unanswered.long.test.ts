@@ -1,11 +1,11 @@
-/** A worker that does not answer may have created the key: `keys add` must not call its token void. Faults are planted. */
+/** A writer that does not answer may have created the key: `keys add` must not call its token void. Faults are planted. */
 import { join } from 'node:path'
 import t from 'tap'
 import { present } from '../support/elements.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { runCommand, startServer, until } from '../support/service/server.js'
 
-/** By its name, a key's request kills its worker after it is done, fails, or is overtaken by another request. */
+/** By its name, a key's request kills its writer after it is done, fails, or is overtaken by another request. */
 const planted = (mark: string): string => `import { existsSync, writeFileSync } from 'node:fs'
 import { keyResponse as sound } from './sound-key-requests.js'
 export async function keyResponse(store, request) {
@@ -31,7 +31,7 @@ const server = await startServer(t, { program, dataDir: join(directory, 'db'), w
 const keys = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', server.dataDir])
 const mayAdd = async (token: string) => (await server.post('add', { path: 'a' }, { token })).status === 200
 
-await t.test('a worker that dies after its commit has created the key, and keys add succeeds', async (t) => {
+await t.test('a writer that dies after its commit has created the key, and keys add succeeds', async (t) => {
   const { code, stdout, stderr } = await keys('add', 'made')
   t.strictSame({ code, stderr }, { code: 0, stderr: '' })
   await server.knows(stdout.trim())
@@ -48,7 +48,7 @@ await t.test('keys add without a response says that the key may exist', async (t
   )
 })
 
-await t.test('a worker that dies after a rotation has done it, and both tokens stay valid', async (t) => {
+await t.test('a writer that dies after a rotation has done it, and both tokens stay valid', async (t) => {
   const token = await server.addKey('turned')
   const { code, stdout } = await keys('rotate', 'turned')
   t.equal(code, 0)

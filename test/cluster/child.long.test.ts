@@ -1,17 +1,18 @@
 /**
  * A child as the primary sees it, with a simulated process: a message that is waited for comes, is late or never comes.
- * Also what the primary makes of several: of two that are given one change of an API key, and of one that cannot be
- * started in the place of another.
+ * Also what the primary makes of several: of two that are given one change of an API key, one after the other, and of one
+ * that cannot be started in the place of another.
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import t from 'tap'
 import type { FromChild, Start, ToChild } from '../../dist/cluster/messages.js'
+import { ApiKeys } from '../../dist/cluster/primary/api-keys.js'
 import { Child } from '../../dist/cluster/primary/child.js'
-import { KeyDesk } from '../../dist/cluster/primary/key-desk.js'
 import { StoreOpener } from '../../dist/cluster/primary/store-opening.js'
 import { Workers } from '../../dist/cluster/primary/workers.js'
 import type { Logger } from '../../dist/ops/log.js'
+import { present } from '../support/elements.js'
 import { until } from '../support/service/server.js'
 
 interface Line {
@@ -104,16 +105,19 @@ t.test('a wait on a child is rejected with the reason that the child sent', asyn
   await t.rejects(opened, { message: 'the disk is on fire' })
 })
 
-/** Workers that load keys as they are told to, and the desk that asks them. */
-function fakeWorkers(count: number): { readonly processes: FakeProcess[]; readonly desk: KeyDesk } {
-  const all = Array.from({ length: count }, (_, i) => fakeChild(new FakeProcess(i + 1)))
-  for (const { process } of all)
+/** Workers that load keys as they are told to. @returns also their processes, and a writer for each attempt at a request */
+function fakeProcesses(workers: number, writers: number) {
+  const loaded = Array.from({ length: workers }, (_, i) => fakeChild(new FakeProcess(i + 1)))
+  for (const { process } of loaded)
     process.on('sent', (message: ToChild) => {
       if (message.kind === 'keysChanged') setImmediate(() => process.report({ kind: 'keysLoaded', id: message.id }))
     })
-  const children = all.map(({ child }) => child)
-  const desk = new KeyDesk({ serving: () => children, loaded: () => children })
-  return { processes: all.map(({ process }) => process), desk }
+  const asked = Array.from({ length: writers }, (_, i) => fakeChild(new FakeProcess(workers + i + 1)))
+  const keys = new ApiKeys({
+    responder: () => asked.find(({ child }) => child.state !== 'ended')?.child,
+    loaded: () => loaded.map(({ child }) => child),
+  })
+  return { keys, workers: loaded.map(({ process }) => process), writers: asked.map(({ process }) => process) }
 }
 
 /** Waits until the process has been sent a request about keys. @returns its id */
@@ -125,30 +129,47 @@ async function requested(process: FakeProcess): Promise<number> {
   }
 }
 
-t.test('of two workers given a revocation, the one that executed it decides', async (t) => {
-  for (const [last, expected] of [
-    [{ response: true }, { response: true, late: [] }],
-    [{ response: false }, { response: false, late: [] }],
-    // It has not acted on the request, or nobody knows whether it has.
+t.test('a request whose process ended without a response is repeated, and may have been executed before', async (t) => {
+  const record = {} as never
+  const refused = { kind: 'noResponse', reason: 'the disk is full', nothingDone: true } as const
+  for (const [request, again, expected] of [
     [
-      { reason: 'it came too late', nothingDone: true },
+      { command: 'revokeKey', name: 'a' },
+      { kind: 'response', response: false },
+      { response: true, late: [] },
+    ],
+    [
+      { command: 'revokeKey', name: 'a' },
+      { kind: 'response', response: true },
+      { response: true, late: [] },
+    ],
+    [
+      { command: 'addKey', record },
+      { kind: 'response', response: false },
       { response: false, late: [] },
     ],
-    [{ reason: 'planted' }, new Error('planted')],
+    [{ command: 'listKeys' }, { kind: 'response', response: [] }, { response: [] }],
+    // Nobody knows whether the first has done it.
+    [{ command: 'addKey', record }, refused, new Error('process 3 was killed by SIGKILL before it opened the store')],
   ] as const) {
-    const { processes, desk } = fakeWorkers(2)
-    const outcome = desk.request({ command: 'revokeKey', name: 'a' }).catch((error: unknown) => error)
-    const [first, second] = await Promise.all(
-      processes.map(async (process) => ({ process, id: await requested(process) })),
-    )
-    second?.process.report({ kind: 'response', id: second.id, response: false })
-    setImmediate(() => {
-      const id = first?.id ?? 0
-      if ('response' in last) first?.process.report({ kind: 'response', id, ...last })
-      else first?.process.report({ kind: 'noResponse', id, ...last })
-    })
+    const { keys, workers, writers } = fakeProcesses(2, 2)
+    const outcome = keys.request(request).catch((error: unknown) => error)
+    const [first, second] = writers
+    await requested(present(first))
+    first?.emit('exit', null, 'SIGKILL')
+    const id = await requested(present(second))
+    for (const { received } of workers)
+      t.notOk(
+        received.some(({ kind }) => kind === 'keysChanged'),
+        'a key that is being revoked stays suspended',
+      )
+    second?.report({ ...again, id })
     t.match(await outcome, expected)
   }
+  const { keys, writers } = fakeProcesses(1, 1)
+  const outcome = keys.request({ command: 'revokeKey', name: 'a' })
+  writers[0]?.report({ kind: 'response', id: await requested(present(writers[0])), response: false })
+  t.match(await outcome, { response: false }, 'the first response says that there is no such key')
 })
 
 t.test('a key is refused from the start to the end of its revocation', async (t) => {
@@ -156,24 +177,20 @@ t.test('a key is refused from the start to the end of its revocation', async (t)
     { kind: 'response', response: true },
     { kind: 'noResponse', reason: 'the disk is full', nothingDone: true },
   ] as const) {
-    const { processes, desk } = fakeWorkers(2)
-    const outcome = desk.request({ command: 'revokeKey', name: 'a' }).catch((error: unknown) => error)
-    for (const process of processes)
-      t.match(process.received[0], { kind: 'suspendKey', name: 'a', revocation: 1 }, 'at once')
-    if (answer.kind === 'response') {
-      const asked = await Promise.race(processes.map(async (process) => ({ process, id: await requested(process) })))
-      asked.process.report({ ...answer, id: asked.id })
-    } else for (const process of processes) void requested(process).then((id) => process.report({ ...answer, id }))
+    const { keys, workers, writers } = fakeProcesses(2, 1)
+    const outcome = keys.request({ command: 'revokeKey', name: 'a' }).catch((error: unknown) => error)
+    for (const { received } of workers)
+      t.match(received[0], { kind: 'suspendKey', name: 'a', revocation: 1 }, 'at once')
+    writers[0]?.report({ ...answer, id: await requested(present(writers[0])) })
     await outcome
-    for (const process of processes) t.match(process.received.at(-1), { kind: 'keysChanged', revocation: 1 })
+    for (const { received } of workers) t.match(received.at(-1), { kind: 'keysChanged', revocation: 1 })
   }
-  const { processes, desk } = fakeWorkers(1)
-  const added = desk.request({ command: 'addKey', record: {} as never })
-  const [process] = processes
-  process?.report({ kind: 'response', id: await requested(process), response: true })
+  const { keys, workers, writers } = fakeProcesses(1, 1)
+  const added = keys.request({ command: 'addKey', record: {} as never })
+  writers[0]?.report({ kind: 'response', id: await requested(present(writers[0])), response: true })
   await added
   t.notOk(
-    process?.received.some(({ kind }) => kind === 'suspendKey'),
+    workers[0]?.received.some(({ kind }) => kind === 'suspendKey'),
     'no other change suspends a key',
   )
 })
@@ -229,14 +246,15 @@ t.test('a worker started during a revocation refuses the key before it serves', 
       forked.push(process)
       return fakeChild(process).child
     },
-    onOpened: (worker) => desk.suspendIn(worker),
+    onOpened: (worker) => keys.suspendIn(worker),
     onGivingUp: (reason) => t.fail(reason),
   })
-  const desk = new KeyDesk({ serving: () => workers.serving(), loaded: () => workers.loaded() })
+  const writer = fakeChild(new FakeProcess(100))
+  const keys = new ApiKeys({ responder: () => writer.child, loaded: () => workers.loaded() })
   t.teardown(() => workers.kill())
   await workers.reach({ count: 2, start })
-  const revoked = desk.request({ command: 'revokeKey', name: 'a' })
-  const asked = await Promise.race(forked.map(async (process) => ({ process, id: await requested(process) })))
+  const revoked = keys.request({ command: 'revokeKey', name: 'a' })
+  const id = await requested(writer.process)
   for (const process of forked) t.match(process.received[2], { kind: 'suspendKey', name: 'a' }, 'after start and serve')
   const replace = async (process: FakeProcess | undefined): Promise<readonly ToChild[]> => {
     const next = forked.length
@@ -248,17 +266,17 @@ t.test('a worker started during a revocation refuses the key before it serves', 
     return forked[next]?.received ?? []
   }
   const asOf = (index: number): unknown => forked[index]
-  const during = await replace(forked.find((process) => process !== asked.process))
+  const during = await replace(forked[0])
   t.match(during, [{ kind: 'start' }, { kind: 'suspendKey', name: 'a' }, { kind: 'serve' }])
   for (const process of forked)
     process.on('sent', (message: ToChild) => {
       if (message.kind === 'keysChanged') setImmediate(() => process.report({ kind: 'keysLoaded', id: message.id }))
     })
-  asked.process.report({ kind: 'response', id: asked.id, response: true })
+  writer.process.report({ kind: 'response', id, response: true })
   t.strictSame(await revoked, { response: true, late: [] })
   const suspension = during.find(({ kind }) => kind === 'suspendKey') as { readonly revocation: number }
   t.match(during.at(-1), { kind: 'keysChanged', revocation: suspension.revocation }, 'it is over there, too')
-  t.match(await replace(asked.process), [{ kind: 'start' }, { kind: 'serve' }], 'and suspends nothing any more')
+  t.match(await replace(forked[1]), [{ kind: 'start' }, { kind: 'serve' }], 'and suspends nothing any more')
 })
 
 t.test('a child that ends before its turn to open the store is reported', async (t) => {

@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import type { KeyRequest, SendKeyRequest } from '../../dist/cluster/control/messages.js'
+import { persistently } from '../../dist/cluster/control/new-key.js'
 import { makeFirstKey } from '../../dist/cluster/primary/first-key.js'
 
 interface Key {
@@ -10,7 +11,10 @@ interface Key {
   readonly tokenHash: string
 }
 
-/** A simulated worker with these keys. `dies` says, by number, which requests it carries out without a response. */
+/**
+ * A simulated worker with these keys, to which requests are repeated. `dies` says, by number, which requests it carries out
+ * without a response.
+ */
 function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false) {
   let asked = 0
   async function respond(request: KeyRequest): Promise<unknown> {
@@ -24,7 +28,8 @@ function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false)
     if (dies(++asked)) throw new Error('process 4711 was killed by SIGKILL')
     return response
   }
-  return { send: respond as SendKeyRequest, asked: () => asked }
+  const send = (request: KeyRequest): Promise<unknown> => persistently(() => respond(request), 60_000)
+  return { send: send as SendKeyRequest, asked: () => asked }
 }
 
 async function printed(

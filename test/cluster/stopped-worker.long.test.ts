@@ -63,7 +63,12 @@ t.test('keys are changed and the store is opened beside a stopped worker', async
   const checked = await server.command('check')
   t.equal(checked.code, 0, checked.stderr)
   t.ok(isStopped(stopped), 'the store was opened without waiting for it')
-  process.kill(stopped, 'SIGCONT')
+
+  const all = server.workerPids()
+  for (const worker of all) process.kill(worker, 'SIGSTOP')
+  t.match(await server.command('keys', 'list'), { code: 0, stdout: /^new /m }, 'no worker is needed')
+  t.ok(all.every(isStopped))
+  for (const worker of all) process.kill(worker, 'SIGCONT')
 })
 
 t.test('a stopped writer is killed, and the next executes its writes', async (t) => {

@@ -16,7 +16,7 @@ export type ControlRequest<Subtree extends string = Path> =
   /** Run a tool in a process of its own, which then owns the connection and sends lines of its own. */
   | ({ readonly command: 'tool' } & ToolWork)
 
-/** A request about API keys, to which a worker responds. */
+/** A request about API keys. */
 export type KeyRequest<Subtree extends string = Path> =
   | { readonly command: 'addKey'; readonly record: KeyRecord<Subtree> }
   | { readonly command: 'rotateKey'; readonly rotation: KeyRotation }

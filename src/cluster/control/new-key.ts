@@ -1,7 +1,7 @@
 /**
- * Adds an API key even if a response gets lost: a worker that ends between its commit and its response has made the key.
- * So the request is repeated, and the key is recognized by its token's hash. The caller decides how a request reaches a
- * worker.
+ * Adds an API key even if a response gets lost: a process that ends between its commit and its response has created the key.
+ * So the request is repeated, and the key is recognized by its token's hash. The caller decides which process gets a
+ * request.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyRecord, ListedKey } from '../../keys/record.js'
@@ -9,7 +9,7 @@ import type { SendKeyRequest } from './messages.js'
 import { NothingDone } from './nothing-done.js'
 import { MalformedRequest } from './protocol.js'
 
-/** Between two attempts; a dead worker is replaced within a few attempts. */
+/** Between two attempts; a dead process is replaced within a few attempts. */
 const retryMs = 100
 
 /**
@@ -18,21 +18,19 @@ const retryMs = 100
  *
  * @throws NothingDone when nothing came of any attempt, or its form was refused; otherwise Error of the last one of which that is not certain
  */
-export function persistently(send: SendKeyRequest, msMax: number): SendKeyRequest {
-  return async (request) => {
-    const deadline = performance.now() + msMax
-    let uncertain: Error | undefined
-    for (;;) {
-      try {
-        return await send(request)
-      } catch (error) {
-        if (error instanceof MalformedRequest) throw error
-        if (error instanceof NothingDone) throw uncertain ?? error
-        if (performance.now() > deadline) throw error
-        uncertain = error as Error
-      }
-      await sleep(retryMs)
+export async function persistently<Response>(attempt: () => Promise<Response>, msMax: number): Promise<Response> {
+  const deadline = performance.now() + msMax
+  let uncertain: Error | undefined
+  for (;;) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (error instanceof MalformedRequest) throw error
+      if (error instanceof NothingDone) throw uncertain ?? error
+      if (performance.now() > deadline) throw error
+      uncertain = error as Error
     }
+    await sleep(retryMs)
   }
 }
 

@@ -127,16 +127,15 @@ export class Child {
   }
 
   /**
-   * Sends a worker a request about API keys, and waits for the response.
+   * Sends a request about API keys, and waits for the response. Once the wait is over, the child does not act on the request.
    *
-   * @param validMs the worker does not act on the request if it takes it up later than that
-   * @throws NothingDone or Error with the worker's own reason; Error when no response came in time, which does not end the
-   *   worker
+   * @throws NothingDone or Error with the child's own reason; Error when it ended, or no response came in time, which does
+   *   not end it
    */
-  async request(request: KeyRequest, withinMs: number, validMs = withinMs): Promise<Responses[KeyCommand]> {
+  async request(request: KeyRequest, withinMs: number): Promise<Responses[KeyCommand]> {
     const id = ++this.#lastId
     const received = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-    this.send({ kind: 'request', id, request, untilMs: machineMs() + validMs })
+    this.send({ kind: 'request', id, request, untilMs: machineMs() + withinMs })
     const message = await received
     if (message.kind === 'response') return message.response
     if (message.kind !== 'noResponse') throw new Error(`${this} sent another message`)

@@ -1,6 +1,6 @@
 /**
  * Handles the requests of the command line over the control socket: a request about API keys, or news of them
- * (key-desk.ts); a reload; or a tool, which gets a process of its own. Nothing here opens the store.
+ * (api-keys.ts); a reload; or a tool, which gets a process of its own. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -10,12 +10,12 @@ import type { ControlRequest, Reloaded } from '../control/messages.js'
 import { parseRequest } from '../control/protocol.js'
 import { type ControlHandlers, refuse, respond } from '../control/socket.js'
 import type { ToChild, ToTool } from '../messages.js'
+import type { ApiKeys } from './api-keys.js'
 import { Child, mayBeDamage } from './child.js'
-import type { KeyDesk } from './key-desk.js'
 import type { StoreOpener } from './store-opening.js'
 
 interface ControlRequestsOptions {
-  readonly keys: KeyDesk
+  readonly keys: ApiKeys
   readonly opener: Pick<StoreOpener, 'open'>
   /** Starts a process that waits for a message that says which tool it runs. */
   readonly forkTool: () => ChildProcess

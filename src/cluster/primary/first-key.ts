@@ -10,14 +10,11 @@ import { type KeyRecord, operations } from '../../keys/record.js'
 import { ownerOf } from '../../keys/rotation.js'
 import { settingTable } from '../../settings/table.js'
 import type { SendKeyRequest } from '../control/messages.js'
-import { addNewKey, persistently, readKeys } from '../control/new-key.js'
+import { addNewKey, readKeys } from '../control/new-key.js'
 import { NothingDone } from '../control/nothing-done.js'
 
 /** Between two checks of whether the store is available, and whether its disk has room. */
 const storeCheckMs = 500
-
-/** How long a request is repeated until a worker responds. */
-const responseMsMax = 60_000
 
 /** What the service tells who has started it. */
 interface Started {
@@ -34,10 +31,10 @@ interface Started {
  * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
  * is revoked.
  *
- * @param sendOnce has a worker respond to a request; when that fails, it is called again
+ * @param sendOnce sends a request; while the disk is full, it is called again
  * @param isStoreUnavailable no request is sent while this holds, without a time limit
  * @param show prints a text; false when it could not
- * @throws Error when no worker responded; a key that was never shown may exist then, under the name "first"
+ * @throws Error when no response came; a key that was never shown may exist then, under the name "first"
  */
 export async function makeFirstKey(
   sendOnce: SendKeyRequest,
@@ -70,7 +67,7 @@ Try it:
  * If no key exists, makes one that may do everything, with a token that was given by its hash.
  *
  * @returns what came of the token: a key was made with it, a key had it before, or other keys exist
- * @throws Error when no worker responded; the key may exist then
+ * @throws Error when no response came; the key may exist then
  */
 export async function addFirstKey(
   sendOnce: SendKeyRequest,
@@ -82,19 +79,18 @@ export async function addFirstKey(
   return ownerOf(tokenHash, await readKeys(send)) === undefined ? 'unused' : 'known'
 }
 
-/** Whether there is no key at all. @throws Error when no worker responded */
+/** Whether there is no key at all. @throws Error when no response came */
 export async function hasNoKey(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): Promise<boolean> {
   return (await readKeys(await sender(sendOnce, isStoreUnavailable))).length === 0
 }
 
-/** Waits until the store is available. @returns what repeats a request until a worker responds, and while the disk is full */
+/** Waits until the store is available. @returns what repeats a request while the disk is full */
 async function sender(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): Promise<SendKeyRequest> {
   while (isStoreUnavailable()) await sleep(storeCheckMs)
-  const send = persistently(sendOnce, responseMsMax)
   return async (request) => {
     for (;;) {
       try {
-        return await send(request)
+        return await sendOnce(request)
       } catch (error) {
         if (!(error instanceof NothingDone)) throw error
       }

@@ -26,10 +26,10 @@ import { checkedResponse } from '../control/protocol.js'
 import { listenForControl } from '../control/socket.js'
 import { bracketed, listenExitCode, listenProblem } from '../listen-problem.js'
 import { takeAllSteps } from '../steps.js'
+import { ApiKeys } from './api-keys.js'
 import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
 import { addFirstKey, hasNoKey, makeFirstKey } from './first-key.js'
-import { KeyDesk } from './key-desk.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
 import { StoreOpener } from './store-opening.js'
@@ -77,7 +77,7 @@ export class Supervisor {
   /** Undefined where the engine needs no writer. */
   readonly #writers: Writers | undefined
   readonly #workers: Workers
-  readonly #keys: KeyDesk
+  readonly #keys: ApiKeys
   readonly #requests: ControlRequests
   readonly #readiness: Readiness
   readonly #metrics: Metrics
@@ -129,7 +129,9 @@ export class Supervisor {
     const start = () => this.#wanted(this.#config).start
     const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
     this.reload = queueReloads(started, () => this.#reloadOnce())
-    const keys = new KeyDesk({ serving, loaded: () => this.#workers.loaded() })
+    // Of the workers, the one that was heard last: it hangs least likely.
+    const worker = (): Child | undefined => [...serving()].sort((a, b) => b.heardMs - a.heardMs)[0]
+    const keys = new ApiKeys({ responder: hasWriter ? writer : worker, loaded: () => this.#workers.loaded() })
     this.#keys = keys
     this.#requests = new ControlRequests({ keys, opener, forkTool, start, reload: this.reload, stopping, log })
     this.#readiness = new Readiness({

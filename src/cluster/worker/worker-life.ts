@@ -21,14 +21,11 @@ import { isExclusive } from '../../settings/address.js'
 import { settingTable } from '../../settings/table.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
-import type { KeyRequest } from '../control/messages.js'
-import { NothingDone } from '../control/nothing-done.js'
 import { connectToWriter } from '../control/writer-socket.js'
 import { ExpirySweeper } from '../expiry-sweeper.js'
-import { keyResponse } from '../key-requests.js'
 import { bracketed } from '../listen-problem.js'
-import { type FromChild, machineMs, type Start } from '../messages.js'
-import { sendToParent } from '../parent.js'
+import type { FromChild, Start, ToChild } from '../messages.js'
+import { respondToParent, sendToParent } from '../parent.js'
 import { takeAllSteps } from '../steps.js'
 
 /** The open store, and what is made with it. */
@@ -187,16 +184,8 @@ export class WorkerLife {
     sendToParent({ kind: 'keysLoaded', id })
   }
 
-  /** Sends the response to a request about API keys, or why there is none. */
-  async respond(id: number, request: KeyRequest, untilMs = Infinity): Promise<void> {
-    try {
-      // The key may have been changed again since another worker responded.
-      if (machineMs() > untilMs) throw new NothingDone('the request came too late')
-      sendToParent({ kind: 'response', id, response: await keyResponse(this.#requireStore(), request) })
-    } catch (error) {
-      const nothingDone = error instanceof NothingDone
-      sendToParent({ kind: 'noResponse', id, reason: (error as Error).message, nothingDone })
-    }
+  respond(request: Extract<ToChild, { readonly kind: 'request' }>): Promise<void> {
+    return respondToParent(request, this.#store)
   }
 
   async sendStats(withStore: boolean): Promise<void> {
@@ -251,11 +240,6 @@ export class WorkerLife {
   #requireStart(): Start {
     if (this.#start === undefined) throw new Error('the primary has sent no settings')
     return this.#start
-  }
-
-  #requireStore(): TopicStore {
-    if (this.#store === undefined) throw new Error('the store is not open')
-    return this.#store
   }
 
   #requireOpened(): Opened {

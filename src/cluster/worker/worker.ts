@@ -23,7 +23,7 @@ function take(message: ToChild): void {
     case 'drain':
       return void life.drain()
     case 'request':
-      return void life.respond(message.id, message.request, message.untilMs)
+      return void life.respond(message)
     case 'suspendKey':
       return void life.suspendKey(message.revocation, message.name)
     case 'keysChanged':

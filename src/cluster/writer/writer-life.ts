@@ -14,7 +14,8 @@ import type { Config } from '../../settings/config.js'
 import { type LmdbWriter, openLmdbWriter } from '../../store/lmdb/open.js'
 import { listenForWorkers } from '../control/writer-socket.js'
 import { ExpirySweeper } from '../expiry-sweeper.js'
-import { sendToParent } from '../parent.js'
+import type { ToChild } from '../messages.js'
+import { respondToParent, sendToParent } from '../parent.js'
 import { takeAllSteps } from '../steps.js'
 
 /** The open store, and what is made with it. */
@@ -76,6 +77,10 @@ export class WriterLife {
 
   resumeWrites(): void {
     this.#opened?.writer.resumeWrites()
+  }
+
+  respond(request: Extract<ToChild, { readonly kind: 'request' }>): Promise<void> {
+    return respondToParent(request, this.#opened?.writer.store)
   }
 
   sendStats(): void {

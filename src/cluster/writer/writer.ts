@@ -24,6 +24,8 @@ function take(message: ToChild): void {
       return life.resumeWrites()
     case 'drain':
       return void life.drain()
+    case 'request':
+      return void life.respond(message)
     case 'requestStats':
       return life.sendStats()
   }

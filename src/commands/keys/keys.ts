@@ -15,14 +15,14 @@ import { type Config, readConfig, UsageError } from '../../settings/config.js'
 import { keyRateMax } from '../../settings/limits.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { type Command, storeSettings } from '../command.js'
-import { MissingStore, persistentRequestsTo, requestsTo } from '../store/store-client.js'
+import { MissingStore, requestsTo } from '../store/store-client.js'
 import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken, storeToken } from './new-token.js'
 
 /**
  * How long a revocation may take before the command says what it may wait for, in ms: longer than a worker that hangs delays
- * it (cluster/primary/key-desk.ts), and shorter than a writer may hang.
+ * it (cluster/primary/api-keys.ts), and shorter than a writer may hang.
  */
 const waitingMs = 6000
 
@@ -126,28 +126,24 @@ export const revokeKey: Command = {
   async run({ settings, operand }) {
     const name = checkedName(operand('NAME'))
     const config = readConfig(settings)
-    const known = await readKeys(requestsTo(config)).catch(unlessUnreadable)
-    if (known?.some((key) => key.name === name) === false) fatal(exitCodes.failed, `there is no key named "${name}"`)
-    // Whatever the response is, the key is gone: an earlier attempt, or somebody else, may have revoked it.
     const storing = isExclusive(config.store) ? 'the writer, its disk' : 'the PostgreSQL server'
     const waiting = setTimeout(
       () => complain(`the key may not be revoked yet: waiting for ${storing} or a worker to respond`),
       waitingMs,
     )
-    await persistentRequestsTo(config)({ command: 'revokeKey', name })
+    const isRevoked = await requestsTo(config)({ command: 'revokeKey', name })
       .finally(() => clearTimeout(waiting))
-      .catch((error: Error) => fatal(exitCodes.failed, `${error.message}; ${notRevoked(error, name)}`))
+      .catch((error: Error) => {
+        if (error instanceof MissingStore) throw error
+        return fatal(exitCodes.failed, `${error.message}; ${notRevoked(error, name)}`)
+      })
+    if (!isRevoked) fatal(exitCodes.failed, `there is no key named "${name}"`)
   },
-}
-
-/** Keys are not listed while the record of one cannot be read, which a revocation removes. */
-function unlessUnreadable(error: Error): undefined {
-  if (!(error instanceof NothingDone)) throw error
 }
 
 /** What is known of a key whose revocation failed, as a clause. */
 function notRevoked(error: Error, name: string): string {
-  if (error instanceof NothingDone) return 'the key was not revoked, and is still accepted'
+  if (error instanceof NothingDone) return 'the key was not revoked'
   return `the key may not have been revoked, and is accepted if it was not: topicd keys revoke ${name} makes sure that it is`
 }
 

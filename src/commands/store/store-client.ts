@@ -12,6 +12,7 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
 import type { ControlRequest, ResponseLine, Responses, SendKeyRequest } from '../../cluster/control/messages.js'
 import { persistently } from '../../cluster/control/new-key.js'
+import { NothingDone } from '../../cluster/control/nothing-done.js'
 import { endLine, failureIn, parseResponse, readyLine, requestLine } from '../../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../cluster/control/socket.js'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
@@ -29,7 +30,7 @@ const waitMs = 15_000
 
 const retryMs = 100
 
-/** How long a request without a response is repeated: a dead worker is replaced in seconds, a hanging one after 20 s. */
+/** How long a request without a response is repeated: a service that ends is gone, or has been restarted, within seconds. */
 const requestMsMax = 30_000
 
 /** How long a service may send nothing before it responds or starts a tool: longer than its own deadlines. */
@@ -61,9 +62,10 @@ export function requestsTo(location: StoreLocation, creates = false): SendKeyReq
   }
 }
 
-/** As `requestsTo`, repeated for as long as a dead or hanging worker may be the reason that no response comes. */
+/** As `requestsTo`, repeated for as long as the end of the service may be the reason that no response comes. */
 export function persistentRequestsTo(location: StoreLocation): SendKeyRequest {
-  return persistently(requestsTo(location), requestMsMax)
+  const send = requestsTo(location)
+  return (request) => persistently(() => send(request), requestMsMax)
 }
 
 /** Has the workers of this host's service, if one runs, load the keys of a store that it may share. */
@@ -228,13 +230,13 @@ function missing(data: string): Error | undefined {
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' && code !== 'ENOTDIR') {
-        return new Error(
+        return new NothingDone(
           `the data directory ${data} cannot be read: ${message}; run the command as its account, or as root`,
         )
       }
       const staging = stagingDirectory(data)
       if (existsSync(staging)) {
-        return new Error(
+        return new NothingDone(
           `there is no store in ${data}, since a restore was interrupted: run "topicd restore FILE --data ${data}" again; or delete ${staging} to start with an empty store`,
         )
       }

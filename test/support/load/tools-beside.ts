@@ -9,8 +9,8 @@ import type { Random } from '../random.js'
 import { runCommand, type Server } from '../service/server.js'
 import type { UniformSubtree } from './uniform-subtrees.js'
 
-/** What a command says when the workers had died before. */
-const nobody = /: no worker is serving at the moment\n$/
+/** What a command says when the writers had died before. */
+const nobody = /: no writer or worker is running at the moment\n$/
 
 /** What a command says when what it was connected to has died. */
 const deaths = [
