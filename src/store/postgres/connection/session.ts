@@ -25,6 +25,8 @@ import { clockMs, type Parameter, type Statement } from '../sql/statement.js'
 const settings: readonly string[] = [
   // Overrides a weaker setting of the role or the database; a stronger one stays.
   `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') <> 'remote_apply'`,
+  // A commit sees all before it once it has their order (commit/function.ts), which a snapshot from its start would not.
+  `set default_transaction_isolation = 'read committed'`,
   // The engine ends a session whose host has vanished within half a minute.
   'set tcp_keepalives_idle = 10',
   'set tcp_keepalives_interval = 5',
