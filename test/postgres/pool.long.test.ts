@@ -58,7 +58,11 @@ class SimulatedEngine {
 
 function simulate(sizeMax: number) {
   const engine = new SimulatedEngine()
-  const pool = new Pool(engine as unknown as Engine, () => sizeMax, { statementMsMax: 1000, idleMsMax: 1000 })
+  const pool = new Pool(engine as unknown as Engine, () => sizeMax, {
+    statementMsMax: 1000,
+    idleMsMax: 1000,
+    unreadMsMax: 0,
+  })
   t.teardown(() => pool.close())
   return { engine, pool }
 }

@@ -19,7 +19,7 @@ export type Fault = 'pass' | 'refuse' | 'freeze' | 'silent'
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
 interface Hold {
-  readonly text: Buffer
+  readonly texts: readonly Buffer[]
   readonly ms: number
   onHeld: () => void
 }
@@ -28,12 +28,15 @@ export class FaultProxy {
   fault: Fault = 'pass'
   /** The engine gets these bytes, and their connection ends before its answer. */
   losesAnswer: (bytes: Buffer) => boolean = () => false
+  /** The engine gets these bytes, and their connection takes nothing from it until `pass`, as a host that is frozen. */
+  stopsReading: (bytes: Buffer) => boolean = () => false
   readonly #relay: Relay
   /** Connections of which nothing more is handed on. */
   readonly #silent = new WeakSet<Ends>()
   /** What is on its way to each end, so that the order is kept. */
   readonly #onItsWay = new WeakMap<Socket, Promise<void>>()
   #frozen: (() => void)[] = []
+  readonly #stopped: Socket[] = []
   #hold: Hold | undefined
 
   private constructor(relay: Relay, engine: () => Socket) {
@@ -69,7 +72,9 @@ export class FaultProxy {
   set(fault: Fault): void {
     this.fault = fault
     if (fault === 'refuse') this.cut()
-    if (fault === 'pass') for (const forward of this.#frozen.splice(0)) forward()
+    if (fault !== 'pass') return
+    for (const forward of this.#frozen.splice(0)) forward()
+    for (const engine of this.#stopped.splice(0)) engine.resume()
   }
 
   /** Ends every connection. */
@@ -77,22 +82,23 @@ export class FaultProxy {
     this.#relay.cut()
   }
 
-  /** Delays the next statement whose message contains `text`, such as its prepared name; resolves when it arrives. */
-  holdNext(text: string, ms: number): Promise<void> {
+  /** Delays the next statement whose message contains these texts, such as its prepared name; resolves when it arrives. */
+  holdNext(texts: readonly string[], ms: number): Promise<void> {
     assert(this.#hold === undefined, 'only one statement can be delayed at a time')
     return new Promise((onHeld) => {
-      this.#hold = { text: Buffer.from(text), ms, onHeld }
+      this.#hold = { texts: texts.map((text) => Buffer.from(text)), ms, onHeld }
     })
   }
 
   async #forward(bytes: Buffer, to: keyof Ends, ends: Ends): Promise<void> {
     const hold = this.#hold
-    if (to === 'service' && hold !== undefined && bytes.includes(hold.text)) {
+    if (to === 'service' && hold?.texts.every((text) => bytes.includes(text))) {
       this.#hold = undefined
       hold.onHeld()
       await new Promise((resolve) => setTimeout(resolve, hold.ms))
     }
     if (this.fault === 'freeze') await new Promise<void>((resolve) => this.#frozen.push(resolve))
+    if (to === 'service' && this.stopsReading(bytes)) this.#stopped.push(ends.service.pause())
     ends[to].write(bytes)
     if (to === 'service' && this.losesAnswer(bytes)) ends.client.destroy()
   }

@@ -50,18 +50,21 @@ export const beginMsMax = 4000
 const statementMsMax = 4000
 
 /**
- * How long a session for writes may be idle within a transaction, in ms. It may hold the order of commits: if the process is
- * frozen or its link is cut, the engine rolls back, so soon that the commits of other hosts can still begin in time.
+ * How long a session for writes may be idle within a transaction, in ms: it holds the order of commits, for which all hosts
+ * wait up to `statementMsMax`. If its process is frozen or its link is cut, the engine rolls back before that.
  */
 const writerIdleMsMax = 2000
 
-const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax }
+/** The same while the engine sends it rows, which none of the engine's other limits ends; over TCP alone. */
+const writerUnreadMsMax = 4000
+
+const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax, unreadMsMax: writerUnreadMsMax }
 
 /**
  * The same for reads. A statement of a scan or a snapshot reads up to 8 MiB of rows; between two of them, a snapshot
  * waits until its rows are taken.
  */
-const readerLimits = { statementMsMax: 8000, idleMsMax: 60_000 }
+const readerLimits = { statementMsMax: 8000, idleMsMax: 60_000, unreadMsMax: 0 }
 
 /** The least time to wait for the answer to a write that was sent, in ms, even if its deadline is sooner. */
 const answerMsMin = 1000

@@ -20,7 +20,7 @@ const connectMsMax = 3000
 const othersMsMax = 500
 
 /** The sessions of these checks execute only what opens them. */
-const checkLimits = { statementMsMax: connectMsMax, idleMsMax: connectMsMax }
+const checkLimits = { statementMsMax: connectMsMax, idleMsMax: connectMsMax, unreadMsMax: 0 }
 
 /** Between two checks of the other hosts, in ms. */
 const checkMs = 1000

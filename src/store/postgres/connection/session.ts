@@ -64,10 +64,12 @@ const selectClock: Statement<{ now: string }> = { name: 'read_clock', text: `sel
 /** Before the first probe of an idle connection, in ms: half the time after which stateful firewalls forget it. */
 const keepAliveMs = 30_000
 
-/** After how long the engine by itself ends a statement, and a session that is idle within a transaction; in ms. */
+/** After how long the engine on its own ends a statement, and a session that is idle within a transaction; in ms. */
 export interface SessionLimits {
   readonly statementMsMax: number
   readonly idleMsMax: number
+  /** After how long it ends a session that does not read what it was sent; 0 for the system's limit. */
+  readonly unreadMsMax: number
 }
 
 /** Columns stay the text that was received. */
@@ -138,7 +140,7 @@ export class Session {
     }
   }
 
-  async #prepare(msMax: number, { statementMsMax, idleMsMax }: SessionLimits): Promise<void> {
+  async #prepare(msMax: number, { statementMsMax, idleMsMax, unreadMsMax }: SessionLimits): Promise<void> {
     await this.client.connect()
     const optional = async (text: string): Promise<Record<string, string | null> | undefined> => {
       try {
@@ -155,6 +157,7 @@ export class Session {
     const limits = [
       `set statement_timeout = ${statementMsMax}`,
       `set idle_in_transaction_session_timeout = ${idleMsMax}`,
+      `set tcp_user_timeout = ${unreadMsMax}`,
     ]
     await this.#set([...limits, ...settings], optional)
     const slots = await optional(readSlots)

@@ -1,0 +1,142 @@
+/**
+ * The order of commits on PostgreSQL, which one host at a time holds: a host that is frozen while it holds the order loses it
+ * soon, with what it was about to commit, and one that gets it too late commits nothing.
+ */
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
+import { StoreError } from '../../dist/store/errors.js'
+import { migratePostgresStore, openPostgresStore } from '../../dist/store/postgres/open.js'
+import type { TopicStore } from '../../dist/store/store.js'
+import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
+import { only } from '../support/elements.js'
+import { FaultProxy } from '../support/faults/fault-proxy.js'
+import { freePorts } from '../support/machines/ports.js'
+import { until } from '../support/service/server.js'
+import { postgres, skipReason } from '../support/stores/postgres.js'
+import { execute, findBinaries, OwnCluster } from '../support/stores/postgres-cluster.js'
+import { creation, findingsOf, path, single } from '../support/stores/store.js'
+
+const engine = await postgres()
+const options = { skip: engine === undefined && skipReason, timeout: 600_000 } as const
+
+const addAndSet = (topic: string, text: string): WriteOperation => ({
+  kind: 'addAndSet',
+  ...creation(topic),
+  valueText: Buffer.from(text),
+})
+const set = (topic: string, text: string): WriteOperation => ({
+  kind: 'set',
+  path: path(topic),
+  type: 'json',
+  valueText: Buffer.from(text),
+})
+const increment: WriteOperation = { kind: 'increment', path: path('count'), type: 'json', valueText: Buffer.from('1') }
+
+async function valueAt(store: TopicStore, topic: string): Promise<unknown> {
+  const item = await store.readTopic(path(topic), storedForms.json)
+  return typeof item === 'string' ? item : (JSON.parse(Buffer.from(item).toString()) as { value: unknown }).value
+}
+
+/** A database on another machine, as far as one machine can tell: reached over TCP, whose windows fill. */
+async function remoteDatabase(t: Test): Promise<string> {
+  const port = only(await freePorts(1))
+  const cluster = new OwnCluster(findBinaries() ?? '', await mkdtemp(join(tmpdir(), 'topicd-order-')), port)
+  t.teardown(() => cluster.remove())
+  await cluster.make()
+  await cluster.start()
+  const address = cluster.address('postgres')
+  await migratePostgresStore(address)
+  return address
+}
+
+/** Two hosts, of which one reaches the engine through a proxy. */
+async function openHosts(t: Test, address: string) {
+  const proxy = await FaultProxy.start(t, address)
+  const frozen = await openPostgresStore(proxy.addressOf(address))
+  const other = await openPostgresStore(address)
+  t.teardown(async () => {
+    proxy.cut()
+    await Promise.all([frozen.close(), other.close()])
+  })
+  return { proxy, frozen, other }
+}
+
+/** How much a host that holds the order has to read before it can commit: less or more than what is buffered between them. */
+const amounts = { 'little to read': 10, 'much to read': 24 * 1024 * 1024 }
+
+for (const [amount, bytes] of Object.entries(amounts)) {
+  await t.test(`a frozen host with ${amount} does not keep the order`, options, async (t) => {
+    const { proxy, frozen, other } = await openHosts(t, await remoteDatabase(t))
+    const large = 'x'.repeat(bytes)
+    await other.write([addAndSet('large', `"${large}"`), addAndSet('count', '0')])
+    await frozen.write([addAndSet('known', '1')])
+    // What the frozen host knows is not so any more: it decides again, once it has the order.
+    await other.write([{ kind: 'remove', path: path('known'), valueText: undefined }])
+    await other.write([addAndSet('known', '2')])
+
+    let holdsOrder = false
+    const isFrozen = new Promise<void>((resolve) => {
+      proxy.stopsReading = (sent) => {
+        holdsOrder ||= sent.includes('take_order')
+        if (!holdsOrder || !sent.includes('read_heads')) return false
+        proxy.stopsReading = () => false
+        resolve()
+        return true
+      }
+    })
+    const constraint = { kind: 'value', text: Buffer.from(`"${large}"`) } as const
+    const batch = [set('known', '3'), increment, { ...set('large', '4'), constraint }]
+    const late = frozen.write(batch).catch((error: unknown) => error)
+    await isFrozen
+    let added = 0
+    await until('the other host writes', async () => {
+      try {
+        await other.write([increment])
+        return ++added
+      } catch (error) {
+        if (error instanceof StoreError && error.kind === 'unavailable') return undefined
+        throw error
+      }
+    })
+    for (; added < 5; added++) await other.write([increment])
+    proxy.set('pass')
+    t.match(await late, { kind: 'unavailable' }, 'its write is refused')
+    t.equal(await valueAt(other, 'known'), 2, 'what it was about to write was not written')
+    t.equal(await valueAt(other, 'count'), added, 'every write that was acknowledged is there, once')
+    const again = await until('it writes again', () => frozen.write([increment]).catch(() => undefined))
+    t.strictSame(again, [{ valueText: String(added + 1) }], 'it counts on')
+    t.strictSame(await findingsOf(other), [])
+  })
+}
+
+await t.test('a removal that gets the order after its lease removes nothing', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const { frozen: leader, other } = await openHosts(t, address)
+  await single.add(other, creation('due', 'json', { REMOVAL: 'when time after 5' }))
+  const client = new pg.Client({ connectionString: address })
+  await client.connect()
+  t.teardown(() => client.end())
+  const clock = async (): Promise<number> =>
+    Number(only((await client.query('select extract(epoch from clock_timestamp()) * 1000 as ms')).rows).ms)
+  await client.query(`begin; select from topicd.meta where name = 'order' for update`)
+  const removal = leader.removeDue(planSelector).catch((error: unknown) => error)
+  await until('it waits for the order', async () => {
+    const waiting = `select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%for update%'`
+    return (await execute(address, waiting)).length > 0 || undefined
+  })
+  // It was decided within a lease of 3 s, and waits for at most 4 s.
+  const waitsSince = await clock()
+  await until('the end of the lease that it began with', async () => (await clock()) > waitsSince + 3100 || undefined)
+  await client.query('commit')
+  t.match(await removal, { kind: 'unavailable' }, 'it is refused')
+  t.equal(await valueAt(other, 'due'), undefined, 'the topic is still there')
+  await until('it is removed in time', async () => {
+    await other.removeDue(planSelector)
+    return (await valueAt(other, 'due')) === 'no_such_topic' || undefined
+  })
+})
