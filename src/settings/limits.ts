@@ -110,13 +110,6 @@ assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
 export const commitDeadlineMs = 10_000
 
 /**
- * On PostgreSQL, how often a write is attempted while other writes keep changing its topic. Each conflict means that
- * another write succeeded, so even hundreds of writers of one topic succeed; a write that needs more attempts is
- * refused with 503.
- */
-export const conflictsMax = 64
-
-/**
  * Operations that one transaction carries out, exceeded by at most one request: it takes some 20 ms, during which the
  * writer does nothing else. Writes that share a transaction share the pages that they copy: in batches of 1,000, a topic
  * costs a quarter less CPU than with 2,000 here, and waits less, since the queue is shorter. On a slow disk it carries out
@@ -156,14 +149,6 @@ export const writerClientGoneMs = 30_000
  * away without starting over.
  */
 export const changesKeptDefault = 1_000_000
-
-/**
- * Lanes of the log on PostgreSQL: mostly more than there are sessions that write at the same moment, and few enough that a
- * token with a position in each of them, at most 16 bytes of base64, stays below 2 KiB.
- */
-export const lanesCount = 64
-
-assert(lanesCount * 16 < 2 * kibibyte)
 
 /** Results on a page of changes when the request gives no size. */
 export const changesSizeDefault = 100

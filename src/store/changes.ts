@@ -13,9 +13,6 @@ import type { ItemForm } from './topics.js'
  */
 export type LogPlace = Buffer
 
-/** The longest place, in bytes: PostgreSQL's, with a position in each lane. */
-export const placeBytesMax = 1024
-
 /** Changes after a place, each after those of which it could depend. */
 export interface LoggedChanges {
   /** The topics that changed, by the texts of their keys (topics/key.ts), one for each change. */

@@ -53,8 +53,3 @@ export function bytesOf(column: string): Buffer {
 export function columnOf(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`
 }
-
-/** The columns in a `bytea[]` column, which is received as texts in quotes, each with its backslash doubled. */
-export function columnsOf(array: string): string[] {
-  return Array.from(array.matchAll(/x([0-9a-f]*)/g), ([, digits]) => `\\x${digits}`)
-}

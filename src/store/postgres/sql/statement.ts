@@ -3,8 +3,6 @@
  * limit on writes. No statement is executed here.
  */
 
-import { versionsPerMs } from '../../../topics/version.js'
-
 /** A statement, prepared under its name. Each column of a `Row` is text or null. */
 export interface Statement<Row> {
   readonly name: string
@@ -31,15 +29,6 @@ export const readsInFlightMax = 2
  * upsert's time.
  */
 export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
-
-/**
- * The version of the engine's clock (topics/version.ts), whose counter is the part of the millisecond that has passed. So
- * a topic that is created anew has a greater version than it had when it was removed, unless the clock was set back.
- */
-export const clockVersion = `floor(date_part('epoch', clock_timestamp()) * ${1000 * versionsPerMs})::bigint`
-
-/** The version of a topic `t` that is changed: that of the engine's clock, but greater than the one before. */
-export const nextVersion = `greatest(t.version + 1, ${clockVersion})`
 
 /** The engine's clock when the statement began, in whole ms since the epoch: an index can be searched with it. */
 export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
