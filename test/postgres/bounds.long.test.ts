@@ -45,8 +45,8 @@ function peakBytes(pid: number): number {
 async function insertBig(store: string, topics: number, valueBytes: number, root = 'big'): Promise<void> {
   await execute(
     store,
-    `insert into topicd.topics (key, type, retains, generation, created, updated, version, item)
-     select convert_to('${root}', 'UTF8') || '\\x00'::bytea || convert_to(n::text, 'UTF8'), 1, true, 1, 0, 0, 1,
+    `insert into topicd.topics (key, type, generation, created, updated, version, item)
+     select convert_to('${root}', 'UTF8') || '\\x00'::bytea || convert_to(n::text, 'UTF8'), 1, 1, 0, 0, 1,
        '{"path":"${root}/' || n || '","type":"json","value":"' || repeat('x', ${valueBytes}) || '"}'
      from generate_series(1, ${topics}) n`,
   )

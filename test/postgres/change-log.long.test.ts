@@ -1,40 +1,251 @@
 /**
- * A write that the log on PostgreSQL cannot take is rolled back. Which topics each write logs: store/change-log.
+ * The log on PostgreSQL: commits of several hosts enter it in one order, with what they changed or not at all; how much it
+ * keeps, and what a check finds. Which topics each write logs: store/change-log; how long places are answered: store/log-tokens.
  */
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
+import type { LogPlace } from '../../dist/store/changes.js'
 import { openStore } from '../../dist/store/open.js'
+import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
+import { pathOfKeyText } from '../../dist/topics/key.js'
+import { at } from '../support/elements.js'
+import { skippableTime } from '../support/skipped-time.js'
+import { type LoggedCommit, lengthenLog, readLog, setClockBack } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
-import { creation, path } from '../support/stores/store.js'
+import { creation, findingsOf, path, single } from '../support/stores/store.js'
 
 const engine = await postgres()
-const skip = engine === undefined && skipReason
+const options = { skip: engine === undefined && skipReason, timeout: 600_000 } as const
 
-const set = (topic: string): WriteOperation => ({
-  kind: 'set',
-  path: path(topic),
-  type: 'json',
-  valueText: Buffer.from('1'),
-})
+const value = Buffer.from('1')
+
+const set = (topic: string): WriteOperation => ({ kind: 'set', path: path(topic), type: 'json', valueText: value })
 const add = (topic: string): WriteOperation => ({ kind: 'add', ...creation(topic), valueText: undefined })
+const addAndSet = (topic: string): WriteOperation => ({ kind: 'addAndSet', ...creation(topic), valueText: value })
+const remove = (topic: string): WriteOperation => ({ kind: 'remove', path: path(topic), valueText: undefined })
 
-await t.test('a write that cannot be logged is rolled back', { skip, timeout: 600_000 }, async (t) => {
+/** For all tests, since what a store's time slices remember must not lie in the future. */
+const time = skippableTime(t)
+
+/** Opens the store for some work, as a process of its own. */
+async function withStore(
+  t: Test,
+  address: string,
+  work: (store: TopicStore) => Promise<unknown>,
+  changesKept = 10_000,
+): Promise<void> {
+  const store = await openStore(address, { directory: t.testdir(), changesKept })
+  try {
+    await work(store)
+    t.strictSame(await findingsOf(store), [], 'it is sound')
+  } finally {
+    await store.close()
+  }
+}
+
+await t.test('a write that cannot be logged is rolled back', options, async (t) => {
   const address = (await engine?.database()) ?? ''
-  const store = await openStore(address, { directory: t.testdir() })
-  t.teardown(() => store.close())
-  await store.write([add('a'), add('b')])
-  const version = () => execute(address, `select key, version from topicd.topics order by key`)
-  const before = await version()
+  await withStore(t, address, async (store) => {
+    await store.write([add('a'), add('b')])
+    const versions = () => execute(address, `select key, version from topicd.topics order by key`)
+    const before = await versions()
+    await execute(
+      address,
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'planted'; end $$;
+       create trigger refuse before insert on topicd.log for each row execute function refuse()`,
+    )
+    for (const write of [[set('a')], [set('a'), set('b')], [remove('a')], [add('c')]])
+      await t.rejects(store.write(write), { message: /planted/ })
+    t.strictSame(await versions(), before)
+    await execute(address, 'drop trigger refuse on topicd.log')
+    t.strictSame(await store.write([set('a')]), ['set'])
+  })
+})
+
+/** One of several ways to change topics. */
+function change(number: number): readonly WriteOperation[] {
+  const topic = `t/${number % 50}`
+  switch (number % 5) {
+    case 0:
+      return [set(topic)]
+    case 1:
+      return [addAndSet(topic)]
+    case 2:
+      return [addAndSet(topic), addAndSet(`t/${(number + 7) % 50}`)]
+    case 3:
+      return [add(topic)]
+    default:
+      return [remove(topic)]
+  }
+}
+
+await t.test('readers see the commits of three hosts in one order', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  // A role may have another default, in which a transaction sees what was there when it began.
   await execute(
     address,
-    `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'planted'; end $$;
-     create trigger refuse before insert on topicd.changes for each row execute function refuse()`,
+    `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''',
+      current_database()); end $$`,
   )
-  const remove: WriteOperation = { kind: 'remove', path: path('a'), valueText: undefined }
-  for (const write of [[set('a')], [set('a'), set('b')], [remove], [add('c')]])
-    await t.rejects(store.write(write), { message: /planted/ })
-  t.strictSame(await version(), before)
-  await execute(address, 'drop trigger refuse on topicd.changes')
-  t.strictSame(await store.write([set('a')]), ['set'])
+  const stores = await Promise.all(
+    [1, 2, 3].map(() => openStore(address, { directory: t.testdir(), changesKept: 100_000, sharers: 3 })),
+  )
+  t.teardown(() => Promise.all(stores.map((store) => store.close())))
+  let before = await readLog(address)
+  let reads = 0
+  const isOver = (): boolean => before.length > 500 && reads > 50
+  const writers = stores.flatMap((store, index) =>
+    Array.from({ length: 10 }, async (_, writer) => {
+      for (let number = 13 * index + writer; !isOver(); number += 11) await store.write(change(number))
+    }),
+  )
+  for (; !isOver(); reads++) {
+    const log = await readLog(address)
+    t.strictSame(log.slice(0, before.length), before, 'a commit is seen only with all before it')
+    before = log
+  }
+  await Promise.all(writers)
+  t.strictSame(await findingsOf(at(stores, 0)), [], 'nor is one missing, or a change of one')
+})
+
+/** The paths that changed after a place. */
+async function pathsAfter(store: TopicStore, place: LogPlace): Promise<readonly string[] | 'gone'> {
+  const changes = await store.inSnapshot((log) => log.changesAfter(place, 10, (changes) => changes))
+  return changes === 'gone' ? changes : changes.keys.map(pathOfKeyText)
+}
+
+await t.test('a place after a commit that a fail-over lost is refused', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await withStore(t, address, async (store) => {
+    const end = () => Promise.resolve(store.inSnapshot((log) => log.end()))
+    await store.write([addAndSet('a')])
+    const before = await end()
+    await store.write([addAndSet('b')])
+    const lost = await end()
+    await execute(
+      address,
+      `delete from topicd.topics where key = 'b';
+       delete from topicd.log where version = (select max(version) from topicd.log)`,
+    )
+    t.equal(await pathsAfter(store, lost), 'gone', 'the row is missing')
+    t.strictSame(await pathsAfter(store, before), [], 'what was there before is known')
+    await store.write([addAndSet('c')])
+    t.equal(await pathsAfter(store, lost), 'gone', 'another one has followed')
+    t.strictSame(await pathsAfter(store, before), ['c'])
+    for (const place of [Buffer.alloc(3), Buffer.alloc(28, 255), Buffer.alloc(200, 255)])
+      t.equal(await pathsAfter(store, place), 'gone', 'one that never was')
+  })
+})
+
+/** Changes so many topics, by a few commits. */
+async function write(store: TopicStore, count: number): Promise<void> {
+  for (let start = 0; start < count; start += 10)
+    await Promise.all(
+      Array.from({ length: Math.min(10, count - start) }, (_, i) =>
+        single.addAndSet(store, creation(`t/${(start + i) % 100}`), value),
+      ),
+    )
+}
+
+/** The rows behind which there are not as many changes as are kept, and the last one. */
+function neededOf(log: readonly LoggedCommit[], changesKept: number): readonly LoggedCommit[] {
+  const last = at(log, log.length - 1)
+  return log.filter((row) => row === last || last.total - row.total < changesKept)
+}
+
+/** For a store's work: it trims the log, as it does every 10 s. */
+async function trim(store: TopicStore): Promise<void> {
+  time.pass(30_000)
+  await store.removeDue(planSelector)
+}
+
+await t.test('the newest changes and the last row stay', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await withStore(t, address, (store) => write(store, 600))
+  const whole = await readLog(address)
+  for (const changesKept of [600, 200, 0, 1_000_000]) {
+    const before = await readLog(address)
+    await withStore(t, address, trim, changesKept)
+    t.strictSame(await readLog(address), neededOf(before, changesKept), `${changesKept} are kept`)
+  }
+  t.strictSame(await readLog(address), whole.slice(-1), 'the last row stays')
+  await withStore(t, address, (store) => write(store, 10))
+  t.equal(at(await readLog(address), -1 + (await readLog(address)).length).total, 610n, 'and is counted on')
+})
+
+await t.test('many rows are trimmed in several statements', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await lengthenLog(address, 2500)
+  await withStore(t, address, trim, 1)
+  t.equal((await readLog(address)).length, 1)
+})
+
+await t.test('versions in the future are trimmed as others are', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  await withStore(t, address, (store) => write(store, 600))
+  await setClockBack(address, 3_600_000)
+  await withStore(t, address, (store) => write(store, 100))
+  const before = await readLog(address)
+  await withStore(t, address, trim, 200)
+  t.strictSame(await readLog(address), neededOf(before, 200))
+})
+
+const last = '(select max(version) from topicd.log)'
+const middle = '(select version from topicd.log order by version offset 3 limit 1)'
+
+const damages: readonly (readonly [name: string, damage: string, finding: RegExp])[] = [
+  [
+    'a topic without a version',
+    `update topicd.topics set version = 0 where item like '%t/3"%'`,
+    /^item at "t\/3": its version is 0, not a positive integer$/,
+  ],
+  [
+    'a topic of the future',
+    `update topicd.topics set version = ${last} + 1 where item like '%t/3"%'`,
+    /^item at "t\/3": its version is \d+, but the last one is \d+$/,
+  ],
+  [
+    'a row that is missing',
+    `delete from topicd.log where version = ${middle}`,
+    /^record \d+ of the log: it counts 4 changes, but those before it and its own are 3$/,
+  ],
+  ['no row', 'delete from topicd.log', /^the log has no record, so the last version is not known$/],
+  [
+    'keys that are missing',
+    `update topicd.log set keys = '' where version = ${middle}`,
+    /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
+  ],
+  [
+    'keys that are cut',
+    `update topicd.log set keys = substr(keys, 1, 4) where version = ${middle}`,
+    /^record \d+ of the log: its keys cannot be read$/,
+  ],
+  [
+    'a total that is wrong',
+    `update topicd.log set total = total + 1 where version = ${last}`,
+    /^record \d+ of the log: it counts 7 changes, but those before it and its own are 6$/,
+  ],
+  [
+    'a change that is not in the log',
+    `update topicd.log set keys = '\\x0003740034' where version = ${middle}`,
+    /^item at "t\/2": its version is \d+, but the log has no such change of it$/,
+  ],
+]
+
+await t.test('a check finds each damage of the log, and of versions', options, async (t) => {
+  for (const [name, damage, finding] of damages) {
+    const address = (await engine?.database()) ?? ''
+    await withStore(t, address, async (store) => {
+      for (let i = 0; i < 6; i++) await store.write([addAndSet(`t/${i}`)])
+    })
+    await execute(address, damage)
+    const store = await openStore(address, { directory: t.testdir() })
+    const found = await findingsOf(store).finally(() => store.close())
+    t.ok(
+      found.some((text) => finding.test(text)),
+      `${name}: ${found.join('; ')}`,
+    )
+  }
 })

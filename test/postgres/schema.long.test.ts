@@ -1,13 +1,17 @@
 /**
- * `topicd migrate` creates the schema once, however often it runs, even concurrently. Without the schema, or with one
- * of another version, nothing starts, and the message says what to do.
+ * `topicd migrate` creates the schema once, however often it runs, even concurrently, and brings a former one over with its
+ * data. Without the schema, or with one of another version, nothing starts, and the message says what to do.
  */
 import { join } from 'node:path'
 import t from 'tap'
 import { migratePostgresStore, openPostgresStore } from '../../dist/store/postgres/open.js'
+import type { TopicStore } from '../../dist/store/store.js'
+import { only } from '../support/elements.js'
 import { runCommand } from '../support/service/server.js'
+import { readLog } from '../support/stores/change-log.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
+import { creation, findingsOf, path, single, versionShown } from '../support/stores/store.js'
 
 const engine = await postgres()
 
@@ -38,20 +42,20 @@ await t.test(
     await t.test('migrations that run concurrently or again create one schema', async (t) => {
       await Promise.all(Array.from({ length: 3 }, () => migratePostgresStore(store)))
       const again = await runCommand(['migrate', '--store', store])
-      t.strictSame(again, { code: 0, stdout: 'the schema already has version 5\n', stderr: '' })
+      t.strictSame(again, { code: 0, stdout: 'the schema already has version 6\n', stderr: '' })
       await opened()
     })
 
     await t.test('a schema of another version is refused, unless it allows this program', async (t) => {
-      const newer = { message: /schema has version 6, but this topicd supports 5: install the newer topicd/ }
-      await execute(store, `update topicd.meta set value = 6 where name in ('schema_version', 'oldest_program')`)
+      const newer = { message: /schema has version 7, but this topicd supports 6: install the newer topicd/ }
+      await execute(store, `update topicd.meta set value = 7 where name in ('schema_version', 'oldest_program')`)
       await t.rejects(opened(), newer)
       await t.rejects(migratePostgresStore(store), newer)
       await execute(store, `delete from topicd.meta where name = 'oldest_program'`)
       await t.rejects(opened(), newer, 'a later one without its oldest program')
-      await execute(store, `insert into topicd.meta values ('oldest_program', 5)`)
+      await execute(store, `insert into topicd.meta values ('oldest_program', 6)`)
       await opened()
-      t.match(await migratePostgresStore(store), { to: 6 }, 'one that allows this program is left unchanged')
+      t.match(await migratePostgresStore(store), { to: 7 }, 'one that allows this program is left unchanged')
       await execute(store, `update topicd.meta set value = 0 where name = 'schema_version'`)
       await t.rejects(opened(), { message: /run "topicd migrate"/ }, 'an unfinished one')
       await migratePostgresStore(store)
@@ -68,3 +72,120 @@ await t.test(
     })
   },
 )
+
+/** Undoes the migration to version 6: the schema is as version 1.0.0 leaves it. */
+const undoOrder = `
+  drop function topicd.commit;
+  drop table topicd.log;
+  delete from topicd.meta where name = 'order';
+  create table topicd.changes (
+    lane smallint, n bigint, version bigint not null, count int not null, total bigint not null, keys bytea[] not null,
+    primary key (lane, n)
+  );
+  create index changes_by_version on topicd.changes (version asc);
+  insert into topicd.changes (lane, n, version, count, total, keys)
+  select lane, 0, (select max(version) from topicd.topics), 0, 0, '{}' from generate_series(0, 63) as l (lane);
+  alter table topicd.topics add column retains boolean not null default true`
+
+/** Undoes those to 5 and to 4. */
+const undoIndexes = `
+  drop index topicd.topics_of_type, topicd.topics_by_due;
+  create index topics_due on topicd.topics (due) where due is not null;
+  create index topics_by_type on topicd.topics (type, key);
+  alter table topicd.topics rename column generation to life`
+
+/** Undoes those to 3 and to 2. */
+const undoLog = `drop table topicd.changes; delete from topicd.meta where name = 'store_id'`
+const undoVersions = 'alter table topicd.topics drop column version'
+
+/** How each former schema is had. */
+const former: Readonly<Record<number, readonly string[]>> = {
+  5: [undoOrder],
+  2: [undoOrder, undoIndexes, undoLog],
+  1: [undoOrder, undoIndexes, undoLog, undoVersions],
+}
+
+const value = Buffer.from('1')
+
+async function metaOf(address: string): Promise<Record<string, number>> {
+  const rows = await execute(address, 'select name, value from topicd.meta')
+  return Object.fromEntries(rows.map(({ name, value }) => [name as string, Number(value)]))
+}
+
+for (const [version, steps] of Object.entries(former)) {
+  const options = { skip: engine === undefined && skipReason, timeout: 600_000 } as const
+  await t.test(`a store of schema ${version} is migrated with its data`, options, async (t) => {
+    const address = (await engine?.database()) ?? ''
+    const withStore = async (work: (store: TopicStore) => Promise<void>): Promise<void> => {
+      const store = await openPostgresStore(address)
+      await work(store).finally(() => store.close())
+    }
+    await withStore(async (store) => {
+      for (const topic of ['a', 'b', 'ahead'])
+        await single.addAndSet(store, creation(topic, 'json', { note: 'x' }), value)
+    })
+    // A topic was changed while the clock was ahead.
+    await execute(
+      address,
+      `update topicd.topics set version = version + 3600000 * 1024::bigint where item like '%"ahead"%';
+       ${steps.join(';')};
+       update topicd.meta set value = ${version} where name in ('schema_version', 'oldest_program')`,
+    )
+    const { store_id: formerId } = await metaOf(address)
+    await t.rejects(openPostgresStore(address), { message: /run "topicd migrate"/ })
+    const file = () => execute(address, `select pg_relation_filenode('topicd.topics') as file`)
+    const fileBefore = await file()
+    const startMs = Date.now()
+    await Promise.all([migratePostgresStore(address), migratePostgresStore(address)])
+    t.strictSame(await file(), fileBefore, 'no row is rewritten')
+    const meta = await metaOf(address)
+    t.match(meta, { schema_version: 6, oldest_program: 6 })
+    t.ok((meta.store_id ?? 0) > 0 && meta.store_id !== formerId, 'places in the former log are none in this one')
+    const columns = await execute(
+      address,
+      `select column_name as name from information_schema.columns where table_schema = 'topicd' and table_name = 'topics'`,
+    )
+    t.strictSame(columns.map(({ name }) => name as string).sort(), [
+      'created',
+      'due',
+      'generation',
+      'item',
+      'key',
+      'properties',
+      'type',
+      'updated',
+      'version',
+    ])
+    const indexes = await execute(
+      address,
+      `select indexname as name from pg_indexes where tablename = 'topics' order by indexname`,
+    )
+    t.strictSame(
+      indexes.map(({ name }) => name),
+      ['topics_by_due', 'topics_of_type', 'topics_pkey'],
+    )
+    const log = only(await readLog(address))
+    t.match(log, { total: 0n, paths: [] }, 'nothing of it is logged')
+    await withStore(async (store) => {
+      t.strictSame(await findingsOf(store), [])
+      const versions = await Promise.all(['a', 'b', 'ahead'].map((topic) => versionShown(store, topic)))
+      t.ok(Math.max(...versions) < Number(log.version))
+      if (version === '1') {
+        t.equal(new Set(versions).size, 1, 'topics have the version of its moment')
+        t.ok(Math.min(...versions) >= startMs * 1024 && Math.max(...versions) <= Date.now() * 1024)
+        const constraint = { kind: 'version', version: Math.max(...versions) } as const
+        const set = { kind: 'set', path: path('b'), type: 'json', valueText: value, constraint } as const
+        t.strictSame(await store.write([set]), ['set'], 'which a constraint can name')
+      }
+      t.equal(await single.addAndSet(store, creation('a', 'json', { note: 'x' }), value), 'updated')
+      t.ok((await versionShown(store, 'a')) > Number(log.version), 'a change has a greater one')
+    })
+    const logged = await readLog(address)
+    t.strictSame(logged.at(-1)?.paths, ['a'], 'changes are logged from then on')
+    await execute(address, `update topicd.meta set value = 1 where name = 'schema_version'`)
+    await migratePostgresStore(address)
+    t.strictSame(await metaOf(address), meta, 'a migration that is repeated leaves the id')
+    t.strictSame(await readLog(address), logged, 'and the log')
+    await withStore(async (store) => void t.strictSame(await findingsOf(store), []))
+  })
+}
