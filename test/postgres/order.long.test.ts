@@ -8,7 +8,10 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
+import { prepare } from '../../dist/store/core/write/operations.js'
 import { StoreError } from '../../dist/store/errors.js'
+import { Committer } from '../../dist/store/postgres/commit/committer.js'
+import { Connections } from '../../dist/store/postgres/connection/connections.js'
 import { migratePostgresStore, openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import { storedForms, type WriteOperation } from '../../dist/store/topics.js'
@@ -113,30 +116,86 @@ for (const [amount, bytes] of Object.entries(amounts)) {
   })
 }
 
+/** A connection of the test's own that holds the order until it is told to commit. */
+async function holdOrder(t: Test, address: string) {
+  const client = new pg.Client({ connectionString: address })
+  await client.connect()
+  t.teardown(() => client.end())
+  await client.query(`begin; select from topicd.meta where name = 'order' for update`)
+  const clock = async (): Promise<number> =>
+    Number(only((await client.query('select extract(epoch from clock_timestamp()) * 1000 as ms')).rows).ms)
+  return {
+    /** Resolves once another one waits for the order, and has done so for `ms` by the engine's clock. */
+    async waited(ms: number): Promise<void> {
+      const waiting = `select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%for update%'`
+      await until('it waits for the order', async () => (await execute(address, waiting)).length > 0 || undefined)
+      const sinceMs = await clock()
+      await until('its time has passed', async () => (await clock()) > sinceMs + ms || undefined)
+    },
+    end: () => client.query('commit'),
+  }
+}
+
 await t.test('a removal that gets the order after its lease removes nothing', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   const { frozen: leader, other } = await openHosts(t, address)
   await single.add(other, creation('due', 'json', { REMOVAL: 'when time after 5' }))
-  const client = new pg.Client({ connectionString: address })
-  await client.connect()
-  t.teardown(() => client.end())
-  const clock = async (): Promise<number> =>
-    Number(only((await client.query('select extract(epoch from clock_timestamp()) * 1000 as ms')).rows).ms)
-  await client.query(`begin; select from topicd.meta where name = 'order' for update`)
+  const holder = await holdOrder(t, address)
   const removal = leader.removeDue(planSelector).catch((error: unknown) => error)
-  await until('it waits for the order', async () => {
-    const waiting = `select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%for update%'`
-    return (await execute(address, waiting)).length > 0 || undefined
-  })
   // It was decided within a lease of 3 s, and waits for at most 4 s.
-  const waitsSince = await clock()
-  await until('the end of the lease that it began with', async () => (await clock()) > waitsSince + 3100 || undefined)
-  await client.query('commit')
+  await holder.waited(3100)
+  await holder.end()
   t.match(await removal, { kind: 'unavailable' }, 'it is refused')
   t.equal(await valueAt(other, 'due'), undefined, 'the topic is still there')
   await until('it is removed in time', async () => {
     await other.removeDue(planSelector)
     return (await valueAt(other, 'due')) === 'no_such_topic' || undefined
   })
+})
+
+/** Commits of one process, whose requests of one turn wait together. */
+function openCommitter(t: Test, address: string): Committer {
+  const connections = new Connections(address, 1)
+  t.teardown(() => connections.close())
+  return new Committer(connections, () => {})
+}
+
+/** When a topic is due, and its version. */
+async function dueAt(address: string, topic: string) {
+  const { due, generation, version } = only(
+    await execute(address, `select due, generation, version from topicd.topics where key = '${topic}'`),
+  )
+  return { due, version: Number(version), place: { atMs: Number(due), id: String(generation), path: path(topic) } }
+}
+
+await t.test('a removal that is too late takes no write with it', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const { other } = await openHosts(t, address)
+  await single.add(other, creation('due', 'json', { REMOVAL: 'when time after 5' }))
+  const { place } = await dueAt(address, 'due')
+  const committer = openCommitter(t, address)
+  const holder = await holdOrder(t, address)
+  const removal = committer.commit({ due: [place], endsPolicies: false }, performance.now() + 1500)
+  const refused = removal.catch((error: unknown) => error)
+  const write = committer.commit({ operations: [prepare(addAndSet('a', '1'))], isAtomic: true })
+  await holder.waited(1600)
+  await holder.end()
+  t.match(await refused, { kind: 'unavailable' }, 'it is refused')
+  t.strictSame(await write, ['created'], 'the write is not')
+})
+
+await t.test('a clause that ends with an update of its topic has ended', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const { other } = await openHosts(t, address)
+  await single.add(other, creation('policy', 'json', { REMOVAL: 'when time after 5 remove "?none//"' }))
+  const { version, place } = await dueAt(address, 'policy')
+  const committer = openCommitter(t, address)
+  await Promise.all([
+    committer.commit({ due: [place], endsPolicies: true }),
+    committer.commit({ operations: [prepare(set('policy', '1'))], isAtomic: true }),
+  ])
+  const after = await dueAt(address, 'policy')
+  t.equal(after.due, null, 'its policy has ended')
+  t.ok(after.version > version, 'and it is updated')
 })

@@ -28,7 +28,7 @@ interface Changed {
 }
 
 /** A change of a small record; undefined removes it. */
-export interface RecordPut {
+interface RecordPut {
   readonly table: RecordTable
   readonly name: string
   readonly value: Buffer | undefined

@@ -41,6 +41,8 @@ interface Write {
   readonly operations: number
   readonly bytes: number
   readonly sinceMs: number
+  /** When it is too late, in ms of performance.now(). */
+  readonly byMs: number
   /** Needs the order of commits: what it depends on is not known from former commits, or not checked by the engine. */
   readonly needsOrder: boolean
   readonly resolve: (outcome: Outcome) => void
@@ -87,6 +89,7 @@ export class Committer {
         operations,
         bytes,
         sinceMs: Math.min(performance.now(), byMs - beginMsMax),
+        byMs,
         needsOrder,
         resolve,
         reject,
@@ -123,13 +126,13 @@ export class Committer {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  /** Takes the next requests, as many as a commit may have. */
+  /** Takes the next requests, as many as a commit may have. None shares another's limit: it would be refused with it. */
   #takeGroup(): Write[] {
     const group: Write[] = []
     let operations = 0
     let bytes = 0
     for (const write of this.#waiting) {
-      if (operations >= operationsMax || bytes >= bytesMax) break
+      if (operations >= operationsMax || bytes >= bytesMax || write.byMs !== this.#waiting[0]?.byMs) break
       group.push(write)
       operations += write.operations
       bytes += write.bytes

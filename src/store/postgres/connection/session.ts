@@ -27,6 +27,8 @@ const settings: readonly string[] = [
   `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') <> 'remote_apply'`,
   // A commit sees all before it once it has their order (commit/function.ts), which a snapshot from its start would not.
   `set default_transaction_isolation = 'read committed'`,
+  // Every commit may wait for another one; how long, the limit on its statement says.
+  'set lock_timeout = 0',
   // The engine ends a session whose host has vanished within half a minute.
   'set tcp_keepalives_idle = 10',
   'set tcp_keepalives_interval = 5',

@@ -25,7 +25,7 @@ const readStoreId: Statement<{ value: string }> = {
   text: `select value from topicd.meta where name = 'store_id'`,
 }
 
-export interface PostgresEngine extends Engine {
+interface PostgresEngine extends Engine {
   readonly follower: LogFollower
 }
 

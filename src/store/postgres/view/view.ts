@@ -51,7 +51,7 @@ const readLogEnd = (name: string, order: 'asc' | 'desc'): Statement<Pick<LogRow,
 const logEnds = { first: readLogEnd('read_log_first', 'asc'), last: readLogEnd('read_log_end', 'desc') } as const
 
 /** How topics and pages are read together with those of other requests. */
-export interface SharedReads {
+interface SharedReads {
   readonly topics: TopicReads
   readonly ranges: RangeReads
 }
