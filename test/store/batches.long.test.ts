@@ -246,6 +246,17 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test('batches that arrive together take effect one after another', (t) => together(t, store))
+
+  const inTurn = async (t: Test): Promise<void> => {
+    await store.removeMatches(planned('*.*'), waiting)
+    const other = await openStore(address, { directory: join(t.testdir(), 'db') })
+    t.teardown(() => other.close())
+    let batches = 0
+    // Each host's turn is as long as it takes to rely on what it knows, and to be wrong about it.
+    const write: TopicStore['write'] = (...batch) => (batches++ % 5 < 3 ? store : other).write(...batch)
+    await randomBatches(t, store, { write })
+  }
+  if (address !== 'lmdb') await t.test('two hosts in turn have them too', inTurn)
 })
 
 /**
