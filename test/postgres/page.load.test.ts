@@ -134,7 +134,7 @@ await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }
     const made = await run(making, {}, `${password}\n${password}\n`)
     t.equal(made.code, 0, made.stderr)
     const { stdout, stderr } = await run(`${blockWith('./host-1')}\nwait`)
-    t.match(stdout, 'the schema was migrated from version 0 to 5\n', stderr)
+    t.match(stdout, 'the schema was migrated from version 0 to 6\n', stderr)
     t.match(stdout, '{"path":"hello","created":true}{"path":"hello","type":"json","value":1.10}')
   })
 
