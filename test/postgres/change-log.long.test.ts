@@ -120,7 +120,16 @@ async function pathsAfter(store: TopicStore, place: LogPlace): Promise<readonly 
   return changes === 'gone' ? changes : changes.keys.map(pathOfKeyText)
 }
 
-await t.test('a place after a commit that a fail-over lost is refused', options, async (t) => {
+/** As if the last commit had been lost. */
+async function forgetLast(address: string): Promise<void> {
+  await execute(
+    address,
+    `delete from topicd.topics where version > (select version from topicd.log order by version desc offset 1 limit 1);
+     delete from topicd.log where version = (select max(version) from topicd.log)`,
+  )
+}
+
+await t.test('a place in or after a commit that a fail-over lost is refused', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, async (store) => {
     const end = () => Promise.resolve(store.inSnapshot((log) => log.end()))
@@ -128,16 +137,30 @@ await t.test('a place after a commit that a fail-over lost is refused', options,
     const before = await end()
     await store.write([addAndSet('b')])
     const lost = await end()
-    await execute(
-      address,
-      `delete from topicd.topics where key = 'b';
-       delete from topicd.log where version = (select max(version) from topicd.log)`,
-    )
+    const last = at((await readLog(address)).slice(-1), 0).version
+    await forgetLast(address)
     t.equal(await pathsAfter(store, lost), 'gone', 'the row is missing')
     t.strictSame(await pathsAfter(store, before), [], 'what was there before is known')
     await store.write([addAndSet('c')])
     t.equal(await pathsAfter(store, lost), 'gone', 'another one has followed')
     t.strictSame(await pathsAfter(store, before), ['c'])
+    // The successor's clock may be behind.
+    for (const table of ['log', 'topics'])
+      await execute(address, `update topicd.${table} set version = ${last - 1n} where version > ${last}`)
+    await store.write([addAndSet('d')])
+    t.equal(await pathsAfter(store, lost), 'gone', 'one has as many changes before it')
+
+    const known = await end()
+    await store.write([addAndSet('e'), addAndSet('f'), addAndSet('g')])
+    const within = await store.inSnapshot((log) =>
+      log.changesAfter(known, 10, (changes) => (changes === 'gone' ? changes : changes.placeAt(2))),
+    )
+    if (within === 'gone') return void t.fail('the place is known')
+    t.strictSame(await pathsAfter(store, within), ['g'])
+    await forgetLast(address)
+    t.equal(await pathsAfter(store, within), 'gone', 'it is within a commit that is missing')
+    await store.write([addAndSet('h'), addAndSet('i'), addAndSet('j')])
+    t.equal(await pathsAfter(store, within), 'gone', 'it is within another one')
     for (const place of [Buffer.alloc(3), Buffer.alloc(28, 255), Buffer.alloc(200, 255)])
       t.equal(await pathsAfter(store, place), 'gone', 'one that never was')
   })

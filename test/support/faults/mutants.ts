@@ -141,8 +141,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'the log is trimmed, and a token from before that is accepted',
     file: 'store/core/read/log.js',
-    from: 'this.#isGone = total - countOf(keys) !== this.place.total',
-    to: 'this.#isGone = total - countOf(keys) < this.place.total',
+    from: 'this.#isGone = place.total !== (isOwn',
+    to: 'this.#isGone = place.total > (isOwn',
     test: 'changes/forgotten',
     finds: /too old a token is refused/,
   },

@@ -6,9 +6,10 @@
  *     version of the commit, double
  *     how many changes the log had had with it, double
  *     keys of the next one, uint32
+ *     if there are any: version of that next one, double; places of 1.0.0 do not have it
  *
  * The log has all changes after a place if it has that commit's record, or if its first record is the next one: records
- * are trimmed from the oldest on.
+ * are trimmed from the oldest on. It may lack both for another reason: a fail-over of the engine can lose the last commits.
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import { inSlice, type Slice } from '../../../base/time-slices.js'
@@ -30,31 +31,37 @@ interface Place extends LogPosition {
   readonly storeId: number
   /** How many keys of the next commit it comes after. */
   readonly keys: number
+  /** The version of that commit, if it comes after any, and if it is known. */
+  readonly next: number | undefined
 }
 
-function encodePlace({ storeId, version, total, keys }: Place): LogPlace {
-  const place = Buffer.allocUnsafe(placeBytes)
+function encodePlace({ storeId, version, total, keys, next }: Place): LogPlace {
+  const place = Buffer.allocUnsafe(placeBytes + (next === undefined ? 0 : doubleBytes))
   place.writeDoubleBE(storeId)
   place.writeDoubleBE(version, doubleBytes)
   place.writeDoubleBE(total, 2 * doubleBytes)
   place.writeUInt32BE(keys, 3 * doubleBytes)
+  if (next !== undefined) place.writeDoubleBE(next, placeBytes)
   return place
 }
 
 /** Undefined for bytes of another length, such as a place of another engine. */
 function decodePlace(place: LogPlace): Place | undefined {
-  if (place.length !== placeBytes) return undefined
+  const hasNext = place.length === placeBytes + doubleBytes
+  if (place.length !== placeBytes && !hasNext) return undefined
   return {
     storeId: place.readDoubleBE(),
     version: place.readDoubleBE(doubleBytes),
     total: place.readDoubleBE(2 * doubleBytes),
     keys: place.readUInt32BE(3 * doubleBytes),
+    next: hasNext ? place.readDoubleBE(placeBytes) : undefined,
   }
 }
 
 /** Where the keys of a commit begin among those that were read. */
 interface Commit {
   readonly firstIndex: number
+  readonly version: number
   readonly before: LogPosition
   /** Keys of it that come before the first that was read. */
   readonly skipped: number
@@ -122,7 +129,9 @@ export class LogReads implements ChangeReader {
       const reading = new LogReading(place, keysMax)
       return whenKnown(view.log(place.version, keysMax, reading.take), () => {
         if (reading.unreadable !== undefined) this.#report(reading.unreadable)
-        return reading.changes()
+        const { missedBefore } = reading
+        if (missedBefore === undefined) return reading.changes()
+        return whenKnown(view.logEnd('first'), ({ version }) => (version < missedBefore ? 'gone' : reading.changes()))
       })
     })
   }
@@ -146,7 +155,7 @@ export class LogReads implements ChangeReader {
 }
 
 function placeAfter(storeId: number, { version, total }: LogPosition): LogPlace {
-  return encodePlace({ storeId, version, total, keys: 0 })
+  return encodePlace({ storeId, version, total, keys: 0, next: undefined })
 }
 
 /** The changes after a place, as record by record is read from the one of its version on. */
@@ -159,6 +168,8 @@ class LogReading {
   #isAll = true
   /** The record that ended the reading, since its keys cannot be read. */
   unreadable: LogRecord | undefined
+  /** The version of the first record that was read, if the place's own is missing: it must be the first of the log. */
+  missedBefore: number | undefined
 
   constructor(
     private readonly place: Place,
@@ -171,33 +182,41 @@ class LogReading {
   readonly take = (record: LogRecord): boolean => {
     const { version, total, keys } = record
     if (this.#last === undefined) {
-      const isOwn = version === this.place.version
-      this.#last = isOwn ? { version, total } : this.place
-      if (isOwn) return true
-      this.#isGone = total - countOf(keys) !== this.place.total
-      if (this.#isGone) return false
+      const { place } = this
+      this.#last = place
+      const isOwn = version === place.version
+      this.#isGone = place.total !== (isOwn ? total : total - countOf(keys))
+      if (isOwn || this.#isGone) return !this.#isGone
+      this.missedBefore = version
     }
+    if (this.#isOther(version)) return false
     if (this.#keys.length >= this.keysMax) this.#isAll = false
     else this.#add(record, this.#last)
     return this.#isAll && !this.#isGone
   }
 
+  /** Whether the place is within a commit that the log does not have, so that it is gone. */
+  #isOther(version: number): boolean {
+    this.#isGone ||= this.#skipped > 0 && (this.place.next ?? version) !== version
+    return this.#isGone
+  }
+
   changes(): LoggedChanges | 'gone' {
     const last = this.#last
-    if (this.#isGone || last === undefined) return 'gone'
+    if (this.#isGone || last === undefined || this.#skipped > 0) return 'gone'
     const { storeId } = this.place
     const keys = this.#keys
     const commits = this.#commits
     return {
       keys,
       isAll: this.#isAll,
-      placeAt: (index) =>
-        encodePlace({ storeId, ...(index >= keys.length ? { ...last, keys: 0 } : within(commits, index)) }),
+      placeAt: (index) => encodePlace({ storeId, ...(index >= keys.length ? after(last) : within(commits, index)) }),
     }
   }
 
   #add(record: LogRecord, before: LogPosition): void {
-    this.#commits.push({ firstIndex: this.#keys.length, before, skipped: this.#skipped })
+    const { version } = record
+    this.#commits.push({ firstIndex: this.#keys.length, version, before, skipped: this.#skipped })
     try {
       addLoggedKeys(this.#keys, record.keys, this.#skipped)
     } catch {
@@ -205,7 +224,7 @@ class LogReading {
       this.#isGone = true
     }
     this.#skipped = 0
-    this.#last = { version: record.version, total: record.total }
+    this.#last = { version, total: record.total }
   }
 }
 
@@ -238,6 +257,11 @@ function within(commits: readonly Commit[], index: number): Omit<Place, 'storeId
     if ((commits[middle] as Commit).firstIndex <= index) low = middle
     else high = middle
   }
-  const { firstIndex, before, skipped } = commits[low] as Commit
-  return { ...before, keys: skipped + index - firstIndex }
+  const { firstIndex, version, before, skipped } = commits[low] as Commit
+  const keys = skipped + index - firstIndex
+  return { ...before, keys, next: keys === 0 ? undefined : version }
+}
+
+function after({ version, total }: LogPosition): Omit<Place, 'storeId'> {
+  return { version, total, keys: 0, next: undefined }
 }

@@ -55,7 +55,7 @@ type Table = Database<Buffer, string>
  * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
  *
  *     specifications   path → type, properties, times (view/specification.ts)
- *     items.json       path → fetch result item                            version: of the topic (versions.ts)
+ *     items.json       path → fetch result item                            version: of the topic (topics/version.ts)
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where tracked
  *     due              time and number → path of the topic that is due     (store/core/removal/expiry.ts)   time: 0 while its clause waits
