@@ -4,11 +4,12 @@
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Feed } from './feed.js'
-import { type ChangesStore, readNow } from './pages.js'
-import { type Ongoing, Polls } from './polls.js'
+import { bodyOf, bytesOf } from './page.js'
+import { type ChangesStore, readNow, readPageAfter } from './pages.js'
+import { hasSomething, type Ongoing, Poll } from './polls.js'
 import type { Scope } from './scope.js'
 import { Seats } from './seats.js'
-import { type Stream, type StreamOptions, Streams } from './streams.js'
+import { type Shared, Stream, type StreamOptions } from './streams.js'
 import type { Position, Since } from './token.js'
 
 /** What is measured. */
@@ -25,11 +26,15 @@ export interface ChangesStats {
   readonly goneTokens: number
 }
 
+/** Between two looks at the clock, in ms. */
+const checkMs = 1000
+
 export class LiveChanges {
   readonly #seats: Seats
-  readonly #polls: Polls
-  readonly #streams: Streams
-  #goneTokens = 0
+  readonly #shared: Shared
+  readonly #polls = new Set<Poll>()
+  readonly #streams = new Set<Stream>()
+  #timer: NodeJS.Timeout | undefined
   #isDraining = false
 
   /**
@@ -41,14 +46,12 @@ export class LiveChanges {
     private readonly listenersMax: number,
     onDefect: (error: unknown) => void,
   ) {
-    const feed = new Feed(store)
     this.#seats = new Seats(listenersMax)
-    this.#polls = new Polls(store, feed)
-    this.#streams = new Streams(store, feed, onDefect)
+    this.#shared = { store, feed: new Feed(store), onDefect, counts: { deliveries: 0, gone: 0 } }
   }
 
   /**
-   * The body of the page after a position, or of the first one of the present state: at once if `waitMs` is 0, otherwise
+   * The body of the page after a position, or of the first one of the present state: immediately if `waitMs` is 0, otherwise
    * once there is something on it, or after that time.
    *
    * @returns `gone` if the log does not have what changed since; `full` if no other poll can wait
@@ -62,11 +65,20 @@ export class LiveChanges {
   ): Promise<Buffer | 'gone' | 'full'> {
     const leave = waitMs === 0 ? () => {} : this.#seats.take('poll', keyName)
     if (leave === undefined) return 'full'
+    let poll: Poll | undefined
     try {
-      const body = await this.#polls.page(scope, since, waitMs, bytesMax, ongoing)
-      if (body === 'gone') this.#goneTokens++
-      return body
+      const page = await readPageAfter(this.store, scope, since, { bytesMax, cancellation: ongoing })
+      if (page !== 'gone') {
+        if (hasSomething(page) || waitMs === 0 || this.#isDraining) return bodyOf(bytesOf(page))
+        poll = new Poll(this.#shared, scope, page.next, bytesMax)
+        this.#polls.add(poll)
+        const body = await poll.body(waitMs, ongoing)
+        if (body !== 'gone') return body
+      }
+      this.#shared.counts.gone++
+      return 'gone'
     } finally {
+      if (poll !== undefined) this.#polls.delete(poll)
       leave()
     }
   }
@@ -87,14 +99,31 @@ export class LiveChanges {
     if (!this.#seats.hasRoom('stream', keyName)) return 'full'
     return whenKnown(this.#startOf(since), (position) => {
       if (position === 'gone') {
-        this.#goneTokens++
+        this.#shared.counts.gone++
         return position
       }
       // It may have begun meanwhile.
       if (this.#isDraining) return 'draining'
-      const onEnd = this.#seats.take('stream', keyName)
-      return onEnd === undefined ? 'full' : this.#streams.create({ ...options, since: position, onEnd })
+      const leave = this.#seats.take('stream', keyName)
+      return leave === undefined ? 'full' : this.#add({ ...options, since: position }, leave)
     })
+  }
+
+  #add(options: Omit<StreamOptions, 'onEnd'>, leave: () => void): Stream {
+    const onEnd = (): void => {
+      this.#streams.delete(stream)
+      if (this.#streams.size === 0) this.#timer = void clearInterval(this.#timer)
+      leave()
+    }
+    const stream = new Stream({ ...options, onEnd }, this.#shared)
+    this.#streams.add(stream)
+    this.#timer ??= setInterval(() => this.#check(), checkMs)
+    return stream
+  }
+
+  #check(): void {
+    const nowMs = performance.now()
+    for (const stream of this.#streams) stream.check(nowMs)
   }
 
   /** Where a stream begins, if the log has what changed since. @throws StoreError */
@@ -109,24 +138,25 @@ export class LiveChanges {
 
   /** The API keys have changed: ends the streams of those that may not go on. */
   keysChanged(): void {
-    this.#streams.checkCallers()
+    for (const stream of this.#streams) stream.checkCaller()
   }
 
   /** Ends all streams, and answers all polls; later polls do not wait. */
   drain(): void {
     this.#isDraining = true
-    this.#streams.endAll('draining')
-    this.#polls.drain()
+    for (const stream of this.#streams) stream.end('draining')
+    for (const poll of this.#polls) poll.end()
   }
 
   stats(): ChangesStats {
+    const { deliveries, gone } = this.#shared.counts
     return {
       streams: this.#seats.taken('stream'),
       polls: this.#seats.taken('poll'),
       listenersMax: this.listenersMax,
-      behind: this.#streams.behind,
-      deliveries: this.#streams.counts.deliveries,
-      goneTokens: this.#goneTokens + this.#streams.counts.gone,
+      behind: [...this.#streams].filter(({ isBehind }) => isBehind).length,
+      deliveries,
+      goneTokens: gone,
     }
   }
 }

@@ -6,9 +6,9 @@ import { Feed, type Listener } from '../../dist/changes/feed.js'
 import { LiveChanges } from '../../dist/changes/live-changes.js'
 import { bodyOf, bytesOf } from '../../dist/changes/page.js'
 import { readPageAfter } from '../../dist/changes/pages.js'
-import { Polls } from '../../dist/changes/polls.js'
+import type { Ongoing } from '../../dist/changes/polls.js'
 import { Scope } from '../../dist/changes/scope.js'
-import { Streams } from '../../dist/changes/streams.js'
+import { type Shared, Stream } from '../../dist/changes/streams.js'
 import { decodeToken, encodeToken } from '../../dist/changes/token.js'
 import type { Outlet } from '../../dist/http/answer.js'
 import { StoreError } from '../../dist/store/errors.js'
@@ -70,26 +70,23 @@ function recordingClient() {
 }
 
 /** Opens a stream. */
-function openStream(streams: Streams, scope: Scope, since?: string) {
+function openStream(shared: Shared, scope: Scope, since?: string) {
   const { outlet, ...recorded } = recordingClient()
-  const stream = streams.create({
-    scope,
-    since: since === undefined ? undefined : decodeToken(since),
-    refusal: () => undefined,
-    onEnd: () => recorded.ends.push('ended'),
-  })
+  const onEnd = (): void => void recorded.ends.push('ended')
+  const position = since === undefined ? undefined : decodeToken(since)
+  const stream = new Stream({ scope, since: position, refusal: () => undefined, onEnd }, shared)
   stream.begin(outlet)
   return { stream, ...recorded }
 }
 
 const noDefect = (t: Test) => (error: unknown) => t.fail(String(error))
 
-/** A store with these topics, a feed of it, and streams of that. */
+/** A store with these topics, a feed of it, and what streams of that share. */
 function setUp(t: Test, values: Readonly<Record<string, number>> = {}) {
   const store = new SlowStore()
   if (Object.keys(values).length > 0) store.commit(values)
   const feed = new Feed(store)
-  return { store, feed, streams: new Streams(store, feed, noDefect(t)) }
+  return { store, feed, shared: { store, feed, onDefect: noDefect(t), counts: { deliveries: 0, gone: 0 } } }
 }
 
 /** Counts the reads of a store from now on. */
@@ -132,10 +129,10 @@ t.test('a change while the present state is read is on a later page', async (t) 
 })
 
 t.test('a change while a stream joins the feed is sent to it', async (t) => {
-  const { store, streams } = setUp(t, { a: 1 })
+  const { store, shared } = setUp(t, { a: 1 })
   const now = must(await readPageAfter(store, scopeOf('*.*'), 'now', bounds))
   const oldest = holdReads(store)
-  const { stream, client, state } = openStream(streams, scopeOf('*.*'), encodeToken(now.next))
+  const { stream, client, state } = openStream(shared, scopeOf('*.*'), encodeToken(now.next))
   const start = await oldest()
   start()
   const firstOfFeed = await oldest()
@@ -176,10 +173,10 @@ t.test('a stream since now shows changes from its opening on', async (t) => {
 })
 
 t.test('a stream whose key is revoked while it opens ends immediately', async (t) => {
-  const { store, streams } = setUp(t)
+  const { store, shared } = setUp(t)
   const { client, outlet, ends } = recordingClient()
   const onEnd = (): void => void ends.push('ended')
-  streams.create({ scope: scopeOf('*.*'), since: undefined, refusal: () => 'unauthorized', onEnd }).begin(outlet)
+  new Stream({ scope: scopeOf('*.*'), since: undefined, refusal: () => 'unauthorized', onEnd }, shared).begin(outlet)
   await eventually(() => ends.length === 2)
   t.match(ends.join(), /"code":"unauthorized"/)
   t.equal(store.followers, 0)
@@ -208,12 +205,12 @@ t.test('a stream that is ended before it begins has only its end', async (t) => 
 })
 
 t.test('a stream that joins as the only other one leaves gets changes', async (t) => {
-  const { store, streams } = setUp(t)
+  const { store, shared } = setUp(t)
   const oldest = holdReads(store)
-  const first = openStream(streams, scopeOf('*a//'))
+  const first = openStream(shared, scopeOf('*a//'))
   const firstOfFeed = await oldest()
   first.stream.onGone()
-  const second = openStream(streams, scopeOf('*b//'))
+  const second = openStream(shared, scopeOf('*b//'))
   store.delay = () => Promise.resolve()
   firstOfFeed()
   await eventually(() => second.client.isComplete)
@@ -226,8 +223,8 @@ t.test('a stream that joins as the only other one leaves gets changes', async (t
 })
 
 t.test('a stream that no commit affects is not read again for the next change', async (t) => {
-  const { store, streams } = setUp(t)
-  const { stream, client } = openStream(streams, scopeOf('*a//'))
+  const { store, shared } = setUp(t)
+  const { stream, client } = openStream(shared, scopeOf('*a//'))
   await eventually(() => client.isComplete && !stream.isBehind)
   const reads = countReads(store)
   for (let n = 1; n <= 5; n++) {
@@ -241,9 +238,8 @@ t.test('a stream that no commit affects is not read again for the next change', 
 })
 
 t.test('a commit that affects no stream is not read, if it is announced and comes next', async (t) => {
-  const { store, feed, streams } = setUp(t)
-  t.teardown(() => streams.endAll('rotated'))
-  const { stream, client, ends } = openStream(streams, scopeOf('*a//'))
+  const { store, feed, shared } = setUp(t)
+  const { stream, client, ends } = openStream(shared, scopeOf('*a//'))
   await eventually(() => client.isComplete && !stream.isBehind)
   const reads = countReads(store)
   const end = (): Promise<unknown> => Promise.resolve(store.inSnapshot((log) => log.end()))
@@ -265,7 +261,7 @@ t.test('a commit that affects no stream is not read, if it is announced and come
   t.equal(reads.count, 2, 'so is one before which another was not told of')
   await eventually(() => feed.position?.place.readUInt32BE() === 8)
 
-  const others = openStream(streams, scopeOf('*b//'))
+  const others = openStream(shared, scopeOf('*b//'))
   await eventually(() => others.client.isComplete && !others.stream.isBehind)
   store.commit({ 'b/2': 9 })
   await eventually(() => others.client.topics.size === 2)
@@ -275,9 +271,8 @@ t.test('a commit that affects no stream is not read, if it is announced and come
 })
 
 t.test('a commit that is announced after it was read is not read again', async (t) => {
-  const { store, streams } = setUp(t)
-  t.teardown(() => streams.endAll('rotated'))
-  const { stream, client } = openStream(streams, scopeOf('*a//'))
+  const { store, shared } = setUp(t)
+  const { stream, client } = openStream(shared, scopeOf('*a//'))
   await eventually(() => client.isComplete && !stream.isBehind)
   const late: (() => void)[] = []
   store.tells = () => 'all'
@@ -301,16 +296,16 @@ t.test('a commit that is announced after it was read is not read again', async (
 
 t.test('clients get the state with reads of any length, and no value goes back', async (t) => {
   const random = seededRandom(t)
-  const { store, feed, streams } = setUp(t)
+  const { store, shared } = setUp(t)
   store.delay = () => (random.oneIn(3) ? Promise.resolve() : sleep(random.below(4)))
   let isWriting = true
   store.tells = () => (isWriting ? random.pick(['all', 'all', 'all', 'some', 'none']) : 'some')
   store.deliver = (tell) => void (random.oneIn(3) ? setTimeout(tell, random.below(6)) : tell())
-  const polls = new Polls(store, feed)
+  const changes = new LiveChanges(store, 10, noDefect(t))
   const selectors = ['*.*', '*a//', '*b//', '>a/1']
   const scopes = selectors.map((selector) => scopeOf(selector, 1 + random.below(4)))
-  const polled = scopes.map((scope) => poll(polls, scope, random, () => isWriting))
-  const opened = [...scopes, scopes[0] as Scope].map((scope) => openStream(streams, scope))
+  const polled = scopes.map((scope) => poll(changes, scope, random, () => isWriting))
+  const opened = [...scopes, scopes[0] as Scope].map((scope) => openStream(shared, scope))
   for (let n = 1; n < 400; n++) {
     const path = `${random.pick(['a', 'b'])}/${random.below(5)}`
     store.commit({ [path]: random.oneIn(5) ? undefined : n, [`${path}/x`]: n })
@@ -339,20 +334,21 @@ t.test('clients get the state with reads of any length, and no value goes back',
   t.equal(store.followers, 0)
 })
 
-async function poll(polls: Polls, scope: Scope, random: Random, goesOn: () => boolean): Promise<Client> {
+async function poll(changes: LiveChanges, scope: Scope, random: Random, goesOn: () => boolean): Promise<Client> {
   const client = new Client()
   for (;;) {
     const isLast = !goesOn()
     const since = client.next === undefined ? undefined : decodeToken(client.next)
-    const body = await polls.page(scope, since, isLast ? 0 : random.below(30), 1_000_000, { ...waiting })
+    const options = { waitMs: isLast ? 0 : random.below(30), bytesMax: 1_000_000, keyName: 'key' }
+    const body = await changes.page(scope, since, options, { ...waiting })
     client.take(JSON.parse(must(body).toString()) as ChangesPage)
     if (isLast && client.isComplete) return client
   }
 }
 
 t.test('a stream ends with since_gone or store_unavailable if the log is lost or unreadable', async (t) => {
-  const { store, streams } = setUp(t, { a: 1 })
-  const first = openStream(streams, scopeOf('*.*'))
+  const { store, shared } = setUp(t, { a: 1 })
+  const first = openStream(shared, scopeOf('*.*'))
   await eventually(() => first.client.isComplete)
   store.isTrimmed = true
   store.commit({ a: 2 })
@@ -365,7 +361,7 @@ t.test('a stream ends with since_gone or store_unavailable if the log is lost or
   t.equal(opened, 'gone')
   t.match(changes.stats(), { goneTokens: 1, streams: 0 })
   store.isTrimmed = false
-  const second = openStream(streams, scopeOf('*.*'))
+  const second = openStream(shared, scopeOf('*.*'))
   await eventually(() => second.client.isComplete)
   store.delay = () => Promise.reject(new StoreError('unavailable', 'away'))
   store.commit({ a: 3 })
@@ -376,26 +372,29 @@ t.test('a stream ends with since_gone or store_unavailable if the log is lost or
 
 t.test('a poll ends when its client leaves, or the service drains', async (t) => {
   const store = new SlowStore()
-  const feed = new Feed(store)
-  const polls = new Polls(store, feed)
+  const changes = new LiveChanges(store, 1, noDefect(t))
+  const options = { waitMs: 60_000, bytesMax: 1000, keyName: 'key' }
   const ongoing: { aborted: boolean; onAborted: (() => void) | undefined } = { ...waiting }
-  const gone = polls.page(scopeOf('*.*'), 'now', 60_000, 1000, ongoing)
+  const poll = (of: Ongoing = { ...waiting }) => changes.page(scopeOf('*.*'), 'now', options, of)
+  const gone = poll(ongoing)
   await eventually(() => store.followers > 0)
+  t.equal(await poll(), 'full')
   ongoing.aborted = true
   ongoing.onAborted?.()
   await t.rejects(gone)
   await eventually(() => store.followers === 0)
-  const drained = polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })
+  const drained = poll()
   await eventually(() => store.followers > 0)
-  polls.drain()
+  changes.drain()
   t.match(String(await drained), /^\{"has_more":false,"results":\[\],"next":/)
-  t.match(String(await polls.page(scopeOf('*.*'), 'now', 60_000, 1000, { ...waiting })), /"results":\[\]/)
+  t.match(String(await poll()), /"results":\[\]/)
+  t.equal(changes.stats().polls, 0)
 })
 
 t.test('a stream has a heartbeat every 15 s, and lasts from 8 to 12 minutes', async (t) => {
-  const { store, streams } = setUp(t)
+  const { store, shared } = setUp(t)
   const beforeMs = performance.now()
-  const opened = Array.from({ length: 50 }, () => openStream(streams, scopeOf('*.*')))
+  const opened = Array.from({ length: 50 }, () => openStream(shared, scopeOf('*.*')))
   await eventually(() => opened.every(({ client }) => client.isComplete))
   const nowMs = performance.now()
   for (const { stream, client, state, ends } of opened) {

@@ -156,7 +156,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a stream counts as up to date although something changed while it read',
-    file: 'changes/streams.js',
+    file: 'changes/follower.js',
     from: 'if (hasMore || (',
     to: 'if (hasMore || false && (',
     test: 'changes/feed',

@@ -1,0 +1,128 @@
+/**
+ * Followers: each follows the changes of one scope for one client, as a stream (streams.ts) or a poll (polls.ts). It is in one
+ * of these states, and keeps nothing but its position:
+ *
+ *     reading    it reads pages from its position on, and gives them to its client
+ *     live       its client has everything, and is given the pages that the feed builds
+ *     blocked    its client takes nothing more at the moment; then it reads on
+ */
+import type { LogPlace } from '../store/changes.js'
+import type { Feed, Listener, Reading } from './feed.js'
+import { bytesOf, type ChangesPage, type PageBytes } from './page.js'
+import { type ChangesStore, readPageAfter } from './pages.js'
+import type { Scope } from './scope.js'
+import type { Position } from './token.js'
+
+/** What followers read. */
+export interface Sources {
+  readonly store: ChangesStore
+  readonly feed: Feed
+}
+
+export abstract class Follower implements Listener {
+  /** Set once it has left: its reads are cancelled. */
+  aborted = false
+  protected state: 'reading' | 'live' | 'blocked' = 'reading'
+  /** Something may have changed up to here that was not given. */
+  #missed: LogPlace | undefined
+
+  /**
+   * @param position undefined for the present state
+   * @param bytesMax of a page that is read for this client alone
+   */
+  constructor(
+    private readonly sources: Sources,
+    private readonly scope: Scope,
+    private position: Position | undefined,
+    private readonly bytesMax: number,
+  ) {}
+
+  /** Whether the client is to be given a page that was read for it alone. */
+  protected abstract wants(page: ChangesPage): boolean
+
+  /** Gives a page to the client. @returns whether it takes more */
+  protected abstract give(page: PageBytes): boolean
+
+  /** The log does not have what changed since the position. */
+  protected abstract onLost(): void
+
+  abstract onFailure(error: unknown): void
+
+  /** Joins the feed, and reads what came before that. */
+  protected async join(): Promise<void> {
+    const { feed } = this.sources
+    try {
+      await feed.add(this.scope, this)
+    } catch (error) {
+      return this.onFailure(error)
+    }
+    // It may have left in the meantime, before it was there.
+    if (this.aborted) feed.remove(this.scope, this)
+    else await this.#read()
+  }
+
+  protected leave(): void {
+    this.aborted = true
+    this.sources.feed.remove(this.scope, this)
+  }
+
+  /** The client takes more again. */
+  onWritable(): void {
+    if (this.state === 'blocked') void this.#read()
+  }
+
+  /** Gives an empty page to a client that has everything; nothing to any other. */
+  protected giveEmpty(): void {
+    if (this.state !== 'live' || this.position === undefined) return
+    const { store, feed } = this.sources
+    // The feed has shown nothing since the position, so nothing has changed up to where the feed is.
+    const isBehind = feed.position !== undefined && store.isAfter(feed.position.place, this.position.place)
+    const next = isBehind ? feed.position : this.position
+    this.#take(bytesOf({ results: [], hasMore: false, next }))
+  }
+
+  onPages(pages: readonly PageBytes[], reading: Reading): void {
+    const { state, position } = this
+    const isLive = state === 'live' && position !== undefined
+    const verdict = isLive ? this.sources.feed.verdict(position.place, reading) : 'miss'
+    if (verdict === 'ignore') return
+    if (verdict === 'miss') return this.onMissed(reading.to)
+    for (const page of pages) if (!this.#take(page)) return this.onMissed(reading.to)
+  }
+
+  onMissed(to: LogPlace): void {
+    this.#missed = to
+    if (this.state === 'live') void this.#read()
+  }
+
+  /** Reads pages from the position on, until the client has everything, or takes no more. */
+  async #read(): Promise<void> {
+    const { store } = this.sources
+    const bounds = { bytesMax: this.bytesMax, cancellation: this }
+    this.state = 'reading'
+    try {
+      for (;;) {
+        const page = await readPageAfter(store, this.scope, this.position, bounds)
+        if (this.aborted) return
+        if (page === 'gone') return this.onLost()
+        const { hasMore, next } = page
+        this.position = next
+        if (this.wants(page) && !this.#take(bytesOf(page))) return
+        if (hasMore || (this.#missed !== undefined && !store.isAfter(next.place, this.#missed))) continue
+        this.#missed = undefined
+        this.state = 'live'
+        return
+      }
+    } catch (error) {
+      if (!this.aborted) this.onFailure(error)
+    }
+  }
+
+  /** @returns whether the client takes more; otherwise the follower is blocked */
+  #take(page: PageBytes): boolean {
+    this.position = page.next
+    const takesMore = this.give(page)
+    if (!takesMore) this.state = 'blocked'
+    return takesMore
+  }
+}
