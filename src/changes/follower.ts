@@ -53,12 +53,12 @@ export abstract class Follower implements Listener {
     const { feed } = this.sources
     try {
       await feed.add(this.scope, this)
+      // It may have left in the meantime, before it was there.
+      if (this.aborted) feed.remove(this.scope, this)
+      else await this.#read()
     } catch (error) {
-      return this.onFailure(error)
+      this.onFailure(error)
     }
-    // It may have left in the meantime, before it was there.
-    if (this.aborted) feed.remove(this.scope, this)
-    else await this.#read()
   }
 
   protected leave(): void {

@@ -9,7 +9,7 @@ import { readPageAfter } from '../../dist/changes/pages.js'
 import type { Ongoing } from '../../dist/changes/polls.js'
 import { Scope } from '../../dist/changes/scope.js'
 import { type Shared, Stream } from '../../dist/changes/streams.js'
-import { decodeToken, encodeToken } from '../../dist/changes/token.js'
+import { decodeToken, encodeToken, type Since } from '../../dist/changes/token.js'
 import type { Outlet } from '../../dist/http/answer.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { storedForms } from '../../dist/store/topics.js'
@@ -389,6 +389,24 @@ t.test('a poll ends when its client leaves, or the service drains', async (t) =>
   t.match(String(await drained), /^\{"has_more":false,"results":\[\],"next":/)
   t.match(String(await poll()), /"results":\[\]/)
   t.equal(changes.stats().polls, 0)
+})
+
+t.test('a poll woken by several pages is answered with one that leads to the others', async (t) => {
+  const store = new SlowStore()
+  const changes = new LiveChanges(store, 1, noDefect(t))
+  const poll = async (since: Since): Promise<ChangesPage> => {
+    const options = { waitMs: 60_000, bytesMax: 1000, keyName: 'key' }
+    return JSON.parse(must(await changes.page(scopeOf('*.*', 1), since, options, { ...waiting })).toString())
+  }
+  const first = poll('now')
+  await eventually(() => store.followers > 0)
+  await settle()
+  store.commit({ a: 1, b: 1 })
+  const { results, has_more: hasMore, next } = await first
+  const others = await poll(decodeToken(next))
+  const paths = [...results, ...others.results].map(({ path }) => path)
+  t.strictSame(paths, ['a', 'b'])
+  t.ok(hasMore)
 })
 
 t.test('a stream has a heartbeat every 15 s, and lasts from 8 to 12 minutes', async (t) => {
