@@ -18,20 +18,15 @@ import { stateOf } from './connection/session.js'
 import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
 
 /**
- * Each step migrates the schema from one version to the next, and may be repeated: two migrations at once, or one that
- * was interrupted, do no harm.
+ * Creates the tables, and may be repeated: two migrations at once, or one that was interrupted, do no harm.
  *
  * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set. `properties` is
- * JSON, or null for none.
- * `created` and `updated` are ms since the epoch by the engine's clock. `due` is the earliest time at which the REMOVAL
- * policy may be due, 0 while its clause waits, null for none. `generation` is a random number that distinguishes a topic
- * from earlier and later ones at the same path; the first step calls it `life`. `version` is that of the last change
- * (topics/version.ts); topics from before the step that adds it have the version of its moment, which the engine computes
- * once and keeps with the column: no row is rewritten.
+ * JSON, or null for none. `created` and `updated` are ms since the epoch by the engine's clock. `due` is the earliest time at
+ * which the REMOVAL policy may be due, 0 while its clause waits, null for none. `generation` is a random number that
+ * distinguishes a topic from earlier and later ones at the same path. `version` is that of the last change (topics/version.ts).
  *
  * A row of `log` has the keys of the topics that one commit changed (store/logged-keys.ts), the version of its last change, and
- * how many changes there have been by then. The last row is never removed; the first has no keys. Until version 6 the log was
- * a table `changes`, in lanes; places in it are none in this one, so the store gets another id with it.
+ * how many changes there have been by then. The last row is never removed; the first has no keys.
  *
  * `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index: `on conflict (key)` checks no
  * other, so of two concurrent creations the later would fail.
@@ -41,63 +36,50 @@ import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
  * primary one, and plans are made once: a tree that grows from that moment would be read entirely for each fetch by path,
  * until the next ANALYZE.
  */
-const steps: readonly string[] = [
-  `create table if not exists topicd.topics (
-     key bytea primary key,
-     type smallint not null,
-     retains boolean not null,
-     life bigint not null,
-     created bigint not null,
-     updated bigint not null,
-     due bigint,
-     properties text,
-     item text not null
-   ) with (fillfactor = 80);
-   create table if not exists topicd.api_keys (name text primary key, record text not null, used bigint);
-   create table if not exists topicd.leases (name text primary key, holder text not null, expires bigint not null);
-   insert into topicd.leases (name, holder, expires) values ('removals', '', 0) on conflict (name) do nothing;
-   insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`,
-  `alter table topicd.topics add column if not exists version bigint not null default (${startMs} * ${versionsPerMs})`,
-  `create table if not exists topicd.changes (
-     lane smallint,
-     n bigint,
-     version bigint not null,
-     count int not null,
-     total bigint not null,
-     keys bytea[] not null,
-     primary key (lane, n)
-   );
-   create index if not exists changes_by_version on topicd.changes (version asc);
-   insert into topicd.changes (lane, n, version, count, total, keys)
-   select l.lane, 0, greatest(${startMs} * ${versionsPerMs}, (select max(version) from topicd.topics)) + 1, 0, 0, '{}'
-   from generate_series(0, 63) as l (lane)
-   where not exists (select 1 from topicd.changes c where c.lane = l.lane)
-   on conflict (lane, n) do nothing;
-   insert into topicd.meta (name, value) values ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
-   on conflict (name) do nothing`,
-  `alter table topicd.topics rename column life to generation`,
-  // Dropped first: of two migrations at once, the later then waits here, and finds nothing left to do.
-  `drop index if exists topicd.topics_by_type, topicd.topics_due;
-   create index if not exists topics_of_type on topicd.topics (type asc, key asc) where ${hasType};
-   create index if not exists topics_by_due on topicd.topics (due asc, key asc) where due is not null`,
-  `create table if not exists topicd.log (version bigint primary key, total bigint not null, keys bytea not null);
-   insert into topicd.meta (name, value)
-   select name, value from (values
-     ('order', 0::bigint),
-     ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
-   ) as v (name, value)
-   where not exists (select 1 from topicd.log)
-   on conflict (name) do update set value = excluded.value;
-   insert into topicd.log (version, total, keys)
-   select greatest(${startMs} * ${versionsPerMs}, (select max(version) from topicd.topics)) + 1, 0, ''
-   where not exists (select 1 from topicd.log);
-   drop table if exists topicd.changes;
-   alter table topicd.topics drop column if exists retains;
-   ${commitFunction}`,
-]
+const createTables = `
+  create table if not exists topicd.topics (
+    key bytea primary key,
+    type smallint not null,
+    generation bigint not null,
+    created bigint not null,
+    updated bigint not null,
+    due bigint,
+    properties text,
+    item text not null,
+    version bigint not null
+  ) with (fillfactor = 80);
+  create index if not exists topics_of_type on topicd.topics (type asc, key asc) where ${hasType};
+  create index if not exists topics_by_due on topicd.topics (due asc, key asc) where due is not null;
+  create table if not exists topicd.api_keys (name text primary key, record text not null, used bigint);
+  create table if not exists topicd.leases (name text primary key, holder text not null, expires bigint not null);
+  insert into topicd.leases (name, holder, expires) values ('removals', '', 0) on conflict (name) do nothing;
+  insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`
+
+/**
+ * Begins the one log, in which no version is greater than one that a topic has, and creates the function that commits. Places
+ * in the log of 1.0.0, a table `changes` in lanes, are none in this one, so the store gets another id.
+ */
+const beginLog = `
+  create table if not exists topicd.log (version bigint primary key, total bigint not null, keys bytea not null);
+  insert into topicd.meta (name, value)
+  select name, value from (values
+    ('order', 0::bigint),
+    ('store_id', floor(random() * ${Number.MAX_SAFE_INTEGER})::bigint + 1)
+  ) as v (name, value)
+  where not exists (select 1 from topicd.log)
+  on conflict (name) do update set value = excluded.value;
+  insert into topicd.log (version, total, keys)
+  select greatest(${startMs} * ${versionsPerMs}, (select max(version) from topicd.topics)) + 1, 0, ''
+  where not exists (select 1 from topicd.log);
+  drop table if exists topicd.changes;
+  alter table topicd.topics drop column if exists retains;
+  ${commitFunction}`
+
+/** The version of the schema of 1.0.0, the only former one that is migrated. */
+const releasedVersion = 5
 
 /** The version that this program migrates to. */
-const schemaVersion = steps.length
+const schemaVersion = 6
 
 /**
  * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only
@@ -123,7 +105,7 @@ const raiseVersion: Statement<never> = {
   name: 'raise_version',
   text: `
     with raised as (
-      update topicd.meta set value = $1::bigint where name = 'schema_version' and value = $1::bigint - 1 and ${inTime(3)}
+      update topicd.meta set value = $1::bigint where name = 'schema_version' and value < $1::bigint and ${inTime(3)}
       returning value
     )
     insert into topicd.meta (name, value) select 'oldest_program', $2::bigint from raised
@@ -135,9 +117,6 @@ const missingStates: readonly (string | undefined)[] = ['3F000', '42P01']
 
 /** SQLSTATEs of two migrations at the same time: they create the same thing, or wait for each other. */
 const raceStates: readonly (string | undefined)[] = ['23505', '40P01', '42710', '42P06', '42P07', '40001', 'XX000']
-
-/** SQLSTATE of a column that is missing: an earlier attempt has renamed it. */
-const renamedState = '42703'
 
 const raceAttemptsMax = 20
 const raceMs = 100
@@ -180,7 +159,7 @@ export async function requireSchema(connections: Pick<Connections, 'read'>): Pro
  * unchanged.
  *
  * @returns the versions before and after
- * @throws Error when a later version does not allow this program
+ * @throws Error when a later version does not allow this program, or a build before 1.0.0 has made it
  */
 export async function migrateSchema(connections: Connections): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(connections)
@@ -188,19 +167,23 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
     await requireSchema(connections)
     return { from, to: from }
   }
-  for (const [version, step] of steps.entries()) {
-    if (version < from) continue
-    if (version === 0) {
-      await define(connections, 'create schema if not exists topicd')
-      await define(
-        connections,
-        `create table if not exists topicd.meta (name text primary key, value bigint not null);
-         insert into topicd.meta (name, value) values ('schema_version', 0) on conflict (name) do nothing`,
-      )
-    }
-    await define(connections, step)
-    await connections.write(raiseVersion, [version + 1, oldestProgram])
+  if (from > 0 && from < releasedVersion) {
+    throw new Error(
+      `the store's schema has version ${from}, of a build before 1.0.0: export its topics with that build, and import them into another database`,
+    )
   }
+  if (from === schemaVersion) return { from, to: from }
+  if (from === 0) {
+    await define(connections, 'create schema if not exists topicd')
+    await define(
+      connections,
+      `create table if not exists topicd.meta (name text primary key, value bigint not null);
+       insert into topicd.meta (name, value) values ('schema_version', 0) on conflict (name) do nothing`,
+    )
+    await define(connections, createTables)
+  }
+  await define(connections, beginLog)
+  await connections.write(raiseVersion, [schemaVersion, oldestProgram])
   return { from, to: schemaVersion }
 }
 
@@ -213,7 +196,6 @@ async function define(connections: Connections, text: string): Promise<void> {
     try {
       return await connections.define(text)
     } catch (error) {
-      if (stateOf(error) === renamedState) return
       if (!raceStates.includes(stateOf(error)) || attempt === raceAttemptsMax) throw error
       await sleep(raceMs)
     }
