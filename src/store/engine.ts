@@ -139,7 +139,7 @@ export interface View {
   records(table: RecordTable): Awaitable<readonly (readonly [string, Buffer])[]>
   /**
    * Calls `take` with the record of the log that has this version, if the log has it, and those after it, in order, until it
-   * returns false.
+   * returns false; within a slice if it waits.
    *
    * @param keysAhead how many keys are worth reading before they are taken
    */
@@ -238,9 +238,14 @@ export interface Needs {
 
 export interface NeededTopic {
   readonly path: Path
-  /** Whether its item or its version may be read, or when its value was last set and when it is due: what may change. */
-  readonly isWhole: boolean
+  readonly reads: NeededPart
 }
+
+/**
+ * What may be read of a topic: what never changes; also what may, except the item, such as its version and when it is due; or
+ * all.
+ */
+export type NeededPart = 'constants' | 'version' | 'item'
 
 /** Requests that share a commit. */
 export interface Group<Request, Outcome> {

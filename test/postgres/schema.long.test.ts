@@ -73,8 +73,11 @@ await t.test(
   },
 )
 
-/** Undoes the migration to version 6: the schema is as version 1.0.0 leaves it. */
+/** Undoes the migration: the schema is as version 1.0.0 leaves it. */
 const undoOrder = `
+  drop index topicd.topics_of_type, topicd.topics_by_due;
+  create index topics_due on topicd.topics (due) where due is not null;
+  create index topics_by_type on topicd.topics (type, key);
   drop function topicd.commit;
   drop table topicd.log;
   delete from topicd.meta where name = 'order';
@@ -112,10 +115,10 @@ await t.test(
       address,
       `update topicd.topics set version = version + 3600000 * 1024::bigint where item like '%"ahead"%';
        ${undoOrder};
-       update topicd.meta set value = 4 where name in ('schema_version', 'oldest_program')`,
+       update topicd.meta set value = 3 where name in ('schema_version', 'oldest_program')`,
     )
-    await t.rejects(migratePostgresStore(address), { message: /version 4, of a build before 1.0.0: export its topics/ })
-    await execute(address, `update topicd.meta set value = 5 where name in ('schema_version', 'oldest_program')`)
+    await t.rejects(migratePostgresStore(address), { message: /version 3, of a build before 1.0.0: export its topics/ })
+    await execute(address, `update topicd.meta set value = 4 where name in ('schema_version', 'oldest_program')`)
     const { store_id: formerId } = await metaOf(address)
     await t.rejects(openPostgresStore(address), { message: /run "topicd migrate"/ })
     const file = () => execute(address, `select pg_relation_filenode('topicd.topics') as file`)
@@ -159,7 +162,7 @@ await t.test(
     })
     const logged = await readLog(address)
     t.strictSame(logged.at(-1)?.paths, ['a'], 'changes are logged from then on')
-    await execute(address, `update topicd.meta set value = 5 where name = 'schema_version'`)
+    await execute(address, `update topicd.meta set value = 4 where name = 'schema_version'`)
     await migratePostgresStore(address)
     t.strictSame(await metaOf(address), meta, 'a migration that is repeated leaves the id')
     t.strictSame(await readLog(address), logged, 'and the log')

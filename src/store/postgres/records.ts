@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert'
 import type { RecordTable } from '../engine.js'
 import { numberOf, numberRecord } from '../number-record.js'
+import { plainArray, textArray } from './sql/arrays.js'
 import type { Execute, Statement } from './sql/statement.js'
 
 const readKeys: Statement<{ name: string; record: string }> = {
@@ -31,9 +32,11 @@ const putKey: Statement<never> = {
 
 const deleteKey: Statement<never> = { name: 'delete_key', text: 'delete from topicd.api_keys where name = $1' }
 
-const putUse: Statement<never> = {
-  name: 'put_key_use',
-  text: 'update topicd.api_keys set used = $2::bigint where name = $1',
+const putUses: Statement<never> = {
+  name: 'put_key_uses',
+  text: `
+    update topicd.api_keys k set used = v.used
+    from unnest($1::text[], $2::bigint[]) as v (name, used) where k.name = v.name`,
 }
 
 const putNumber: Statement<never> = {
@@ -67,19 +70,27 @@ export async function readRecords(
   }
 }
 
-/** Changes a record, within a transaction. @param value undefined removes it */
-export async function putRecord(
-  write: Execute,
-  table: RecordTable,
-  name: string,
-  value: Buffer | undefined,
-): Promise<void> {
-  if (table === 'keys') await (value === undefined ? write(deleteKey, [name]) : write(putKey, [name, value.toString()]))
-  // A key that is removed takes the time of its last use along.
-  else if (table === 'keyUses' && value !== undefined) await write(putUse, [name, numberOf(value) ?? 0])
-  else if (table === 'meta' && value !== undefined) {
-    const column = numberNames[name]
-    assert(column !== undefined, `there is no number for ${name}`)
-    await write(putNumber, [column, numberOf(value) ?? 0])
+/** A change of a record; undefined removes it. */
+export interface RecordPut {
+  readonly table: RecordTable
+  readonly name: string
+  readonly value: Buffer | undefined
+}
+
+/** Changes records, within a transaction. All hosts wait for it, so the many uses of keys are one statement. */
+export async function putRecords(write: Execute, puts: readonly RecordPut[]): Promise<void> {
+  for (const { table, name, value } of puts) {
+    if (table === 'keys')
+      await (value === undefined ? write(deleteKey, [name]) : write(putKey, [name, value.toString()]))
+    else if (table === 'meta' && value !== undefined) {
+      const column = numberNames[name]
+      assert(column !== undefined, `there is no number for ${name}`)
+      await write(putNumber, [column, numberOf(value) ?? 0])
+    }
   }
+  // A key that is removed takes the time of its last use along.
+  const uses = puts.filter(({ table, value }) => table === 'keyUses' && value !== undefined)
+  if (uses.length === 0) return
+  const names = textArray(uses.map(({ name }) => Buffer.from(name)))
+  await write(putUses, [names, plainArray(uses.map(({ value }) => numberOf(value) ?? 0))])
 }

@@ -48,18 +48,20 @@ const createTables = `
     item text not null,
     version bigint not null
   ) with (fillfactor = 80);
-  create index if not exists topics_of_type on topicd.topics (type asc, key asc) where ${hasType};
-  create index if not exists topics_by_due on topicd.topics (due asc, key asc) where due is not null;
   create table if not exists topicd.api_keys (name text primary key, record text not null, used bigint);
   create table if not exists topicd.leases (name text primary key, holder text not null, expires bigint not null);
   insert into topicd.leases (name, holder, expires) values ('removals', '', 0) on conflict (name) do nothing;
   insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`
 
 /**
- * Begins the one log, in which no version is greater than one that a topic has, and creates the function that commits. Places
- * in the log of 1.0.0, a table `changes` in lanes, are none in this one, so the store gets another id.
+ * Creates the indexes, the one log, whose versions are greater than those that topics have, and the function that commits. Both
+ * for new tables and for those of 1.0.0: places in its log, a table `changes` in lanes, are none in this one, so the store gets
+ * another id.
  */
-const beginLog = `
+const completeSchema = `
+  drop index if exists topicd.topics_by_type, topicd.topics_due;
+  create index if not exists topics_of_type on topicd.topics (type asc, key asc) where ${hasType};
+  create index if not exists topics_by_due on topicd.topics (due asc, key asc) where due is not null;
   create table if not exists topicd.log (version bigint primary key, total bigint not null, keys bytea not null);
   insert into topicd.meta (name, value)
   select name, value from (values
@@ -76,7 +78,7 @@ const beginLog = `
   ${commitFunction}`
 
 /** The version of the schema of 1.0.0, the only former one that is migrated. */
-const releasedVersion = 5
+const releasedVersion = 4
 
 /** The version that this program migrates to. */
 const schemaVersion = 6
@@ -182,7 +184,7 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
     )
     await define(connections, createTables)
   }
-  await define(connections, beginLog)
+  await define(connections, completeSchema)
   await connections.write(raiseVersion, [schemaVersion, oldestProgram])
   return { from, to: schemaVersion }
 }

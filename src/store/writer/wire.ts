@@ -1,7 +1,7 @@
 /**
  * What a process asks of the writer, and what the writer answers, as bytes. What is asked has a meaning (operations,
  * changes of API keys), never keys and records: what follows from it is decided by the writer. What it means that a
- * request is numbered, and answered once, is in link.ts and receipts.ts.
+ * request is numbered, and answered once, is in session.ts and receipts.ts.
  *
  *     to the writer      hello:     protocol, client, last number answered, 1, last number given
  *                        requests:  last number below which all are answered, number of the first, whether it watches the

@@ -1,6 +1,6 @@
 /**
- * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Where
- * records are, and which other records must agree with them, is checked by each engine.
+ * What `check` requires of the records that every engine stores alike: fetch result items and API keys. Pure. Which
+ * other records must agree with them is checked in check.ts and log.ts.
  */
 import { type CheckedProperties, parseProperties } from '../../../topics/properties.js'
 import type { RemovalPolicy } from '../../../topics/removal/policy.js'

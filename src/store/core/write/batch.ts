@@ -1,6 +1,6 @@
 /**
- * Batches: what the operations of one request change together, or which of them is refused. The engines read topics
- * and write changes; what follows from the operations is decided here, by both in the same way.
+ * Batches: what the operations of one request change together, or which of them is refused. Engines read topics and
+ * make the changes.
  *
  * An operation's constraint is decided first. Several batches may be decided one after the other over one state: each
  * sees what those before it have changed, and one that is refused leaves no trace.

@@ -5,7 +5,18 @@
 import type { Moment } from '../../../base/clock.js'
 import { retainsValue } from '../../../topics/properties.js'
 import { dueMs, tracksUpdates } from '../../../topics/removal/policy.js'
-import type { Changes, Decider, DuePlace, Group, ItemBytes, Needs, NewTopic, Stored, WriteSize } from '../../engine.js'
+import type {
+  Changes,
+  Decider,
+  DuePlace,
+  Group,
+  ItemBytes,
+  NeededPart,
+  Needs,
+  NewTopic,
+  Stored,
+  WriteSize,
+} from '../../engine.js'
 import type { BatchResult, Creation } from '../../topics.js'
 import { BatchDecisions, type Change } from './batch.js'
 import { DueDecisions, type DueOutcome } from './due.js'
@@ -40,13 +51,18 @@ function sizeOfRequest(request: Request): WriteSize {
 function needsOf(request: Request): Needs {
   if ('change' in request) return { topics: [], records: recordsOf(request.change) }
   if ('due' in request) {
-    const topics = request.due.flatMap(({ path }) => (path === undefined ? [] : [{ path, isWhole: true }]))
+    const topics = request.due.flatMap(({ path }) => (path === undefined ? [] : [{ path, reads: 'version' } as const]))
     return { topics, records: [] }
   }
-  const topics = request.operations.map(({ kind, path, constraint }) => {
-    return { path, isWhole: kind === 'increment' || (constraint !== undefined && constraint.kind !== 'no_topic') }
-  })
-  return { topics, records: [] }
+  return {
+    topics: request.operations.map((operation) => ({ path: operation.path, reads: readBy(operation) })),
+    records: [],
+  }
+}
+
+function readBy({ kind, constraint }: Prepared): NeededPart {
+  if (kind === 'increment' || constraint?.kind === 'value' || constraint?.kind === 'no_value') return 'item'
+  return constraint?.kind === 'version' ? 'version' : 'constants'
 }
 
 const headAlone = { head: true, item: false, version: false }

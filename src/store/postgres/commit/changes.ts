@@ -15,6 +15,7 @@ import type {
   StoredTopic,
 } from '../../engine.js'
 import { loggedBytesMax, writeLoggedKey } from '../../logged-keys.js'
+import type { RecordPut } from '../records.js'
 import { bytesArray, plainArray, textArray } from '../sql/arrays.js'
 import { columnOfProperties, typeNumbers } from '../sql/rows.js'
 import type { Parameter } from '../sql/statement.js'
@@ -25,13 +26,6 @@ import { type Known, KnownTopic } from './heads.js'
 interface Changed {
   readonly path: Path
   readonly topic: KnownTopic
-}
-
-/** A change of a small record; undefined removes it. */
-interface RecordPut {
-  readonly table: RecordTable
-  readonly name: string
-  readonly value: Buffer | undefined
 }
 
 export class CommitChanges implements Changes {
@@ -79,8 +73,9 @@ export class CommitChanges implements Changes {
 
   /** The parameters of `callCommit`. @param needed what was decided on, as it was known */
   parameters(needed: readonly NeededTopic[], known: Known): Parameter[] {
-    const wholes = new Set(needed.flatMap(({ path, isWhole }) => (isWhole ? [path] : [])))
-    const versionOf = ({ path, topic }: Changed): number | undefined => (wholes.has(path) ? topic.version : undefined)
+    const versioned = new Set(needed.flatMap(({ path, reads }) => (reads === 'constants' ? [] : [path])))
+    const versionOf = ({ path, topic }: Changed): number | undefined =>
+      versioned.has(path) ? topic.version : undefined
     const unchanged = this.#unchanged(known)
     const creations = this.#creations.map(({ topic }) => topic)
     return [
@@ -97,7 +92,7 @@ export class CommitChanges implements Changes {
       this.#generation,
       bytesArray(unchanged.map(({ path }) => encodeKey(path))),
       plainArray(unchanged.map(({ topic }) => topic?.generation)),
-      plainArray(unchanged.map(({ path, topic }) => (wholes.has(path) ? topic?.version : undefined))),
+      plainArray(unchanged.map(({ path, topic }) => (versioned.has(path) ? topic?.version : undefined))),
       bytesArray(this.#rescheduled.map(({ path }) => encodeKey(path))),
       plainArray(this.#rescheduled.map(({ topic }) => topic.generation)),
       plainArray(this.#rescheduled.map(({ dueMs }) => dueMs && Math.floor(dueMs))),

@@ -9,12 +9,12 @@ import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
 import { decider, type Outcome, type Request } from '../../core/write/group.js'
-import type { LoggedRecord, NeededTopic, RecordTable, Stored, StoredTopic } from '../../engine.js'
+import type { LoggedRecord, NeededPart, NeededTopic, RecordTable, Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
 import { batchBounds, type CommitStats } from '../../monitoring.js'
 import { beginMsMax, type Connections } from '../connection/connections.js'
 import { stateOf } from '../connection/session.js'
-import { putRecord, readRecords } from '../records.js'
+import { putRecords, readRecords } from '../records.js'
 import { momentOf } from '../sql/rows.js'
 import { type Execute, staleState } from '../sql/statement.js'
 import { CommitChanges } from './changes.js'
@@ -30,11 +30,11 @@ const bytesMax = 4 * 1024 * 1024
 /** How long a request may wait for its commit, in ms: one that waited longer would probably not begin in time. */
 const waitMsMax = 3000
 
-/** Bytes of items that are read for the decisions of a commit; requests that need others share none with them. */
-const itemBytesMax = 64 * 1024 * 1024
-
-/** The same for a request alone; one that needs more is refused. */
-const itemBytesAloneMax = 512 * 1024 * 1024
+/**
+ * Bytes of items that are read for the decisions of a commit: a group that needs more is divided, a request refused. All of
+ * them are in memory at once, and are compared at once, within a second.
+ */
+const itemBytesMax = 128 * 1024 * 1024
 
 interface Write {
   readonly request: Request
@@ -153,7 +153,7 @@ export class Committer {
     }
   }
 
-  /** Commits a group and settles its requests; a group whose items are too large together, request by request. */
+  /** Commits a group and settles its requests; a group whose items are too large together, in halves. */
   async #commitGroup(group: readonly Write[]): Promise<void> {
     const operations = group.reduce((sum, write) => sum + write.operations, 0)
     const needed = neededBy(group)
@@ -161,8 +161,9 @@ export class Committer {
     try {
       const committed = await this.#commit(group, needed)
       if (committed === undefined) {
-        for (const write of group) await this.#commitGroup([write])
-        return
+        const half = Math.ceil(group.length / 2)
+        await this.#commitGroup(group.slice(0, half))
+        return await this.#commitGroup(group.slice(half))
       }
       this.#counts.inFlight -= operations
       if (committed.isChanged) {
@@ -171,6 +172,9 @@ export class Committer {
         this.#batches.record(operations)
       }
       for (const settle of committed.settle) settle()
+      const { changes, row } = committed
+      // Not within this `try`: a defect of a follower is none of the commit.
+      if (row !== undefined) queueMicrotask(() => this.onCommitted(changes.record(row)))
     } catch (error) {
       this.#cache.forget(needed.map(({ path }) => path))
       this.#counts.inFlight -= operations
@@ -180,15 +184,14 @@ export class Committer {
     }
   }
 
-  /** @returns undefined if the group has to be committed request by request */
+  /** @returns undefined if the group has to be divided */
   async #commit(group: readonly Write[], needed: readonly NeededTopic[]): Promise<Committed | undefined> {
     const sinceMs = Math.min(...group.map((write) => write.sinceMs))
-    const bytes = group.length === 1 ? itemBytesAloneMax : itemBytesMax
     if (!group.some(({ needsOrder }) => needsOrder)) {
-      const committed = await this.#commitOnKnown(group, needed, sinceMs, bytes)
+      const committed = await this.#commitOnKnown(group, needed, sinceMs)
       if (committed !== 'stale') return committed
     }
-    return this.#commitInOrder(group, needed, sinceMs, bytes)
+    return this.#commitInOrder(group, needed, sinceMs)
   }
 
   /** Decides on what is known, or read now, and commits that if it is still so. */
@@ -196,20 +199,19 @@ export class Committer {
     group: readonly Write[],
     needed: readonly NeededTopic[],
     sinceMs: number,
-    bytes: number,
   ): Promise<Committed | undefined | 'stale'> {
     const { read, write } = this.connections
     const cached: Known = new Map()
-    for (const { path, isWhole } of needed) {
-      const found = isWhole ? undefined : this.#cache.get(path)
+    for (const { path, reads } of needed) {
+      const found = reads === 'constants' ? this.#cache.get(path) : undefined
       if (found !== undefined) cached.set(path, found.topic)
     }
     const missing = needed.filter(({ path }) => !cached.has(path))
-    let known = new Map([...cached, ...(await readTopics(read, missing, bytes))])
+    let known = new Map([...cached, ...(await readTopics(read, missing, itemBytesMax))])
     let decided = decide(group, new StoredRows(localMoment(), known))
     // What changes nothing is not checked by the engine, so it must not rest on what was known before.
     if (decided.changes.isEmpty && cached.size > 0) {
-      known = await readTopics(read, needed, bytes)
+      known = await readTopics(read, needed, itemBytesMax)
       decided = decide(group, new StoredRows(localMoment(), known))
     }
     if (isCut(known)) return undefinedOrRefused(group)
@@ -229,18 +231,17 @@ export class Committer {
     group: readonly Write[],
     needed: readonly NeededTopic[],
     sinceMs: number,
-    bytes: number,
   ): Promise<Committed | undefined> {
     const committed = await this.connections.transact(async ({ read, write }) => {
       const [order] = await read(takeOrder, [])
-      const known = await readTopics(read, needed, bytes)
+      const known = await readTopics(read, needed, itemBytesMax)
       const records = await readNeeded(read, group)
       const decided = decide(group, new StoredRows(momentOf(order?.now ?? '0'), known, records))
       const { changes } = decided
       const isChanged = !changes.isEmpty || changes.records.length > 0
       if (isCut(known) || !isChanged) return { result: { decided, known, row: undefined }, commits: false }
       const [row] = await write(callCommit, changes.parameters(needed, known))
-      for (const { table, name, value } of changes.records) await putRecord(read, table, name, value)
+      await putRecords(read, changes.records)
       return { result: { decided, known, row }, commits: true }
     }, sinceMs)
     const { decided, known, row } = committed
@@ -250,15 +251,16 @@ export class Committer {
 
   #committed(decided: Decided, needed: readonly NeededTopic[], known: Known, row: CommitRow): Committed {
     const { changes } = decided
-    for (const { path, isWhole } of needed) if (!isWhole) this.#cache.set(path, known.get(path))
+    for (const { path, reads } of needed) if (reads === 'constants') this.#cache.set(path, known.get(path))
     for (const [path, topic] of changes.after()) this.#cache.set(path, topic)
-    this.onCommitted(changes.record(row))
-    return { ...decided, isChanged: true }
+    return { ...decided, isChanged: true, row }
   }
 }
 
 interface Committed extends Decided {
   readonly isChanged: boolean
+  /** What the engine says of the commit, if there is one. */
+  readonly row?: CommitRow
 }
 
 /** What was read for the decisions of a group. */
@@ -306,17 +308,23 @@ function neededBy(group: readonly Write[]): readonly NeededTopic[] {
   const needed = new Map<Path, NeededTopic>()
   for (const { request } of group) {
     for (const topic of decider.needsOf(request).topics) {
-      if (topic.isWhole || !needed.has(topic.path)) needed.set(topic.path, topic)
+      if (isMore(topic, needed.get(topic.path))) needed.set(topic.path, topic)
     }
   }
   return [...needed.values()]
+}
+
+const parts: readonly NeededPart[] = ['constants', 'version', 'item']
+
+function isMore({ reads }: NeededTopic, than: NeededTopic | undefined): boolean {
+  return than === undefined || parts.indexOf(reads) > parts.indexOf(than.reads)
 }
 
 function isCut(known: Known): boolean {
   return [...known.values()].some((topic) => topic?.isCut === true)
 }
 
-/** A group is tried again request by request. @throws StoreError if it is a single one */
+/** A group is divided. @throws StoreError if it is a single one */
 function undefinedOrRefused(group: readonly Write[]): undefined {
   if (group.length === 1) throw new StoreError('retry', 'a request compares too many long values')
   return undefined

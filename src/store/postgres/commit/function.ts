@@ -8,6 +8,9 @@
 import { versionsPerMs } from '../../../topics/version.js'
 import { lateState, type Statement, staleState } from '../sql/statement.js'
 
+/** How long a commit waits for a row that somebody else keeps locked, in ms: all other commits wait for this one. */
+const rowLockMsMax = 500
+
 /**
  * Arrays, by what happens to the topics: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must be as it was
  * known, `r` is due at another time. A generation that is null says that there is no topic; a version that is null, that any
@@ -30,6 +33,7 @@ declare
   found int;
 begin
   perform 1 from topicd.meta where name = 'order' for update;
+  perform set_config('lock_timeout', '${rowLockMsMax}', true);
   now_ms := floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
   if now_ms >= begin_by then
     raise exception 'the commit began too late' using errcode = '${lateState}';
@@ -87,7 +91,10 @@ export const callCommit: Statement<CommitRow> = {
   text: `select * from topicd.commit(${Array.from({ length: 24 }, (_, i) => `$${i + 1}`).join(', ')})`,
 }
 
-/** Takes the order of commits before what decisions depend on is read: nobody else commits until the transaction ends. */
+/**
+ * Takes the order of commits before what decisions depend on is read: nobody else commits until the transaction ends. The time
+ * may be from before the wait: a policy is evaluated rather too early, and then again.
+ */
 export const takeOrder: Statement<{ now: string }> = {
   name: 'take_order',
   text: `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint as now

@@ -47,7 +47,7 @@ export async function readTopics(read: Execute, needed: readonly NeededTopic[], 
   if (needed.length === 0) return known
   const keys = needed.map(({ path }) => encodeKey(path))
   const paths = new Map(needed.map(({ path }, i) => [columnOf(keys[i] as Buffer), path]))
-  const wholes = plainArray(needed.map(({ isWhole }) => isWhole))
+  const wholes = plainArray(needed.map(({ reads }) => reads === 'item'))
   for (const row of await read(readHeads, [bytesArray(keys), wholes, itemBytesMax])) {
     const path = paths.get(row.key) as Path
     known.set(path, new KnownTopic(path, row, row.fits !== 'true'))
@@ -55,12 +55,19 @@ export async function readTopics(read: Execute, needed: readonly NeededTopic[], 
   return known
 }
 
-/** Topics of which this process keeps what never changes: those of a busy service with as many publishers, in some MB. */
+/** Topics of which this process keeps what never changes: those of a busy service with as many publishers. */
 const cachedMax = 20_000
+
+/** The same in bytes, about: one has up to 16 KiB of properties. */
+const cachedBytesMax = 16 * 1024 * 1024
 
 /** What this process knows of topics from its last commits. A commit checks what it relies on, so it may be wrong. */
 export class HeadCache {
-  readonly #topics = new LRUCache<Path, { readonly topic: KnownTopic | undefined }>({ max: cachedMax })
+  readonly #topics = new LRUCache<Path, { readonly topic: KnownTopic | undefined }>({
+    max: cachedMax,
+    maxSize: cachedBytesMax,
+    sizeCalculation: ({ topic }, path) => path.length + (topic?.propertiesLength ?? 0) + 1,
+  })
 
   /** The topic at a path; undefined if nothing is known of it. */
   get(path: Path): { readonly topic: KnownTopic | undefined } | undefined {

@@ -1,6 +1,6 @@
 /**
  * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
- * own, except in a snapshot (snapshot.ts) and in a batch of operations (transaction.ts). A statement that lost a
+ * own, except in a snapshot (snapshot.ts) and in one that makes changes (transaction.ts). A statement that lost a
  * conflict with another is tried again, a few times; a read, or all reads at one moment, also when the connection is lost.
  * What a failure means is in failures.ts.
  *

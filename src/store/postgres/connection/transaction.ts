@@ -56,7 +56,9 @@ export class Transaction {
     await read(begin, [])
     const write: Execute = (statement, parameters) => read(statement, [...parameters, this.beginByMs])
     const { result, commits } = await work({ read, write }).catch((error: unknown) => {
-      throw error === failure ? error : new Defect(`a batch failed: ${(error as Error).message}`, { cause: error })
+      throw error === failure
+        ? error
+        : new Defect(`a transaction failed: ${(error as Error).message}`, { cause: error })
     })
     this.#isCommitting = commits
     await read(commits ? commit : rollback, [])

@@ -34,7 +34,7 @@ export class PostgresTopic implements StoredTopic {
   /** Distinguishes it from earlier and later topics at the path. */
   readonly generation: string
   readonly version: number
-  readonly item: Uint8Array | undefined
+  #item: Uint8Array | undefined
 
   constructor(
     private readonly path: Path,
@@ -43,7 +43,16 @@ export class PostgresTopic implements StoredTopic {
     this.type = typeOfColumn(row.type)
     this.generation = row.generation
     this.version = Number(row.version)
-    this.item = row.item === null ? undefined : Buffer.from(row.item)
+  }
+
+  get item(): Uint8Array | undefined {
+    const { item } = this.row
+    return (this.#item ??= item === null ? undefined : Buffer.from(item))
+  }
+
+  /** Of the JSON of its properties. */
+  get propertiesLength(): number {
+    return this.row.properties?.length ?? 0
   }
 
   head(): Head | undefined {

@@ -1,4 +1,5 @@
 /** Reads at one moment: each with statements of its own, or all in a snapshot. */
+import { waitForSlice } from '../../../base/time-slices.js'
 import { decodeKey, encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
@@ -124,6 +125,7 @@ export class PostgresView implements View {
   async log(version: number, keysAhead: number, take: (record: LogRecord) => boolean): Promise<void> {
     for (let from = version; ; ) {
       const rows = await this.read(readLog, [from, keysAhead])
+      await waitForSlice()
       for (const row of rows) {
         // The row that was taken last says where the next ones begin.
         if (Number(row.version) === from && from !== version) continue
