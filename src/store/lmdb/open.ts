@@ -10,12 +10,11 @@
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { whenKnown } from '../../base/awaitable.js'
-import type { Cancellation } from '../../base/cancellation.js'
 import { type Clock, now } from '../../base/clock.js'
 import { check } from '../core/check/check.js'
 import { backupName } from '../core/meta.js'
 import { LogReads } from '../core/read/log.js'
-import { Expiry } from '../core/removal/expiry.js'
+import { Expiry, type Lead } from '../core/removal/expiry.js'
 import { type CoreStore, createCore } from '../core/store.js'
 import { type DueRemovals, nothingRemoved } from '../due-removals.js'
 import type { Engine, LoggedRecord } from '../engine.js'
@@ -164,12 +163,8 @@ function openHere(
   const { commits, commit } = writing
   const parts = partsOf(environment, view, writing, options)
   const { removeMatches } = parts.core
-  const leader = {
-    lead: <T>(work: (lost: Cancellation) => Promise<T>) => work({ aborted: false }),
-    commit,
-    removeMatches,
-  }
-  const expiry = new Expiry(parts.engine, leader, { now: clock, comparesClocks: true })
+  const lead: Lead = (work) => work({ lost: { aborted: false }, commit, removeMatches })
+  const expiry = new Expiry(parts.engine, lead, { now: clock, comparesClocks: true })
   // Before the commits, so that a clause that was just executed can still end its policy.
   const store = assemble(parts, options, () => expiry.close())
   return {

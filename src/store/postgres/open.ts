@@ -11,7 +11,7 @@ import { within } from '../../base/within.js'
 import { changesKeptDefault } from '../../settings/limits.js'
 import { check } from '../core/check/check.js'
 import { LogReads } from '../core/read/log.js'
-import { Expiry, type Leader } from '../core/removal/expiry.js'
+import { Expiry, type Lead, type Term } from '../core/removal/expiry.js'
 import { Matches } from '../core/removal/matches.js'
 import { createCore } from '../core/store.js'
 import { prepare } from '../core/write/operations.js'
@@ -129,7 +129,7 @@ function createStore(
   const log = new LogReads(engine, () => {})
   const core = createCore(engine, writing, log)
   const now = async (): Promise<Moment> => momentOf((await read(readClock, []))[0]?.now ?? '0')
-  const expiry = new Expiry(engine, leaderOf(engine, committer, lease), { now, comparesClocks: false })
+  const expiry = new Expiry(engine, leadBy(engine, committer, lease), { now, comparesClocks: false })
   const trimLog = createLogTrimming({ write }, lease, changesKept)
   return {
     ...core,
@@ -153,13 +153,18 @@ function createStore(
   }
 }
 
-/** What this process asks of the store only while it holds the lease. */
-function leaderOf(engine: Engine, committer: Committer, lease: Lease): Leader {
-  const commit: Leader['commit'] = (request) => committer.commit(request, lease.heldUntilMs)
-  const write: Writing['write'] = (operations) =>
-    commit({ operations: operations.map(prepare), isAtomic: true }) as Promise<BatchResult>
-  const { removeMatches } = new Matches(engine, write)
-  return { lead: (work) => lease.whileHeld(work), commit, removeMatches }
+/** Leads while the process holds the lease: what it asks of the store is not carried out later. */
+function leadBy(engine: Engine, committer: Committer, lease: Lease): Lead {
+  return (work) =>
+    lease.whileHeld((lost) => {
+      const commit: Term['commit'] = async (request) => {
+        if (lost.aborted) throw new StoreError('unavailable', 'another process may evaluate removals now')
+        return committer.commit(request, lost.untilMs)
+      }
+      const write: Writing['write'] = (operations) =>
+        commit({ operations: operations.map(prepare), isAtomic: true }) as Promise<BatchResult>
+      return work({ lost, commit, removeMatches: new Matches(engine, write).removeMatches })
+    })
 }
 
 /** Creates or migrates the schema at an address. See `migrateSchema`. @throws Error whose message says what to do */

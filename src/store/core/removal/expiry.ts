@@ -34,15 +34,17 @@ const placesPerCommit = 200
 
 const headAlone = { head: true, item: false, version: false }
 
-/** The one process that evaluates removals, of all that could. */
-export interface Leader {
-  /**
-   * Does the work if this process leads, or can.
-   *
-   * @param work stops once `lost` is set: another process may lead
-   * @returns undefined if another process leads
-   */
-  lead<T>(work: (lost: Cancellation) => Promise<T>): Promise<T | undefined>
+/**
+ * Does some work if this process is the one that evaluates removals, of all that could, or can become it.
+ *
+ * @returns undefined if another process leads
+ */
+export type Lead = <T>(work: (term: Term) => Promise<T>) => Promise<T | undefined>
+
+/** While this process leads without a gap. */
+export interface Term {
+  /** Set, for good, once another process may lead: the work stops. */
+  readonly lost: Cancellation
   /** Requests and removals of the leader: not carried out once another process may lead. */
   commit(request: Request): Promise<Outcome>
   readonly removeMatches: TopicRemover['removeMatches']
@@ -58,7 +60,7 @@ export class Expiry {
 
   constructor(
     private readonly engine: Pick<Engine, 'atOnce'>,
-    private readonly leader: Leader,
+    private readonly lead: Lead,
     private readonly options: { readonly now: () => Awaitable<Moment>; readonly comparesClocks: boolean },
   ) {
     this.#clauses = new Clauses(
@@ -93,9 +95,9 @@ export class Expiry {
 
   async #sweep(planOf: PlanOf): Promise<DueRemovals> {
     const present = await this.options.now()
-    const isLeading = await this.leader.lead(async (lost) => {
-      if (this.options.comparesClocks) await this.#settleByClock(present, lost)
-      else await this.#settleAll(present.wallMs, lost)
+    const isLeading = await this.lead(async (term) => {
+      if (this.options.comparesClocks) await this.#settleByClock(present, term)
+      else await this.#settleAll(present.wallMs, term)
       return true
     })
     const nextMs = this.#closed ? undefined : await this.#firstDueMs()
@@ -104,13 +106,13 @@ export class Expiry {
   }
 
   /** Settles what is due; all places if the wall clock has stepped since a process last compared it. */
-  async #settleByClock(present: Moment, lost: Cancellation): Promise<void> {
+  async #settleByClock(present: Moment, term: Term): Promise<void> {
     const known = await this.#knownClock(present)
     const offset = present.wallMs - present.steadyMs
     const stepped = known?.boot === present.boot && !(Math.abs(known.offset - offset) <= stepMs)
-    await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs, lost)
+    await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs, term)
     if ((stepped || known?.boot !== present.boot) && !this.#closed) {
-      await this.leader.commit({ change: { about: 'noteClock', clock: { offset, boot: present.boot } } })
+      await term.commit({ change: { about: 'noteClock', clock: { offset, boot: present.boot } } })
     }
   }
 
@@ -145,18 +147,18 @@ export class Expiry {
   }
 
   /** Settles every place whose time is at most `untilMs`. */
-  async #settleAll(untilMs: number, lost: Cancellation): Promise<void> {
+  async #settleAll(untilMs: number, term: Term): Promise<void> {
     for await (const places of this.#placesBetween(clauseWaitsMs + 1, untilMs)) {
-      if (places.length > 0) this.#clauses.addRemoved(await this.#settle(places))
-      if (this.#closed || lost.aborted) break
+      if (places.length > 0) this.#clauses.addRemoved(await this.#settle(places, term))
+      if (this.#closed || term.lost.aborted) break
     }
   }
 
   /** Removes what is due and has no clause; every other place gets its next time. @returns how many topics were removed */
-  async #settle(places: readonly DuePlace[]): Promise<number> {
+  async #settle(places: readonly DuePlace[], term: Term): Promise<number> {
     const readable = this.#hasUnreadable ? await this.#readableOf(places) : places
     if (readable.length === 0) return 0
-    const { removed, unreadable } = (await this.leader.commit({ due: readable, endsPolicies: false })) as DueOutcome
+    const { removed, unreadable } = (await term.commit({ due: readable, endsPolicies: false })) as DueOutcome
     if (unreadable.length > 0) this.#hasUnreadable = true
     for (const topic of unreadable) this.#clauses.addUnreadable(topic)
     return removed
@@ -210,9 +212,7 @@ export class Expiry {
    * policy, even if it was cancelled or its topic updated meanwhile.
    */
   async #executeClause(place: DuePlace, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
-    const executed = await this.leader.lead((lost) =>
-      this.#executeLeading(place, planOf, anyOf(cancellation, lost), lost),
-    )
+    const executed = await this.lead((term) => this.#executeLeading(place, planOf, cancellation, term))
     if (executed === undefined) throw new Cancelled()
     return executed
   }
@@ -221,17 +221,17 @@ export class Expiry {
     place: DuePlace,
     planOf: PlanOf,
     cancellation: Cancellation,
-    lost: Cancellation,
+    term: Term,
   ): Promise<number | RefusedClause> {
     const { path } = place
     const { isDue, selector } = (await this.#evaluated(place)) ?? {}
-    if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place])
+    if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place], term)
     const executed = await removeByClause(path, selector, planOf, (plan) =>
-      this.leader.removeMatches(plan, cancellation),
+      term.removeMatches(plan, anyOf(cancellation, term.lost)),
     )
     // Another process may be executing the clause.
-    if (lost.aborted) throw new Cancelled()
-    await this.leader.commit({ due: [place], endsPolicies: true })
+    if (term.lost.aborted) throw new Cancelled()
+    await term.commit({ due: [place], endsPolicies: true })
     return executed
   }
 }

@@ -35,25 +35,43 @@ const endLease: Statement<never> = {
   text: `update topicd.leases set expires = 0 where name = 'removals' and holder = $1 and ${inTime(2)}`,
 }
 
-export class Lease implements Cancellation {
+/** While the lease is held without a gap. It is over, for good, once `aborted` is set. */
+interface LeaseTerm extends Cancellation {
+  /** Until when the lease is held, in ms of performance.now(); 0 once the term is over. */
+  readonly untilMs: number
+}
+
+export class Lease {
   /** The name of this process in the lease's row. */
   readonly holder = randomUUID()
   #heldUntil = 0
+  /** How often the lease was taken when it was not held. */
+  #terms = 0
 
   constructor(private readonly write: Connections['write']) {}
 
   /**
    * Does the work if this process holds the lease or can take it, and renews the lease during the work.
    *
-   * @param work stops once `lost` is set: the lease may be another process's
+   * @param work stops once its term is over: the lease may be another process's
    * @returns undefined when another process holds it
    */
-  async whileHeld<T>(work: (lost: Cancellation) => Promise<T>): Promise<T | undefined> {
+  async whileHeld<T>(work: (term: LeaseTerm) => Promise<T>): Promise<T | undefined> {
     await this.#take()
-    if (this.aborted) return undefined
+    if (!this.#isHeld()) return undefined
     const renewal = setInterval(() => void this.#take().catch(() => {}), renewMs)
+    const number = this.#terms
+    const untilMs = (): number => (this.#terms === number && this.#isHeld() ? this.#heldUntil : 0)
+    const term = {
+      get untilMs() {
+        return untilMs()
+      },
+      get aborted() {
+        return untilMs() === 0
+      },
+    }
     try {
-      return await work(this)
+      return await work(term)
     } finally {
       clearInterval(renewal)
     }
@@ -61,25 +79,20 @@ export class Lease implements Cancellation {
 
   /** Lets another process take it at once. */
   async end(): Promise<void> {
-    if (this.aborted) return
+    if (!this.#isHeld()) return
     this.#heldUntil = 0
     await this.write(endLease, [this.holder])
   }
 
-  /** Until when it is held, in ms of performance.now(). */
-  get heldUntilMs(): number {
-    return this.#heldUntil
-  }
-
-  /** Whether it is not held. */
-  get aborted(): boolean {
-    return performance.now() >= this.#heldUntil
+  #isHeld(): boolean {
+    return performance.now() < this.#heldUntil
   }
 
   /** Takes or renews the lease. Our own clock only measures how long ago that was, counted from before the request. */
   async #take(): Promise<void> {
     const requestedMs = performance.now()
     const granted = await this.write(takeLease, [this.holder, leaseMs])
+    if (!this.#isHeld()) this.#terms++
     this.#heldUntil = granted.length === 0 ? 0 : requestedMs + leaseMs
   }
 }
