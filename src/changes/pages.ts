@@ -176,7 +176,7 @@ class LogPage {
       this.#changes = changes
       this.#searched = 0
       this.search(slice)
-      if (this.isSearching) this.#keysMax = Math.max(this.#keysMax / 2, patternKeysMin)
+      if (this.isSearching) this.#keysMax = Math.max(Math.ceil(this.#keysMax / 2), patternKeysMin)
       else if (!this.#isFull) this.#keysMax = Math.min(this.#keysMax * 2, keysInSliceMax)
       const isEnd = changes.isAll && this.#changes === undefined
       return this.#isFull || isEnd ? this.#read(log, !isEnd) : undefined

@@ -29,9 +29,9 @@ const skip = engine === undefined && skipReason
 
 /** Fills two trees: in one, topics of the other type are between the first and the last. */
 const fill = `
-  insert into topicd.topics (key, type, generation, created, updated, item)
+  insert into topicd.topics (key, type, generation, created, updated, version, item)
   select convert_to(tree, 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM000000'), 'UTF8'),
-    case when tree = 'mixed' and n not in (1, ${topics}) then 2 else 1 end, 1, 0, 0,
+    case when tree = 'mixed' and n not in (1, ${topics}) then 2 else 1 end, 1, 0, 0, 1,
     '{"path":"' || tree || '/' || to_char(n, 'FM000000') || '","type":"' ||
     case when tree = 'mixed' and n not in (1, ${topics}) then 'string' else 'json' end || '","value":"' || n || '"}'
   from generate_series(1, ${topics}) n, (values ('json'), ('mixed')) trees (tree)`
@@ -208,8 +208,8 @@ await t.test('automatic removal touches few blocks for each due topic', { skip, 
   await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
   await execute(
     store,
-    `insert into topicd.topics (key, type, generation, created, updated, item, properties)
-       select convert_to('due', 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM000000'), 'UTF8'), 1, 1, 0, 0,
+    `insert into topicd.topics (key, type, generation, created, updated, version, item, properties)
+       select convert_to('due', 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM000000'), 'UTF8'), 1, 1, 0, 0, 1,
          '{"path":"due/' || to_char(n, 'FM000000') || '","type":"json","value":1}',
          case when n % 2 = 0 then '${policy(' remove "?nothing/.*"')}' else '${policy('')}' end
        from generate_series(1, ${due + notDue}) n`,
@@ -245,9 +245,9 @@ await t.test('a listing of children reads few index entries for each child', { s
   await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
   await execute(
     store,
-    `insert into topicd.topics (key, type, generation, created, updated, item)
+    `insert into topicd.topics (key, type, generation, created, updated, version, item)
      select convert_to('a', 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM0000'), 'UTF8') || '\\x00'::bytea ||
-         convert_to(to_char(m, 'FM0000'), 'UTF8'), 1, 1, 0, 0,
+         convert_to(to_char(m, 'FM0000'), 'UTF8'), 1, 1, 0, 0, 1,
        '{"path":"a/' || to_char(n, 'FM0000') || '/' || to_char(m, 'FM0000') || '","type":"json","value":1}'
      from generate_series(1, ${children}) n, generate_series(1, ${topicsPerChild}) m`,
   )
