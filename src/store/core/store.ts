@@ -13,7 +13,11 @@ import { Matches } from './removal/matches.js'
 /** What a store does with topics, their changes and API keys. */
 export type CoreStore = TopicReader & TopicWriter & TopicRemover & TopicWalker & ChangeReader & ApiKeyStore
 
-export function createCore(engine: Engine, writing: Writing, { inSnapshot, isAfter, followLog }: LogReads): CoreStore {
+export function createCore(
+  engine: Engine,
+  writing: Pick<Writing, 'write' | 'change'>,
+  { inSnapshot, isAfter, followLog }: LogReads,
+): CoreStore {
   const { readTopic, readPage } = new Reads(engine)
   const { removeMatches, countMatches } = new Matches(engine, writing.write)
   return {

@@ -119,12 +119,10 @@ function createStore(
   const committer = new Committer({ read, write, transact }, (record) => {
     if (record !== undefined) engine.follower.committed(record)
   })
-  const writing: Writing = {
+  const writing: Pick<Writing, 'write' | 'change'> = {
     write: (operations, isAtomic = true) =>
       committer.commit({ operations: operations.map(prepare), isAtomic }) as Promise<BatchResult>,
     change: (change) => committer.commit({ change }) as Promise<boolean>,
-    follow: engine.follow,
-    close: () => committer.drained(),
   }
   const log = new LogReads(engine, () => {})
   const core = createCore(engine, writing, log)

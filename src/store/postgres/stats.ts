@@ -4,7 +4,6 @@
  */
 import type { Awaitable } from '../../base/awaitable.js'
 import type { LogRange } from '../changes.js'
-import { StoreError } from '../errors.js'
 import type { StoreStats } from '../monitoring.js'
 import type { Execute, Statement } from './sql/statement.js'
 
@@ -23,31 +22,15 @@ const estimate: Statement<{ topics: string; bytes: string }> = {
     from pg_class c where c.oid = 'topicd.topics'::regclass`,
 }
 
-/** For engines that estimate in another way. */
-const countTopics: Statement<{ topics: string }> = {
-  name: 'count_topics',
-  text: 'select count(*) as topics from topicd.topics',
-}
-
 /** The reader of the statistics; it rejects only while the engine is away and has never answered. */
 export function createStats(read: Execute, readLog: () => Awaitable<LogRange>): () => Promise<StoreStats> {
   let last: StoreStats | undefined
   let lastMs = -Infinity
   let reading: Promise<StoreStats> | undefined
 
-  async function readTopics(): Promise<StoreStats> {
-    try {
-      const [row] = await read(estimate, [])
-      if (row !== undefined) return { topics: Number(row.topics), bytes: Number(row.bytes) }
-    } catch (error) {
-      if (error instanceof StoreError) throw error
-    }
-    const [row] = await read(countTopics, [])
-    return { topics: Number(row?.topics ?? 0), bytes: 0 }
-  }
-
   async function readStats(): Promise<StoreStats> {
-    return { ...(await readTopics()), log: await readLog() }
+    const [row] = await read(estimate, [])
+    return { topics: Number(row?.topics), bytes: Number(row?.bytes), log: await readLog() }
   }
 
   return async () => {

@@ -23,6 +23,7 @@ import { UnreadableTopic } from '../../unreadable-topic.js'
 import { type Evaluated, ownedBy } from '../due-time.js'
 import { clockName, type KnownClock } from '../meta.js'
 import { clauseWaitsMs, type DueOutcome } from '../write/due.js'
+import { headAlone } from '../write/found-topic.js'
 import type { Outcome, Request } from '../write/group.js'
 import { Clauses, removeByClause } from './clauses.js'
 
@@ -31,8 +32,6 @@ const stepMs = 1000
 
 /** Places that are examined, and settled, in one commit. */
 const placesPerCommit = 200
-
-const headAlone = { head: true, item: false, version: false }
 
 /**
  * Does some work if this process is the one that evaluates removals, of all that could, or can become it.

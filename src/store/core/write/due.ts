@@ -4,7 +4,7 @@ import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
 import { UnreadableTopic } from '../../unreadable-topic.js'
 import { ownedBy } from '../due-time.js'
 import type { BatchDecisions } from './batch.js'
-import type { FoundTopic } from './found-topic.js'
+import { type FoundTopic, headAlone } from './found-topic.js'
 import type { Prepared } from './operations.js'
 
 /**
@@ -25,8 +25,6 @@ interface Rescheduled {
   /** Undefined for never. */
   readonly dueMs: number | undefined
 }
-
-const headAlone = { head: true, item: false, version: false }
 
 export class DueDecisions {
   readonly #rescheduled = new Map<Path, Rescheduled>()

@@ -20,6 +20,9 @@ export const comparedBytesMax = 512 * 1024 * 1024
 
 const noProperties: Properties = {}
 
+/** What a decision needs of a topic at first. */
+export const headAlone = { head: true, item: false, version: false }
+
 /** Values that constraints are compared with: read once each, as long as they are small together. */
 export class ValueTexts {
   readonly #texts = new Map<Path, ValueText>()

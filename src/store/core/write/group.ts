@@ -20,7 +20,7 @@ import type {
 import type { BatchResult, Creation } from '../../topics.js'
 import { BatchDecisions, type Change } from './batch.js'
 import { DueDecisions, type DueOutcome } from './due.js'
-import { FoundTopic, ValueTexts } from './found-topic.js'
+import { FoundTopic, headAlone, ValueTexts } from './found-topic.js'
 import { newItem, type Prepared, sizeOf, valueTextOf } from './operations.js'
 import { type RecordChange, RecordDecisions, recordsOf, sizeOfChange } from './records.js'
 
@@ -64,8 +64,6 @@ function readBy({ kind, constraint }: Prepared): NeededPart {
   if (kind === 'increment' || constraint?.kind === 'value' || constraint?.kind === 'no_value') return 'item'
   return constraint?.kind === 'version' ? 'version' : 'constants'
 }
-
-const headAlone = { head: true, item: false, version: false }
 
 class WriteGroup implements Group<Request, Outcome> {
   readonly #texts = new ValueTexts()

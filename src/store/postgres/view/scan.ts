@@ -15,10 +15,7 @@ import type { Execute } from '../sql/statement.js'
 import { branchKeys, takesBranches } from './branch-keys.js'
 import { matchingKeys } from './matching-keys.js'
 import { bareTopic, PostgresTopic } from './stored-topic.js'
-import { type PlacedRow, rowsAt, rowsIn } from './topics.js'
-
-/** Ranges that are read together, once the first one has not been enough. */
-const rangesAtOnce = 8
+import { type PlacedRow, rangesAtOnce, rowsAt, rowsIn } from './topics.js'
 
 /** See `Engine.scan`. */
 export async function scan(read: Execute, asked: Scan, cancellation: Cancellation): Promise<void> {

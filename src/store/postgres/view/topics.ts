@@ -7,6 +7,9 @@ import { typeNumbers } from '../sql/rows.js'
 import { type Execute, hasType, type Statement, sameKey } from '../sql/statement.js'
 import { columnsFor, type TopicRow, topicColumns } from './stored-topic.js'
 
+/** Ranges that are read together, once the first one has not been enough. */
+export const rangesAtOnce = 8
+
 /** A row of a statement that reads up to a number of bytes. */
 export interface PlacedRow extends TopicRow {
   /** That of its key, or of its range, among those that were asked for; from 1. */

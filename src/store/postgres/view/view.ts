@@ -12,10 +12,7 @@ import type { Execute, Statement } from '../sql/statement.js'
 import type { RangeReads } from './range-reads.js'
 import { PostgresTopic } from './stored-topic.js'
 import type { TopicReads } from './topic-reads.js'
-import { rowsAt } from './topics.js'
-
-/** Ranges that are read together, once the first one has not been enough. */
-const rangesAtOnce = 8
+import { rangesAtOnce, rowsAt } from './topics.js'
 
 /** Rows of the log that are read at once. */
 const logRowsMax = 256
