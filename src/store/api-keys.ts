@@ -2,13 +2,13 @@
 import type { Awaitable } from '../base/awaitable.js'
 import type { KeyRecord, KeyRotation } from '../keys/record.js'
 
-/** Gets the name of a key whose record cannot be read, and what is wrong with it, as the end of a sentence. */
-export type OnUnreadableKey = (name: string, problem: string) => void
-
 /** What tells callers apart. */
 export interface KeyReader {
-  /** @param onUnreadable called for each key that is left out; without it, an Error names the first */
-  readKeys(onUnreadable?: OnUnreadableKey): Awaitable<readonly KeyRecord[]>
+  /**
+   * @param onUnreadable called for each key that is left out, with what is wrong with its record, as the end of a sentence;
+   *   without it, an Error names the first
+   */
+  readKeys(onUnreadable?: (name: string, problem: string) => void): Awaitable<readonly KeyRecord[]>
   /** A number that changes whenever any process adds, rotates or revokes a key. */
   keysRevision(): Awaitable<number>
 }

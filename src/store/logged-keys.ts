@@ -20,11 +20,15 @@ export function writeLoggedKey(path: Path, target: Buffer, position: number): nu
   return end
 }
 
-/** How many keys there are. @throws RangeError when the last one is not whole */
-export function countLoggedKeys(keys: Buffer): number {
+/** How many keys there are; undefined when the last one is not whole. */
+export function countLoggedKeys(keys: Buffer): number | undefined {
   let count = 0
-  for (let at = 0; at < keys.length; at = endOf(keys, at)) count++
-  return count
+  try {
+    for (let at = 0; at < keys.length; at = endOf(keys, at)) count++
+    return count
+  } catch {
+    return undefined
+  }
 }
 
 /** Adds the texts of the keys, without the first `skipped` ones. @throws RangeError when the last one is not whole */

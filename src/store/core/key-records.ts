@@ -2,7 +2,6 @@
  * The records of API keys as every engine reads them, and as `check` does. Nothing here knows where they are stored.
  */
 import type { KeyRecord } from '../../keys/record.js'
-import type { OnUnreadableKey } from '../api-keys.js'
 
 /** The record of the key with this name; or what is wrong with it, as the end of a sentence. */
 export function readKeyRecord(name: string, text: string): KeyRecord | string {
@@ -14,25 +13,6 @@ export function readKeyRecord(name: string, text: string): KeyRecord | string {
   }
   if (!isKeyRecord(record)) return 'its record cannot be read'
   return record.name === name ? record : 'its record has another name'
-}
-
-/**
- * The records of all keys.
- *
- * @param onUnreadable without it, one that cannot be read is an error
- */
-export function readKeyRecords(
-  stored: readonly { readonly name: string; readonly text: string }[],
-  onUnreadable: OnUnreadableKey = (name, problem) => {
-    throw new Error(unreadableKey(name, problem))
-  },
-): readonly KeyRecord[] {
-  return stored.flatMap(({ name, text }) => {
-    const record = readKeyRecord(name, text)
-    if (typeof record !== 'string') return [record]
-    onUnreadable(name, record)
-    return []
-  })
 }
 
 /** The record of the key with this name. @throws Error when it cannot be read */

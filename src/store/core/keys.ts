@@ -6,9 +6,8 @@ import { whenKnown } from '../../base/awaitable.js'
 import type { ApiKeyStore } from '../api-keys.js'
 import type { Engine } from '../engine.js'
 import { numberOf } from '../number-record.js'
-import { readKeyRecords } from './key-records.js'
-import { keysRevisionName, keysRevisionOf } from './meta.js'
-import type { RecordChange } from './write/records.js'
+import { readKeyRecord, unreadableKey } from './key-records.js'
+import { keysRevisionName, keysRevisionOf, type RecordChange } from './write/records.js'
 
 /** @param change resolves to whether it changed anything */
 export function createKeyRecords(
@@ -16,14 +15,16 @@ export function createKeyRecords(
   change: (change: RecordChange) => Promise<boolean>,
 ): ApiKeyStore {
   return {
-    readKeys: (onUnreadable) =>
+    readKeys: (onUnreadable = refuse) =>
       whenKnown(
         engine.atOnce((view) => view.records('keys')),
         (stored) =>
-          readKeyRecords(
-            stored.map(([name, record]) => ({ name, text: record.toString() })),
-            onUnreadable,
-          ),
+          stored.flatMap(([name, bytes]) => {
+            const record = readKeyRecord(name, bytes.toString())
+            if (typeof record !== 'string') return [record]
+            onUnreadable(name, record)
+            return []
+          }),
       ),
     keysRevision: () =>
       whenKnown(
@@ -39,16 +40,17 @@ export function createKeyRecords(
     keyUses: () =>
       whenKnown(
         engine.atOnce((view) => view.records('keyUses')),
-        (uses) =>
-          new Map(
-            uses.flatMap(([name, record]) => {
-              const usedMs = numberOf(record)
-              return usedMs === undefined ? [] : [[name, usedMs] as const]
-            }),
-          ),
+        (uses) => {
+          const known = uses.map(([name, record]) => [name, numberOf(record)] as const)
+          return new Map(known.filter((use): use is [string, number] => use[1] !== undefined))
+        },
       ),
     async touchKeys(uses) {
       await change({ about: 'touchKeys', uses: [...uses] })
     },
   }
+}
+
+function refuse(name: string, problem: string): never {
+  throw new Error(unreadableKey(name, problem))
 }

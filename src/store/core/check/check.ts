@@ -9,18 +9,18 @@ import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { now } from '../../../base/clock.js'
 import { encodeKey } from '../../../topics/key.js'
 import { type Path, parsePath } from '../../../topics/path.js'
-import { retainsValue } from '../../../topics/properties.js'
+import { type CheckedProperties, parseProperties, retainsValue } from '../../../topics/properties.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/policy.js'
-import { valueOfItem } from '../../../topics/topic.js'
+import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
 import type { PlanOf } from '../../due-removals.js'
 import type { Engine, Head, Records, Snapshot, StoredTopic } from '../../engine.js'
 import type { Finding } from '../../maintenance.js'
 import { numberOf } from '../../number-record.js'
 import { UnreadableTopic } from '../../unreadable-topic.js'
 import { dueMsOf } from '../due-time.js'
+import { readKeyRecord } from '../key-records.js'
 import { LogCheck } from './log.js'
-import { checkProperties, clauseProblem, itemProblem, keyRecordProblem, timesProblem } from './rules.js'
 
 /** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
 const misplacedMax = 1000
@@ -140,31 +140,29 @@ class Checker {
   }
 
   #checkHead(path: Path, topic: StoredTopic, { properties, created, due }: Head): void {
-    const checked = checkProperties(() => properties)
-    if (due !== undefined) this.#checkDue(path, topic)
+    const report = (problem: string): void => this.report(`topic "${path}": ${problem}`)
+    if (due !== undefined && topic.isScheduled()) this.#seen.due++
+    else if (due !== undefined) report('its due entry is missing')
+    const checked = checkedProperties(properties)
     if (typeof checked === 'string') {
       this.#hasUnreadable = true
-      return this.report(`topic "${path}": ${checked}`)
+      return report(checked)
     }
     const { item, type } = topic
-    if (!retainsValue(properties) && item && valueOfItem(item, path, type) !== undefined) {
-      this.report(`topic "${path}": it has a value although DONT_RETAIN_VALUE is true`)
-    }
+    if (!retainsValue(properties) && item && valueOfItem(item, path, type) !== undefined)
+      report('it has a value although DONT_RETAIN_VALUE is true')
     const policy = checked.removal
-    if (policy === undefined) return due && this.report(`topic "${path}": it has a due time but no REMOVAL`)
+    if (policy === undefined) return due && report('it has a due time but no REMOVAL')
     // A policy with a clause has no due time once it was executed.
-    if (due === undefined && policy.selector === undefined)
-      this.report(`topic "${path}": it has a REMOVAL but no due time`)
-    const wrong = timesProblem(() => dueMsOf(policy, created, this.#updatedOf(path, topic, policy), now()))
-    if (wrong !== undefined) this.report(`topic "${path}": ${wrong}`)
+    if (due === undefined && policy.selector === undefined) report('it has a REMOVAL but no due time')
+    try {
+      dueMsOf(policy, created, this.#updatedOf(path, topic, policy), now())
+    } catch {
+      report('the time of its creation or its last update cannot be read')
+    }
     const { planOf } = this.options
     const refused = planOf && clauseProblem(policy, planOf)
-    if (refused !== undefined) this.report(`topic "${path}": ${refused}`)
-  }
-
-  #checkDue(path: Path, topic: StoredTopic): void {
-    if (topic.isScheduled()) this.#seen.due++
-    else this.report(`topic "${path}": its due entry is missing`)
+    if (refused !== undefined) report(refused)
   }
 
   #updatedOf(path: Path, topic: StoredTopic, policy: RemovalPolicy): ReturnType<StoredTopic['updated']> {
@@ -178,8 +176,8 @@ class Checker {
   async #checkKeys(): Promise<void> {
     for (const [name, record] of await this.snapshot.records('keys')) {
       this.#seen.keys++
-      const problem = keyRecordProblem(name, record.toString())
-      if (problem !== undefined) this.report(`API key "${name}": ${problem}`)
+      const read = readKeyRecord(name, record.toString())
+      if (typeof read === 'string') this.report(`API key "${name}": ${read}`)
     }
     for (const [name, record] of await this.snapshot.records('keyUses')) {
       this.#seen.keyUses++
@@ -209,4 +207,45 @@ const words: Readonly<Record<keyof Records, string>> = {
   changes: 'records of the log',
   keys: 'API keys',
   keyUses: 'times of use of API keys',
+}
+
+/** What is wrong with the item of the topic at `path`, as the end of a sentence; undefined when it is sound. */
+function itemProblem(path: Path, type: TopicType, item: string): string | undefined {
+  const parsed = parseObject(item)
+  if (parsed === undefined) return 'it is not valid JSON'
+  if (parsed.path !== path || parsed.type !== type) return 'its JSON belongs to another topic'
+  if (type === 'string' && 'value' in parsed && typeof parsed.value !== 'string') return 'its value is not a string'
+  const unknown = Object.keys(parsed).find((name) => name !== 'path' && name !== 'type' && name !== 'value')
+  return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
+}
+
+/** Parses a JSON text; undefined if it is not valid, or not an object. */
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What a topic's properties say, or what is wrong with them, as the end of a sentence. */
+function checkedProperties(properties: Properties): CheckedProperties | string {
+  try {
+    const checked = parseProperties(properties)
+    return 'problem' in checked ? `its property ${checked.name} ${checked.problem}` : checked
+  } catch {
+    return 'its properties cannot be read'
+  }
+}
+
+/**
+ * Why a policy's remove clause removes nothing, as the end of a sentence; undefined when it can be carried out. An
+ * earlier version may have stored a selector that is refused today.
+ */
+function clauseProblem({ selector }: RemovalPolicy, planOf: PlanOf): string | undefined {
+  if (selector === undefined) return undefined
+  const plan = planOf(selector)
+  if (!('problem' in plan)) return undefined
+  return `the remove clause of its REMOVAL removes nothing, since its selector ${plan.problem}; remove the topic, and add it with another`
 }

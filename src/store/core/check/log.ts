@@ -34,7 +34,7 @@ export class LogCheck {
     await this.#visit((record) => {
       count++
       const { version, total, keys } = record
-      const changes = countOf(keys)
+      const changes = countLoggedKeys(keys)
       const problem = positionProblem(record, changes ?? 0, this.#last)
       if (problem !== undefined) this.report(`record ${version} of the log: ${problem}`)
       // A damaged page can lead a walk around in circles.
@@ -114,15 +114,6 @@ function positionProblem(
   if (version <= last.version) return outOfOrder
   if (total === last.total + changes) return undefined
   return `it counts ${total} changes, but those before it and its own are ${last.total + changes}`
-}
-
-/** How many keys a record has; undefined if they cannot be read. */
-function countOf(keys: Buffer): number | undefined {
-  try {
-    return countLoggedKeys(keys)
-  } catch {
-    return undefined
-  }
 }
 
 /** The keys of a record; none if they cannot be read. */

@@ -13,12 +13,10 @@
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import { inSlice, type Slice } from '../../../base/time-slices.js'
-import type { Path } from '../../../topics/path.js'
 import { updatedMs } from '../../../topics/version.js'
 import type { ChangeReader, LoggedChanges, LoggedCommit, LogPlace, LogRange, LogSnapshot } from '../../changes.js'
 import type { Engine, LoggedRecord, LogPosition, LogRecord, View } from '../../engine.js'
 import { addLoggedKeys, countLoggedKeys } from '../../logged-keys.js'
-import type { ItemForm } from '../../topics.js'
 import { itemIn, typeOfForm, wantedFor } from './forms.js'
 
 /** Unreadable records that are reported, so that a damaged log fills neither the service's log nor memory. */
@@ -35,7 +33,12 @@ interface Place extends LogPosition {
   readonly next: number | undefined
 }
 
-function encodePlace({ storeId, version, total, keys, next }: Place): LogPlace {
+/**
+ * The place after a commit and some keys of the next one.
+ *
+ * @param next the version of that, if there are any
+ */
+function encodePlace(storeId: number, { version, total }: LogPosition, keys = 0, next?: number): LogPlace {
   const place = Buffer.allocUnsafe(placeBytes + (next === undefined ? 0 : doubleBytes))
   place.writeDoubleBE(storeId)
   place.writeDoubleBE(version, doubleBytes)
@@ -99,7 +102,7 @@ export class LogReads implements ChangeReader {
       whenKnown(view.logEnd('first'), ({ version, total }) => {
         let count = 0
         const take = ({ keys }: LogRecord): boolean => {
-          count = countOf(keys)
+          count = countLoggedKeys(keys) ?? 0
           return false
         }
         return whenKnown(view.log(version, 1, take), () => ({
@@ -112,13 +115,16 @@ export class LogReads implements ChangeReader {
 
   #in(view: View, slice: Slice): LogSnapshot {
     return {
-      end: () => whenKnown(this.#idOfStore(), (id) => whenKnown(view.logEnd('last'), (last) => placeAfter(id, last))),
+      end: () => whenKnown(this.#idOfStore(), (id) => whenKnown(view.logEnd('last'), (last) => encodePlace(id, last))),
       changesAfter: (place, keysMax, take) => {
         const changes = this.#changesAfter(view, place, keysMax)
         if (changes instanceof Promise) return changes.then((read) => inSlice((later) => take(read, later)))
         return take(changes, slice)
       },
-      readItems: (paths, form, bytesMax, take) => readItems(view, paths, form, bytesMax, take),
+      readItems: (paths, form, bytesMax, take) =>
+        view.topics(paths, typeOfForm(form), wantedFor(form), bytesMax, (path, topic) =>
+          take(topic && itemIn(form, path, topic)),
+        ),
     }
   }
 
@@ -150,12 +156,8 @@ export class LogReads implements ChangeReader {
     if (id === undefined) return undefined
     const keys: string[] = []
     addLoggedKeys(keys, bytes, 0)
-    return { from: placeAfter(id, before), to: placeAfter(id, { version, total }), keys }
+    return { from: encodePlace(id, before), to: encodePlace(id, { version, total }), keys }
   }
-}
-
-function placeAfter(storeId: number, { version, total }: LogPosition): LogPlace {
-  return encodePlace({ storeId, version, total, keys: 0, next: undefined })
 }
 
 /** The changes after a place, as record by record is read from the one of its version on. */
@@ -185,7 +187,7 @@ class LogReading {
       const { place } = this
       this.#last = place
       const isOwn = version === place.version
-      this.#isGone = place.total !== (isOwn ? total : total - countOf(keys))
+      this.#isGone = place.total !== (isOwn ? total : total - (countLoggedKeys(keys) ?? 0))
       if (isOwn || this.#isGone) return !this.#isGone
       this.missedBefore = version
     }
@@ -210,7 +212,7 @@ class LogReading {
     return {
       keys,
       isAll: this.#isAll,
-      placeAt: (index) => encodePlace({ storeId, ...(index >= keys.length ? after(last) : within(commits, index)) }),
+      placeAt: (index) => (index >= keys.length ? encodePlace(storeId, last) : placeWithin(storeId, commits, index)),
     }
   }
 
@@ -228,29 +230,8 @@ class LogReading {
   }
 }
 
-function readItems(
-  view: View,
-  paths: readonly Path[],
-  form: ItemForm,
-  bytesMax: number,
-  take: (item: Uint8Array | undefined) => boolean,
-): Awaitable<void> {
-  return view.topics(paths, typeOfForm(form), wantedFor(form), bytesMax, (path, topic) =>
-    take(topic && itemIn(form, path, topic)),
-  )
-}
-
-/** How many keys a record has; none if they cannot be read. */
-function countOf(keys: Buffer): number {
-  try {
-    return countLoggedKeys(keys)
-  } catch {
-    return 0
-  }
-}
-
 /** The place before the key with this index. */
-function within(commits: readonly Commit[], index: number): Omit<Place, 'storeId'> {
+function placeWithin(storeId: number, commits: readonly Commit[], index: number): LogPlace {
   let low = 0
   for (let high = commits.length; high - low > 1; ) {
     const middle = (low + high) >> 1
@@ -259,9 +240,5 @@ function within(commits: readonly Commit[], index: number): Omit<Place, 'storeId
   }
   const { firstIndex, version, before, skipped } = commits[low] as Commit
   const keys = skipped + index - firstIndex
-  return { ...before, keys, next: keys === 0 ? undefined : version }
-}
-
-function after({ version, total }: LogPosition): Omit<Place, 'storeId'> {
-  return { version, total, keys: 0, next: undefined }
+  return encodePlace(storeId, before, keys, keys === 0 ? undefined : version)
 }

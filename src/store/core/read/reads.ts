@@ -1,34 +1,38 @@
 /**
  * Fetching: one topic, or a page. The items of one type as they are stored have the fastest ways: a topic is one lookup, and
- * a page of a plan without a matcher, and of few ranges, is read without its keys. Any other page is a scan (scanned-pages.ts).
+ * a page of a plan without a matcher, and of few ranges, is read without its keys. Any other page is a scan, which fills it in
+ * slices, so that other requests get their turns.
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import type { Cancellation } from '../../../base/cancellation.js'
 import { inSlice, sliceNow } from '../../../base/time-slices.js'
+import type { Plan } from '../../../selectors/plan.js'
 import type { Path } from '../../../topics/path.js'
 import { type KeyRange, rangesAfter } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { Engine, View } from '../../engine.js'
+import type { Engine, Scan, StoredTopic, View } from '../../engine.js'
 import { type Absent, type ItemForm, isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
 import { limitBranches } from './branches.js'
-import { itemIn, wantedFor } from './forms.js'
-import { copyOf, createPageBuilder } from './page-builder.js'
-import { aheadOf, ScannedPages } from './scanned-pages.js'
+import { itemIn, typeOfForm, wantedFor } from './forms.js'
+import { copyOf, createPageBuilder, type PageBuilder } from './page-builder.js'
 
 /** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
 const plainRangesMax = 64
 
-/** The first size of a page's own buffer, which grows. */
+/** The first size of a page's own buffer, which grows: thousands may wait for the engine, or for their slices. */
 const waitingBytes = 4 * 1024
+
+/** Results held by all unfinished scanned pages of one worker. Beyond that, they end early. */
+const unfinishedBytesMax = 32 * 1024 * 1024
 
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   readonly #builder = createPageBuilder()
-  readonly #scanned: ScannedPages
+  #spareBuilder: PageBuilder | undefined
+  /** What the unfinished scanned pages have found so far, in bytes. */
+  #unfinishedBytes = 0
 
-  constructor(private readonly engine: Engine) {
-    this.#scanned = new ScannedPages(engine)
-  }
+  constructor(private readonly engine: Engine) {}
 
   readonly readTopic = (path: Path, form: ItemForm): Awaitable<Uint8Array | Absent> => {
     const view = this.engine.now()
@@ -37,14 +41,14 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
 
   readonly readPage = (query: PageQuery, cancellation: Cancellation): Awaitable<Page> => {
     const { plan, form, branches, after } = query
-    if (branches !== undefined) return this.#scanned.page(query, limitBranches(plan, branches, after), cancellation)
+    if (branches !== undefined) return this.#scannedPage(query, limitBranches(plan, branches, after), cancellation)
     const ranges = rangesAfter(plan.ranges, after)
     if (plan.matcher === undefined && ranges.length <= plainRangesMax && isStoredForm(form)) {
       const { type } = form
       if (sliceNow() !== undefined) return this.#plainPage(this.engine.now(), query, type, ranges)
       return inSlice(() => this.engine.atOnce((view) => whenKnown(this.#plainPage(view, query, type, ranges), copyOf)))
     }
-    return this.#scanned.page(query, { ranges, matcher: plan.matcher }, cancellation)
+    return this.#scannedPage(query, { ranges, matcher: plan.matcher }, cancellation)
   }
 
   #plainPage(view: View, query: PageQuery, type: TopicType, ranges: readonly KeyRange[]): Awaitable<Page> {
@@ -53,6 +57,47 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
     builder.begin(query)
     return whenKnown(view.items(type, ranges, aheadOf(query), builder.add), builder.finish)
   }
+
+  /**
+   * A page of the plan, within the query's bounds, or ended early because unfinished ones have found too much.
+   *
+   * @throws Cancelled at the next slice once `cancellation` is set
+   */
+  #scannedPage(query: PageQuery, plan: Plan, cancellation: Cancellation): Awaitable<Page> {
+    const { form, branches, after } = query
+    const what = { plan, branches: branches && { ...branches, plan: query.plan, after } }
+    const builder = this.#spareBuilder ?? createPageBuilder(waitingBytes)
+    this.#spareBuilder = undefined
+    builder.begin(query)
+    let counted = 0
+    const take = (path: Path, topic: StoredTopic | undefined): boolean => {
+      if (this.#unfinishedBytes - counted > unfinishedBytesMax && counted > 0) return builder.end()
+      const item = topic && itemIn(form, path, topic)
+      if (item === undefined) return true
+      const isAdded = builder.add(item)
+      this.#unfinishedBytes += builder.bytes() - counted
+      counted = builder.bytes()
+      return isAdded
+    }
+    const end = (): void => {
+      this.#unfinishedBytes -= counted
+    }
+    let scanned: Awaitable<void> | undefined
+    try {
+      const type = typeOfForm(form)
+      scanned = this.engine.scan({ ...what, type, wanted: wantedFor(form), ahead: aheadOf(query), take }, cancellation)
+    } finally {
+      if (!(scanned instanceof Promise)) end()
+    }
+    if (scanned instanceof Promise) return scanned.then(builder.finish).finally(end)
+    this.#spareBuilder = builder
+    return builder.finish()
+  }
+}
+
+/** What is worth reading for a page: its items, and one more, which says that there are others. */
+function aheadOf({ size, bytesMax }: PageQuery): Scan['ahead'] {
+  return { topics: size + 1, bytes: bytesMax }
 }
 
 function readInForm(view: View, path: Path, form: ItemForm): Awaitable<Uint8Array | Absent> {

@@ -4,9 +4,11 @@
  * again, and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due, one read of the
  * first entry is all the work there is.
  *
- * The entry of a policy with a `remove` clause is only moved to a time before all others, where it waits for its turn
- * (clauses.ts), and is examined once more when its turn comes. Its clause removes the matches first and
- * ends the policy afterwards: a crash in between repeats the removal. Such a policy is executed once.
+ * The entry of a policy with a `remove` clause is only moved to a time before all others, where sweeps do not visit it, and
+ * is examined once more when its turn comes: such clauses are executed one after the other in the background, since a clause
+ * may scan the whole tree. It removes the matches first and ends the policy afterwards: a crash in between repeats the
+ * removal. Such a policy is executed once. A clause that was not finished, for whatever reason, keeps waiting, and a later pass
+ * tries it again.
  *
  * When the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new
  * offset stored: if the process ends in between, the next one examines them all.
@@ -16,22 +18,25 @@ import type { Awaitable } from '../../../base/awaitable.js'
 import { anyOf, type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Moment } from '../../../base/clock.js'
 import { waitForSlice } from '../../../base/time-slices.js'
+import type { Path } from '../../../topics/path.js'
 import { type DueRemovals, nothingRemoved, type PlanOf, type RefusedClause } from '../../due-removals.js'
 import type { DuePlace, Engine } from '../../engine.js'
 import type { TopicRemover } from '../../topics.js'
 import { UnreadableTopic } from '../../unreadable-topic.js'
 import { type Evaluated, ownedBy } from '../due-time.js'
-import { clockName, type KnownClock } from '../meta.js'
 import { clauseWaitsMs, type DueOutcome } from '../write/due.js'
 import { headAlone } from '../write/found-topic.js'
 import type { Outcome, Request } from '../write/group.js'
-import { Clauses, removeByClause } from './clauses.js'
+import { clockName, type KnownClock } from '../write/records.js'
 
 /** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
 const stepMs = 1000
 
 /** Places that are examined, and settled, in one commit. */
 const placesPerCommit = 200
+
+/** Unreadable topics that are reported at once: each sweep meets the same ones. */
+const unreadableMax = 1000
 
 /**
  * Does some work if this process is the one that evaluates removals, of all that could, or can become it.
@@ -50,46 +55,48 @@ export interface Term {
 }
 
 export class Expiry {
-  readonly #clauses: Clauses<DuePlace>
-  /** Each resolves when a sweep has ended, even if it failed. */
-  readonly #sweeps = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  /** Those that have not ended. */
+  readonly #sweeps = new Set<Promise<DueRemovals>>()
+  /** Executes all waiting clauses; undefined while none is executed. */
+  #pass: Promise<void> | undefined
+  /** What came of clauses and sweeps since the last report. */
+  #removed = 0
+  #refused: RefusedClause[] = []
+  readonly #unreadable = new Map<Path, UnreadableTopic>()
+  #failure: { readonly error: unknown } | undefined
   /** Whether a commit has met a topic that cannot be read: each sweep does, and must not commit for its sake. */
   #hasUnreadable = false
-  #closed = false
 
   constructor(
     private readonly engine: Pick<Engine, 'atOnce'>,
     private readonly lead: Lead,
     private readonly options: { readonly now: () => Awaitable<Moment>; readonly comparesClocks: boolean },
-  ) {
-    this.#clauses = new Clauses(
-      () => this.#placesBetween(clauseWaitsMs, clauseWaitsMs),
-      (place, planOf, cancellation) => this.#executeClause(place, planOf, cancellation),
-    )
-  }
+  ) {}
 
   /**
    * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
    * later call.
+   *
+   * @throws also the first error of a clause since the last call
    */
   removeDue(planOf: PlanOf): Promise<DueRemovals> {
     const sweep = this.#sweep(planOf).catch((error: unknown) => {
-      if (this.#closed) return nothingRemoved
+      if (this.#isClosed) return nothingRemoved
       throw error
     })
-    const ended = sweep.then(
-      () => {},
-      () => {},
-    )
-    this.#sweeps.add(ended)
-    void ended.then(() => this.#sweeps.delete(ended))
-    return sweep
+    this.#sweeps.add(sweep)
+    return sweep.finally(() => this.#sweeps.delete(sweep))
   }
 
   /** Stops sweeps and clauses at their next step, and resolves once they have stopped. */
   async close(): Promise<void> {
-    this.#closed = true
-    await Promise.all([this.#clauses.close(), ...this.#sweeps])
+    this.#closing.abort()
+    await Promise.allSettled([this.#pass, ...this.#sweeps])
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
   }
 
   async #sweep(planOf: PlanOf): Promise<DueRemovals> {
@@ -99,9 +106,35 @@ export class Expiry {
       else await this.#settleAll(present.wallMs, term)
       return true
     })
-    const nextMs = this.#closed ? undefined : await this.#firstDueMs()
-    if (nextMs === clauseWaitsMs && isLeading === true) this.#clauses.start(planOf)
-    return { ...this.#clauses.takeOutcome(), nextMs }
+    const nextMs = this.#isClosed ? undefined : await this.#firstDueMs()
+    if (nextMs === clauseWaitsMs && isLeading === true && !this.#isClosed) {
+      this.#pass ??= this.#executeClauses(planOf)
+        .catch(this.#fail)
+        .finally(() => (this.#pass = undefined))
+    }
+    return { ...this.#takeOutcome(), nextMs }
+  }
+
+  #takeOutcome(): Pick<DueRemovals, 'removed' | 'refused' | 'unreadable'> {
+    if (this.#failure !== undefined) {
+      const { error } = this.#failure
+      this.#failure = undefined
+      throw error
+    }
+    const taken = { removed: this.#removed, refused: this.#refused, unreadable: [...this.#unreadable.values()] }
+    this.#removed = 0
+    this.#refused = []
+    this.#unreadable.clear()
+    return taken
+  }
+
+  readonly #fail = (error: unknown): void => {
+    this.#failure ??= { error }
+  }
+
+  /** Notes a topic that was left as it is. */
+  #addUnreadable(topic: UnreadableTopic): void {
+    if (this.#unreadable.size < unreadableMax) this.#unreadable.set(topic.path, topic)
   }
 
   /** Settles what is due; all places if the wall clock has stepped since a process last compared it. */
@@ -110,7 +143,7 @@ export class Expiry {
     const offset = present.wallMs - present.steadyMs
     const stepped = known?.boot === present.boot && !(Math.abs(known.offset - offset) <= stepMs)
     await this.#settleAll(stepped ? Number.MAX_SAFE_INTEGER : present.wallMs, term)
-    if ((stepped || known?.boot !== present.boot) && !this.#closed) {
+    if ((stepped || known?.boot !== present.boot) && !this.#isClosed) {
       await term.commit({ change: { about: 'noteClock', clock: { offset, boot: present.boot } } })
     }
   }
@@ -138,7 +171,7 @@ export class Expiry {
     for (;;) {
       const last = after
       const places = await this.engine.atOnce((view) => view.due(fromMs, untilMs, last, placesPerCommit))
-      yield places
+      if (places.length > 0) yield places
       after = places.at(-1)
       if (places.length < placesPerCommit) return
       await waitForSlice()
@@ -148,8 +181,9 @@ export class Expiry {
   /** Settles every place whose time is at most `untilMs`. */
   async #settleAll(untilMs: number, term: Term): Promise<void> {
     for await (const places of this.#placesBetween(clauseWaitsMs + 1, untilMs)) {
-      if (places.length > 0) this.#clauses.addRemoved(await this.#settle(places, term))
-      if (this.#closed || term.lost.aborted) break
+      const removed = await this.#settle(places, term)
+      this.#removed += removed
+      if (this.#isClosed || term.lost.aborted) break
     }
   }
 
@@ -159,7 +193,7 @@ export class Expiry {
     if (readable.length === 0) return 0
     const { removed, unreadable } = (await term.commit({ due: readable, endsPolicies: false })) as DueOutcome
     if (unreadable.length > 0) this.#hasUnreadable = true
-    for (const topic of unreadable) this.#clauses.addUnreadable(topic)
+    for (const topic of unreadable) this.#addUnreadable(topic)
     return removed
   }
 
@@ -172,7 +206,7 @@ export class Expiry {
         readable.push(place)
       } catch (error) {
         if (!(error instanceof UnreadableTopic)) throw error
-        this.#clauses.addUnreadable(error)
+        this.#addUnreadable(error)
       }
     }
     await this.#examine(places, take)
@@ -206,28 +240,42 @@ export class Expiry {
     )
   }
 
+  /** Executes all waiting clauses, each once. */
+  async #executeClauses(planOf: PlanOf): Promise<void> {
+    for await (const places of this.#placesBetween(clauseWaitsMs, clauseWaitsMs)) {
+      for (const place of places) {
+        if (this.#isClosed) return
+        try {
+          const executed = await this.lead((term) => this.#executeClause(place, planOf, term))
+          if (executed === undefined) return
+          if (typeof executed === 'number') this.#removed += executed
+          else this.#refused.push(executed)
+        } catch (error) {
+          if (error instanceof Cancelled) return
+          if (error instanceof UnreadableTopic) this.#addUnreadable(error)
+          else this.#fail(error)
+        }
+      }
+    }
+  }
+
   /**
    * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
    * policy, even if it was cancelled or its topic updated meanwhile.
+   *
+   * @returns how many topics it removed, or why it was refused
    */
-  async #executeClause(place: DuePlace, planOf: PlanOf, cancellation: Cancellation): Promise<number | RefusedClause> {
-    const executed = await this.lead((term) => this.#executeLeading(place, planOf, cancellation, term))
-    if (executed === undefined) throw new Cancelled()
-    return executed
-  }
-
-  async #executeLeading(
-    place: DuePlace,
-    planOf: PlanOf,
-    cancellation: Cancellation,
-    term: Term,
-  ): Promise<number | RefusedClause> {
+  async #executeClause(place: DuePlace, planOf: PlanOf, term: Term): Promise<number | RefusedClause> {
     const { path } = place
     const { isDue, selector } = (await this.#evaluated(place)) ?? {}
     if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place], term)
-    const executed = await removeByClause(path, selector, planOf, (plan) =>
-      term.removeMatches(plan, anyOf(cancellation, term.lost)),
-    )
+    // Planning can exceed a slice; the pause after it is as long.
+    await waitForSlice()
+    const plan = planOf(selector)
+    const executed =
+      'problem' in plan
+        ? { path, problem: plan.problem }
+        : await term.removeMatches(plan, anyOf(this.#closing.signal, term.lost))
     // Another process may be executing the clause.
     if (term.lost.aborted) throw new Cancelled()
     await term.commit({ due: [place], endsPolicies: true })

@@ -4,8 +4,7 @@ import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
 import { UnreadableTopic } from '../../unreadable-topic.js'
 import { ownedBy } from '../due-time.js'
 import type { BatchDecisions } from './batch.js'
-import { type FoundTopic, headAlone } from './found-topic.js'
-import type { Prepared } from './operations.js'
+import { headAlone } from './found-topic.js'
 
 /**
  * The due time of a topic whose clause waits, in ms since the epoch: earlier than any policy can be due. A version without
@@ -32,7 +31,7 @@ export class DueDecisions {
 
   constructor(
     private readonly stored: Stored,
-    private readonly topics: BatchDecisions<FoundTopic, Prepared>,
+    private readonly topics: BatchDecisions,
   ) {}
 
   /**

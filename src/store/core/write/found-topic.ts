@@ -1,12 +1,12 @@
 /** A topic as the decisions of one commit read it: its values once each, as far as constraints and increments ask for them. */
-import { ValueText } from '../../../topics/constraint.js'
+import { type Constrained, ValueText } from '../../../topics/constraint.js'
 import type { Path } from '../../../topics/path.js'
 import { removalOf } from '../../../topics/properties.js'
 import type { RemovalPolicy } from '../../../topics/removal/policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
 import type { Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
-import type { DecidedTopic } from './batch.js'
+import type { Prepared } from './operations.js'
 
 /** Values, in bytes, that one commit keeps for further constraints on the same topics; others are read again. */
 const constrainedBytesKeptMax = 64 * 1024 * 1024
@@ -23,9 +23,9 @@ const noProperties: Properties = {}
 /** What a decision needs of a topic at first. */
 export const headAlone = { head: true, item: false, version: false }
 
-/** Values that constraints are compared with: read once each, as long as they are small together. */
+/** Values that constraints are compared with, stored or set by an operation: read once each, as long as they are small together. */
 export class ValueTexts {
-  readonly #texts = new Map<Path, ValueText>()
+  readonly #texts = new Map<Path | Prepared, ValueText>()
   #bytes = 0
   /** Those of one request. */
   #comparedBytes = 0
@@ -35,20 +35,20 @@ export class ValueTexts {
   }
 
   /** @throws StoreError of the kind `retry` when a request needs too many */
-  of(path: Path, read: () => Uint8Array | undefined): ValueText | undefined {
-    const known = this.#texts.get(path)
+  of(source: Path | Prepared, read: () => Uint8Array | undefined): ValueText | undefined {
+    const known = this.#texts.get(source)
     const text = known === undefined ? read() : undefined
     if (text === undefined) return known
     this.#comparedBytes += text.length
     if (this.#comparedBytes > comparedBytesMax) throw new StoreError('retry', 'a request compares too many long values')
     const value = new ValueText(text)
     this.#bytes += value.bytes
-    if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(path, value)
+    if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(source, value)
     return value
   }
 }
 
-export class FoundTopic implements DecidedTopic {
+export class FoundTopic implements Constrained {
   readonly type: TopicType
   readonly properties: Properties
   readonly policy: RemovalPolicy | undefined
@@ -76,20 +76,20 @@ export class FoundTopic implements DecidedTopic {
   }
 
   hasText(text: Uint8Array): boolean {
-    return this.texts.of(this.path, () => copyOf(this.valueText()))?.is(text) === true
+    const read = (): Buffer | undefined => {
+      const value = this.valueText()
+      return value && Buffer.from(value)
+    }
+    return this.texts.of(this.path, read)?.is(text) === true
   }
 
   hasVersion(version: number): boolean {
     return this.records.topic(this.path, this.type, { head: false, item: false, version: true })?.version === version
   }
 
-  /** A view, valid until the next read. */
+  /** Its value as a view, valid until the next read; undefined without one. */
   valueText(): Uint8Array | undefined {
     const item = this.records.topic(this.path, this.type, { head: false, item: true, version: false })?.item
     return item && valueOfItem(item, this.path, this.type)
   }
-}
-
-function copyOf(bytes: Uint8Array | undefined): Buffer | undefined {
-  return bytes && Buffer.from(bytes)
 }

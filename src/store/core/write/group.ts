@@ -20,8 +20,7 @@ import type {
 import type { BatchResult, Creation } from '../../topics.js'
 import { BatchDecisions, type Change } from './batch.js'
 import { DueDecisions, type DueOutcome } from './due.js'
-import { FoundTopic, headAlone, ValueTexts } from './found-topic.js'
-import { newItem, type Prepared, sizeOf, valueTextOf } from './operations.js'
+import { newItem, type Prepared, sizeOf } from './operations.js'
 import { type RecordChange, RecordDecisions, recordsOf, sizeOfChange } from './records.js'
 
 /** What is asked of a commit, at once or not at all. */
@@ -32,8 +31,6 @@ export type Request =
 
 /** What came of it: of operations, their result; of a change, whether anything changed. */
 export type Outcome = BatchResult | boolean | DueOutcome
-
-type TopicChange = Change<FoundTopic, Prepared>
 
 /** What every commit does with requests. */
 export const decider: Decider<Request, Outcome> = {
@@ -66,33 +63,20 @@ function readBy({ kind, constraint }: Prepared): NeededPart {
 }
 
 class WriteGroup implements Group<Request, Outcome> {
-  readonly #texts = new ValueTexts()
-  readonly #topics: BatchDecisions<FoundTopic, Prepared>
+  readonly #topics: BatchDecisions
   readonly #records: RecordDecisions
   readonly #due: DueDecisions
 
   constructor(stored: Stored) {
-    const texts = this.#texts
-    this.#topics = new BatchDecisions<FoundTopic, Prepared>({
-      stored(path, kind) {
-        const topic = stored.topic(path, undefined, headAlone)
-        return topic && new FoundTopic(path, topic, kind === 'remove', stored, texts)
-      },
-      valueText: valueTextOf,
-      setterOf(increment, valueText) {
-        const { path, type = 'json' } = increment
-        return { ...increment, item: newItem(path, type, Buffer.from(valueText)) }
-      },
-    })
+    this.#topics = new BatchDecisions(stored)
     this.#records = new RecordDecisions(stored)
     this.#due = new DueDecisions(stored, this.#topics)
   }
 
-  /** @throws StoreError of the kind `retry` when its constraints need too much of what is stored; Error when that is damaged */
+  /** @throws as the decisions of batches do */
   decide(request: Request): Outcome {
     if ('change' in request) return this.#records.decide(request.change)
     if ('due' in request) return this.#due.decide(request.due, request.endsPolicies)
-    this.#texts.beginRequest()
     return this.#topics.decide(request.operations, request.isAtomic)
   }
 
@@ -103,7 +87,7 @@ class WriteGroup implements Group<Request, Outcome> {
   }
 }
 
-function putChange(changes: Changes, { path, stored: found, isRemoved, creator, setter }: TopicChange): void {
+function putChange(changes: Changes, { path, stored: found, isRemoved, creator, setter }: Change): void {
   if (creator !== undefined) {
     const former = isRemoved ? found?.stored : undefined
     return changes.create(newTopic(creator, (setter ?? creator).item as ItemBytes, changes.moment), former)

@@ -8,7 +8,26 @@ import { rotated } from '../../../keys/rotation.js'
 import type { Changes, RecordTable, Stored, WriteSize } from '../../engine.js'
 import { numberOf, numberRecord } from '../../number-record.js'
 import { requireKeyRecord } from '../key-records.js'
-import { backupName, clockName, type KnownClock, keysRevisionName, keysRevisionOf } from '../meta.js'
+
+/** In `meta`: a number that changes with every change of an API key. */
+export const keysRevisionName = 'keysRevision'
+
+/** In `meta`: when the last backup was completed, in ms since the epoch. */
+export const backupName = 'backup'
+
+/** In `meta`: a `KnownClock`, as JSON. */
+export const clockName = 'clock'
+
+/** The wall clock's offset to the monotonic one when a process last compared them, and the boot in which it did. */
+export interface KnownClock {
+  readonly offset: number
+  readonly boot: string
+}
+
+/** The revision of the keys; NaN, which differs from any, if its record cannot be read. */
+export function keysRevisionOf(record: Buffer | undefined): number {
+  return record === undefined ? 0 : (numberOf(record) ?? NaN)
+}
 
 /** A change of small records. */
 export type RecordChange =
