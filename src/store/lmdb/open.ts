@@ -30,10 +30,9 @@ import { bytesUsed, type Environment, openEnvironment, treePages } from './envir
 import { dataFile } from './environment/files.js'
 import { backup as backUp } from './file/backup.js'
 import { clearDeadReaders } from './file/dead-readers.js'
-import { createEngine } from './view/engine.js'
+import { createEngine, entryCount } from './view/engine.js'
 import { createItemRanges } from './view/item-ranges.js'
 import { createSnapshots, type Snapshots } from './view/read-freshness.js'
-import { entryCount } from './view/snapshot.js'
 import { LmdbView } from './view/view.js'
 
 /** How a process reads the store. */

@@ -28,10 +28,9 @@ import { nextVersion } from '../../../topics/version.js'
 import { StoreUnusable } from '../../errors.js'
 import { numberRecord } from '../../number-record.js'
 import { beginLog, type LogTable } from './change-record.js'
-import { dataFile } from './files.js'
+import { beginCreation, dataFile, endCreation, isUnfinished } from './files.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
-import { beginCreation, endCreation, isUnfinished } from './unfinished-store.js'
 
 /**
  * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever remaps. Far more than
@@ -99,25 +98,12 @@ interface TreeStats {
 
 /** The size of all pages in use, in bytes: about the size of a compacted copy. */
 export function bytesUsed(environment: Environment): number {
-  const { root, specifications, items, updates, due, changes, keys, keyUses, receipts, meta } = environment
-  let bytes = 0
-  for (const database of [
-    root,
-    specifications,
-    items.json,
-    items.string,
-    updates,
-    due,
-    changes,
-    keys,
-    keyUses,
-    receipts,
-    meta,
-  ]) {
+  const { items, root, specifications, updates, due, changes, keys, keyUses, receipts, meta } = environment
+  const topics = [specifications, items.json, items.string, updates, due]
+  return [root, ...topics, changes, keys, keyUses, receipts, meta].reduce((bytes, database) => {
     const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = database.getStats() as TreeStats
-    bytes += pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
-  }
-  return bytes
+    return bytes + pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
+  }, 0)
 }
 
 /** The trees that topics are in, as one operation sees them. */
@@ -146,11 +132,6 @@ const formatName = 'format'
 /** The version of a record, other than an item, whose version says nothing. */
 export const recordVersion = 1
 
-/** What lmdb knows but does not declare. */
-interface MissingOptions {
-  readonly noReadAhead: boolean
-}
-
 interface EnvironmentOptions {
   /** Whether this process only reads: another one has created whatever is needed, and writes. */
   readonly readOnly?: boolean
@@ -177,7 +158,8 @@ export function openEnvironment(
   const path = dirname(file)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (examine(file) && !readOnly) beginCreation(file)
-  const options: RootDatabaseOptionsWithPath & MissingOptions = {
+  // lmdb's types lack noReadAhead.
+  const options: RootDatabaseOptionsWithPath & { readonly noReadAhead: boolean } = {
     path,
     overlappingSync: false,
     noSync,
@@ -225,15 +207,10 @@ export function openEnvironment(
   }
 }
 
-/** What lmdb knows but does not declare. */
-interface MissingMethods {
-  readonly env: { getWriteTxnId(): number }
-}
-
 function transact(root: RootDatabase, callback: () => void): void {
   root.transactionSync(() => {
-    // lmdb ignores that a transaction could not be begun, and would go on without one.
-    const { env } = root as unknown as MissingMethods
+    // lmdb ignores that a transaction could not be begun, and would go on without one. Its types lack `env`.
+    const { env } = root as unknown as { readonly env: { getWriteTxnId(): number } }
     if (env.getWriteTxnId() === 0) throw new Error('no transaction could be begun')
     callback()
   })

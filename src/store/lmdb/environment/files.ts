@@ -1,8 +1,9 @@
 /**
- * Where an lmdb store is, and how its files reach the disk, for code that must know this without loading lmdb.
+ * Where an lmdb store is, how its files reach the disk, and whether its creation was completed, for code that must know this
+ * without loading lmdb. What the files have is not examined here.
  */
-import { closeSync, fsyncSync, openSync, statfsSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 /**
  * The one file that holds everything in a data directory; lmdb keeps a lock file beside it, and creates that whenever
@@ -46,4 +47,30 @@ export function flush(path: string): void {
   } finally {
     closeSync(descriptor)
   }
+}
+
+/**
+ * The mark of a store that is being created, which a crash or a failing disk may break off before lmdb's first commit. What is
+ * left then looks like a damaged store. So a mark beside the file, from before it is made until its first commit is on disk,
+ * says that nothing was ever stored in it, and the next start may begin again.
+ */
+function markOf(file: string): string {
+  return join(dirname(file), 'new')
+}
+
+/** Whether the creation of this data file was begun, and not completed. */
+export function isUnfinished(file: string): boolean {
+  return existsSync(markOf(file))
+}
+
+/** Makes the mark, on disk, for a data file that does not exist yet. */
+export function beginCreation(file: string): void {
+  closeSync(openSync(markOf(file), 'w', 0o600))
+  flush(dirname(file))
+}
+
+/** Removes the mark, on disk: from now on the file may have what was acknowledged. */
+export function endCreation(file: string): void {
+  rmSync(markOf(file))
+  flush(dirname(file))
 }

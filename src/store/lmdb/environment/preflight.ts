@@ -10,7 +10,7 @@
  * page are never rewritten. The file may end before its last page: pages that were allocated and freed within one
  * commit are never written, but are then in the list of free pages. Before the first commit, a crash may leave a file
  * that is empty, has one page, or has only zeros. A damaged store may look the same, so such a file is refused, unless
- * the mark of unfinished-store.ts says that it is what remains of a first start.
+ * the mark of files.ts says that it is what remains of a first start.
  */
 import {
   accessSync,
@@ -36,8 +36,7 @@ import {
   readTreePage,
   rootOfNode,
 } from './data-pages.js'
-import { stagingDirectory } from './files.js'
-import { isUnfinished } from './unfinished-store.js'
+import { isUnfinished, stagingDirectory } from './files.js'
 
 /** The data format that the bundled LMDB reads. */
 const dataVersion = 2
@@ -141,13 +140,23 @@ function requireNoRestore(data: string): void {
   )
 }
 
+/** A database that every store has, as it is named in the file's main page. */
+const databaseName = 'specifications'
+
 /**
- * How an open data file is damaged, as far as can be told at once, as the rest of a sentence about it; undefined if it
- * is not.
+ * Why an open file is no store of topics, as far as can be told at once, as the rest of a sentence about it: it is damaged,
+ * or another program's, which opening would turn into an empty store. Undefined when it seems to be one.
  */
-export function problemOf(descriptor: number): string | undefined {
+export function topicsProblem(descriptor: number): string | undefined {
   const { size } = fstatSync(descriptor)
-  return problemOfPages(readerOf(descriptor, size), size)
+  const read = readerOf(descriptor, size)
+  const latest = latestMeta(read, size)
+  if (typeof latest === 'string') return latest
+  const problem = problemOfSnapshot(read, latest, size)
+  if (problem !== undefined) return problem
+  const { mainRoot, pageSize } = latest
+  if (mainRoot !== undefined && read(mainRoot * pageSize, pageSize).includes(databaseName)) return undefined
+  return "is an LMDB file, but not topicd's"
 }
 
 function readerOf(descriptor: number, size: number): ReadAt {
@@ -164,7 +173,9 @@ function inspect(file: string): { readonly problem: string | undefined; readonly
   try {
     const { size } = fstatSync(descriptor)
     const read = readerOf(descriptor, size)
-    return { problem: problemOfPages(read, size), isBlank: isBlank(read, size) }
+    const latest = latestMeta(read, size)
+    const problem = typeof latest === 'string' ? latest : problemOfSnapshot(read, latest, size)
+    return { problem, isBlank: isBlank(read, size) }
   } finally {
     closeSync(descriptor)
   }
@@ -180,7 +191,8 @@ function isBlank(read: ReadAt, size: number): boolean {
   return first === undefined ? read(0, size).every((byte) => byte === 0) : size < metaPages * first.pageSize
 }
 
-function problemOfPages(read: ReadAt, size: number): string | undefined {
+/** The meta page that LMDB will use; or why it cannot use any. */
+function latestMeta(read: ReadAt, size: number): Meta | string {
   if (size === 0) return 'is empty'
   const first = readMeta(read, 0)
   if (first === undefined)
@@ -199,7 +211,7 @@ function problemOfPages(read: ReadAt, size: number): string | undefined {
   const latest = second.transaction > first.transaction ? second : first
   // LMDB stores the meta page of a transaction on page 0 or 1 by whether its number is even or odd.
   if (latest.transaction % metaPages !== (latest === second ? 1 : 0)) return 'is damaged: its meta pages are swapped'
-  return problemOfSnapshot(read, latest, size)
+  return latest
 }
 
 function isZeroed(read: ReadAt): boolean {

@@ -2,12 +2,12 @@
 import { strict as assert } from 'node:assert'
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { inSlice, type Slice, sliceNow, waitForSlice } from '../../../base/time-slices.js'
+import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
 import type { Engine, Scan, Snapshot } from '../../engine.js'
 import type { Environment } from '../environment/environment.js'
 import type { Snapshots } from './read-freshness.js'
-import { createOrder, openSnapshot } from './snapshot.js'
 import { LmdbView } from './view.js'
 
 /** Visits for one slice. @returns the ranges that are left; undefined at the end */
@@ -51,22 +51,45 @@ async function visitInSlices(visit: Visit, ranges: readonly KeyRange[], cancella
   while (left !== undefined) left = visit(left, await waitForSlice(cancellation))
 }
 
-/** A snapshot that is held. */
+/**
+ * A snapshot that is held, for walks over everything. lmdb does not report a damaged page: the walk ends early, or continues
+ * on a wrong page. So a walk compares each key with the one before, and the number of entries that it found with the number
+ * that each database states.
+ */
 export function holdSnapshot(environment: Environment): Snapshot {
-  const { transaction, stated } = openSnapshot(environment)
-  const items = (): never => assert.fail('a snapshot that is held is scanned')
-  const view = new LmdbView(environment, items, transaction)
-  const isInOrder = createOrder()
-  const scan = ({ plan, onMisplaced, ...scan }: Scan, cancellation: Cancellation): Promise<void> => {
+  const { specifications, items, updates, due, changes, keys, keyUses } = environment
+  environment.freshen()
+  const transaction = specifications.useReadTransaction()
+  // In the same turn: lmdb counts in the snapshot that was taken last.
+  const stated = {
+    topics: entryCount(specifications),
+    json: entryCount(items.json),
+    string: entryCount(items.string),
+    updates: entryCount(updates),
+    due: entryCount(due),
+    changes: entryCount(changes),
+    keys: entryCount(keys),
+    keyUses: entryCount(keyUses),
+  }
+  const view = new LmdbView(environment, () => assert.fail('a snapshot that is held is scanned'), transaction)
+  let last: Buffer = Buffer.alloc(0)
+  const scan = ({ plan, onMisplaced = outOfOrder, ...scan }: Scan, cancellation: Cancellation): Promise<void> => {
     const { ranges, matcher = () => true } = plan
     const ordered = (path: string, slice: Slice): boolean | Buffer => {
-      if (!isInOrder(path as Path)) (onMisplaced ?? outOfOrder)(path as Path)
+      const key = encodeKey(path as Path)
+      if (Buffer.compare(last, key) >= 0) onMisplaced(path as Path)
+      last = key
       return matcher(path, slice)
     }
     const inOrder = { ...scan, plan: { ranges, matcher: ordered } }
     return visitInSlices((from, slice) => view.visit(inOrder, from, slice), ranges, cancellation)
   }
   return Object.assign(view, { scan, stated, close: () => transaction.done() })
+}
+
+/** The number of entries that a database states in the current snapshot. */
+export function entryCount(database: { getStats(): unknown }): number {
+  return (database.getStats() as { entryCount: number }).entryCount
 }
 
 function outOfOrder(path: Path): never {
