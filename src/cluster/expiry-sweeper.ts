@@ -6,7 +6,7 @@ import { failureMembers, type Logger } from '../ops/log.js'
 import { planSelector } from '../selectors/planner.js'
 import type { DueRemover } from '../store/due-removals.js'
 import { StoreError } from '../store/errors.js'
-import type { Availability } from '../store/lifecycle.js'
+import type { Availability } from '../store/store.js'
 
 /** From the end of a sweep to the next: due topics are gone within 5 s, even after a slow sweep. */
 const pauseMs = 1000

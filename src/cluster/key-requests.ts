@@ -8,7 +8,7 @@ import type { ApiKeyStore } from '../store/api-keys.js'
 import { unreadableKey } from '../store/core/key-records.js'
 import { StoreError } from '../store/errors.js'
 import type { KeyCommand, KeyRequestOf, Responses } from './control/messages.js'
-import { NothingDone } from './control/nothing-done.js'
+import { NothingDone } from './messages.js'
 
 /** How each request is carried out. */
 const responders: {

@@ -94,3 +94,6 @@ export const connectionDescriptor = 5
 export function machineMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
 }
+
+/** Nothing came of a request about API keys, and nothing will: certainly. */
+export class NothingDone extends Error {}

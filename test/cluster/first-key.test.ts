@@ -35,12 +35,11 @@ function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false)
 async function printed(
   send: SendKeyRequest,
   canShow = true,
-  given: Partial<Parameters<typeof makeFirstKey>[2]> = {},
+  given: Partial<Parameters<typeof makeFirstKey>[1]> = {},
 ): Promise<string> {
   let output = ''
   await makeFirstKey(
     send,
-    () => false,
     { url: 'http://x', place: 'nowhere', data: './data', hasConsole: true, ...given },
     (text) => {
       if (canShow) output += text

@@ -1,6 +1,6 @@
 /** The message for an address that cannot be listened on says why, and what helps if that is known. */
 import t from 'tap'
-import { listenProblem } from '../../dist/cluster/listen-problem.js'
+import { listenProblem } from '../../dist/cluster/listening.js'
 
 const failed = (code: string | undefined): NodeJS.ErrnoException =>
   Object.assign(new Error('the system says no'), { code })

@@ -10,9 +10,7 @@ function readiness(state: { writer?: Child; writerAbsentMs?: number; serving?: r
     stopping: () => false,
     expected: () => 1,
     serving: () => state.serving ?? [worker],
-    writer: () => state.writer,
-    writerAbsentMs: () => state.writerAbsentMs ?? 0,
-    hasWriter: true,
+    writers: { current: () => state.writer, absentMs: () => state.writerAbsentMs ?? 0 },
   })
 }
 

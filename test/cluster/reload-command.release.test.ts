@@ -92,14 +92,12 @@ await t.test('with another build on disk', async (t) => {
 
 /** A writer that ends soon after it has opened the store. */
 const shortLived = `
-export * from './sound-writer-life.js'
-import { WriterLife as SoundLife } from './sound-writer-life.js'
-export class WriterLife extends SoundLife {
-  async open() {
-    await super.open()
-    setTimeout(() => process.exit(33), 50)
-  }
+const send = process.send.bind(process)
+process.send = (message) => {
+  if (message.kind === 'opened') setTimeout(() => process.exit(33), 50)
+  return send(message)
 }
+await import('./sound-writer.js')
 `
 
 await t.test('with another build of the writer on disk', async (t) => {
@@ -125,7 +123,7 @@ await t.test('with another build of the writer on disk', async (t) => {
   })
 
   await t.test('reload fails if the new writer ends soon; the former build writes', async (t) => {
-    replaceModule(program, 'cluster/writer/writer-life.js', shortLived)
+    replaceModule(program, writerFile, shortLived)
     const workers = server.workerPids()
     const { code, stderr } = await server.command('reload')
     t.equal(code, 1)

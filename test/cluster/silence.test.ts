@@ -1,7 +1,6 @@
 /** For how long nothing was heard from a child, by a clock of the test. */
 import t from 'tap'
-import type { Child } from '../../dist/cluster/primary/child.js'
-import { watchSilence } from '../../dist/cluster/primary/silence.js'
+import { type Child, watchSilence } from '../../dist/cluster/primary/child.js'
 import { skippableTime } from '../support/skipped-time.js'
 
 t.test("silence counts from the last message or the primary's suspension", (t) => {

@@ -5,7 +5,7 @@
 import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { connectToWriter, listenForWorkers } from '../../dist/cluster/control/writer-socket.js'
+import { connectToWriter, listenForWorkers } from '../../dist/cluster/control/directory-sockets.js'
 import { commitDeadlineMs } from '../../dist/settings/limits.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { type BatchResult, storedForms, type WriteOperation } from '../../dist/store/topics.js'

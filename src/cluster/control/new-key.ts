@@ -5,8 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyRecord, ListedKey } from '../../keys/record.js'
+import { NothingDone } from '../messages.js'
 import type { SendKeyRequest } from './messages.js'
-import { NothingDone } from './nothing-done.js'
 import { MalformedRequest } from './protocol.js'
 
 /** Between two attempts; a dead process is replaced within a few attempts. */

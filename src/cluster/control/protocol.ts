@@ -16,9 +16,9 @@ import type { KeyRecord } from '../../keys/record.js'
 import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
 import { isBackupLine, isCheckLine, isImportedLine, isProgressLine } from '../../tools/validators.js'
-import { type Path, parsePath } from '../../topics/path.js'
+import { parsePath } from '../../topics/path.js'
+import { NothingDone } from '../messages.js'
 import type { ControlRequest, KeyRequest, ResponseLine, Responses } from './messages.js'
-import { NothingDone } from './nothing-done.js'
 import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
 
 /** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
@@ -73,13 +73,9 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
 
 /** A request to add a key whose subtrees are normalized paths. */
 function checkSubtrees(record: KeyRecord<string>): KeyRequest | RequestProblem {
-  const under: Path[] = []
-  for (const [index, text] of record.under.entries()) {
-    const path = parsePath(text)
-    if (path !== text) return { problem: `${malformedStart}: record.under[${index}] must be a normalized path` }
-    under.push(path)
-  }
-  return { command: 'addKey', record: { ...record, under } }
+  const wrong = record.under.findIndex((text) => parsePath(text) !== text)
+  if (wrong >= 0) return { problem: `${malformedStart}: record.under[${wrong}] must be a normalized path` }
+  return { command: 'addKey', record: record as KeyRecord }
 }
 
 /** From now on the tool reads its input. */

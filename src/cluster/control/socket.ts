@@ -6,9 +6,9 @@
  * request is complete, and in time from their response on; the length of a response is not limited.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { listenInDirectory, withSocketPath } from './directory-sockets.js'
 import type { ResponseLine } from './messages.js'
 import { errorLine, responseLine } from './protocol.js'
-import { listenInDirectory, withSocketPath } from './socket-path.js'
 
 const socketName = 'control.sock'
 

@@ -11,8 +11,7 @@ import type { Logger } from '../../ops/log.js'
 import type { WorkerStats } from '../../ops/metrics/worker-stats.js'
 import type { WriterStats } from '../../ops/metrics/writer-stats.js'
 import type { KeyCommand, KeyRequest, Responses } from '../control/messages.js'
-import { NothingDone } from '../control/nothing-done.js'
-import { type FromChild, machineMs, type ToChild } from '../messages.js'
+import { type FromChild, machineMs, NothingDone, type ToChild } from '../messages.js'
 import { nativeFaults, shortage } from '../native-faults.js'
 
 /**
@@ -133,10 +132,8 @@ export class Child {
    *   not end it
    */
   async request(request: KeyRequest, withinMs: number): Promise<Responses[KeyCommand]> {
-    const id = ++this.#lastId
-    const received = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-    this.send({ kind: 'request', id, request, untilMs: machineMs() + withinMs })
-    const message = await received
+    const untilMs = machineMs() + withinMs
+    const message = await this.#ask(withinMs, (id) => ({ kind: 'request', id, request, untilMs }))
     if (message.kind === 'response') return message.response
     if (message.kind !== 'noResponse') throw new Error(`${this} sent another message`)
     throw message.nothingDone === true ? new NothingDone(message.reason) : new Error(message.reason)
@@ -149,10 +146,15 @@ export class Child {
    * @throws Error when it did not say so in time, which does not end it, or ended
    */
   async loadKeys(withinMs: number, revocation?: number): Promise<void> {
+    await this.#ask(withinMs, (id) => ({ kind: 'keysChanged', id, revocation }))
+  }
+
+  /** Sends a message with a number, and waits for one with the same. */
+  #ask(withinMs: number, messageOf: (id: number) => ToChild): Promise<FromChild> {
     const id = ++this.#lastId
-    const loaded = this.#wait((message) => 'id' in message && message.id === id, withinMs)
-    this.send({ kind: 'keysChanged', id, revocation })
-    await loaded
+    const answered = this.#wait((message) => 'id' in message && message.id === id, withinMs)
+    this.send(messageOf(id))
+    return answered
   }
 
   /**
@@ -216,24 +218,15 @@ export class Child {
 
   #receive(message: FromChild): void {
     this.heardMs = performance.now()
-    switch (message.kind) {
-      case 'loaded':
-        this.version = message.version
-        break
-      case 'heartbeat':
-        this.writable = message.writable
-        this.storeProblem = message.storeProblem
-        break
-      case 'stats':
-        this.stats = message.stats
-        break
-      case 'writerStats':
-        this.writerStats = message.stats
-        break
-      case 'failed':
-        this.#failure = message.reason
-        break
+    const { kind } = message
+    if (kind === 'loaded') this.version = message.version
+    if (kind === 'heartbeat') {
+      this.writable = message.writable
+      this.storeProblem = message.storeProblem
     }
+    if (kind === 'stats') this.stats = message.stats
+    if (kind === 'writerStats') this.writerStats = message.stats
+    if (kind === 'failed') this.#failure = message.reason
     for (const waiter of [...this.#waiters]) {
       if (waiter.isFor(message)) this.#settle(waiter, () => waiter.resolve(message))
     }
@@ -261,6 +254,38 @@ export class Child {
     this.#waiters.delete(waiter)
     settle()
   }
+}
+
+/** Between two checks for silent children. */
+const silenceCheckMs = 250
+
+/** A check this late means that this process was suspended or starved. */
+const lateCheckMs = 1000
+
+/**
+ * Checks again and again, for as long as this process lives, for how long nothing has been heard from a child. A primary that
+ * was itself suspended or starved has not read what its children sent, so the silence counts from its return.
+ *
+ * @param watched the children that should send heartbeats now
+ * @param onSilent called at each check with a child that has been silent for `silentMsMax` or longer, and for how long
+ */
+export function watchSilence(
+  watched: () => readonly Child[],
+  silentMsMax: number,
+  onSilent: (child: Child, silentMs: number) => void,
+): void {
+  let checkedAtMs = performance.now()
+  let attentiveSinceMs = checkedAtMs
+  const check = (): void => {
+    const nowMs = performance.now()
+    if (nowMs - checkedAtMs > lateCheckMs) attentiveSinceMs = nowMs
+    checkedAtMs = nowMs
+    for (const child of watched()) {
+      const silentMs = nowMs - Math.max(child.heardMs, attentiveSinceMs)
+      if (silentMs >= silentMsMax) onSilent(child, Math.round(silentMs))
+    }
+  }
+  setInterval(check, silenceCheckMs).unref()
 }
 
 /**

@@ -11,7 +11,7 @@ import { ownerOf } from '../../keys/rotation.js'
 import { settingTable } from '../../settings/table.js'
 import type { SendKeyRequest } from '../control/messages.js'
 import { addNewKey, readKeys } from '../control/new-key.js'
-import { NothingDone } from '../control/nothing-done.js'
+import { NothingDone } from '../messages.js'
 
 /** Between two checks of whether the store is available, and whether its disk has room. */
 const storeCheckMs = 500
@@ -31,20 +31,16 @@ interface Started {
  * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
  * is revoked.
  *
- * @param sendOnce sends a request; while the disk is full, it is called again
- * @param isStoreUnavailable no request is sent while this holds, without a time limit
  * @param show prints a text; false when it could not
  * @throws Error when no response came; a key that was never shown may exist then, under the name "first"
  */
 export async function makeFirstKey(
-  sendOnce: SendKeyRequest,
-  isStoreUnavailable: () => boolean,
+  send: SendKeyRequest,
   started: Started,
   show: (text: string) => boolean,
 ): Promise<void> {
   const { url } = started
   show(banner(started))
-  const send = await sender(sendOnce, isStoreUnavailable)
   if ((await readKeys(send)).length > 0) return
   const token = makeToken()
   const record = firstRecord(hashToken(token))
@@ -69,28 +65,17 @@ Try it:
  * @returns what came of the token: a key was made with it, a key had it before, or other keys exist
  * @throws Error when no response came; the key may exist then
  */
-export async function addFirstKey(
-  sendOnce: SendKeyRequest,
-  isStoreUnavailable: () => boolean,
-  tokenHash: string,
-): Promise<'made' | 'known' | 'unused'> {
-  const send = await sender(sendOnce, isStoreUnavailable)
+export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Promise<'made' | 'known' | 'unused'> {
   if ((await readKeys(send)).length === 0 && (await addNewKey(send, firstRecord(tokenHash)))) return 'made'
   return ownerOf(tokenHash, await readKeys(send)) === undefined ? 'unused' : 'known'
 }
 
-/** Whether there is no key at all. @throws Error when no response came */
-export async function hasNoKey(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): Promise<boolean> {
-  return (await readKeys(await sender(sendOnce, isStoreUnavailable))).length === 0
-}
-
-/** Waits until the store is available. @returns what repeats a request while the disk is full */
-async function sender(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): Promise<SendKeyRequest> {
-  while (isStoreUnavailable()) await sleep(storeCheckMs)
+/** Sends requests once the store is available, and again while the disk is full: both without a time limit. */
+export function patient(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): SendKeyRequest {
   return async (request) => {
     for (;;) {
       try {
-        return await sendOnce(request)
+        if (!isStoreUnavailable()) return await sendOnce(request)
       } catch (error) {
         if (!(error instanceof NothingDone)) throw error
       }

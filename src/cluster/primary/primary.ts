@@ -12,8 +12,7 @@ import { readCertificate } from '../../ops/tls.js'
 import { type Config, type GivenSettings, portsProblem, readConfig, UsageError } from '../../settings/config.js'
 import { connectToControl } from '../control/socket.js'
 import { type DirectoryLock, exposure, lockDirectory } from '../directory-lock.js'
-import { listenExitCode, listenProblem } from '../listen-problem.js'
-import { holdPort } from '../port-hold.js'
+import { holdPort, listenExitCode, listenProblem } from '../listening.js'
 import { type ReadSettings, Supervisor } from './supervisor.js'
 
 /** How long to wait for the workers of a killed service, or for a tool of the command line, to release the lock. */
@@ -41,7 +40,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   const open = exposure(config.data)
   if (open !== undefined)
     log.warn({ data: config.data, mode: open.mode }, `other accounts can reach the data directory; ${open.cure}`)
-  const held = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
+  const port = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
     refuse(listenExitCode(error), listenProblem(error, config.host, config.port)),
   )
   const supervisor = new Supervisor({
@@ -50,7 +49,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
     readSettings: () => readSettings(flags),
     useCertificate: watch.use,
     certificateExpiresMs: watch.expiresMs,
-    port: held.port,
+    port,
     lockDescriptor: lock.descriptor,
     log,
     refuse,
@@ -76,20 +75,18 @@ function readSettings(flags: GivenSettings): ReadSettings {
   const problem = portsProblem(config)
   if (problem !== undefined) throw new UsageError(problem)
   const { tlsCert, tlsKey } = config
-  try {
-    return {
-      config,
-      certificate: tlsCert === '' ? undefined : readCertificate(tlsCert, tlsKey),
-    }
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
+  return { config, certificate: tlsCert === '' ? undefined : usable(() => readCertificate(tlsCert, tlsKey)) }
 }
 
 /** The hash of the first key's token, if a file has one. Read at the start alone, when that key may be created. */
 function readFirstToken({ firstKeyFile }: Config): string | undefined {
+  return firstKeyFile === '' ? undefined : usable(() => hashToken(readTokenFile(firstKeyFile)))
+}
+
+/** What `read` returns. @throws UsageError when it throws anything */
+function usable<T>(read: () => T): T {
   try {
-    return firstKeyFile === '' ? undefined : hashToken(readTokenFile(firstKeyFile))
+    return read()
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

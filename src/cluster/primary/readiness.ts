@@ -2,6 +2,7 @@
  * Whether the service is ready, as far as the primary can see: for /readyz, systemd's status text and the watchdog.
  */
 import type { Child } from './child.js'
+import type { Writers } from './writers.js'
 
 /** A heartbeat comes every second; a worker that misses several is not serving. */
 const heartbeatMsMax = 5000
@@ -17,12 +18,8 @@ interface ReadinessOptions {
   /** How many workers should serve. */
   readonly expected: () => number
   readonly serving: () => readonly Child[]
-  /** The process that writes; undefined while there is none. */
-  readonly writer: () => Child | undefined
-  /** For how long there has been none. */
-  readonly writerAbsentMs: () => number
-  /** Whether the store has a writer at all. */
-  readonly hasWriter: boolean
+  /** Undefined if the store has no writer at all. */
+  readonly writers: Pick<Writers, 'current' | 'absentMs'> | undefined
 }
 
 export class Readiness {
@@ -30,7 +27,7 @@ export class Readiness {
 
   /** Everything that keeps the service from being ready, one sentence each; none when it is ready. */
   notReadyReasons(): string[] {
-    const { stopping, expected, serving, hasWriter } = this.options
+    const { stopping, expected, serving, writers } = this.options
     const reasons: string[] = []
     const count = serving().length
     if (stopping()) reasons.push('the service is stopping')
@@ -39,16 +36,16 @@ export class Readiness {
     if (silent.length > 0) {
       reasons.push(`${nameWorkers(silent)} ${silent.length === 1 ? 'has' : 'have'} been silent for seconds`)
     }
-    if (hasWriter) reasons.push(...this.#writerProblems())
+    if (writers !== undefined) reasons.push(...this.#writerProblems(writers))
     const storeProblem = this.storeProblem()
     if (storeProblem !== undefined) reasons.push(`the store is unavailable: ${storeProblem}`)
     return reasons
   }
 
-  #writerProblems(): string[] {
-    const writer = this.options.writer()
+  #writerProblems(writers: NonNullable<ReadinessOptions['writers']>): string[] {
+    const writer = writers.current()
     if (writer === undefined) {
-      const isLate = this.options.writerAbsentMs() >= writerAbsentMsMax
+      const isLate = writers.absentMs() >= writerAbsentMsMax
       return isLate ? ['no writer has been running for seconds: writes are waiting'] : []
     }
     const reasons: string[] = []
@@ -59,7 +56,7 @@ export class Readiness {
 
   /** Whether writes are refused that might fill the disk; undefined while nothing writes. */
   get isDiskFull(): boolean | undefined {
-    const writer = this.options.writer()
+    const writer = this.options.writers?.current()
     return writer && !writer.writable
   }
 

@@ -21,15 +21,16 @@ import { notify, watchdogMs } from '../../ops/systemd.js'
 import type { Certificate } from '../../ops/tls.js'
 import { isExclusive, redactAddress } from '../../settings/address.js'
 import type { Config } from '../../settings/config.js'
-import type { Reloaded, SendKeyRequest } from '../control/messages.js'
+import type { Reloaded } from '../control/messages.js'
+import { readKeys } from '../control/new-key.js'
 import { checkedResponse } from '../control/protocol.js'
 import { listenForControl } from '../control/socket.js'
-import { bracketed, listenExitCode, listenProblem } from '../listen-problem.js'
+import { bracketed, listenExitCode, listenProblem } from '../listening.js'
 import { takeAllSteps } from '../steps.js'
 import { ApiKeys } from './api-keys.js'
 import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
-import { addFirstKey, hasNoKey, makeFirstKey } from './first-key.js'
+import { addFirstKey, makeFirstKey, patient } from './first-key.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
 import { StoreOpener } from './store-opening.js'
@@ -138,9 +139,7 @@ export class Supervisor {
       stopping,
       expected: () => this.#workersExpected,
       serving,
-      writer,
-      writerAbsentMs: () => this.#writers?.absentMs() ?? 0,
-      hasWriter,
+      writers: this.#writers,
     })
     this.#metrics = new Metrics({
       serving,
@@ -211,18 +210,19 @@ export class Supervisor {
   async #makeFirstKey(url: string): Promise<void> {
     const { store, data, noConsole, firstKey, firstKeyFile } = this.#config
     const { firstTokenHash } = this.options
-    const send: SendKeyRequest = async (request) =>
-      checkedResponse(request.command, await this.#keys.request(request)).response
-    const isStoreUnavailable = (): boolean => this.#readiness.storeProblem() !== undefined
+    const send = patient(
+      async (request) => checkedResponse(request.command, await this.#keys.request(request)).response,
+      () => this.#readiness.storeProblem() !== undefined,
+    )
     const place = store === 'lmdb' ? data : redactedConfig(this.#config).store
     try {
-      if (firstKey) await makeFirstKey(send, isStoreUnavailable, { url, place, data, hasConsole: !noConsole }, print)
+      if (firstKey) await makeFirstKey(send, { url, place, data, hasConsole: !noConsole }, print)
       if (firstTokenHash === undefined) {
-        if (!firstKey && (await hasNoKey(send, isStoreUnavailable).catch(() => false)))
+        if (!firstKey && (await readKeys(send).catch(() => undefined))?.length === 0)
           this.#log.warn('there is no API key, so every request is answered 401; create one with: topicd keys add NAME')
         return
       }
-      const outcome = await addFirstKey(send, isStoreUnavailable, firstTokenHash)
+      const outcome = await addFirstKey(send, firstTokenHash)
       if (outcome === 'made') this.#log.info({ name: 'first', file: firstKeyFile }, 'first key created')
       if (outcome === 'unused')
         this.#log.warn(

@@ -9,9 +9,8 @@
  */
 import type { Logger } from '../../ops/log.js'
 import type { Start } from '../messages.js'
-import { type Child, type End, loadMsMax } from './child.js'
+import { type Child, type End, loadMsMax, watchSilence } from './child.js'
 import { failedStartsMax, RestartPolicy, youngMs } from './restarts.js'
-import { watchSilence } from './silence.js'
 import type { StoreOpener } from './store-opening.js'
 
 /** How long binding the port and loading the routes may take, on a busy machine. */
@@ -146,9 +145,10 @@ export class Workers {
     const starting = this.#inState('starting')
     if (serving.length > wanted.count && draining.length === 0) {
       const trialLeftMs = Math.max(...serving.map(({ servedAtMs }) => servedAtMs)) + trialMs - performance.now()
-      if (trialLeftMs > 0) this.#reconcileAfter(trialLeftMs)
-      else this.#drainOne(outdated, serving)
-      return
+      if (trialLeftMs > 0) return this.#reconcileAfter(trialLeftMs)
+      // The oldest, of the outdated ones if there are any.
+      const [oldest] = [...outdated, ...serving]
+      return oldest && this.#drain(oldest)
     }
     const missing = wanted.count - (serving.length - outdated.length) - starting.length
     if (missing > 0) {
@@ -225,12 +225,6 @@ export class Workers {
     if (isReplacement) log.info({ worker: child.process.pid }, 'worker replaced')
     // An error in the next step is not this worker's failure.
     setImmediate(() => this.#reconcile())
-  }
-
-  /** Drains the oldest worker, of the outdated ones if there are any. */
-  #drainOne(outdated: readonly Worker[], serving: readonly Worker[]): void {
-    const [oldest] = [...outdated, ...serving]
-    if (oldest !== undefined) this.#drain(oldest)
   }
 
   #drain(worker: Worker): void {

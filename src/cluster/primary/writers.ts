@@ -1,6 +1,6 @@
 /**
  * The writer as the primary keeps it: one process that writes, and a spare that has loaded its code and takes over when
- * that one dies. What a writer does is in cluster/writer/writer-life.ts; workers keep what is not answered, and send it to
+ * that one dies. What a writer does is in cluster/writer/writer.ts; workers keep what is not answered, and send it to
  * the next one.
  *
  *     the writer dies → its process is gone → the spare opens the store (milliseconds) → a new spare is loaded
@@ -13,8 +13,7 @@ import { within } from '../../base/within.js'
 import type { Logger } from '../../ops/log.js'
 import { commitDeadlineMs } from '../../settings/limits.js'
 import type { Start } from '../messages.js'
-import { type Child, loadMsMax } from './child.js'
-import { watchSilence } from './silence.js'
+import { type Child, loadMsMax, watchSilence } from './child.js'
 import type { StoreOpener } from './store-opening.js'
 
 /** How long a drain may take: it commits what was taken, and the disk may be slow. */

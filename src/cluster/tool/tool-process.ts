@@ -17,8 +17,8 @@ import { createLog, logCrashes } from '../../ops/log.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
 import { runTool } from '../../tools/registry.js'
+import { connectToWriter } from '../control/directory-sockets.js'
 import { responseLine } from '../control/protocol.js'
-import { connectToWriter } from '../control/writer-socket.js'
 import { keyResponse } from '../key-requests.js'
 import { connectionDescriptor, type StoreLocation, type ToolMessage, type ToTool } from '../messages.js'
 import { sendToParent } from '../parent.js'
@@ -36,17 +36,8 @@ class ToolProcess {
   #hasWriter = false
   #opening: Promise<TopicStore> | undefined
   #connection: ToolConnection | undefined
-  /** Whether the process ends by its own decision, so that its exit needs no kill. */
-  #isEnding = false
-
-  /** From now on an exit, with any code, is not turned into a kill. */
-  setEnding(): void {
-    this.#isEnding = true
-  }
-
-  get isEnding(): boolean {
-    return this.#isEnding
-  }
+  /** Whether the process ends by its own decision, so that its exit, with any code, needs no kill. */
+  isEnding = false
 
   take(message: ToTool, handle: unknown): void {
     switch (message.kind) {
@@ -118,7 +109,7 @@ class ToolProcess {
   }
 
   #end(code: number): never {
-    this.setEnding()
+    this.isEnding = true
     process.exit(code)
   }
 }
@@ -126,7 +117,7 @@ class ToolProcess {
 const program = new ToolProcess()
 
 // A defect ends the process with an exit code: a kill would look like the system's (see the exit listener below).
-process.on('uncaughtException', () => program.setEnding())
+process.on('uncaughtException', () => (program.isEnding = true))
 logCrashes(createLog('tool'))
 
 process.on('message', (message: ToTool, handle: unknown) => program.take(message, handle))

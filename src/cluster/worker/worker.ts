@@ -1,36 +1,232 @@
 /**
- * The program of a worker, which the primary forks: hands the primary's messages to worker-life.ts. It does nothing
- * without a message, and ends at once when the primary is gone.
+ * The program of a worker, which the primary forks: load → open the store → serve → drain → end. It does nothing without a
+ * message, and ends at once when the primary is gone. A step that fails ends the process.
+ *
+ * Ways to end: a drain answers what is in flight and closes the store. Everything else is a kill, which the store
+ * survives.
  */
-import { createLog, logCrashes } from '../../ops/log.js'
-import type { ToChild } from '../messages.js'
-import { liveWithPrimary } from '../parent.js'
-import { WorkerLife } from './worker-life.js'
+import { createService, handlers } from '../../api/service.js'
+import type { Access } from '../../auth/access.js'
+import { Keyring } from '../../auth/keyring.js'
+import { exitCodes } from '../../base/exit-codes.js'
+import { LiveChanges } from '../../changes/live-changes.js'
+import { type HttpServer, startHttpServer } from '../../http/server.js'
+import { createAccessLog } from '../../ops/access-log.js'
+import { failureMembers } from '../../ops/log.js'
+import { watchLoop } from '../../ops/loop-delay.js'
+import { createRequestCounter, type RequestCounter } from '../../ops/metrics/request-stats.js'
+import { readWorkerStats } from '../../ops/metrics/worker-stats.js'
+import { RefusedKeys } from '../../ops/refused-keys.js'
+import { isExclusive } from '../../settings/address.js'
+import { settingTable } from '../../settings/table.js'
+import { openStore } from '../../store/open.js'
+import type { TopicStore } from '../../store/store.js'
+import { connectToWriter } from '../control/directory-sockets.js'
+import { ExpirySweeper } from '../expiry-sweeper.js'
+import { Life } from '../life.js'
+import { bracketed } from '../listening.js'
+import type { Start, ToChild } from '../messages.js'
+import { respondToParent, sendToParent } from '../parent.js'
 
-const log = createLog('worker')
-logCrashes(log)
+/** The open store, and what is made with it. */
+interface Opened {
+  readonly store: TopicStore
+  readonly keyring: Keyring
+  /** Undefined where the writer sweeps. */
+  readonly sweeper: ExpirySweeper | undefined
+  readonly changes: LiveChanges
+}
 
-const life = new WorkerLife(log)
+/** What serves the routes. */
+interface Serving {
+  readonly server: HttpServer
+  readonly counter: RequestCounter
+}
 
-function take(message: ToChild): void {
-  switch (message.kind) {
-    case 'start':
-      return life.start(message)
-    case 'open':
-      return void life.open()
-    case 'serve':
-      return void life.serve()
-    case 'drain':
-      return void life.drain()
-    case 'request':
-      return void life.respond(message)
-    case 'suspendKey':
-      return void life.suspendKey(message.revocation, message.name)
-    case 'keysChanged':
-      return void life.loadKeys(message.id, message.revocation)
-    case 'requestStats':
-      return void life.sendStats(message.stored)
+class Worker extends Life {
+  readonly #refusedKeys = new RefusedKeys(this.log)
+  readonly #loopDelay = watchLoop()
+  #start: Start | undefined
+  /** Known before the rest of `#opened`: while the keys are being read, the store may already be unavailable. */
+  #store: TopicStore | undefined
+  #opened: Opened | undefined
+  /** Settles when the store is open and the keys have been read, or that failed. */
+  #opening: Promise<void> | undefined
+  #serving: Serving | undefined
+
+  protected take(message: ToChild): void {
+    switch (message.kind) {
+      case 'start':
+        this.#start = message
+        return
+      case 'open': {
+        const open = (): Promise<void> => (this.#opening = this.#open(this.#requireStart()))
+        return void this.step(open, { kind: 'opened' }, exitCodes.storeUnusable)
+      }
+      case 'serve': {
+        const serve = (): Promise<void> => this.#serve(this.#requireStart(), this.#requireOpened())
+        return void this.step(serve, { kind: 'serving' }, exitCodes.listenFailed)
+      }
+      case 'drain':
+        return void this.#drain()
+      case 'request':
+        return void respondToParent(message, this.#store)
+      case 'suspendKey':
+        return void this.#suspendKey(message.revocation, message.name)
+      case 'keysChanged':
+        return void this.#loadKeys(message.id, message.revocation)
+      case 'requestStats':
+        return void this.#sendStats(message.stored)
+    }
+  }
+
+  async #open({ config, announcesKeys, hasWriter }: Start): Promise<void> {
+    if (isExclusive(config.store) && hasWriter !== true)
+      throw new Error('the running service is an earlier version, which has no writer: restart it')
+    const options = {
+      directory: config.data,
+      socketCount: () => this.#serving?.server.connections() ?? 0,
+      sharers: config.workers,
+      fencedReads: config.fencedReads,
+      changesKept: config.changesKept,
+      onUnusable: (reason: Error) => this.#onUnusable(reason),
+      onUnreadable: (reason: Error) =>
+        this.log.error({ err: reason }, 'unreadable: a record of the log, or a message of the writer'),
+    }
+    const store = await openStore(config.store, options, () => connectToWriter(config.data))
+    this.#store = store
+    // The primary asks for a first key only once it knows whether the store is available.
+    this.sendHeartbeat()
+    const onFailure = (error: unknown): void =>
+      this.log.error(failureMembers(error), 'API keys could not be read or written')
+    const polls = announcesKeys !== true || !isExclusive(config.store)
+    const keyring = await Keyring.open(store, onFailure, config.workers, polls)
+    const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.log)
+    const listenersMax = config.changesListenersMax ?? Number(settingTable['changes-listeners-max'].default)
+    const changes = new LiveChanges(store, listenersMax, (error) => this.log.error({ err: error }, 'stream failed'))
+    keyring.watch(() => changes.keysChanged())
+    this.#opened = { store, keyring, sweeper, changes }
+  }
+
+  async #serve({ config, port }: Start, { store, keyring, sweeper, changes }: Opened): Promise<void> {
+    const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey, adminHost, adminPort } = config
+    // A primary of an earlier version knows not all settings.
+    const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
+    const uploadBytesMax = config.uploadBytesMax ?? Number(settingTable['upload-bytes-max'].default)
+    const answerBytesFree = (): number => this.#serving?.server.answerBytesFree() ?? Infinity
+    const findCaller = (authorization: string): Access | undefined => keyring.find(authorization)
+    const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
+    const bounds = { pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
+    const context = { store, changes, findCaller, countRefused: counter.refused, ...bounds }
+    const service = createService({
+      context,
+      keyring,
+      basePath,
+      bodyBytesMax,
+      uploadBytesMax,
+      hasConsole: !config.noConsole,
+      admin: { host: adminHost, port: adminPort },
+      // As above.
+      compresses: config.gzip ?? false,
+      address: `${bracketed(host)}:${port}`,
+      onFailure: (error) => this.log.error({ err: error }, 'request failed'),
+      onRefusedKey: () => this.#refusedKeys.add(),
+      ...(config.accessLog ? this.#countedAndLogged(counter) : counter),
+    })
+    const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
+    const origins = config.corsOrigins ?? ''
+    const options = { host, port, bodyBytesMax, uploadBytesMax, origins, tls }
+    this.#serving = { server: await startHttpServer(service, options), counter }
+    sweeper?.enable(true)
+  }
+
+  #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {
+    const accessLog = createAccessLog(this.log)
+    return {
+      answered(request, answer) {
+        counter.answered(request, answer)
+        accessLog.answered(request, answer)
+      },
+      closed(cause, request) {
+        counter.closed(cause)
+        accessLog.closed(cause, request)
+      },
+    }
+  }
+
+  /** Refuses an API key until `#loadKeys` ends the revocation. A worker that has not opened the store is told again then. */
+  async #suspendKey(revocation: number, name: string): Promise<void> {
+    await this.#opening?.catch(() => {})
+    this.#opened?.keyring.suspend(revocation, name)
+  }
+
+  /**
+   * Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it.
+   *
+   * @param revocation the one that is over: its key is refused no longer because of that
+   */
+  async #loadKeys(id: number, revocation?: number): Promise<void> {
+    await this.#opening?.catch(() => {})
+    await this.#opened?.keyring.reload()
+    if (revocation !== undefined) this.#opened?.keyring.resume(revocation)
+    sendToParent({ kind: 'keysLoaded', id })
+  }
+
+  async #sendStats(withStore: boolean): Promise<void> {
+    if (this.#opened === undefined || this.#serving === undefined) return
+    try {
+      const sources = {
+        ...this.#opened,
+        ...this.#serving,
+        loopDelay: this.#loopDelay,
+        changesKeptMin: this.#requireStart().config.changesKept,
+      }
+      sendToParent({ kind: 'stats', stats: await readWorkerStats(sources, withStore) })
+    } catch (error) {
+      this.log.error({ err: error }, 'statistics could not be read')
+    }
+  }
+
+  protected sendHeartbeat(): void {
+    // Whether anything can be written, the writer says.
+    sendToParent({ kind: 'heartbeat', writable: true, storeProblem: this.#storeProblem() })
+  }
+
+  /** Why requests cannot be answered from the store; undefined while they can. */
+  #storeProblem(): string | undefined {
+    const keysProblem = (): string | undefined =>
+      this.#opened?.keyring.isKnown() === false ? 'the API keys have not been read yet' : undefined
+    return this.#store?.notReady?.() ?? keysProblem()
+  }
+
+  /** Answers what is in flight, closes everything, and ends. */
+  #drain(): Promise<void> {
+    this.#opened?.sweeper?.enable(false)
+    return this.endAfter([
+      () => this.#opened?.changes.drain(),
+      () => this.#serving?.server.drain(this.#requireStart().config.drainMs),
+      () => this.#sendStats(false),
+      () => this.#refusedKeys.flush(),
+      () => this.#opened?.keyring.close(),
+      () => this.#store?.close(),
+    ])
+  }
+
+  /** The engine, or the writer, was not reached before; now that it is, it turns out that this program cannot use it. */
+  #onUnusable(reason: Error): void {
+    this.log.fatal({ err: reason }, 'the store cannot be used')
+    this.fail(reason, exitCodes.storeUnusable)
+  }
+
+  #requireStart(): Start {
+    if (this.#start === undefined) throw new Error('the primary has sent no settings')
+    return this.#start
+  }
+
+  #requireOpened(): Opened {
+    if (this.#opened === undefined) throw new Error('the store is not open, or its API keys have not been read')
+    return this.#opened
   }
 }
 
-liveWithPrimary(life, take)
+new Worker('worker').begin()

@@ -1,34 +1,102 @@
 /**
- * The program of the writer, which the primary forks: hands the primary's messages to writer-life.ts. It does nothing
- * without a message, and ends at once when the primary is gone.
+ * The program of the writer, which the primary forks: load → open the store and listen → drain → end. Loaded, but without the
+ * store, it is the spare that takes over at once when the writer dies. It does nothing without a message, and ends at once
+ * when the primary is gone.
+ *
+ * Ways to end: a drain takes no more requests, and answers those that it has taken. A broken commit ends the process at
+ * once: workers keep what is not answered, and the next writer knows what was committed. Everything else is a kill,
+ * which the store survives.
  */
-import { createLog, logCrashes } from '../../ops/log.js'
+import type { Server } from 'node:net'
+import { exitCodes } from '../../base/exit-codes.js'
+import { readWriterStats } from '../../ops/metrics/writer-stats.js'
+import type { Config } from '../../settings/config.js'
+import { type LmdbWriter, openLmdbWriter } from '../../store/lmdb/open.js'
+import { listenForWorkers } from '../control/directory-sockets.js'
+import { ExpirySweeper } from '../expiry-sweeper.js'
+import { Life } from '../life.js'
 import type { ToChild } from '../messages.js'
-import { liveWithPrimary } from '../parent.js'
-import { WriterLife } from './writer-life.js'
+import { respondToParent, sendToParent } from '../parent.js'
 
-const log = createLog('writer')
-logCrashes(log)
+/** The open store, and what is made with it. */
+interface Opened {
+  readonly writer: LmdbWriter
+  readonly sweeper: ExpirySweeper
+  readonly server: Server
+}
 
-const life = new WriterLife(log)
+class Writer extends Life {
+  #config: Config | undefined
+  #opened: Opened | undefined
 
-function take(message: ToChild): void {
-  switch (message.kind) {
-    case 'start':
-      return life.start(message.config)
-    case 'open':
-      return void life.open()
-    case 'pauseWrites':
-      return life.pauseWrites()
-    case 'resumeWrites':
-      return life.resumeWrites()
-    case 'drain':
-      return void life.drain()
-    case 'request':
-      return void life.respond(message)
-    case 'requestStats':
-      return life.sendStats()
+  protected take(message: ToChild): void {
+    const writer = this.#opened?.writer
+    switch (message.kind) {
+      case 'start':
+        this.#config = message.config
+        return
+      case 'open':
+        return void this.step(() => this.#open(), { kind: 'opened' }, exitCodes.storeUnusable)
+      case 'pauseWrites':
+        writer?.pauseWrites()
+        return sendToParent({ kind: 'paused' })
+      case 'resumeWrites':
+        return writer?.resumeWrites()
+      case 'drain':
+        return void this.#drain()
+      case 'request':
+        return void respondToParent(message, writer?.store)
+      case 'requestStats':
+        return this.#sendStats()
+    }
+  }
+
+  async #open(): Promise<void> {
+    if (this.#config === undefined) throw new Error('the primary has sent no settings')
+    const { data, diskFreeBytesMin, changesKept } = this.#config
+    const writer = openLmdbWriter({
+      directory: data,
+      onBroken: (reason) => this.#onBroken(reason),
+      onUnreadable: (reason) =>
+        this.log.error({ err: reason }, 'unreadable: receipts, or a request of a worker or a tool'),
+      disk: { freeBytesMin: diskFreeBytesMin },
+      changesKept,
+    })
+    const server = await listenForWorkers(data, (socket) => writer.accept(socket))
+    const sweeper = new ExpirySweeper(writer.store, this.log)
+    this.#opened = { writer, server, sweeper }
+    sweeper.enable(true)
+    // Before it has opened, so that a service with a full disk is never called ready.
+    this.sendHeartbeat()
+  }
+
+  #sendStats(): void {
+    if (this.#opened === undefined) return
+    const { writer, sweeper } = this.#opened
+    sendToParent({ kind: 'writerStats', stats: readWriterStats(writer, sweeper) })
+  }
+
+  protected sendHeartbeat(): void {
+    const writable = this.#opened?.writer.store.disk?.isNearlyFull() !== true
+    sendToParent({ kind: 'heartbeat', writable })
+  }
+
+  /** Takes no more requests, answers those that were taken, and ends. */
+  #drain(): Promise<void> {
+    this.#opened?.sweeper.enable(false)
+    return this.endAfter([
+      () => this.#opened?.server.close(),
+      () => this.#opened?.writer.close(),
+      () => this.#sendStats(),
+    ])
+  }
+
+  #onBroken(reason: Error): void {
+    this.log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; the writer ends')
+    // Without its last counts, no metric would ever show the writes that failed.
+    this.#sendStats()
+    this.end(exitCodes.commitFailed)
   }
 }
 
-liveWithPrimary(life, take)
+new Writer('writer').begin()

@@ -8,9 +8,8 @@
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
-import { NothingDone } from '../../cluster/control/nothing-done.js'
 import { MalformedRequest } from '../../cluster/control/protocol.js'
-import type { StoreLocation } from '../../cluster/messages.js'
+import { NothingDone, type StoreLocation } from '../../cluster/messages.js'
 import { OutputClosed, print } from '../stdout.js'
 import { persistentRequestsTo } from '../store/store-client.js'
 

@@ -213,8 +213,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a topic is removed although it was updated lately',
     file: 'store/core/due-time.js',
-    from: 'storedDueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))',
-    to: 'storedDueMs(policy, createdMs, createdMs)',
+    from: 'dueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))',
+    to: 'dueMs(policy, createdMs, createdMs)',
     test: 'store/removal-clock',
     finds: /what was updated lately stays/,
   },
@@ -340,7 +340,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'a primary that was suspended kills its children',
-    file: 'cluster/primary/silence.js',
+    file: 'cluster/primary/child.js',
     from: 'attentiveSinceMs = nowMs;',
     to: ';',
     test: 'cluster/silence',

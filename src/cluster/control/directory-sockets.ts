@@ -1,6 +1,9 @@
-/** Sockets in the data directory: their addresses, and who may connect. */
+/**
+ * Sockets in the data directory: their addresses, and who may connect. That of the writer, to which workers and tools send
+ * what they want written, is here; that of commands in socket.ts.
+ */
 import { closeSync, constants, openSync, rmSync } from 'node:fs'
-import type { Server } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 
 /** The longest path in a unix socket's address (`sun_path`, without its terminator). */
@@ -40,4 +43,18 @@ export function listenInDirectory(server: Server, directory: string, name: strin
       process.umask(umask)
     }
   })
+}
+
+const writerSocket = 'writer.sock'
+
+/** Begins a connection to the writer of `directory`; it may fail, as its `close` event tells. */
+export function connectToWriter(directory: string): Socket {
+  return withSocketPath(directory, writerSocket, (path) => connect(path))
+}
+
+/** Listens for workers and tools; resolves once they can connect. */
+export async function listenForWorkers(directory: string, accept: (socket: Socket) => void): Promise<Server> {
+  const server = createServer(accept)
+  await listenInDirectory(server, directory, writerSocket)
+  return server
 }

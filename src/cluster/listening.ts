@@ -1,5 +1,6 @@
 /**
- * Reserves a port for the life of a service. Workers share the port among themselves (SO_REUSEPORT), so the kernel
+ * Listening: reserves a port for the life of a service, and says, in words for the user who chose an address, why the service
+ * cannot listen there. Workers share the port among themselves (SO_REUSEPORT), so the kernel
  * would let another service of the same account share it too, and give it half of the connections.
  *
  * An exclusive bind proves that no other process listens now, but it must end before the workers can bind. So the UDP
@@ -12,15 +13,10 @@ import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-
-/** A port that is reserved until the process ends. */
-interface PortHold {
-  /** The real one, even if 0 was requested. */
-  readonly port: number
-}
+import { exitCodes } from '../base/exit-codes.js'
 
 /** The UDP port is taken: by another topicd that is starting, or by something else. */
-export class PortHeld extends Error {
+class PortHeld extends Error {
   readonly code = 'EADDRINUSE'
 }
 
@@ -35,11 +31,12 @@ const anyPortMax = 65_535
 const anyPortTriesMax = 20
 
 /**
- * Reserves the port; with 0, a free one.
+ * Reserves the port, until the process ends; with 0, a free one.
  *
+ * @returns the real one
  * @throws PortHeld when its UDP port is taken; otherwise the Error of the failed bind, with its `code`
  */
-export async function holdPort(host: string, port: number): Promise<PortHold> {
+export async function holdPort(host: string, port: number): Promise<number> {
   if (port !== 0) return holdOnce(host, port)
   for (let tries = 1; ; tries++) {
     try {
@@ -50,14 +47,14 @@ export async function holdPort(host: string, port: number): Promise<PortHold> {
   }
 }
 
-async function holdOnce(host: string, port: number): Promise<PortHold> {
+async function holdOnce(host: string, port: number): Promise<number> {
   const probe = createServer()
   probe.listen({ host, port, exclusive: true })
   await once(probe, 'listening')
   try {
     const { address, family, port: bound } = probe.address() as AddressInfo
     await holdUdp(family === 'IPv6' ? 'udp6' : 'udp4', address, bound)
-    return { port: bound }
+    return bound
   } finally {
     probe.close()
     await once(probe, 'close')
@@ -73,5 +70,50 @@ async function holdUdp(type: 'udp4' | 'udp6', address: string, port: number): Pr
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     throw new PortHeld(`the UDP port ${port} is taken`, { cause: error })
+  }
+}
+
+/**
+ * Ports below this are for processes with a capability, unless the system says otherwise
+ * (net.ipv4.ip_unprivileged_port_start).
+ */
+const unprivilegedPortMin = 1024
+
+/** The exit code for an address that cannot be listened on. */
+export function listenExitCode({ code }: NodeJS.ErrnoException): number {
+  return code === 'EADDRINUSE' ? exitCodes.portInUse : exitCodes.listenFailed
+}
+
+/**
+ * Why an address cannot be listened on, in one sentence.
+ *
+ * @param what names the listener; empty for that of the routes
+ */
+export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
+  return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
+}
+
+/** A host as it is written before a port. */
+export function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function reasonOf(error: NodeJS.ErrnoException, port: number): string | undefined {
+  const { code } = error
+  if (error instanceof PortHeld)
+    return `${error.message}, which topicd also reserves so that no second service shares its port (${code})`
+  switch (code) {
+    case 'EADDRINUSE':
+      return 'another process is listening there (EADDRINUSE)'
+    case 'EADDRNOTAVAIL':
+      return 'this machine does not have that address (EADDRNOTAVAIL)'
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the host name cannot be resolved (${code})`
+    case 'EACCES':
+      if (port >= unprivilegedPortMin) return undefined
+      return `a port below ${unprivilegedPortMin} needs the capability CAP_NET_BIND_SERVICE (EACCES)`
+    default:
+      return undefined
   }
 }
