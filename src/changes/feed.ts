@@ -13,7 +13,7 @@ import { inTurn, type Slice, waitForSlice } from '../base/time-slices.js'
 import type { ChangeReader, LoggedChanges, LoggedCommit, LogPlace, LogSnapshot } from '../store/changes.js'
 import type { ItemForm } from '../store/topics.js'
 import { pathOfKeyText } from '../topics/key.js'
-import { framed, frameOf, type PageBytes, resultOf } from './page.js'
+import { type Frame, framed, frameOf, type PageBytes, resultOf } from './page.js'
 import { RangeIndex } from './range-index.js'
 import type { Scope } from './scope.js'
 import type { Position } from './token.js'
@@ -129,16 +129,13 @@ export class Feed {
 
   async #begin(): Promise<void> {
     this.#unfollow = this.store.followLog(this.#onGrown)
-    let place: LogPlace
     try {
-      place = await this.store.inSnapshot((log) => log.end())
-    } catch (error) {
-      this.#release()
-      throw error
+      const place = await this.store.inSnapshot((log) => log.end())
+      // All may have gone meanwhile, and others have come.
+      if (this.#channels.size > 0) this.#place = place
+    } finally {
+      if (this.#place === undefined) this.#release()
     }
-    // All may have gone meanwhile, and others have come.
-    if (this.#channels.size === 0) return this.#release()
-    this.#place = place
     // What has come since then may have been announced already.
     this.#onGrown()
   }
@@ -189,21 +186,16 @@ export class Feed {
    *   whether to go on
    */
   #search(keys: readonly string[], slice: Slice, take: (channel: Channel, key: string | undefined) => boolean): void {
-    let goesOn = true
     for (const key of keys) {
-      this.#ranged.visit(key, (channel) => {
-        if (goesOn && channel.scope.has(key, slice)) goesOn = take(channel, key)
-      })
-      if (!goesOn) return
+      if (!this.#ranged.visit(key, (channel) => !channel.scope.has(key, slice) || take(channel, key))) return
     }
     const deadline = performance.now() + matchingMsMax
     let isLate = false
     for (const [index, key] of keys.entries()) {
-      this.#patterned.visit(key, (channel) => {
-        if (!goesOn) return
+      const goesOn = this.#patterned.visit(key, (channel) => {
         isLate ||= performance.now() > deadline
-        if (isLate) goesOn = take(channel, undefined)
-        else if (channel.scope.has(key, slice)) goesOn = take(channel, key)
+        if (isLate) return take(channel, undefined)
+        return !channel.scope.has(key, slice) || take(channel, key)
       })
       if (!goesOn) return
       if (isLate) return this.#leave(keys.slice(index + 1), take)
@@ -280,7 +272,11 @@ export class Feed {
       for (const key of keys) ofForm.keys.add(key)
       wanted.set(scope.formId, ofForm)
     }
-    return whenKnown(readEach([...wanted], log, results), () => found)
+    let read: Awaitable<unknown>
+    for (const [formId, { form, keys }] of wanted) {
+      read = whenKnown(read, () => whenKnown(readForm(log, form, [...keys]), (all) => results.set(formId, all)))
+    }
+    return whenKnown(read, () => found)
   }
 
   /** Gives every listener up, until it joins again. */
@@ -336,29 +332,18 @@ function* deliver({ place, isAll, touched, unknown, results }: Found, from: LogP
   }
 }
 
-/** Reads the topics of each form, one form after the other. */
-function readEach(
-  wanted: readonly (readonly [string, { readonly form: ItemForm; readonly keys: ReadonlySet<string> }])[],
-  log: LogSnapshot,
-  results: Map<string, Map<string, Uint8Array>>,
-): Awaitable<void> {
-  const [next, ...others] = wanted
-  if (next === undefined) return undefined
-  const [formId, { form, keys }] = next
-  const ordered = [...keys]
+/** The results for topics in a form, by the texts of their keys: as many as fit into `itemsBytesMax`. */
+function readForm(log: LogSnapshot, form: ItemForm, keys: readonly string[]): Awaitable<Map<string, Uint8Array>> {
   const read = new Map<string, Uint8Array>()
-  results.set(formId, read)
   let bytes = 0
   const take = (item: Uint8Array | undefined): boolean => {
-    const key = ordered[read.size] ?? ''
+    const key = keys[read.size] as string
     const result = resultOf(pathOfKeyText(key), item)
     read.set(key, result)
     bytes += result.length
-    return bytes < itemsBytesMax && read.size < ordered.length
+    return bytes < itemsBytesMax && read.size < keys.length
   }
-  return whenKnown(log.readItems(ordered.map(pathOfKeyText), form, itemsBytesMax, take), () =>
-    readEach(others, log, results),
-  )
+  return whenKnown(log.readItems(keys.map(pathOfKeyText), form, itemsBytesMax, take), () => read)
 }
 
 /**
@@ -369,7 +354,7 @@ function pagesOf(
   scope: Scope,
   keys: ReadonlySet<string>,
   results: Found['results'],
-  frames: Readonly<Record<'more' | 'last', ReturnType<typeof frameOf>>>,
+  frames: Readonly<Record<'more' | 'last', Frame>>,
 ): readonly PageBytes[] | undefined {
   const read = results.get(scope.formId)
   const pages: PageBytes[] = []

@@ -13,10 +13,13 @@ import { type ChangesStore, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
 import type { Position } from './token.js'
 
-/** What followers read. */
-export interface Sources {
+/** What followers share. */
+export interface Shared {
   readonly store: ChangesStore
   readonly feed: Feed
+  /** Called for an error that is none of the store's. */
+  readonly onDefect: (error: unknown) => void
+  readonly counts: { deliveries: number; gone: number }
 }
 
 export abstract class Follower implements Listener {
@@ -31,7 +34,7 @@ export abstract class Follower implements Listener {
    * @param bytesMax of a page that is read for this client alone
    */
   constructor(
-    private readonly sources: Sources,
+    protected readonly shared: Shared,
     private readonly scope: Scope,
     private position: Position | undefined,
     private readonly bytesMax: number,
@@ -50,7 +53,7 @@ export abstract class Follower implements Listener {
 
   /** Joins the feed, and reads what came before that. */
   protected async join(): Promise<void> {
-    const { feed } = this.sources
+    const { feed } = this.shared
     try {
       await feed.add(this.scope, this)
       // It may have left in the meantime, before it was there.
@@ -63,7 +66,7 @@ export abstract class Follower implements Listener {
 
   protected leave(): void {
     this.aborted = true
-    this.sources.feed.remove(this.scope, this)
+    this.shared.feed.remove(this.scope, this)
   }
 
   /** The client takes more again. */
@@ -74,7 +77,7 @@ export abstract class Follower implements Listener {
   /** Gives an empty page to a client that has everything; nothing to any other. */
   protected giveEmpty(): void {
     if (this.state !== 'live' || this.position === undefined) return
-    const { store, feed } = this.sources
+    const { store, feed } = this.shared
     // The feed has shown nothing since the position, so nothing has changed up to where the feed is.
     const isBehind = feed.position !== undefined && store.isAfter(feed.position.place, this.position.place)
     const next = isBehind ? feed.position : this.position
@@ -84,7 +87,7 @@ export abstract class Follower implements Listener {
   onPages(pages: readonly PageBytes[], reading: Reading): void {
     const { state, position } = this
     const isLive = state === 'live' && position !== undefined
-    const verdict = isLive ? this.sources.feed.verdict(position.place, reading) : 'miss'
+    const verdict = isLive ? this.shared.feed.verdict(position.place, reading) : 'miss'
     if (verdict === 'ignore') return
     if (verdict === 'miss') return this.onMissed(reading.to)
     for (const page of pages) if (!this.#take(page)) return this.onMissed(reading.to)
@@ -97,14 +100,17 @@ export abstract class Follower implements Listener {
 
   /** Reads pages from the position on, until the client has everything, or takes no more. */
   async #read(): Promise<void> {
-    const { store } = this.sources
+    const { store } = this.shared
     const bounds = { bytesMax: this.bytesMax, cancellation: this }
     this.state = 'reading'
     try {
       for (;;) {
         const page = await readPageAfter(store, this.scope, this.position, bounds)
         if (this.aborted) return
-        if (page === 'gone') return this.onLost()
+        if (page === 'gone') {
+          this.shared.counts.gone++
+          return this.onLost()
+        }
         const { hasMore, next } = page
         this.position = next
         if (this.wants(page) && !this.#take(bytesOf(page))) return

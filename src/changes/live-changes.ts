@@ -4,12 +4,13 @@
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Feed } from './feed.js'
+import type { Shared } from './follower.js'
 import { bodyOf, bytesOf } from './page.js'
 import { type ChangesStore, readNow, readPageAfter } from './pages.js'
 import { hasSomething, type Ongoing, Poll } from './polls.js'
 import type { Scope } from './scope.js'
 import { Seats } from './seats.js'
-import { type Shared, Stream, type StreamOptions } from './streams.js'
+import { Stream, type StreamOptions } from './streams.js'
 import type { Position, Since } from './token.js'
 
 /** What is measured. */
@@ -65,20 +66,14 @@ export class LiveChanges {
   ): Promise<Buffer | 'gone' | 'full'> {
     const leave = waitMs === 0 ? () => {} : this.#seats.take('poll', keyName)
     if (leave === undefined) return 'full'
-    let poll: Poll | undefined
     try {
       const page = await readPageAfter(this.store, scope, since, { bytesMax, cancellation: ongoing })
-      if (page !== 'gone') {
-        if (hasSomething(page) || waitMs === 0 || this.#isDraining) return bodyOf(bytesOf(page))
-        poll = new Poll(this.#shared, scope, page.next, bytesMax)
-        this.#polls.add(poll)
-        const body = await poll.body(waitMs, ongoing)
-        if (body !== 'gone') return body
-      }
-      this.#shared.counts.gone++
-      return 'gone'
+      if (page === 'gone') return this.#countGone()
+      if (hasSomething(page) || waitMs === 0 || this.#isDraining) return bodyOf(bytesOf(page))
+      const poll = new Poll(this.#shared, scope, page.next, bytesMax)
+      this.#polls.add(poll)
+      return await poll.body(waitMs, ongoing).finally(() => this.#polls.delete(poll))
     } finally {
-      if (poll !== undefined) this.#polls.delete(poll)
       leave()
     }
   }
@@ -98,15 +93,17 @@ export class LiveChanges {
     if (this.#isDraining) return 'draining'
     if (!this.#seats.hasRoom('stream', keyName)) return 'full'
     return whenKnown(this.#startOf(since), (position) => {
-      if (position === 'gone') {
-        this.#shared.counts.gone++
-        return position
-      }
+      if (position === 'gone') return this.#countGone()
       // It may have begun meanwhile.
       if (this.#isDraining) return 'draining'
       const leave = this.#seats.take('stream', keyName)
       return leave === undefined ? 'full' : this.#add({ ...options, since: position }, leave)
     })
+  }
+
+  #countGone(): 'gone' {
+    this.#shared.counts.gone++
+    return 'gone'
   }
 
   #add(options: Omit<StreamOptions, 'onEnd'>, leave: () => void): Stream {

@@ -23,24 +23,19 @@ export interface PageBytes {
   readonly bodyEnd: number
 }
 
-/** What stands before and after the results of a page: the same for all pages with one position. */
-interface Frame {
-  readonly hasMore: boolean
-  readonly next: Position
-  readonly head: Buffer
-  readonly tail: Buffer
-  /** Bytes of the tail after the page. */
-  readonly idBytes: number
-}
-
 const dataField = 'data: '
 const comma = Buffer.from(',')
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const space = 0x20
 
-/** The id comes last: some clients take it over before the rest of a broken event has come. */
-export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>): Frame {
+export type Frame = ReturnType<typeof frameOf>
+
+/**
+ * What stands before and after the results of a page: the same for all pages with one position. `idBytes` of the tail come
+ * after the page. The id comes last: some clients take it over before the rest of a broken event has come.
+ */
+export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>) {
   const token = encodeToken(next)
   const head = Buffer.from(`${dataField}{"has_more":${hasMore},"results":[`)
   const id = `\nid: ${token}\n\n`

@@ -54,24 +54,24 @@ export class RangeIndex<T> {
     if (this.#removed > unsortedMax + this.heldRanges / 2) this.#sort()
   }
 
-  /** Visits every value one of whose ranges holds the key, or may hold it. */
-  visit(key: string, visitor: (value: T) => void): void {
+  /** Visits every value one of whose ranges holds the key, or may hold it, until the visitor returns false. @returns whether it never did */
+  visit(key: string, visitor: (value: T) => boolean): boolean {
     if (this.#unsorted.length > unsortedMax || this.#removed > unsortedMax) this.#sort()
     for (const { start, end, value, isRemoved } of this.#unsorted) {
-      if (!isRemoved && start <= key && key < end) visitor(value)
+      if (!isRemoved && start <= key && key < end && !visitor(value)) return false
     }
-    this.#search(0, this.#sorted.length, key, visitor)
+    return this.#search(0, this.#sorted.length, key, visitor)
   }
 
-  #search(from: number, to: number, key: string, visitor: (value: T) => void): void {
-    if (from >= to) return
+  #search(from: number, to: number, key: string, visitor: (value: T) => boolean): boolean {
+    if (from >= to) return true
     const middle = (from + to) >> 1
-    if ((this.#ends[middle] as string) <= key) return
-    this.#search(from, middle, key, visitor)
+    if ((this.#ends[middle] as string) <= key) return true
+    if (!this.#search(from, middle, key, visitor)) return false
     const { start, end, value, isRemoved } = this.#sorted[middle] as Entry<T>
-    if (key < start) return
-    if (key < end && !isRemoved) visitor(value)
-    this.#search(middle + 1, to, key, visitor)
+    if (key < start) return true
+    if (key < end && !isRemoved && !visitor(value)) return false
+    return this.#search(middle + 1, to, key, visitor)
   }
 
   #sort(): void {

@@ -2,7 +2,7 @@
 import { Cancelled } from '../base/cancellation.js'
 import { StoreError } from '../store/errors.js'
 import { sharedPageBytesMax } from './feed.js'
-import { Follower, type Sources } from './follower.js'
+import { Follower, type Shared } from './follower.js'
 import type { ChangesPage, PageBytes } from './page.js'
 import { pageMsMax } from './pages.js'
 import type { Scope } from './scope.js'
@@ -58,13 +58,6 @@ export interface StreamOptions {
   readonly onEnd: () => void
 }
 
-/** What streams share. */
-export interface Shared extends Sources {
-  /** Called for an error that is none of the store's. */
-  readonly onDefect: (error: unknown) => void
-  readonly counts: { deliveries: number; gone: number }
-}
-
 /** A comment. */
 const comment = Buffer.from(':\n')
 
@@ -80,7 +73,7 @@ export class Stream extends Follower {
 
   constructor(
     private readonly options: StreamOptions,
-    private readonly shared: Shared,
+    shared: Shared,
   ) {
     super(shared, options.scope, options.since, sharedPageBytesMax)
   }
@@ -122,7 +115,6 @@ export class Stream extends Follower {
   }
 
   protected onLost(): void {
-    this.shared.counts.gone++
     this.end('since_gone')
   }
 

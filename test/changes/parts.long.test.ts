@@ -52,7 +52,7 @@ t.test('the index finds the values whose ranges hold a key, as a search one by o
     }
     const key = text()
     const found: number[] = []
-    index.visit(key, (value) => found.push(value))
+    index.visit(key, (value) => found.push(value) > 0)
     const expected = [...all].filter(([, ranges]) => ranges.some(({ start, end }) => start <= key && key < end))
     t.strictSame(
       found.sort((a, b) => a - b),
@@ -73,7 +73,7 @@ t.test('the index keeps no values that were removed before a search', async (t) 
   }
   t.ok(most < 200, `${most} ranges at most`)
   const found: number[] = []
-  index.visit('a', (value) => found.push(value))
+  index.visit('a', (value) => found.push(value) > 0)
   t.strictSame(found, [-1])
 })
 
@@ -82,7 +82,7 @@ t.test('a set of many ranges is searched as one', async (t) => {
   const ranges = Array.from({ length: 65 }, (_, i) => ({ start: `k${100 + 2 * i}`, end: `k${101 + 2 * i}` }))
   index.add(ranges, 'many')
   const found: string[] = []
-  for (const key of ['k099', 'k100', 'k101', 'k228', 'k229']) index.visit(key, () => found.push(key))
+  for (const key of ['k099', 'k100', 'k101', 'k228', 'k229']) index.visit(key, () => found.push(key) > 0)
   t.strictSame(found, ['k100', 'k101', 'k228'])
 })
 
