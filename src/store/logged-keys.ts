@@ -23,27 +23,26 @@ export function writeLoggedKey(path: Path, target: Buffer, position: number): nu
 /** How many keys there are; undefined when the last one is not whole. */
 export function countLoggedKeys(keys: Buffer): number | undefined {
   let count = 0
-  try {
-    for (let at = 0; at < keys.length; at = endOf(keys, at)) count++
-    return count
-  } catch {
-    return undefined
-  }
+  let at = 0
+  for (; at < keys.length; at = endOf(keys, at)) count++
+  return at === keys.length ? count : undefined
 }
 
-/** Adds the texts of the keys, without the first `skipped` ones. @throws RangeError when the last one is not whole */
-export function addLoggedKeys(texts: string[], keys: Buffer, skipped: number): void {
+/** Adds the texts of the keys, without the first `skipped` ones. @returns false when the last one is not whole */
+export function addLoggedKeys(texts: string[], keys: Buffer, skipped: number): boolean {
   let left = skipped
   for (let at = 0; at < keys.length; ) {
     const end = endOf(keys, at)
+    if (end > keys.length) return false
     if (left > 0) left--
     else texts.push(keyTextOf(keys, at + lengthBytes, end))
     at = end
   }
+  return true
 }
 
+/** Where the key ends; beyond the record if it is not whole. */
 function endOf(keys: Buffer, at: number): number {
-  const end = at + lengthBytes + keys.readUInt16BE(at)
-  if (end > keys.length) throw new RangeError('a record of the log ends within a key')
-  return end
+  const start = at + lengthBytes
+  return start > keys.length ? start : start + keys.readUInt16BE(at)
 }

@@ -13,12 +13,17 @@
 import type { ApiKeyStore } from './api-keys.js'
 import type { ChangeReader } from './changes.js'
 import type { DueRemover } from './due-removals.js'
-import type { Availability, Closable } from './lifecycle.js'
 import type { StoreChecker, StoreCopier } from './maintenance.js'
 import type { StoreMonitor } from './monitoring.js'
 import type { TopicReader, TopicRemover, TopicWalker, TopicWriter } from './topics.js'
 
-/** An open store, which its opener closes. */
+/** Whether the store can be used now. */
+export interface Availability {
+  /** Why the store is unavailable now, for a person; undefined while it is available. Absent if it always is. */
+  notReady?(): string | undefined
+}
+
+/** An open store, which its opener closes. How it is opened is in open.ts. */
 export interface TopicStore
   extends TopicReader,
     TopicWriter,
@@ -30,5 +35,11 @@ export interface TopicStore
     StoreChecker,
     StoreCopier,
     StoreMonitor,
-    Availability,
-    Closable {}
+    Availability {
+  /**
+   * Waits for the writes in flight, then releases everything.
+   *
+   * @throws Error while a backup is still being copied, which cannot be stopped
+   */
+  close(): Promise<void>
+}

@@ -4,7 +4,6 @@
  * one bad record must not stop a sweep.
  */
 import type { Path } from '../topics/path.js'
-import { dueMs, type RemovalPolicy } from '../topics/removal/policy.js'
 
 export class UnreadableTopic extends Error {
   constructor(
@@ -22,12 +21,4 @@ export function readOf<T>(path: Path, read: () => T): T {
   } catch (error) {
     throw new UnreadableTopic(path, error as Error)
   }
-}
-
-/** As `dueMs`. @throws RangeError when that is no time that an engine can store, since one of the times is none */
-export function storedDueMs(policy: RemovalPolicy, createdMs: number, updatedMs: number): number {
-  const atMs = dueMs(policy, createdMs, updatedMs)
-  if (!Number.isSafeInteger(Math.floor(atMs)))
-    throw new RangeError('the time of its creation or its last update is no time')
-  return atMs
 }

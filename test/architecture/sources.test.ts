@@ -212,7 +212,7 @@ const limitsForTests: readonly string[] = [
   'src/http/closing.ts unreadMsCrowdedMax',
   'src/http/closing.ts unreadMsMax',
   'src/http/uploads.ts uploadsMax',
-  'src/store/core/write/found-topic.ts comparedBytesMax',
+  'src/store/core/write/batch.ts comparedBytesMax',
   'src/store/lmdb/commit/commits.ts bytesInOneCommitMax',
   'src/store/lmdb/commit/commits.ts decidingMsMax',
   'src/store/writer/session.ts writerSendsMax',

@@ -1,7 +1,7 @@
 /** What a request that is small itself may have the writer read while it decides: not values without end. */
 import t, { type Test } from 'tap'
 import { now } from '../../dist/base/clock.js'
-import { comparedBytesMax } from '../../dist/store/core/write/found-topic.js'
+import { comparedBytesMax } from '../../dist/store/core/write/batch.js'
 import { StoreError } from '../../dist/store/errors.js'
 import { createWriting, type LocalWriting } from '../../dist/store/lmdb/commit/writing.js'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'

@@ -2,9 +2,9 @@
 import { type Moment, wallMsOf } from '../../base/clock.js'
 import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
-import { type RemovalPolicy, tracksUpdates } from '../../topics/removal/policy.js'
+import { dueMs, type RemovalPolicy, tracksUpdates } from '../../topics/removal/policy.js'
 import type { DuePlace, StoredTopic } from '../engine.js'
-import { readOf, storedDueMs } from '../unreadable-topic.js'
+import { readOf } from '../unreadable-topic.js'
 
 /** What the policy of a topic says at a moment. */
 export interface Evaluated {
@@ -40,5 +40,8 @@ export function ownedBy(place: DuePlace, path: Path, topic: StoredTopic, present
  */
 export function dueMsOf(policy: RemovalPolicy, created: Moment, updated: Moment | undefined, present: Moment): number {
   const createdMs = wallMsOf(created, present)
-  return storedDueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))
+  const atMs = dueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))
+  if (!Number.isSafeInteger(Math.floor(atMs)))
+    throw new RangeError('the time of its creation or its last update is no time')
+  return atMs
 }

@@ -153,9 +153,8 @@ export class LogReads implements ChangeReader {
   /** What a record says that was just written, without reading anything; undefined while the store's id is not known. */
   #commitOf({ before, version, total, keys: bytes }: LoggedRecord): LoggedCommit | undefined {
     const id = this.#storeId
-    if (id === undefined) return undefined
     const keys: string[] = []
-    addLoggedKeys(keys, bytes, 0)
+    if (id === undefined || !addLoggedKeys(keys, bytes, 0)) return undefined
     return { from: encodePlace(id, before), to: encodePlace(id, { version, total }), keys }
   }
 }
@@ -219,9 +218,7 @@ class LogReading {
   #add(record: LogRecord, before: LogPosition): void {
     const { version } = record
     this.#commits.push({ firstIndex: this.#keys.length, version, before, skipped: this.#skipped })
-    try {
-      addLoggedKeys(this.#keys, record.keys, this.#skipped)
-    } catch {
+    if (!addLoggedKeys(this.#keys, record.keys, this.#skipped)) {
       this.unreadable = record
       this.#isGone = true
     }

@@ -8,7 +8,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import { valueOfItem } from '../../../topics/topic.js'
-import type { Engine, Snapshot, StoredTopic } from '../../engine.js'
+import type { Engine, StoredTopic } from '../../engine.js'
 import { damaged, damagedTopics } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
 import { UnreadableTopic } from '../../unreadable-topic.js'
@@ -28,61 +28,48 @@ export async function* walk(
   cancellation: Cancellation,
 ): AsyncGenerator<WholeTopic> {
   const snapshot = await engine.openSnapshot()
-  const counts: Counts = { visited: 0, lost: 0, firstLost: undefined }
+  const { ranges, matcher } = plan
+  const wanted = { head: true, item: true, version: false }
+  const ahead = { topics: topicsAtOnceMax, bytes: bytesAtOnceMax }
+  let left: readonly KeyRange[] = ranges
+  let visited = 0
+  let lost = 0
+  let firstLost: Path | undefined
   try {
-    yield* walkSnapshot(snapshot, plan, counts, cancellation)
+    while (left.length > 0) {
+      const topics: WholeTopic[] = []
+      let bytes = 0
+      let last: Path | undefined
+      const take = (path: Path, topic: StoredTopic | undefined): boolean => {
+        visited++
+        const whole = topic && wholeTopic(path, topic)
+        if (whole !== undefined) topics.push(whole)
+        else {
+          lost++
+          firstLost ??= path
+        }
+        bytes += topic?.item?.length ?? 0
+        const isFull = topics.length === topicsAtOnceMax || bytes >= bytesAtOnceMax
+        last = isFull ? path : undefined
+        return !isFull
+      }
+      await snapshot.scan({ plan: { ranges: left, matcher }, type: undefined, wanted, ahead, take }, cancellation)
+      yield* topics
+      left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
+    }
   } catch (error) {
     throw error instanceof Cancelled ? error : damaged(error)
   } finally {
     await snapshot.close()
   }
-  const unseen = coversAll(plan) ? Math.abs((snapshot.stated?.topics ?? counts.visited) - counts.visited) : 0
-  const lost = counts.lost + unseen
-  if (lost > 0) throw damagedTopics(lost, counts.firstLost)
-}
-
-interface Counts {
-  visited: number
-  lost: number
-  firstLost: Path | undefined
+  if (coversAll(plan)) lost += Math.abs((snapshot.stated?.topics ?? visited) - visited)
+  if (lost > 0) throw damagedTopics(lost, firstLost)
 }
 
 function coversAll({ ranges, matcher }: Plan): boolean {
   const [range] = ranges
   if (matcher !== undefined || range === undefined || ranges.length !== 1) return false
   return Buffer.compare(range.start, everyTopic.start) <= 0 && Buffer.compare(range.end, everyTopic.end) >= 0
-}
-
-async function* walkSnapshot(
-  snapshot: Snapshot,
-  { ranges, matcher }: Plan,
-  counts: Counts,
-  cancellation: Cancellation,
-): AsyncGenerator<WholeTopic> {
-  const wanted = { head: true, item: true, version: false }
-  let left: readonly KeyRange[] = ranges
-  while (left.length > 0) {
-    const topics: WholeTopic[] = []
-    let bytes = 0
-    let last: Path | undefined
-    const take = (path: Path, topic: StoredTopic | undefined): boolean => {
-      counts.visited++
-      const whole = topic && wholeTopic(path, topic)
-      if (whole !== undefined) topics.push(whole)
-      else {
-        counts.lost++
-        counts.firstLost ??= path
-      }
-      bytes += topic?.item?.length ?? 0
-      const isFull = topics.length === topicsAtOnceMax || bytes >= bytesAtOnceMax
-      last = isFull ? path : undefined
-      return !isFull
-    }
-    const ahead = { topics: topicsAtOnceMax, bytes: bytesAtOnceMax }
-    await snapshot.scan({ plan: { ranges: left, matcher }, type: undefined, wanted, ahead, take }, cancellation)
-    yield* topics
-    left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
-  }
 }
 
 /** A copy of a topic; undefined if it cannot be read. */

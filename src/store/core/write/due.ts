@@ -3,8 +3,7 @@ import type { Path } from '../../../topics/path.js'
 import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
 import { UnreadableTopic } from '../../unreadable-topic.js'
 import { ownedBy } from '../due-time.js'
-import type { BatchDecisions } from './batch.js'
-import { headAlone } from './found-topic.js'
+import { type BatchDecisions, headAlone } from './batch.js'
 
 /**
  * The due time of a topic whose clause waits, in ms since the epoch: earlier than any policy can be due. A version without
@@ -19,14 +18,9 @@ export interface DueOutcome {
   readonly unreadable: readonly UnreadableTopic[]
 }
 
-interface Rescheduled {
-  readonly topic: StoredTopic
-  /** Undefined for never. */
-  readonly dueMs: number | undefined
-}
-
 export class DueDecisions {
-  readonly #rescheduled = new Map<Path, Rescheduled>()
+  /** Undefined for never. */
+  readonly #rescheduled = new Map<Path, { readonly topic: StoredTopic; readonly dueMs: number | undefined }>()
   readonly #unowned: DuePlace[] = []
 
   constructor(

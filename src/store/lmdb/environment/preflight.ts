@@ -83,7 +83,7 @@ export function examine(file: string): boolean {
 /**
  * Whether the file exists.
  *
- * @throws StoreUnusable when it is not a plain file, or one that this process cannot read and write
+ * @throws StoreUnusable when it is not a plain file, or one that this process cannot find, read and write
  */
 function isUsable(file: string): boolean {
   const stats = stat(file)
@@ -95,25 +95,17 @@ function isUsable(file: string): boolean {
 }
 
 function stat(file: string): Stats | undefined {
-  const there = linkStat(file)
-  const found = there && statSync(file, { throwIfNoEntry: false })
-  if (there !== undefined && found === undefined) {
-    throw new StoreUnusable(
-      `${file} is a symbolic link to something that does not exist: mount or restore what it leads to`,
-    )
-  }
-  return found
-}
-
-/** @throws StoreUnusable when the directory of the file cannot be searched */
-function linkStat(file: string): Stats | undefined {
   try {
-    return lstatSync(file, { throwIfNoEntry: false })
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return undefined
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
-    requireAccess(dirname(file), constants.X_OK, 'search it')
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') requireAccess(dirname(file), constants.X_OK, 'search it')
     throw error
   }
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found !== undefined) return found
+  throw new StoreUnusable(
+    `${file} is a symbolic link to something that does not exist: mount or restore what it leads to`,
+  )
 }
 
 /** @throws StoreUnusable, which says who owns the path and what would help, if this process may not access it so */
@@ -196,7 +188,7 @@ function latestMeta(read: ReadAt, size: number): Meta | string {
   if (size === 0) return 'is empty'
   const first = readMeta(read, 0)
   if (first === undefined)
-    return isZeroed(read)
+    return read(0, metaBytes).every((byte) => byte === 0)
       ? 'is damaged: its first page is all zeros'
       : 'is not an LMDB file, or its first page is damaged'
   const { version, pageSize } = first
@@ -214,22 +206,14 @@ function latestMeta(read: ReadAt, size: number): Meta | string {
   return latest
 }
 
-function isZeroed(read: ReadAt): boolean {
-  return read(0, metaBytes).every((byte) => byte === 0)
-}
-
 /** What is wrong with the pages that opening the store reads immediately. */
 function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | undefined {
   const { pageSize, lastPage, freeRoot, mainRoot } = meta
   for (const root of [freeRoot, mainRoot]) {
     if (root === undefined) continue
     const page = root <= lastPage ? readTreePage(read, root, pageSize) : undefined
-    if (page === undefined)
-      return `is damaged: page ${root} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
-    if (root !== mainRoot || !page.isLeaf) continue
-    const lost = page.nodes
-      .map(rootOfNode)
-      .find((below) => below !== undefined && readTreePage(read, below, pageSize) === undefined)
+    const below = root === mainRoot && page?.isLeaf === true ? page.nodes.flatMap((node) => rootOfNode(node) ?? []) : []
+    const lost = page === undefined ? root : below.find((each) => readTreePage(read, each, pageSize) === undefined)
     if (lost !== undefined)
       return `is damaged: page ${lost} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
   }
