@@ -231,7 +231,13 @@ export class Feed {
 
   async #advanceOnce(from: LogPlace): Promise<void> {
     // Listeners come before work that waits for a slice.
-    const found = await inTurn(() => this.store.inSnapshot((log) => this.#read(log, from)))
+    const found = await inTurn(() =>
+      this.store.inSnapshot((log) =>
+        log.changesAfter<Found | 'gone'>(from, keysAtOnceMax, (changes, slice) =>
+          changes === 'gone' ? changes : this.#readTouched(log, changes, slice),
+        ),
+      ),
+    )
     if (this.#place !== from) return
     if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
@@ -244,12 +250,6 @@ export class Feed {
     if (found.touched.size + found.unknown.size > 0) await give(found, from)
     if (this.#place === from) this.#place = found.place
     if (!found.isAll) this.#isDue = true
-  }
-
-  #read(log: LogSnapshot, from: LogPlace): Awaitable<Found | 'gone'> {
-    return log.changesAfter<Found | 'gone'>(from, keysAtOnceMax, (changes, slice) =>
-      changes === 'gone' ? changes : this.#readTouched(log, changes, slice),
-    )
   }
 
   #readTouched(log: LogSnapshot, { keys, isAll, placeAt }: LoggedChanges, slice: Slice): Awaitable<Found> {

@@ -1,5 +1,5 @@
 /**
- * Followers: each follows the changes of one scope for one client, as a stream (streams.ts) or a poll (polls.ts). It is in one
+ * Followers: each follows the changes of one scope for one client, as a stream (streams.ts) or a poll (live-changes.ts). It is in one
  * of these states, and keeps nothing but its position:
  *
  *     reading    it reads pages from its position on, and gives them to its client

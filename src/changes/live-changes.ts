@@ -3,15 +3,78 @@
  * rest of this folder serves it. Nothing here knows HTTP.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
-import { Feed } from './feed.js'
-import type { Shared } from './follower.js'
-import { bodyOf, bytesOf } from './page.js'
+import { Cancelled } from '../base/cancellation.js'
+import { Feed, type Reading } from './feed.js'
+import { Follower, type Shared } from './follower.js'
+import { bodyOf, bytesOf, type ChangesPage, type PageBytes } from './page.js'
 import { type ChangesStore, readNow, readPageAfter } from './pages.js'
-import { hasSomething, type Ongoing, Poll } from './polls.js'
 import type { Scope } from './scope.js'
 import { Seats } from './seats.js'
 import { Stream, type StreamOptions } from './streams.js'
 import type { Position, Since } from './token.js'
+
+/** A request that may wait: it can end before it is answered. */
+interface Ongoing {
+  readonly aborted: boolean
+  /** To be set by the one who waits; called once `aborted` is set. */
+  onAborted: (() => void) | undefined
+}
+
+/** Whether a poll is to be answered immediately. */
+function hasSomething({ results, hasMore }: ChangesPage): boolean {
+  return results.length > 0 || hasMore
+}
+
+/** A follower that leaves after its first page, which has something on it or is given after a time. */
+class Poll extends Follower {
+  #isDue = false
+  #answer = (_body: Buffer | 'gone'): void => {}
+  override onFailure = (_error: unknown): void => {}
+
+  /** The body of its page: an empty one after `waitMs`. @throws Cancelled; StoreError */
+  async body(waitMs: number, ongoing: Ongoing): Promise<Buffer | 'gone'> {
+    // Nobody has listened for that until now.
+    if (ongoing.aborted) throw new Cancelled()
+    const timer = setTimeout(() => this.end(), waitMs)
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#answer = resolve
+        this.onFailure = reject
+        ongoing.onAborted = () => reject(new Cancelled())
+        void this.join()
+      })
+    } finally {
+      clearTimeout(timer)
+      ongoing.onAborted = undefined
+      this.leave()
+    }
+  }
+
+  /** Answers now; if a page is being read, with that. */
+  end(): void {
+    this.#isDue = true
+    this.giveEmpty()
+  }
+
+  /** Of several pages only the last is the state of a moment, so the poll reads its own. */
+  override onPages(pages: readonly PageBytes[], reading: Reading): void {
+    if (pages.length > 1) this.onMissed(reading.to)
+    else super.onPages(pages, reading)
+  }
+
+  protected wants(page: ChangesPage): boolean {
+    return this.#isDue || hasSomething(page)
+  }
+
+  protected give(page: PageBytes): boolean {
+    this.#answer(bodyOf(page))
+    return false
+  }
+
+  protected onLost(): void {
+    this.#answer('gone')
+  }
+}
 
 /** What is measured. */
 export interface ChangesStats {
@@ -114,13 +177,11 @@ export class LiveChanges {
     }
     const stream = new Stream({ ...options, onEnd }, this.#shared)
     this.#streams.add(stream)
-    this.#timer ??= setInterval(() => this.#check(), checkMs)
+    this.#timer ??= setInterval(() => {
+      const nowMs = performance.now()
+      for (const each of this.#streams) each.check(nowMs)
+    }, checkMs)
     return stream
-  }
-
-  #check(): void {
-    const nowMs = performance.now()
-    for (const stream of this.#streams) stream.check(nowMs)
   }
 
   /** Where a stream begins, if the log has what changed since. @throws StoreError */

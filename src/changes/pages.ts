@@ -56,13 +56,12 @@ export function readPageAfter(
     const { place, walk } = since
     return walk === undefined
       ? readLog(store, scope, place, bounds)
-      : whenKnown(readWalk(store, scope, walk.after, bounds), (page) => walkPage(scope, place, page))
+      : readWalk(store, scope, { place, after: walk.after }, bounds)
   }
   return whenKnown(readEnd(store), (place) =>
-    whenKnown(readWalk(store, scope, undefined, bounds), (page) => {
-      const first = walkPage(scope, place, page)
-      return first.next.walk === undefined ? completed(store, scope, first, bounds) : first
-    }),
+    whenKnown(readWalk(store, scope, { place, after: undefined }, bounds), (first) =>
+      first.next.walk === undefined ? completed(store, scope, first, bounds) : first,
+    ),
   )
 }
 
@@ -75,30 +74,20 @@ function readEnd(store: ChangeReader): Awaitable<LogPlace> {
   return store.inSnapshot((log) => log.end())
 }
 
-/** A copy of the bytes of a page of the present state: they are valid for a moment only. */
-interface WalkedPage {
-  readonly items: Buffer
-  /** The path of the last item, where the walk goes on; undefined at its end. */
-  readonly after: Path | undefined
-}
-
+/** A page of the present state. @param from the place in the log before the walk, and the path after which it goes on */
 function readWalk(
   store: ChangesStore,
-  { plan, form, size }: Scope,
-  after: Path | undefined,
+  { plan, form, size, walkId }: Scope,
+  { place, after }: { readonly place: LogPlace; readonly after: Path | undefined },
   { bytesMax, cancellation }: Bounds,
-): Awaitable<WalkedPage> {
+): Awaitable<ChangesPage> {
   const query = { plan, form, branches: undefined, after, size, bytesMax }
-  return whenKnown(store.readPage(query, cancellation), ({ buffer, start, lastStart, end, hasMore }: Page) => ({
-    items: Buffer.from(buffer.subarray(start, end)),
-    after: hasMore ? pathOfItem(buffer.subarray(lastStart, end)) : undefined,
-  }))
-}
-
-function walkPage({ walkId }: Scope, place: LogPlace, { items, after }: WalkedPage): ChangesPage {
-  const results = items.length === 0 ? [] : [items]
-  const walk = after && { id: walkId, after }
-  return { results, hasMore: true, next: { place, walk } }
+  return whenKnown(store.readPage(query, cancellation), ({ buffer, start, lastStart, end, hasMore }: Page) => {
+    // A copy: these bytes are valid for a moment only.
+    const items = Buffer.from(buffer.subarray(start, end))
+    const walk = hasMore ? { id: walkId, after: pathOfItem(buffer.subarray(lastStart, end)) } : undefined
+    return { results: items.length === 0 ? [] : [items], hasMore: true, next: { place, walk } }
+  })
 }
 
 /** A present state of a single page: complete, unless it changed while it was read. */

@@ -137,12 +137,8 @@ export class Stream extends Follower {
   check(nowMs: number): void {
     if (nowMs >= this.#untilMs) return this.end('rotated')
     if (nowMs < this.#nextEventMs) return
-    if (this.state === 'reading') this.#showLife()
-    else this.giveEmpty()
-  }
-
-  /** While a walk searches for long, there is nothing to say. Whether the client takes more, the next page will tell. */
-  #showLife(): void {
+    if (this.state !== 'reading') return this.giveEmpty()
+    // While a walk searches for long, there is nothing to say. Whether the client takes more, the next page will tell.
     this.#nextEventMs = performance.now() + heartbeatMs
     this.#outlet?.send(comment)
   }

@@ -3,7 +3,7 @@
  */
 import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
-import type { UnreadableTopic } from './unreadable-topic.js'
+import type { UnreadableTopic } from './errors.js'
 
 /** Compiles the selector of a remove clause, or says what is wrong with it: a store knows plans, and no selectors. */
 export type PlanOf = (selector: string) => Plan | { readonly problem: string }

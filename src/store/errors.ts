@@ -1,4 +1,5 @@
 /** The failures of a store that its users must expect. What a client did wrong is a value of topics.ts instead. */
+import type { Path } from '../topics/path.js'
 
 /** What is known about a write that failed, or why a read was impossible. */
 type StoreErrorKind =
@@ -37,4 +38,27 @@ export function damaged(cause: unknown): StoreUnusable {
 export function damagedTopics(count: number, first: string | undefined): StoreUnusable {
   const topics = `${count} ${count === 1 ? 'topic' : 'topics'}${first === undefined ? '' : `, the first at "${first}",`}`
   return damaged(`${topics} could not be read; all others were`)
+}
+
+/**
+ * A topic whose REMOVAL, or whose time, cannot be read: the disk has damaged it, or an earlier version has stored what this
+ * one does not take. Whatever goes over stored topics reports such a topic, leaves it as it is, and goes on with the others:
+ * one bad record must not stop a sweep.
+ */
+export class UnreadableTopic extends Error {
+  constructor(
+    readonly path: Path,
+    cause: Error,
+  ) {
+    super(cause.message, { cause })
+  }
+}
+
+/** What `read` returns. @throws UnreadableTopic when it throws anything */
+export function readOf<T>(path: Path, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new UnreadableTopic(path, error as Error)
+  }
 }

@@ -7,7 +7,6 @@ import type { Shared } from '../../dist/changes/follower.js'
 import { LiveChanges } from '../../dist/changes/live-changes.js'
 import { bodyOf, bytesOf } from '../../dist/changes/page.js'
 import { readPageAfter } from '../../dist/changes/pages.js'
-import type { Ongoing } from '../../dist/changes/polls.js'
 import { Scope } from '../../dist/changes/scope.js'
 import { Stream } from '../../dist/changes/streams.js'
 import { decodeToken, encodeToken, type Since } from '../../dist/changes/token.js'
@@ -20,6 +19,9 @@ import { type ChangesPage, Fold } from '../support/service/changes.js'
 import { SlowStore } from '../support/stores/slow-store.js'
 import { planned } from '../support/stores/store.js'
 import { eventually, turn, turns } from '../support/turns.js'
+
+/** A request that waits. */
+type Ongoing = Parameters<LiveChanges['page']>[3]
 
 const waiting = { aborted: false, onAborted: undefined }
 const bounds = { bytesMax: 1_000_000, cancellation: waiting }

@@ -9,16 +9,13 @@
  * @returns requests a reload that begins after the call; settles as that reload does
  */
 export function queueReloads<Done>(first: Promise<unknown>, reload: () => Promise<Done>): () => Promise<Done> {
-  let last = first.catch(() => {})
+  let last: Promise<unknown> = first.catch(() => {})
   let waiting: Promise<Done> | undefined
   return () => {
     waiting ??= last.then(() => {
       waiting = undefined
       const running = reload()
-      last = running.then(
-        () => {},
-        () => {},
-      )
+      last = running.catch(() => {})
       return running
     })
     return waiting

@@ -4,7 +4,7 @@ import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
 import { dueMs, type RemovalPolicy, tracksUpdates } from '../../topics/removal/policy.js'
 import type { DuePlace, StoredTopic } from '../engine.js'
-import { readOf } from '../unreadable-topic.js'
+import { readOf } from '../errors.js'
 
 /** What the policy of a topic says at a moment. */
 export interface Evaluated {

@@ -149,8 +149,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'the token of the first page is taken after the page was read',
     file: 'changes/pages.js',
-    from: 'return whenKnown(readEnd(store), (place) => whenKnown(readWalk(store, scope, undefined, bounds), (page) => {',
-    to: 'return whenKnown(readWalk(store, scope, undefined, bounds), (page) => whenKnown(readEnd(store), (place) => {',
+    from: 'whenKnown(readWalk(store, scope, { place, after: undefined }, bounds), (first) =>',
+    to: 'whenKnown(whenKnown(readWalk(store, scope, { place, after: undefined }, bounds), (page) => whenKnown(readEnd(store), (late) => ({ ...page, next: { ...page.next, place: late } }))), (first) =>',
     test: 'changes/feed',
     finds: /a change during the walk is shown/,
   },

@@ -9,9 +9,8 @@ import type { Path } from '../../../topics/path.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import { valueOfItem } from '../../../topics/topic.js'
 import type { Engine, StoredTopic } from '../../engine.js'
-import { damaged, damagedTopics } from '../../errors.js'
+import { damaged, damagedTopics, UnreadableTopic } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
-import { UnreadableTopic } from '../../unreadable-topic.js'
 
 /** Topics, and bytes of their items, that are copied at once; exceeded by at most one item. */
 const topicsAtOnceMax = 500

@@ -20,9 +20,9 @@ import type { Moment } from '../../../base/clock.js'
 import { waitForSlice } from '../../../base/time-slices.js'
 import type { Path } from '../../../topics/path.js'
 import { type DueRemovals, nothingRemoved, type PlanOf, type RefusedClause } from '../../due-removals.js'
-import type { DuePlace, Engine } from '../../engine.js'
+import type { DuePlace, Engine, View } from '../../engine.js'
+import { UnreadableTopic } from '../../errors.js'
 import type { TopicRemover } from '../../topics.js'
-import { UnreadableTopic } from '../../unreadable-topic.js'
 import { type Evaluated, ownedBy } from '../due-time.js'
 import { headAlone } from '../write/batch.js'
 import { clauseWaitsMs, type DueOutcome } from '../write/due.js'
@@ -106,7 +106,9 @@ export class Expiry {
       else await this.#settleAll(present.wallMs, term)
       return true
     })
-    const nextMs = this.#isClosed ? undefined : await this.#firstDueMs()
+    const readFirst = (view: View): Awaitable<readonly DuePlace[]> => view.due(0, Number.MAX_SAFE_INTEGER, undefined, 1)
+    const [first] = this.#isClosed ? [] : await this.engine.atOnce(readFirst)
+    const nextMs = first?.atMs
     if (nextMs === clauseWaitsMs && isLeading === true && !this.#isClosed) {
       this.#pass ??= this.#executeClauses(planOf)
         .catch(this.#fail)
@@ -158,11 +160,6 @@ export class Expiry {
     } catch {
       return { offset: NaN, boot: present.boot }
     }
-  }
-
-  async #firstDueMs(): Promise<number | undefined> {
-    const [first] = await this.engine.atOnce((view) => view.due(0, Number.MAX_SAFE_INTEGER, undefined, 1))
-    return first?.atMs
   }
 
   /** The places with times from `fromMs` to `untilMs`, both included, in batches; other work gets its turn in between. */

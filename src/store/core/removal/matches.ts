@@ -22,6 +22,7 @@ const ahead = { topics: 0, bytes: 0 }
 
 /** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> {
+  /** Batches of this process come one after the other, so that they do not fill a commit, however many bulk removals there are. */
   #lastBatch: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -52,7 +53,11 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
         { plan: { ranges: left, matcher: stepping }, type: undefined, wanted: undefined, ahead, take },
         cancellation,
       )
-      if (matches.length > 0) removed += await this.#afterLastBatch(() => this.#removeAll(matches))
+      if (matches.length > 0) {
+        const batch = this.#lastBatch.then(() => this.#removeAll(matches))
+        this.#lastBatch = batch.catch(() => 0)
+        removed += await batch
+      }
       left = next === undefined ? [] : rangesFrom(left, next)
     }
     return removed
@@ -70,15 +75,5 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
     const result = await this.write(matches.map((path) => ({ kind: 'remove', path, valueText: undefined })))
     assert(!isRefused(result), 'no removal without a constraint is refused')
     return result.filter((outcome) => outcome === 'removed').length
-  }
-
-  /**
-   * Runs the batches of this process one after the other, so that they do not fill a commit, however many bulk removals
-   * there are.
-   */
-  #afterLastBatch(batch: () => Promise<number>): Promise<number> {
-    const removed = this.#lastBatch.then(batch)
-    this.#lastBatch = removed.catch(() => 0)
-    return removed
   }
 }

@@ -1,7 +1,7 @@
 /** Deciding what becomes of topics that are due, in the commit that removes them, so that an update that comes first keeps them. */
 import type { Path } from '../../../topics/path.js'
 import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
-import { UnreadableTopic } from '../../unreadable-topic.js'
+import { UnreadableTopic } from '../../errors.js'
 import { ownedBy } from '../due-time.js'
 import { type BatchDecisions, headAlone } from './batch.js'
 

@@ -5,7 +5,7 @@ import { inSlice, type Slice, sliceNow, waitForSlice } from '../../../base/time-
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
-import type { Engine, Scan, Snapshot } from '../../engine.js'
+import type { Engine, Records, Scan, Snapshot } from '../../engine.js'
 import type { Environment } from '../environment/environment.js'
 import type { Snapshots } from './read-freshness.js'
 import { LmdbView } from './view.js'
@@ -61,16 +61,9 @@ export function holdSnapshot(environment: Environment): Snapshot {
   environment.freshen()
   const transaction = specifications.useReadTransaction()
   // In the same turn: lmdb counts in the snapshot that was taken last.
-  const stated = {
-    topics: entryCount(specifications),
-    json: entryCount(items.json),
-    string: entryCount(items.string),
-    updates: entryCount(updates),
-    due: entryCount(due),
-    changes: entryCount(changes),
-    keys: entryCount(keys),
-    keyUses: entryCount(keyUses),
-  }
+  const databases = { topics: specifications, ...items, updates, due, changes, keys, keyUses }
+  const counts = Object.entries(databases).map(([kind, database]) => [kind, entryCount(database)] as const)
+  const stated = Object.fromEntries(counts) as Records
   const view = new LmdbView(environment, () => assert.fail('a snapshot that is held is scanned'), transaction)
   let last: Buffer = Buffer.alloc(0)
   const scan = ({ plan, onMisplaced = outOfOrder, ...scan }: Scan, cancellation: Cancellation): Promise<void> => {

@@ -18,8 +18,8 @@ import type {
   View,
   Wanted,
 } from '../../engine.js'
+import { readOf } from '../../errors.js'
 import type { Absent } from '../../topics.js'
-import { readOf } from '../../unreadable-topic.js'
 import { logBound, logPositionOf } from '../environment/change-record.js'
 import type { Environment, Tree } from '../environment/environment.js'
 import { createItemView, type TakeItems } from './item-ranges.js'

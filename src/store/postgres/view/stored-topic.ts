@@ -3,7 +3,7 @@ import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Head, StoredTopic, Wanted } from '../../engine.js'
-import { readOf } from '../../unreadable-topic.js'
+import { readOf } from '../../errors.js'
 import { momentOf, propertiesOf, typeOfColumn } from '../sql/rows.js'
 import type { Parameter } from '../sql/statement.js'
 
