@@ -66,17 +66,11 @@ export interface StoredTopic {
   readonly version: number
 }
 
-/** The branches of the matches of a plan, after a path: at most so many of each. */
-export interface LimitedBranches extends BranchLimit {
-  readonly plan: Plan
-  readonly after: Path | undefined
-}
-
 /** Visits the topics of a plan. */
 export interface Scan {
   readonly plan: Plan
-  /** What the plan's matcher limits and skips, for an engine that can do so where it reads; `plan` is that of its matches. */
-  readonly branches?: LimitedBranches | undefined
+  /** All that the plan's matcher does: it takes the first of each branch. For an engine that can find these where it reads. */
+  readonly branches?: BranchLimit | undefined
   /** Both types, in the order of their keys, if undefined. */
   readonly type: TopicType | undefined
   /** Undefined if only paths are wanted. */

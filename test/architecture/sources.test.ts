@@ -87,7 +87,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
   ['store/core/', ['store/lmdb/', 'store/postgres/', 'store/writer/']],
   ['store/writer/', ['store/lmdb/', 'store/postgres/']],
   ...oneWay('store/lmdb/', ['environment', 'view', 'commit', 'file']),
-  ...oneWay('store/postgres/', ['sql', 'connection', 'read', 'write', 'removal']),
+  ...oneWay('store/postgres/', ['sql', 'connection', 'view', 'commit']),
   ...oneWay('cluster/', ['control', 'worker', 'primary']),
   ...oneWay('cluster/', ['control', 'writer', 'primary']),
   ...oneWay('cluster/', ['control', 'tool', 'primary']),

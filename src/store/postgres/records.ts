@@ -5,7 +5,7 @@
 import { strict as assert } from 'node:assert'
 import type { RecordTable } from '../engine.js'
 import { numberOf, numberRecord } from '../number-record.js'
-import { plainArray, textArray } from './sql/arrays.js'
+import { plainArray, textArray } from './sql/columns.js'
 import type { Execute, Statement } from './sql/statement.js'
 
 const readKeys: Statement<{ name: string; record: string }> = {
@@ -18,7 +18,8 @@ const readUses: Statement<{ name: string; used: string }> = {
   text: 'select name, used from topicd.api_keys where used is not null and ($1::text is null or name = $1) order by name',
 }
 
-const readNumber: Statement<{ value: string }> = {
+/** A number in `meta`, by its name. */
+export const readNumber: Statement<{ value: string }> = {
   name: 'read_meta',
   text: 'select value from topicd.meta where name = $1',
 }

@@ -15,6 +15,7 @@ import { versionsPerMs } from '../../topics/version.js'
 import { commitFunction } from './commit/function.js'
 import type { Connections } from './connection/connections.js'
 import { stateOf } from './connection/session.js'
+import { readNumber } from './records.js'
 import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
 
 /**
@@ -90,19 +91,6 @@ const schemaVersion = 6
  */
 const oldestProgram = 6
 
-const readVersion: Statement<{ value: string }> = {
-  name: 'read_version',
-  text: `select value from topicd.meta where name = 'schema_version'`,
-}
-
-/**
- * A schema without this row was made by a program that did not store it, and is only for programs of its own version.
- */
-const readOldestProgram: Statement<{ value: string }> = {
-  name: 'read_oldest_program',
-  text: `select value from topicd.meta where name = 'oldest_program'`,
-}
-
 const raiseVersion: Statement<never> = {
   name: 'raise_version',
   text: `
@@ -126,7 +114,7 @@ const raceMs = 100
 /** The version of the stored schema; 0 for none. */
 async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
   try {
-    const [row] = await read(readVersion, [])
+    const [row] = await read(readNumber, ['schema_version'])
     return Number(row?.value ?? 0)
   } catch (error) {
     if (missingStates.includes(stateOf(error))) return 0
@@ -143,7 +131,8 @@ export async function requireSchema(connections: Pick<Connections, 'read'>): Pro
   const version = await versionOf(connections)
   if (version === schemaVersion) return
   if (version > schemaVersion) {
-    const [oldest] = await connections.read(readOldestProgram, [])
+    // A schema without this row was made by a program that did not store it, and is only for programs of its own version.
+    const [oldest] = await connections.read(readNumber, ['oldest_program'])
     if (Number(oldest?.value ?? version) <= schemaVersion) return
     throw new Error(
       `the store's schema has version ${version}, but this topicd supports ${schemaVersion}: install the newer topicd`,

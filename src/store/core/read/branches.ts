@@ -9,7 +9,7 @@ import { keyAfter, keyAfterSubtree, rangesAfter, rangesFrom } from '../../../top
 import type { BranchLimit } from '../../topics.js'
 
 /** The root of the branch that a path is in: its first `depth` segments; undefined if it has fewer. */
-export function branchOf(path: string, depth: number): string | undefined {
+function branchOf(path: string, depth: number): string | undefined {
   let slash = -1
   for (let segment = 1; segment < depth; segment++) {
     slash = path.indexOf('/', slash + 1)

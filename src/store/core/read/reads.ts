@@ -64,8 +64,8 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
    * @throws Cancelled at the next slice once `cancellation` is set
    */
   #scannedPage(query: PageQuery, plan: Plan, cancellation: Cancellation): Awaitable<Page> {
-    const { form, branches, after } = query
-    const what = { plan, branches: branches && { ...branches, plan: query.plan, after } }
+    const { form } = query
+    const what = { plan, branches: query.plan.matcher === undefined ? query.branches : undefined }
     const builder = this.#spareBuilder ?? createPageBuilder(waitingBytes)
     this.#spareBuilder = undefined
     builder.begin(query)

@@ -16,16 +16,21 @@ import type {
 } from '../../engine.js'
 import { loggedBytesMax, writeLoggedKey } from '../../logged-keys.js'
 import type { RecordPut } from '../records.js'
-import { bytesArray, plainArray, textArray } from '../sql/arrays.js'
-import { columnOfProperties, typeNumbers } from '../sql/rows.js'
+import { bytesArray, columnOfProperties, plainArray, textArray, typeNumbers } from '../sql/columns.js'
 import type { Parameter } from '../sql/statement.js'
+import { PostgresTopic } from '../view/topics.js'
 import type { CommitRow } from './function.js'
-import { type Known, KnownTopic } from './heads.js'
+import type { Known } from './heads.js'
+
+/** A topic at a path, if there is one. */
+interface Found {
+  readonly path: Path
+  readonly topic: PostgresTopic | undefined
+}
 
 /** A change of a topic that is there. */
-interface Changed {
-  readonly path: Path
-  readonly topic: KnownTopic
+interface Changed extends Found {
+  readonly topic: PostgresTopic
 }
 
 export class CommitChanges implements Changes {
@@ -42,21 +47,21 @@ export class CommitChanges implements Changes {
   constructor(readonly moment: Moment) {}
 
   create(topic: NewTopic, former: StoredTopic | undefined): void {
-    if (former !== undefined) this.#removals.push({ path: topic.path, topic: former as KnownTopic })
+    if (former !== undefined) this.#removals.push({ path: topic.path, topic: former as PostgresTopic })
     this.#creations.push({ topic, place: this.#log(topic.path) })
   }
 
   update(path: Path, topic: StoredTopic, item: ItemBytes): void {
-    this.#updates.push({ path, topic: topic as KnownTopic, item, place: this.#log(path) })
+    this.#updates.push({ path, topic: topic as PostgresTopic, item, place: this.#log(path) })
   }
 
   remove(path: Path, topic: StoredTopic): void {
-    this.#removals.push({ path, topic: topic as KnownTopic })
+    this.#removals.push({ path, topic: topic as PostgresTopic })
     this.#log(path)
   }
 
   reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void {
-    this.#rescheduled.push({ path, topic: topic as KnownTopic, dueMs })
+    this.#rescheduled.push({ path, topic: topic as PostgresTopic, dueMs })
   }
 
   /** The due time is a column of the topic itself. */
@@ -74,9 +79,9 @@ export class CommitChanges implements Changes {
   /** The parameters of `callCommit`. @param needed what was decided on, as it was known */
   parameters(needed: readonly NeededTopic[], known: Known): Parameter[] {
     const versioned = new Set(needed.flatMap(({ path, reads }) => (reads === 'constants' ? [] : [path])))
-    const versionOf = ({ path, topic }: Changed): number | undefined =>
-      versioned.has(path) ? topic.version : undefined
-    const unchanged = this.#unchanged(known)
+    const versionOf = ({ path, topic }: Found): number | undefined => (versioned.has(path) ? topic?.version : undefined)
+    const changed = new Set(this.#logged)
+    const unchanged = [...known].flatMap(([path, topic]) => (changed.has(path) ? [] : [{ path, topic }]))
     const creations = this.#creations.map(({ topic }) => topic)
     return [
       ...columnsOf(this.#updates, versionOf),
@@ -90,9 +95,7 @@ export class CommitChanges implements Changes {
       plainArray(creations.map(({ dueMs }) => dueMs !== undefined)),
       plainArray(this.#creations.map(({ place }) => place)),
       this.#generation,
-      bytesArray(unchanged.map(({ path }) => encodeKey(path))),
-      plainArray(unchanged.map(({ topic }) => topic?.generation)),
-      plainArray(unchanged.map(({ path, topic }) => (versioned.has(path) ? topic?.version : undefined))),
+      ...columnsOf(unchanged, versionOf),
       bytesArray(this.#rescheduled.map(({ path }) => encodeKey(path))),
       plainArray(this.#rescheduled.map(({ topic }) => topic.generation)),
       plainArray(this.#rescheduled.map(({ dueMs }) => dueMs && Math.floor(dueMs))),
@@ -102,7 +105,7 @@ export class CommitChanges implements Changes {
   }
 
   /** What is known of the topics after the commit. */
-  *after(): Generator<readonly [Path, KnownTopic | undefined]> {
+  *after(): Generator<readonly [Path, PostgresTopic | undefined]> {
     for (const { path } of this.#removals) yield [path, undefined]
     for (const { topic } of this.#creations) yield [topic.path, this.#created(topic)]
   }
@@ -128,34 +131,21 @@ export class CommitChanges implements Changes {
     return bytes.subarray(0, end)
   }
 
-  /** The topics that were decided on and do not change. */
-  #unchanged(known: Known): { readonly path: Path; readonly topic: KnownTopic | undefined }[] {
-    const changed = new Set(this.#logged)
-    return [...known].flatMap(([path, topic]) => (changed.has(path) ? [] : [{ path, topic }]))
-  }
-
-  #created({ path, type, properties }: NewTopic): KnownTopic {
+  #created({ path, type, properties }: NewTopic): PostgresTopic {
     const column = columnOfProperties(properties)?.toString() ?? null
-    const times = { created: '0', updated: '0', version: '0', due: null }
-    return new KnownTopic(path, {
-      ...times,
-      type: String(typeNumbers[type]),
-      properties: column,
-      generation: this.#generation,
-      item: null,
-    })
+    return PostgresTopic.bare(path, type, { properties: column, generation: this.#generation })
   }
 }
 
-/** The keys, generations and versions of topics that are there. */
+/** The keys, generations and versions of topics. */
 function columnsOf(
-  changed: readonly Changed[],
-  versionOf: (changed: Changed) => number | undefined,
+  found: readonly Found[],
+  versionOf: (found: Found) => number | undefined,
 ): readonly [Parameter, Parameter, Parameter] {
   return [
-    bytesArray(changed.map(({ path }) => encodeKey(path))),
-    plainArray(changed.map(({ topic }) => topic.generation)),
-    plainArray(changed.map(versionOf)),
+    bytesArray(found.map(({ path }) => encodeKey(path))),
+    plainArray(found.map(({ topic }) => topic?.generation)),
+    plainArray(found.map(versionOf)),
   ]
 }
 

@@ -9,23 +9,24 @@ import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
 import { decider, type Outcome, type Request } from '../../core/write/group.js'
-import type { LoggedRecord, NeededPart, NeededTopic, RecordTable, Stored, StoredTopic } from '../../engine.js'
+import type { LoggedRecord, NeededPart, NeededTopic, Needs, RecordTable, Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
 import { batchBounds, type CommitStats } from '../../monitoring.js'
+import { type Request as BatchedRequest, Batcher, type PutBack } from '../connection/batcher.js'
 import { beginMsMax, type Connections } from '../connection/connections.js'
 import { stateOf } from '../connection/session.js'
 import { putRecords, readRecords } from '../records.js'
-import { momentOf } from '../sql/rows.js'
+import { momentOf } from '../sql/columns.js'
 import { type Execute, staleState } from '../sql/statement.js'
 import { CommitChanges } from './changes.js'
 import { type CommitRow, callCommit, takeOrder } from './function.js'
-import { HeadCache, type Known, readTopics } from './heads.js'
+import { createHeadCache, type Known, readTopics } from './heads.js'
 
-/** Operations that share a commit, exceeded by at most one request: some ms of the engine's work. */
+/**
+ * Operations that share a commit, exceeded by at most one request: some ms of the engine's work, during which nobody else commits.
+ * The bytes that share one are those of a batch.
+ */
 const operationsMax = 1000
-
-/** Bytes of operations that share a commit, exceeded by at most one request: nobody else commits meanwhile. */
-const bytesMax = 4 * 1024 * 1024
 
 /** How long a request may wait for its commit, in ms: one that waited longer would probably not begin in time. */
 const waitMsMax = 3000
@@ -36,17 +37,14 @@ const waitMsMax = 3000
  */
 const itemBytesMax = 128 * 1024 * 1024
 
-interface Write {
+interface Write extends BatchedRequest {
   readonly request: Request
+  readonly needs: Needs
   readonly operations: number
-  readonly bytes: number
   readonly sinceMs: number
   /** When it is too late, in ms of performance.now(). */
   readonly byMs: number
-  /** Needs the order of commits: what it depends on is not known from former commits, or not checked by the engine. */
-  readonly needsOrder: boolean
-  readonly resolve: (outcome: Outcome) => void
-  readonly reject: (reason: unknown) => void
+  resolve(outcome: Outcome): void
 }
 
 /** What was decided of a group of requests. */
@@ -55,15 +53,23 @@ interface Decided {
   readonly settle: readonly (() => void)[]
 }
 
+/** What became of it. */
+interface Committed extends Decided {
+  readonly isChanged: boolean
+  /** What the engine says of the commit, if there is one. */
+  readonly row?: CommitRow
+}
+
 export class Committer {
-  readonly #cache = new HeadCache()
+  readonly #cache = createHeadCache()
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
-  #waiting: Write[] = []
-  #isCommitting = false
-  #isScheduled = false
-  #onDrained: (() => void)[] = []
+  readonly #batcher = new Batcher<Write>({
+    execute: (groups, putBack) => this.#commitFirst(groups.flat(), putBack),
+    inFlightMax: 1,
+    groupsMax: operationsMax,
+  })
 
   readonly stats: CommitStats = Object.assign(this.#counts, { seconds: this.#seconds, batches: this.#batches })
 
@@ -81,76 +87,43 @@ export class Committer {
    */
   commit(request: Request, byMs = Number.POSITIVE_INFINITY): Promise<Outcome> {
     const { operations, bytes } = decider.sizeOf(request)
-    const { topics, records } = decider.needsOf(request)
-    const needsOrder = records.length > 0 || !('operations' in request) || topics.length === 0
-    return new Promise((resolve, reject) => {
-      const write = {
-        request,
-        operations,
-        bytes,
-        sinceMs: Math.min(performance.now(), byMs - beginMsMax),
-        byMs,
-        needsOrder,
-        resolve,
-        reject,
-      }
-      this.#waiting.push(write)
-      this.#counts.inFlight += operations
-      this.#schedule()
-    })
+    const needs = decider.needsOf(request)
+    const sinceMs = Math.min(performance.now(), byMs - beginMsMax)
+    this.#counts.inFlight += operations
+    return new Promise((resolve, reject) =>
+      this.#batcher.add({ id: request, bytes, request, needs, operations, sinceMs, byMs, resolve, reject }),
+    )
   }
 
   /** Resolves once nothing waits or is in flight. */
   drained(): Promise<void> {
-    if (this.#waiting.length === 0 && !this.#isCommitting) return Promise.resolve()
-    return new Promise((resolve) => this.#onDrained.push(resolve))
+    return this.#batcher.drained()
   }
 
-  #schedule(): void {
-    if (this.#isScheduled || this.#isCommitting || this.#waiting.length === 0) return
-    this.#isScheduled = true
-    setImmediate(() => void this.#commitNext())
-  }
-
-  async #commitNext(): Promise<void> {
-    this.#isScheduled = false
-    this.#rejectLate()
-    const group = this.#takeGroup()
-    if (group.length > 0) {
-      this.#isCommitting = true
-      await this.#commitGroup(group)
-      this.#isCommitting = false
-    }
-    this.#schedule()
-    if (this.#waiting.length > 0) return
-    for (const resolve of this.#onDrained.splice(0)) resolve()
-  }
-
-  /** Takes the next requests, as many as a commit may have. None shares another's limit: it would be refused with it. */
-  #takeGroup(): Write[] {
+  /**
+   * Commits the first of some requests, as many as a commit may have, and rejects those that have waited too long. None shares
+   * another's limit: it would be refused with it.
+   */
+  async #commitFirst(writes: readonly Write[], putBack: PutBack<Write>): Promise<void> {
+    const oldestMs = performance.now() - waitMsMax
     const group: Write[] = []
     let operations = 0
-    let bytes = 0
-    for (const write of this.#waiting) {
-      if (operations >= operationsMax || bytes >= bytesMax || write.byMs !== this.#waiting[0]?.byMs) break
-      group.push(write)
-      operations += write.operations
-      bytes += write.bytes
+    for (const write of writes) {
+      if (write.sinceMs < oldestMs) this.#rejectLate(write)
+      else if (operations >= operationsMax || write.byMs !== (group[0] ?? write).byMs) putBack(write)
+      else {
+        group.push(write)
+        operations += write.operations
+      }
     }
-    this.#waiting.splice(0, group.length)
-    return group
+    if (group.length > 0) await this.#commitGroup(group)
   }
 
-  #rejectLate(): void {
-    const oldestMs = performance.now() - waitMsMax
-    const late = this.#waiting.filter(({ sinceMs }) => sinceMs < oldestMs)
-    if (late.length === 0) return
-    this.#waiting = this.#waiting.filter(({ sinceMs }) => sinceMs >= oldestMs)
-    const message = `the PostgreSQL server was busy with other requests for ${waitMsMax / 1000} s`
-    for (const write of late) {
-      this.#counts.inFlight -= write.operations
-      write.reject(new StoreError('unavailable', message))
-    }
+  #rejectLate({ operations, reject }: Write): void {
+    this.#counts.inFlight -= operations
+    reject(
+      new StoreError('unavailable', `the PostgreSQL server was busy with other requests for ${waitMsMax / 1000} s`),
+    )
   }
 
   /** Commits a group and settles its requests; a group whose items are too large together, in halves. */
@@ -166,17 +139,17 @@ export class Committer {
         return await this.#commitGroup(group.slice(half))
       }
       this.#counts.inFlight -= operations
-      if (committed.isChanged) {
+      const { changes, isChanged, row, settle } = committed
+      if (isChanged) {
         this.#counts.writes += operations
         this.#seconds.record((performance.now() - startedMs) / 1000)
         this.#batches.record(operations)
       }
-      for (const settle of committed.settle) settle()
-      const { changes, row } = committed
+      for (const settleOne of settle) settleOne()
       // Not within this `try`: a defect of a follower is none of the commit.
       if (row !== undefined) queueMicrotask(() => this.onCommitted(changes.record(row)))
     } catch (error) {
-      this.#cache.forget(needed.map(({ path }) => path))
+      this.#forget(needed)
       this.#counts.inFlight -= operations
       this.#counts.writes += operations
       this.#counts.failed += operations
@@ -187,11 +160,8 @@ export class Committer {
   /** @returns undefined if the group has to be divided */
   async #commit(group: readonly Write[], needed: readonly NeededTopic[]): Promise<Committed | undefined> {
     const sinceMs = Math.min(...group.map((write) => write.sinceMs))
-    if (!group.some(({ needsOrder }) => needsOrder)) {
-      const committed = await this.#commitOnKnown(group, needed, sinceMs)
-      if (committed !== 'stale') return committed
-    }
-    return this.#commitInOrder(group, needed, sinceMs)
+    const committed = group.some(needsOrder) ? 'stale' : await this.#commitOnKnown(group, needed, sinceMs)
+    return committed === 'stale' ? this.#commitInOrder(group, needed, sinceMs) : committed
   }
 
   /** Decides on what is known, or read now, and commits that if it is still so. */
@@ -208,11 +178,11 @@ export class Committer {
     }
     const missing = needed.filter(({ path }) => !cached.has(path))
     let known = new Map([...cached, ...(await readTopics(read, missing, itemBytesMax))])
-    let decided = decide(group, new StoredRows(localMoment(), known))
+    let decided = decideOnKnown(group, known)
     // What changes nothing is not checked by the engine, so it must not rest on what was known before.
     if (decided.changes.isEmpty && cached.size > 0) {
       known = await readTopics(read, needed, itemBytesMax)
-      decided = decide(group, new StoredRows(localMoment(), known))
+      decided = decideOnKnown(group, known)
     }
     if (isCut(known)) return undefinedOrRefused(group)
     if (decided.changes.isEmpty) return { ...decided, isChanged: false }
@@ -221,7 +191,7 @@ export class Committer {
       return this.#committed(decided, needed, known, row as CommitRow)
     } catch (error) {
       if (stateOf(error) !== staleState) throw error
-      this.#cache.forget(needed.map(({ path }) => path))
+      this.#forget(needed)
       return 'stale'
     }
   }
@@ -251,16 +221,14 @@ export class Committer {
 
   #committed(decided: Decided, needed: readonly NeededTopic[], known: Known, row: CommitRow): Committed {
     const { changes } = decided
-    for (const { path, reads } of needed) if (reads === 'constants') this.#cache.set(path, known.get(path))
-    for (const [path, topic] of changes.after()) this.#cache.set(path, topic)
+    for (const { path, reads } of needed) if (reads === 'constants') this.#cache.set(path, { topic: known.get(path) })
+    for (const [path, topic] of changes.after()) this.#cache.set(path, { topic })
     return { ...decided, isChanged: true, row }
   }
-}
 
-interface Committed extends Decided {
-  readonly isChanged: boolean
-  /** What the engine says of the commit, if there is one. */
-  readonly row?: CommitRow
+  #forget(needed: readonly NeededTopic[]): void {
+    for (const { path } of needed) this.#cache.delete(path)
+  }
 }
 
 /** What was read for the decisions of a group. */
@@ -282,10 +250,14 @@ class StoredRows implements Stored {
   }
 }
 
-/** The time of this machine: nothing that is decided on what was known depends on it. */
-function localMoment(): Moment {
-  const ms = Date.now()
-  return { wallMs: ms, steadyMs: ms, boot: 'engine' }
+/** Whether what a request depends on is not known from former commits, or not checked by the engine. */
+function needsOrder({ request, needs }: Write): boolean {
+  return !('operations' in request) || needs.records.length > 0 || needs.topics.length === 0
+}
+
+/** At the time of this machine: nothing that is decided on what was known depends on it. */
+function decideOnKnown(group: readonly Write[], known: Known): Decided {
+  return decide(group, new StoredRows(momentOf(Date.now()), known))
 }
 
 function decide(group: readonly Write[], stored: StoredRows): Decided {
@@ -306,8 +278,8 @@ function decide(group: readonly Write[], stored: StoredRows): Decided {
 /** Each topic that a group needs, once. */
 function neededBy(group: readonly Write[]): readonly NeededTopic[] {
   const needed = new Map<Path, NeededTopic>()
-  for (const { request } of group) {
-    for (const topic of decider.needsOf(request).topics) {
+  for (const { needs } of group) {
+    for (const topic of needs.topics) {
       if (isMore(topic, needed.get(topic.path))) needed.set(topic.path, topic)
     }
   }
@@ -335,8 +307,8 @@ const recordId = (table: RecordTable, name: string): string => `${table} ${name}
 /** The records that a group needs: of a table, one by itself or all. */
 async function readNeeded(read: Execute, group: readonly Write[]): Promise<ReadonlyMap<string, Buffer>> {
   const names = new Map<RecordTable, Set<string>>()
-  for (const { request } of group) {
-    for (const [table, name] of decider.needsOf(request).records) {
+  for (const { needs } of group) {
+    for (const [table, name] of needs.records) {
       names.set(table, (names.get(table) ?? new Set()).add(name))
     }
   }

@@ -1,5 +1,5 @@
 /**
- * A batcher gathers the reads of many callers into one statement. Requests that arrive in one turn of the event loop
+ * A batcher gathers the requests of many callers into one statement. Requests that arrive in one turn of the event loop
  * are sent together at its end. While `inFlightMax` batches are in flight, new requests are gathered for the next one.
  * So a lone request does not wait, and under load more requests share a round trip.
  *
@@ -9,7 +9,7 @@
 /** A request about one key. */
 export interface Request {
   /** Names the key: requests with the same id are about the same key. */
-  readonly id: string
+  readonly id: unknown
   /** What it adds to the statement, in bytes. */
   readonly bytes: number
   reject(reason: unknown): void
@@ -39,69 +39,64 @@ interface BatcherOptions<R extends Request> {
 const bytesMax = 4 * 1024 * 1024
 
 export class Batcher<R extends Request> {
-  /** The next batch, by id, in arrival order. */
-  #gathered = new Map<string, [R, ...R[]]>()
-  #gatheredBytes = 0
-  /** Requests that the next batch has no room for, in arrival order. */
-  #later: R[] = []
+  /** In arrival order, except that those that were put back are first. */
+  #waiting: R[] = []
   #inFlight = 0
-  #scheduled = false
+  #isScheduled = false
+  readonly #onIdle: (() => void)[] = []
 
   constructor(private readonly options: BatcherOptions<R>) {}
 
   /** Adds a request; `execute` resolves it, or it is rejected. */
   add(request: R): void {
-    this.#gather(request)
+    this.#waiting.push(request)
     this.#schedule()
   }
 
-  /** Adds a request to the next batch, or to those that wait for a later one. */
-  #gather(request: R): void {
-    const group = this.#gathered.get(request.id)
-    if (group !== undefined) group.push(request)
-    else if (this.#gathered.size === this.options.groupsMax || this.#gatheredBytes > bytesMax) this.#later.push(request)
-    else {
-      this.#gathered.set(request.id, [request])
-      this.#gatheredBytes += request.bytes
-    }
-  }
-
-  #gatherAhead(requests: Iterable<R>): void {
-    const others = [...this.#take().flat(), ...this.#later.splice(0)]
-    for (const request of requests) this.#gather(request)
-    for (const request of others) this.#gather(request)
+  /** Resolves once nothing waits or is in flight. */
+  async drained(): Promise<void> {
+    while (this.#inFlight + this.#waiting.length > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve))
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#inFlight === this.options.inFlightMax || this.#gathered.size === 0) return
-    this.#scheduled = true
-    setImmediate(() => this.#send())
+    if (this.#isScheduled || this.#inFlight === this.options.inFlightMax || this.#waiting.length === 0) return
+    this.#isScheduled = true
+    setImmediate(() => void this.#send())
   }
 
-  /** Sends what was gathered as one statement. */
-  #send(): void {
-    this.#scheduled = false
+  /** Sends what has come as one statement. */
+  async #send(): Promise<void> {
+    this.#isScheduled = false
     const groups = this.#take()
-    for (const request of this.#later.splice(0)) this.#gather(request)
-    this.#inFlight++
     const again = new Map<R, R>()
-    void this.options
-      .execute(groups, (request, instead = request) => again.set(request, instead))
-      .catch((reason: unknown) => {
-        for (const group of groups) for (const request of group) if (!again.has(request)) request.reject(reason)
-      })
-      .finally(() => {
-        this.#inFlight--
-        if (again.size > 0) this.#gatherAhead(again.values())
-        this.#schedule()
-      })
+    this.#inFlight++
     this.#schedule()
+    try {
+      await this.options.execute(groups, (request, instead = request) => again.set(request, instead))
+    } catch (reason) {
+      for (const group of groups) for (const request of group) if (!again.has(request)) request.reject(reason)
+    }
+    this.#inFlight--
+    if (again.size > 0) this.#waiting = [...again.values(), ...this.#waiting]
+    this.#schedule()
+    for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 
-  #take(): [R, ...R[]][] {
-    const groups = [...this.#gathered.values()]
-    this.#gathered = new Map()
-    this.#gatheredBytes = 0
-    return groups
+  /** Takes the next batch: a request that comes after a full one joins it if another one has the same key. */
+  #take(): RequestGroup<R>[] {
+    const groups = new Map<unknown, [R, ...R[]]>()
+    const later: R[] = []
+    let bytes = 0
+    for (const request of this.#waiting) {
+      const group = groups.get(request.id)
+      if (group !== undefined) group.push(request)
+      else if (groups.size === this.options.groupsMax || bytes > bytesMax) later.push(request)
+      else {
+        groups.set(request.id, [request])
+        bytes += request.bytes
+      }
+    }
+    this.#waiting = later
+    return [...groups.values()]
   }
 }

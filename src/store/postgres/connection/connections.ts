@@ -21,7 +21,7 @@ import { meaningOf, readFailure, writeFailure } from './failures.js'
 import { Pool } from './pool.js'
 import { Reaper } from './reaper.js'
 import { type Session, TimedOut, Warned } from './session.js'
-import { Snapshot } from './snapshot.js'
+import { openSnapshot, type Snapshot } from './snapshot.js'
 import { type Statements, type Transacted, Transaction } from './transaction.js'
 
 /** `Connections.write`. */
@@ -177,7 +177,7 @@ export class Connections {
 
   /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
   async openSnapshot(): Promise<Snapshot> {
-    return Snapshot.open(await this.#acquire(this.#readers), this.#readers)
+    return openSnapshot(await this.#acquire(this.#readers), this.#readers)
   }
 
   /**
@@ -198,7 +198,7 @@ export class Connections {
 
   async #readAtOnceOnce<T>(work: (read: Execute) => T | Promise<T>): Promise<T> {
     const session = await this.#acquire(this.#readers)
-    const snapshot = await Snapshot.open(session, this.#readers)
+    const snapshot = await openSnapshot(session, this.#readers)
     let result: T
     try {
       result = await work(snapshot.read)

@@ -15,44 +15,36 @@ const beginSnapshot: Statement<never> = {
 
 const endSnapshot: Statement<never> = { name: 'end_snapshot', text: 'commit' }
 
-export class Snapshot {
-  #failed = false
-
-  private constructor(
-    private readonly session: Session,
-    private readonly pool: Pool,
-  ) {}
-
-  /**
-   * Begins a snapshot on a session of the pool, to which it returns the session when it is closed.
-   *
-   * @throws StoreError `unavailable` when the engine cannot be reached
-   */
-  static async open(session: Session, pool: Pool): Promise<Snapshot> {
-    const snapshot = new Snapshot(session, pool)
-    try {
-      await snapshot.read(beginSnapshot, [])
-      return snapshot
-    } catch (error) {
-      await snapshot.close()
-      throw error
-    }
-  }
-
+export interface Snapshot {
   /** Executes a statement in the snapshot. @throws StoreError `unavailable` when the engine is lost */
-  readonly read: Execute = async (statement, parameters) => {
+  readonly read: Execute
+  /** Ends the transaction and gives the session back. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Begins a snapshot on a session of the pool, to which it returns the session when it is closed.
+ *
+ * @throws StoreError `unavailable` when the engine cannot be reached
+ */
+export async function openSnapshot(session: Session, pool: Pool): Promise<Snapshot> {
+  let isLost = false
+  const read: Execute = async (statement, parameters) => {
     try {
-      return await this.session.execute(statement, parameters, commitDeadlineMs)
+      return await session.execute(statement, parameters, commitDeadlineMs)
     } catch (error) {
-      this.#failed = true
+      isLost = true
       throw readFailure(error, meaningOf(error))
     }
   }
-
-  /** Ends the transaction and gives the session back. */
-  async close(): Promise<void> {
-    if (!this.#failed) await this.read(endSnapshot, []).catch(() => {})
-    if (this.#failed) this.pool.discard(this.session)
-    else this.pool.release(this.session)
+  const close = async (): Promise<void> => {
+    if (!isLost) await read(endSnapshot, []).catch(() => {})
+    if (isLost) pool.discard(session)
+    else pool.release(session)
   }
+  await read(beginSnapshot, []).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  return { read, close }
 }

@@ -1,7 +1,9 @@
 /**
- * What a statement is in this folder, and the SQL fragments that many statements share: the engine's clock and the time
- * limit on writes. No statement is executed here.
+ * What a statement is in this folder, and the SQL fragments that many statements share: the engine's clock, the time limit
+ * on writes, and how topics are found. No statement is executed here.
  */
+import type { TopicType } from '../../../topics/topic.js'
+import { typeNumbers } from './columns.js'
 
 /** A statement, prepared under its name. Each column of a `Row` is text or null. */
 export interface Statement<Row> {
@@ -11,17 +13,11 @@ export interface Statement<Row> {
   readonly row?: Row
 }
 
-/** A Buffer is sent unchanged, in the binary form of the parameter's type; arrays.ts makes those of arrays. */
+/** A Buffer is sent unchanged, in the binary form of the parameter's type; columns.ts makes those of arrays. */
 export type Parameter = string | number | Buffer | null
 
 /** Executes a statement and returns its rows. */
 export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
-
-/**
- * Batches of one kind of read in flight in this process: beyond a few, larger batches gain more than another one in
- * flight.
- */
-export const readsInFlightMax = 2
 
 /**
  * The engine's clock when the row is written, after any wait for a lock, in whole ms since the epoch. `date_part`
@@ -42,6 +38,40 @@ export const sameKey = 't.key = any(array[v.key])'
 
 /** A condition that every topic fulfills, and without which the index by type and key is not used (schema.ts). */
 export const hasType = 'type > 0'
+
+/** How an index finds the keys from one text up to another, and the order in which it does. */
+interface Index {
+  readonly within: (from: string, to: string) => string
+  readonly order: string
+}
+
+/** Of both types. */
+const byKey: Index = { within: (from, to) => `key >= ${from} and key < ${to}`, order: 'key' }
+
+/** Of one type. Both columns are on both sides of each comparison, so that only the index by type and key can serve it. */
+export const byTypeAndKey = (type: string): Index => ({
+  within: (from, to) => `${hasType} and (type, key) >= (${type}, ${from}) and (type, key) < (${type}, ${to})`,
+  order: 'type, key',
+})
+
+/** Executes the variant of a statement for topics of one type, or of both. */
+type ExecuteOfType<Row> = (
+  execute: Execute,
+  type: TopicType | undefined,
+  parameters: readonly Parameter[],
+) => Promise<readonly Row[]>
+
+/** A statement in two variants. @param typeParameter the number of the last one, which the variant of one type has besides */
+export function ofTypes<Row>(
+  name: string,
+  typeParameter: number,
+  textBy: (index: Index) => string,
+): ExecuteOfType<Row> {
+  const ofBoth: Statement<Row> = { name, text: textBy(byKey) }
+  const ofOne: Statement<Row> = { name: `${name}_of_type`, text: textBy(byTypeAndKey(`$${typeParameter}::smallint`)) }
+  return (execute, type, parameters) =>
+    type === undefined ? execute(ofBoth, parameters) : execute(ofOne, [...parameters, typeNumbers[type]])
+}
 
 /** SQLSTATE of a statement that began too late: `inTime` divides by zero then. */
 export const lateState = '22012'

@@ -1,29 +1,25 @@
 /** PostgreSQL as an engine that reads: which statements share a round trip, wait for proof, or see one moment. */
-
 import type { Awaitable } from '../../../base/awaitable.js'
+import type { Cancellation } from '../../../base/cancellation.js'
 import { inSlice, type Slice } from '../../../base/time-slices.js'
-import type { Engine, Records, Snapshot, View } from '../../engine.js'
+import type { Engine, Scan, View } from '../../engine.js'
 import type { Connections } from '../connection/connections.js'
 import type { Fence } from '../connection/fence.js'
-import type { Snapshot as SessionSnapshot } from '../connection/snapshot.js'
-import { createLimit, limitConcurrency } from '../sql/concurrency.js'
-import type { Execute, Statement } from '../sql/statement.js'
+import { readNumber } from '../records.js'
+import type { Execute } from '../sql/statement.js'
 import { LogFollower } from './follower.js'
-import { RangeReads } from './range-reads.js'
 import { scan } from './scan.js'
-import { TopicReads } from './topic-reads.js'
+import { SharedReads } from './shared-reads.js'
 import { PostgresView } from './view.js'
 
-/** Statements of scans in flight in this process. */
+/**
+ * Statements of scans in flight in this process. A scan sends one after another, so sessions stay free for other requests,
+ * however many scans there are.
+ */
 const scansInFlightMax = 2
 
 /** Snapshots of the log in this process: each has a session for some round trips. */
 const snapshotsMax = 3
-
-const readStoreId: Statement<{ value: string }> = {
-  name: 'read_store_id',
-  text: `select value from topicd.meta where name = 'store_id'`,
-}
 
 interface PostgresEngine extends Engine {
   readonly follower: LogFollower
@@ -39,18 +35,15 @@ export function createEngine(
   connections: Pick<Connections, 'readAtOnce' | 'openSnapshot'>,
 ): PostgresEngine {
   const clientRead: Execute = (statement, parameters) => fence(() => read(statement, parameters))
-  const clientScan = limitConcurrency(clientRead, scansInFlightMax)
-  const shared = { topics: new TopicReads(clientRead), ranges: new RangeReads(clientRead) }
+  const inTurn = createLimit(scansInFlightMax)
+  const clientScan: Execute = (statement, parameters) => inTurn(() => clientRead(statement, parameters))
+  const shared = new SharedReads(clientRead)
   const ofClients = new PostgresView(clientScan, shared)
   const own = new PostgresView(read, shared)
   const atOnce = createLimit(snapshotsMax)
   const follower = new LogFollower(read)
-  let storeId: number | undefined
   return {
-    async storeId() {
-      storeId ??= Number((await read(readStoreId, []))[0]?.value)
-      return storeId
-    },
+    storeId: async () => Number((await read(readNumber, ['store_id']))[0]?.value),
     waits: true,
     now: () => ofClients,
     atOnce: (work) => work(own),
@@ -61,18 +54,32 @@ export function createEngine(
         ),
       ),
     scan: (asked, cancellation) => scan(clientScan, asked, cancellation),
-    openSnapshot: async () => held(await connections.openSnapshot(), shared),
+    async openSnapshot() {
+      const { read: inSnapshot, close } = await connections.openSnapshot()
+      return Object.assign(new PostgresView(inSnapshot, shared), {
+        scan: (asked: Scan, cancellation: Cancellation) => scan(inSnapshot, asked, cancellation),
+        stated: undefined,
+        close,
+      })
+    },
     follow: follower.follow,
     follower,
   }
 }
 
-function held(session: SessionSnapshot, shared: ConstructorParameters<typeof PostgresView>[1]): Snapshot {
-  const stated: Records | undefined = undefined
-  return Object.assign(new PostgresView(session.read, shared), {
-    scan: (asked: Parameters<Snapshot['scan']>[0], cancellation: Parameters<Snapshot['scan']>[1]) =>
-      scan(session.read, asked, cancellation),
-    stated,
-    close: () => session.close(),
-  })
+/** Lets at most `inFlightMax` of some works be in flight, in arrival order. */
+function createLimit(inFlightMax: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = []
+  let inFlight = 0
+  return async (work) => {
+    if (inFlight === inFlightMax) await new Promise<void>((resolve) => waiting.push(resolve))
+    else inFlight++
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) inFlight--
+      else next()
+    }
+  }
 }

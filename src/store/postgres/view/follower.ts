@@ -5,16 +5,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, LoggedRecord } from '../../engine.js'
 import { Followers } from '../../followers.js'
-import type { Execute, Statement } from '../sql/statement.js'
+import type { Execute } from '../sql/statement.js'
+import { logEnds } from './view.js'
 
 /** Between two reads, in ms: the delay of what another process has committed. */
 const pollMs = 100
-
-/** What every commit that changes topics makes another one. */
-const readLast: Statement<{ version: string }> = {
-  name: 'read_log_last',
-  text: 'select version from topicd.log order by version desc limit 1',
-}
 
 export class LogFollower {
   readonly #followers = new Followers<LoggedRecord | undefined>(() => void this.#poll())
@@ -57,7 +52,7 @@ export class LogFollower {
   /** Undefined while the engine is away: those that follow the log learn so from their own reads. */
   async #readLast(): Promise<number | undefined> {
     try {
-      return Number((await this.read(readLast, []))[0]?.version)
+      return Number((await this.read(logEnds.last, []))[0]?.version)
     } catch {
       return undefined
     }

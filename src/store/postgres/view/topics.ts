@@ -1,22 +1,44 @@
-/** The statements that read topics as rows: at keys, and the first of ranges. Each reads what is wanted and no more. */
+/**
+ * Topics as rows: the statements that read them, at keys and as the first of ranges, and what a row says of its topic. Each
+ * reads what is wanted and no more; columns that were not asked for are null.
+ */
+import type { Moment } from '../../../base/clock.js'
+import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { Wanted } from '../../engine.js'
-import { bytesArray } from '../sql/arrays.js'
-import { typeNumbers } from '../sql/rows.js'
-import { type Execute, hasType, type Statement, sameKey } from '../sql/statement.js'
-import { columnsFor, type TopicRow, topicColumns } from './stored-topic.js'
+import type { Head, StoredTopic, Wanted } from '../../engine.js'
+import { readOf } from '../../unreadable-topic.js'
+import { bytesArray, momentOf, propertiesOf, typeNumbers, typeOfColumn } from '../sql/columns.js'
+import { type Execute, ofTypes, type Statement, sameKey } from '../sql/statement.js'
 
-/** Ranges that are read together, once the first one has not been enough. */
-export const rangesAtOnce = 8
+/** What a row says of a topic. */
+interface TopicColumns {
+  readonly type: string
+  readonly properties: string | null
+  readonly generation: string
+  readonly version: string
+  readonly created: string
+  readonly updated: string
+  readonly due: string | null
+  readonly item: string | null
+  /** Not `true` if columns that were asked for were left out, since those before have so many bytes. */
+  readonly fits: string
+}
+
+export interface TopicRow extends TopicColumns {
+  readonly key: string
+}
 
 /** A row of a statement that reads up to a number of bytes. */
 export interface PlacedRow extends TopicRow {
   /** That of its key, or of its range, among those that were asked for; from 1. */
   readonly place: string
-  /** Whether what comes before it has no more bytes than were asked for; otherwise it has neither item nor properties. */
-  readonly fits: string
 }
+
+/** Columns of a `TopicRow` beside its key: with the item if `$1`, with the head if `$2`. */
+const topicColumns = `
+  type, generation, version, created, updated, case when $1::boolean then item end as item,
+  case when $2::boolean then properties end as properties, case when $2::boolean then due end as due`
 
 /**
  * Topics in order, with what fits into `$3` bytes: of the first that exceeds them, too.
@@ -24,48 +46,40 @@ export interface PlacedRow extends TopicRow {
  * @param topics selects them, with the columns of a `TopicRow` and `place`
  * @param order of the topics
  */
-function placed(name: string, topics: string, order: string): Statement<PlacedRow> {
-  return {
-    name,
-    text: `
-      select key, type, generation, version, created, updated, due, place, (before <= $3::bigint)::text as fits,
-        case when before <= $3::bigint then item end as item, case when before <= $3::bigint then properties end as properties
+function placed(topics: string, order: string): string {
+  return `
+    select key, type, generation, version, created, updated, due, place, (before <= $3::bigint)::text as fits,
+      case when before <= $3::bigint then item end as item, case when before <= $3::bigint then properties end as properties
+    from (
+      select t.*, sum(bytes) over (order by ${order} rows unbounded preceding) - bytes as before
       from (
-        select t.*, sum(bytes) over (order by ${order} rows unbounded preceding) - bytes as before
-        from (
-          select s.*, coalesce(octet_length(s.item), octet_length(s.key)) + coalesce(octet_length(s.properties), 0) + 1 as bytes
-          from (${topics}) s
-        ) t
-      ) w
-      order by ${order}`,
-  }
+        select s.*, coalesce(octet_length(s.item), octet_length(s.key)) + coalesce(octet_length(s.properties), 0) + 1 as bytes
+        from (${topics}) s
+      ) t
+    ) w
+    order by ${order}`
 }
 
-const readAtKeys = placed(
-  'read_topics_at_keys',
-  `select v.place, t.key, ${topicColumns}
-   from unnest($4::bytea[]) with ordinality as v (key, place) join topicd.topics t on ${sameKey}
-   where $5::smallint is null or t.type = $5::smallint`,
-  'place',
-)
+const readAtKeys: Statement<PlacedRow> = {
+  name: 'read_topics_at_keys',
+  text: placed(
+    `select v.place, t.key, ${topicColumns}
+     from unnest($4::bytea[]) with ordinality as v (key, place) join topicd.topics t on ${sameKey}
+     where $5::smallint is null or t.type = $5::smallint`,
+    'place',
+  ),
+}
 
 /** The first `$6` topics of each range. */
-const inRanges = (name: string, condition: string, order: string): Statement<PlacedRow> =>
+const readInRanges = ofTypes<PlacedRow>('read_topics_in_ranges', 7, ({ within, order }) =>
   placed(
-    name,
     `select q.place, l.key, ${topicColumns}
      from unnest($4::bytea[], $5::bytea[]) with ordinality as q (start, stop, place)
-     cross join lateral (select * from topicd.topics where ${condition} order by ${order} limit $6::int) l`,
+     cross join lateral (
+       select * from topicd.topics where ${within('q.start', 'q.stop')} order by ${order} limit $6::int
+     ) l`,
     'place, key',
-  )
-
-const readInRanges = inRanges('read_topics_in_ranges', 'key >= q.start and key < q.stop', 'key')
-
-/** Of one type. Both columns are on both sides of each comparison, so that only the index by type and key can serve it. */
-const readInRangesOfType = inRanges(
-  'read_topics_in_ranges_of_type',
-  `${hasType} and (type, key) >= ($7::smallint, q.start) and (type, key) < ($7::smallint, q.stop)`,
-  'type, key',
+  ),
 )
 
 /** The topics at these keys, in their order; none for a key without one, or with one of another type. */
@@ -73,11 +87,11 @@ export function rowsAt(
   read: Execute,
   keys: readonly Buffer[],
   type: TopicType | undefined,
-  wanted: Wanted,
+  { item, head }: Wanted,
   bytesMax: number,
 ): Promise<readonly PlacedRow[]> {
   const number = type === undefined ? null : typeNumbers[type]
-  return read(readAtKeys, [...columnsFor(wanted), bytesMax, bytesArray(keys), number])
+  return read(readAtKeys, [String(item), String(head), bytesMax, bytesArray(keys), number])
 }
 
 /** The first topics of each range, at most `limit` of it. */
@@ -85,14 +99,73 @@ export function rowsIn(
   read: Execute,
   ranges: readonly KeyRange[],
   type: TopicType | undefined,
-  wanted: Wanted,
+  { item, head }: Wanted,
   limit: number,
   bytesMax: number,
 ): Promise<readonly PlacedRow[]> {
   const starts = bytesArray(ranges.map(({ start }) => start))
   const ends = bytesArray(ranges.map(({ end }) => end))
-  const parameters = [...columnsFor(wanted), bytesMax, starts, ends, limit]
-  return type === undefined
-    ? read(readInRanges, parameters)
-    : read(readInRangesOfType, [...parameters, typeNumbers[type]])
+  return readInRanges(read, type, [String(item), String(head), bytesMax, starts, ends, limit])
+}
+
+export class PostgresTopic implements StoredTopic {
+  readonly type: TopicType
+  readonly version: number
+  #item: Uint8Array | undefined
+
+  constructor(
+    private readonly path: Path,
+    private readonly row: TopicColumns,
+  ) {
+    this.type = typeOfColumn(row.type)
+    this.version = Number(row.version)
+  }
+
+  /** One of which no more is known. */
+  static bare(
+    path: Path,
+    type: TopicType,
+    { properties = null, generation = '' }: Partial<TopicColumns> = {},
+  ): PostgresTopic {
+    const others = { created: '0', updated: '0', version: '0', due: null, item: null, fits: 'true' }
+    return new PostgresTopic(path, { type: String(typeNumbers[type]), properties, generation, ...others })
+  }
+
+  /** Distinguishes it from earlier and later topics at the path. */
+  get generation(): string {
+    return this.row.generation
+  }
+
+  /** Whether its item was left out. */
+  get isCut(): boolean {
+    return this.row.fits !== 'true'
+  }
+
+  get item(): Uint8Array | undefined {
+    const { item } = this.row
+    return (this.#item ??= item === null ? undefined : Buffer.from(item))
+  }
+
+  /** Of the JSON of its properties. */
+  get propertiesLength(): number {
+    return this.row.properties?.length ?? 0
+  }
+
+  head(): Head | undefined {
+    const { properties, created, due, generation } = this.row
+    if (properties === null && due === null) return undefined
+    return readOf(this.path, () => ({
+      properties: propertiesOf(properties),
+      created: momentOf(created),
+      due: due === null ? undefined : { atMs: Number(due), id: generation },
+    }))
+  }
+
+  updated(): Moment {
+    return momentOf(this.row.updated)
+  }
+
+  isScheduled(): boolean {
+    return true
+  }
 }

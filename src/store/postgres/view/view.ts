@@ -7,12 +7,11 @@ import type { TopicType } from '../../../topics/topic.js'
 import type { DuePlace, LogPosition, LogRecord, RecordTable, Scan, StoredTopic, View, Wanted } from '../../engine.js'
 import type { Absent } from '../../topics.js'
 import { readRecords } from '../records.js'
-import { bytesOf } from '../sql/arrays.js'
+import { bytesOf } from '../sql/columns.js'
 import type { Execute, Statement } from '../sql/statement.js'
-import type { RangeReads } from './range-reads.js'
-import { PostgresTopic } from './stored-topic.js'
-import type { TopicReads } from './topic-reads.js'
-import { rangesAtOnce, rowsAt } from './topics.js'
+import { rangesAtOnce } from './finding.js'
+import type { SharedReads } from './shared-reads.js'
+import { PostgresTopic, rowsAt } from './topics.js'
 
 /** Rows of the log that are read at once. */
 const logRowsMax = 256
@@ -46,22 +45,20 @@ const readLogEnd = (name: string, order: 'asc' | 'desc'): Statement<Pick<LogRow,
   text: `select version, total from topicd.log order by version ${order} limit 1`,
 })
 
-const logEnds = { first: readLogEnd('read_log_first', 'asc'), last: readLogEnd('read_log_end', 'desc') } as const
-
-/** How topics and pages are read together with those of other requests. */
-interface SharedReads {
-  readonly topics: TopicReads
-  readonly ranges: RangeReads
-}
+export const logEnds = {
+  first: readLogEnd('read_log_first', 'asc'),
+  last: readLogEnd('read_log_end', 'desc'),
+} as const
 
 export class PostgresView implements View {
+  /** @param shared reads items together with those of other requests */
   constructor(
     private readonly read: Execute,
     private readonly shared: SharedReads,
   ) {}
 
   item(type: TopicType, path: Path): Promise<Uint8Array | Absent> {
-    return this.shared.topics.read(path, type)
+    return this.shared.item(path, type)
   }
 
   async topics(
@@ -94,9 +91,7 @@ export class PostgresView implements View {
   ): Promise<void> {
     for (let from = 0, width = 1; from < ranges.length; from += width, width = rangesAtOnce) {
       const some = ranges.slice(from, from + width)
-      const lists = await Promise.all(
-        some.map((range) => this.shared.ranges.read(range, type, ahead.topics, ahead.bytes)),
-      )
+      const lists = await Promise.all(some.map((range) => this.shared.items(range, type, ahead.topics, ahead.bytes)))
       for (const items of lists) for (const item of items) if (!take(Buffer.from(item))) return
     }
   }
@@ -104,11 +99,7 @@ export class PostgresView implements View {
   async due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): Promise<readonly DuePlace[]> {
     const afterKey = after?.path === undefined ? Buffer.alloc(0) : encodeKey(after.path)
     const rows = await this.read(readDue, [fromMs, untilMs, after?.atMs ?? fromMs, afterKey, limit])
-    return rows.map(({ key, due, generation }) => ({
-      atMs: Number(due),
-      id: generation,
-      path: decodeKey(bytesOf(key)),
-    }))
+    return rows.map(({ key, due, generation: id }) => ({ atMs: Number(due), id, path: decodeKey(bytesOf(key)) }))
   }
 
   async record(table: RecordTable, name: string): Promise<Buffer | undefined> {

@@ -1,8 +1,10 @@
 /**
- * Arrays as parameters: one for each column of the rows that a statement works on. Bytes and texts are sent in the
- * protocol's binary form, since its text form would double every byte and be parsed again; numbers are sent as text.
- * Also the text form of `bytea` columns in results.
+ * Values as parameters and as columns of results. An array is a parameter for each column of the rows that a statement works
+ * on. Bytes and texts are sent in the protocol's binary form, since its text form would double every byte and be parsed
+ * again; numbers are sent as text. What the columns mean is described in schema.ts.
  */
+import type { Moment } from '../../../base/clock.js'
+import type { Properties, TopicType } from '../../../topics/topic.js'
 
 /** The object ids of element types, the same in every engine that speaks the protocol. */
 const bytea = 17
@@ -52,4 +54,28 @@ export function bytesOf(column: string): Buffer {
 /** The text in which a `bytea` column with these bytes is received. */
 export function columnOf(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`
+}
+
+export const typeNumbers: Readonly<Record<TopicType, number>> = { json: 1, string: 2 }
+
+export function typeOfColumn(column: string): TopicType {
+  return Number(column) === typeNumbers.json ? 'json' : 'string'
+}
+
+/** The properties in a `properties` column. @throws Error when it has none */
+export function propertiesOf(column: string | null): Properties {
+  const properties: unknown = column === null ? {} : JSON.parse(column)
+  if (typeof properties !== 'object' || properties === null) throw new Error('it has no properties')
+  return properties as Properties
+}
+
+/** The `properties` column of a topic; undefined for null, which most topics have: no properties. */
+export function columnOfProperties(properties: Properties): Buffer | undefined {
+  return Object.keys(properties).length === 0 ? undefined : Buffer.from(JSON.stringify(properties))
+}
+
+/** A time in a column, which is by the engine's clock: it has no other, so none of its steps is known. */
+export function momentOf(column: string | number): Moment {
+  const ms = Number(column)
+  return { wallMs: ms, steadyMs: ms, boot: 'engine' }
 }

@@ -1,0 +1,181 @@
+/**
+ * The items of topics by path, and the first items of key ranges, for fetches and for pages of plans without a matcher: those
+ * that are requested in one turn of the event loop share a statement (connection/batcher.ts). What is too large for its share
+ * of a statement is left to a later one, so that it does not delay the small ones.
+ */
+import { encodeKey } from '../../../topics/key.js'
+import type { Path } from '../../../topics/path.js'
+import type { KeyRange } from '../../../topics/range.js'
+import type { TopicType } from '../../../topics/topic.js'
+import type { Absent } from '../../topics.js'
+import { Batcher, type PutBack, type Request, type RequestGroup } from '../connection/batcher.js'
+import { bytesArray, columnOf, plainArray, typeNumbers } from '../sql/columns.js'
+import { byTypeAndKey, type Execute, type Statement, sameKey } from '../sql/statement.js'
+
+interface ItemRow {
+  readonly key: string
+  readonly type: string
+  /** Null if it was too large, or if the items before it left no room. */
+  readonly item: string | null
+}
+
+const readItem: Statement<ItemRow> = {
+  name: 'read_item',
+  text: 'select key, type, item from topicd.topics where key = $1::bytea',
+}
+
+/** The items of topics, except those of more than `$2` bytes: the size of an item is known without reading it. */
+const readSmallItems: Statement<ItemRow> = {
+  name: 'read_small_items',
+  text: `
+    select key, type, case when octet_length(item) <= $2::int then item end as item
+    from topicd.topics where key = any($1::bytea[])`,
+}
+
+/** The items of topics, in the order requested, up to the first that makes the sum reach `$2` bytes. */
+const readLargeItems: Statement<ItemRow> = {
+  name: 'read_large_items',
+  text: `
+    select key, type, case when bytes < $2::bigint then item end as item
+    from (
+      select t.key, t.type, t.item, sum(octet_length(t.item)) over (order by v.place rows unbounded preceding) - octet_length(t.item) as bytes
+      from unnest($1::bytea[]) with ordinality as v (key, place) join topicd.topics t on ${sameKey}
+    ) found`,
+}
+
+/** Topics per statement. */
+const topicsMax = 256
+
+/** A larger item is read by `readLargeItems`, which returns the item that reaches `largeBytesMax` and none after it. */
+const smallBytesMax = 64 * 1024
+const largeBytesMax = 8 * 1024 * 1024
+
+/** Ranges per statement. */
+const rangesMax = 32
+
+/** The bytes that a range may return when it shares a statement. */
+const sharedBytesMax = 1024 * 1024
+
+const { within, order } = byTypeAndKey('q.type')
+
+/**
+ * The first items of several ranges: of each a number at most, up to the first that exceeds a number of bytes, and two at
+ * least, so that the reader can tell a full page from the last one.
+ */
+const readRanges: Statement<{ place: string; item: string }> = {
+  name: 'read_ranges',
+  text: `
+    select q.place, p.item
+    from unnest($1::smallint[], $2::bytea[], $3::bytea[], $4::int[], $5::bigint[])
+      with ordinality as q (type, start, stop, most, bytes, place)
+    cross join lateral (
+      select t.item, row_number() over w as number, sum(octet_length(t.item) + 1) over w - octet_length(t.item) - 2 as bytes
+      from (
+        select type, key, item from topicd.topics where ${within('q.start', 'q.stop')} order by ${order} limit q.most
+      ) t
+      window w as (order by t.type, t.key rows unbounded preceding)
+    ) p
+    where p.number <= 2 or p.bytes <= q.bytes
+    order by q.place, p.number`,
+}
+
+/** Batches of one kind in flight in this process: beyond a few, larger batches gain more than another one in flight. */
+const inFlightMax = 2
+
+interface TopicRequest extends Request {
+  readonly id: string
+  readonly key: Buffer
+  readonly type: TopicType
+  /** Whether an earlier statement found its item too large. */
+  readonly isLarge: boolean
+  resolve(item: Uint8Array | Absent): void
+}
+
+interface RangeRequest extends Request {
+  readonly range: KeyRange
+  readonly type: TopicType
+  readonly limit: number
+  readonly bytesMax: number
+  resolve(items: readonly string[]): void
+}
+
+export class SharedReads {
+  readonly #topics = new Batcher<TopicRequest>({
+    execute: (groups, putBack) => this.#readTopics(groups, putBack),
+    inFlightMax,
+    groupsMax: topicsMax,
+  })
+  readonly #ranges = new Batcher<RangeRequest>({
+    execute: (groups, putBack) => this.#readRanges(groups, putBack),
+    inFlightMax,
+    groupsMax: rangesMax,
+  })
+
+  constructor(private readonly read: Execute) {}
+
+  /** The item of the topic of this type. */
+  item(path: Path, type: TopicType): Promise<Uint8Array | Absent> {
+    const key = encodeKey(path)
+    const request = { id: columnOf(key), bytes: key.length, key, type, isLarge: false }
+    return new Promise((resolve, reject) => this.#topics.add({ ...request, resolve, reject }))
+  }
+
+  /** The first `limit` items of the type, up to the first that exceeds `bytesMax`, and two at least. */
+  items(range: KeyRange, type: TopicType, limit: number, bytesMax: number): Promise<readonly string[]> {
+    const id = `${type} ${limit} ${bytesMax} ${range.start.toString('hex')} ${range.end.toString('hex')}`
+    const request = { id, bytes: range.start.length + range.end.length, range, type, limit, bytesMax }
+    return new Promise((resolve, reject) => this.#ranges.add({ ...request, resolve, reject }))
+  }
+
+  async #readTopics(groups: readonly RequestGroup<TopicRequest>[], putBack: PutBack<TopicRequest>): Promise<void> {
+    const rows = await this.#readItems(groups)
+    const rowsByKey = new Map(rows.map((row) => [row.key, row]))
+    for (const group of groups) {
+      const row = rowsByKey.get(group[0].id)
+      if (row === undefined) for (const { resolve } of group) resolve('no_such_topic')
+      else if (row.item === null) for (const request of group) putBack(request, { ...request, isLarge: true })
+      else {
+        const item = Buffer.from(row.item)
+        for (const { type, resolve } of group)
+          resolve(Number(row.type) === typeNumbers[type] ? item : 'incompatible_type')
+      }
+    }
+  }
+
+  #readItems(groups: readonly RequestGroup<TopicRequest>[]): Promise<readonly ItemRow[]> {
+    const keys = groups.map(([{ key }]) => key)
+    if (keys.length === 1) return this.read(readItem, keys)
+    const hasLarge = groups.some(([{ isLarge }]) => isLarge)
+    return hasLarge
+      ? this.read(readLargeItems, [bytesArray(keys), largeBytesMax])
+      : this.read(readSmallItems, [bytesArray(keys), smallBytesMax])
+  }
+
+  async #readRanges(groups: readonly RequestGroup<RangeRequest>[], putBack: PutBack<RangeRequest>): Promise<void> {
+    const shareMax = groups.length === 1 ? Infinity : sharedBytesMax
+    const bytes = groups.map(([{ bytesMax }]) => Math.min(bytesMax, shareMax))
+    const rows = await this.read(readRanges, [
+      plainArray(groups.map(([{ type }]) => typeNumbers[type])),
+      bytesArray(groups.map(([{ range }]) => range.start)),
+      bytesArray(groups.map(([{ range }]) => range.end)),
+      plainArray(groups.map(([{ limit }]) => limit)),
+      plainArray(bytes),
+    ])
+    const lists = groups.map((): string[] => [])
+    for (const { place, item } of rows) lists[Number(place) - 1]?.push(item)
+    for (const [i, group] of groups.entries()) {
+      const [{ bytesMax, limit }] = group
+      const items = lists[i] as string[]
+      const isWhole = bytes[i] === bytesMax || items.length === limit || !isLonger(items, sharedBytesMax)
+      if (isWhole) for (const { resolve } of group) resolve(items)
+      // Infinite bytes close the batch, so no other range joins it.
+      else for (const request of group) putBack(request, { ...request, bytes: Infinity })
+    }
+  }
+}
+
+/** Whether items, each with a comma, have more bytes than this. A UTF-16 unit takes three bytes at most. */
+function isLonger(items: readonly string[], bytesMax: number): boolean {
+  const units = items.reduce((sum, { length }) => sum + length + 1, 0)
+  return units * 3 > bytesMax && items.reduce((sum, item) => sum + Buffer.byteLength(item) + 1, 0) > bytesMax
+}
