@@ -23,15 +23,15 @@ import type { Writing } from '../writing.js'
 import { Committer } from './commit/committer.js'
 import { createLogTrimming } from './commit/log-trimming.js'
 import { explained } from './connection/advice.js'
-import { Connections, type Transact, type Write } from './connection/connections.js'
+import { Connections } from './connection/connections.js'
 import { Refused } from './connection/engine.js'
-import { createFence, type Fence, requireFence } from './connection/fence.js'
+import { createFence, type Fence } from './connection/fence.js'
 import { FirstContact, retryMs } from './connection/first-contact.js'
 import { Lease } from './connection/lease.js'
 import { requireSettings } from './connection/server-settings.js'
 import { migrateSchema, requireSchema } from './schema.js'
 import { momentOf } from './sql/columns.js'
-import { clockMs, type Execute, type Statement } from './sql/statement.js'
+import { readClock } from './sql/statement.js'
 import { createStats } from './stats.js'
 import { createEngine } from './view/engine.js'
 
@@ -44,8 +44,6 @@ const patienceMs = 6000
 const handOverMs = 3000
 
 const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it has not responded yet')
-
-const readClock: Statement<{ now: string }> = { name: 'read_moment', text: `select ${clockMs} as now` }
 
 export interface PostgresOptions {
   /** Processes of this host that share its part of the engine's sessions; 1 by default. */
@@ -88,8 +86,7 @@ async function problemOf(connections: Connections, fencedReads: boolean, waitMs:
   for (;;) {
     try {
       await requireSchema(connections)
-      await requireSettings(connections)
-      if (fencedReads) await requireFence(connections)
+      await requireSettings(connections, fencedReads)
       return undefined
     } catch (error) {
       if (error instanceof Refused) return new Error(error.message, { cause: error })
@@ -106,19 +103,14 @@ function createStore(
   fencedReads: boolean,
   changesKept: number,
 ): TopicStore {
-  const read: Execute = (statement, parameters) => contact.rejection() ?? connections.read(statement, parameters)
-  const write: Write = (statement, parameters, sinceMs) =>
-    contact.rejection() ?? connections.write(statement, parameters, sinceMs)
-  const transact: Transact = (work, sinceMs) => contact.rejection() ?? connections.transact(work, sinceMs)
+  const read = contact.gated(connections.read)
+  const write = contact.gated(connections.write)
+  const transact = contact.gated(connections.transact)
   const fence: Fence = fencedReads ? createFence({ write, timeline: connections.timeline }) : (work) => work()
   const lease = new Lease(write)
-  const engine = createEngine(read, fence, {
-    readAtOnce: (work) => contact.rejection() ?? connections.readAtOnce(work),
-    openSnapshot: () => contact.rejection() ?? connections.openSnapshot(),
-  })
-  const committer = new Committer({ read, write, transact }, (record) => {
-    if (record !== undefined) engine.follower.committed(record)
-  })
+  const readAtOnce = contact.gated(connections.readAtOnce)
+  const engine = createEngine(read, fence, { readAtOnce, openSnapshot: contact.gated(connections.openSnapshot) })
+  const committer = new Committer({ read, write, transact }, engine.follower.committed)
   const writing: Pick<Writing, 'write' | 'change'> = {
     write: (operations, isAtomic = true) =>
       committer.commit({ operations: operations.map(prepare), isAtomic }) as Promise<BatchResult>,

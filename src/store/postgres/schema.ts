@@ -18,6 +18,10 @@ import { stateOf } from './connection/session.js'
 import { readNumber } from './records.js'
 import { hasType, inTime, type Statement, startMs } from './sql/statement.js'
 
+const createMeta = `
+  create table if not exists topicd.meta (name text primary key, value bigint not null);
+  insert into topicd.meta (name, value) values ('schema_version', 0) on conflict (name) do nothing`
+
 /**
  * Creates the tables, and may be repeated: two migrations at once, or one that was interrupted, do no harm.
  *
@@ -164,16 +168,8 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
     )
   }
   if (from === schemaVersion) return { from, to: from }
-  if (from === 0) {
-    await define(connections, 'create schema if not exists topicd')
-    await define(
-      connections,
-      `create table if not exists topicd.meta (name text primary key, value bigint not null);
-       insert into topicd.meta (name, value) values ('schema_version', 0) on conflict (name) do nothing`,
-    )
-    await define(connections, createTables)
-  }
-  await define(connections, completeSchema)
+  const steps = from === 0 ? ['create schema if not exists topicd', createMeta, createTables] : []
+  for (const step of [...steps, completeSchema]) await define(connections, step)
   await connections.write(raiseVersion, [schemaVersion, oldestProgram])
   return { from, to: schemaVersion }
 }

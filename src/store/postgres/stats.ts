@@ -24,25 +24,23 @@ const estimate: Statement<{ topics: string; bytes: string }> = {
 
 /** The reader of the statistics; it rejects only while the engine is away and has never answered. */
 export function createStats(read: Execute, readLog: () => Awaitable<LogRange>): () => Promise<StoreStats> {
-  let last: StoreStats | undefined
+  let last: Promise<StoreStats> | undefined
   let lastMs = -Infinity
-  let reading: Promise<StoreStats> | undefined
 
   async function readStats(): Promise<StoreStats> {
     const [row] = await read(estimate, [])
     return { topics: Number(row?.topics), bytes: Number(row?.bytes), log: await readLog() }
   }
 
-  return async () => {
+  return () => {
     if (last !== undefined && performance.now() - lastMs < reuseMs) return last
-    reading ??= readStats().finally(() => (reading = undefined))
-    try {
-      last = await reading
-      lastMs = performance.now()
-      return last
-    } catch (error) {
-      if (last === undefined) throw error
-      return last
-    }
+    const former = last
+    lastMs = performance.now()
+    last = readStats().catch((error: unknown) => {
+      lastMs = -Infinity
+      if (former === undefined) throw error
+      return former
+    })
+    return last
   }
 }

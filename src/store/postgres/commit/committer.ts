@@ -73,10 +73,10 @@ export class Committer {
 
   readonly stats: CommitStats = Object.assign(this.#counts, { seconds: this.#seconds, batches: this.#batches })
 
-  /** @param onCommitted called after each commit, with its record in the log if it has changed topics */
+  /** @param onCommitted called after each commit that has changed topics, with its record in the log */
   constructor(
     private readonly connections: Pick<Connections, 'read' | 'write' | 'transact'>,
-    private readonly onCommitted: (record: LoggedRecord | undefined) => void,
+    private readonly onCommitted: (record: LoggedRecord) => void,
   ) {}
 
   /**
@@ -146,8 +146,9 @@ export class Committer {
         this.#batches.record(operations)
       }
       for (const settleOne of settle) settleOne()
+      const record = row && changes.record(row)
       // Not within this `try`: a defect of a follower is none of the commit.
-      if (row !== undefined) queueMicrotask(() => this.onCommitted(changes.record(row)))
+      if (record !== undefined) queueMicrotask(() => this.onCommitted(record))
     } catch (error) {
       this.#forget(needed)
       this.#counts.inFlight -= operations
@@ -275,21 +276,13 @@ function decide(group: readonly Write[], stored: StoredRows): Decided {
   return { changes, settle }
 }
 
-/** Each topic that a group needs, once. */
+/** Each topic that a group needs, once, with the most that is read of it. */
 function neededBy(group: readonly Write[]): readonly NeededTopic[] {
+  const topics = group.flatMap(({ needs }) => needs.topics)
   const needed = new Map<Path, NeededTopic>()
-  for (const { needs } of group) {
-    for (const topic of needs.topics) {
-      if (isMore(topic, needed.get(topic.path))) needed.set(topic.path, topic)
-    }
-  }
+  for (const part of ['constants', 'version', 'item'] satisfies NeededPart[])
+    for (const topic of topics) if (topic.reads === part) needed.set(topic.path, topic)
   return [...needed.values()]
-}
-
-const parts: readonly NeededPart[] = ['constants', 'version', 'item']
-
-function isMore({ reads }: NeededTopic, than: NeededTopic | undefined): boolean {
-  return than === undefined || parts.indexOf(reads) > parts.indexOf(than.reads)
 }
 
 function isCut(known: Known): boolean {
@@ -306,18 +299,12 @@ const recordId = (table: RecordTable, name: string): string => `${table} ${name}
 
 /** The records that a group needs: of a table, one by itself or all. */
 async function readNeeded(read: Execute, group: readonly Write[]): Promise<ReadonlyMap<string, Buffer>> {
-  const names = new Map<RecordTable, Set<string>>()
-  for (const { needs } of group) {
-    for (const [table, name] of needs.records) {
-      names.set(table, (names.get(table) ?? new Set()).add(name))
-    }
-  }
+  const needed = group.flatMap(({ needs }) => needs.records)
   const records = new Map<string, Buffer>()
-  for (const [table, wanted] of names) {
-    const [name] = wanted
-    for (const [found, record] of await readRecords(read, table, wanted.size === 1 ? name : null)) {
+  for (const table of new Set(needed.map(([table]) => table))) {
+    const [name, ...others] = new Set(needed.flatMap(([of, name]) => (of === table ? [name] : [])))
+    for (const [found, record] of await readRecords(read, table, others.length === 0 ? name : null))
       records.set(recordId(table, found), record)
-    }
   }
   return records
 }

@@ -6,7 +6,7 @@
  * before it, the log's rows become visible in the order of their versions, and no two commits deadlock.
  */
 import { versionsPerMs } from '../../../topics/version.js'
-import { lateState, type Statement, staleState } from '../sql/statement.js'
+import { clockMs, lateState, type Statement, staleState } from '../sql/statement.js'
 
 /** How long a commit waits for a row that somebody else keeps locked, in ms: all other commits wait for this one. */
 const rowLockMsMax = 500
@@ -34,7 +34,7 @@ declare
 begin
   perform 1 from topicd.meta where name = 'order' for update;
   perform set_config('lock_timeout', '${rowLockMsMax}', true);
-  now_ms := floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
+  now_ms := ${clockMs};
   if now_ms >= begin_by then
     raise exception 'the commit began too late' using errcode = '${lateState}';
   end if;
@@ -97,6 +97,5 @@ export const callCommit: Statement<CommitRow> = {
  */
 export const takeOrder: Statement<{ now: string }> = {
   name: 'take_order',
-  text: `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint as now
-    from topicd.meta where name = 'order' for update`,
+  text: `select ${clockMs} as now from topicd.meta where name = 'order' for update`,
 }

@@ -1,6 +1,6 @@
 /**
  * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
- * own, except in a snapshot (snapshot.ts) and in one that makes changes (transaction.ts). A statement that lost a
+ * own, except in a snapshot (snapshot.ts) and in `transact`. A statement that lost a
  * conflict with another is tried again, a few times; a read, or all reads at one moment, also when the connection is lost.
  * What a failure means is in failures.ts.
  *
@@ -17,22 +17,30 @@ import { commitDeadlineMs } from '../../../settings/limits.js'
 import { StoreError } from '../../errors.js'
 import type { Execute, Parameter, Statement } from '../sql/statement.js'
 import { Engine } from './engine.js'
-import { meaningOf, readFailure, writeFailure } from './failures.js'
+import { Defect, meaningOf, readFailure, writeFailure } from './failures.js'
 import { Pool } from './pool.js'
-import { Reaper } from './reaper.js'
 import { type Session, TimedOut, Warned } from './session.js'
 import { openSnapshot, type Snapshot } from './snapshot.js'
-import { type Statements, type Transacted, Transaction } from './transaction.js'
 
-/** `Connections.write`. */
-export type Write = <Row>(
-  statement: Statement<Row>,
-  parameters: readonly Parameter[],
-  sinceMs?: number,
-) => Promise<readonly Row[]>
+const begin: Statement<never> = { name: 'begin', text: 'begin transaction isolation level read committed' }
+const commit: Statement<never> = { name: 'commit', text: 'commit' }
+const rollback: Statement<never> = { name: 'rollback', text: 'rollback' }
 
-/** `Connections.transact`. */
-export type Transact = <T>(work: (statements: Statements) => Promise<Transacted<T>>, sinceMs: number) => Promise<T>
+/** Which of these backends still execute a statement. */
+const readBackends: Statement<{ pid: string }> = {
+  name: 'read_backends',
+  text: `select pid from pg_stat_activity where pid = any($1::int[]) and state is distinct from 'idle'`,
+}
+
+/**
+ * The work of a transaction. `write` is for statements that end in `inTime`, whose time is appended to the parameters.
+ *
+ * @returns whether it is to be committed, besides the result; otherwise it is rolled back
+ */
+type TransactionWork<T> = (statements: {
+  readonly read: Execute
+  readonly write: Execute
+}) => Promise<{ readonly result: T; readonly commits: boolean }>
 
 /** The most sessions of one process: as many as its batches and scans can use at once. */
 const readersMax = 8
@@ -91,13 +99,36 @@ function answerMsMax(sinceMs: number): number {
   return Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
 }
 
-function backOff(attempt: number): Promise<void> {
-  return sleep(Math.random() * backoffMs * 2 ** attempt)
-}
-
 /** Whether a read may succeed when it is repeated. One that was not answered in time would not be in time then either. */
 function isLost(error: unknown): boolean {
   return meaningOf(error) === 'lost' && !(error instanceof TimedOut)
+}
+
+/** Whether a write was refused as late although there was time: the engine's clock has stepped. It has been read again since. */
+function isEarly(sinceMs: number): (error: unknown) => boolean {
+  return (error) => meaningOf(error) === 'late' && performance.now() - sinceMs < beginMsMax / 2
+}
+
+/**
+ * Tries again after each conflict with other statements, a few times, and once after a failure that is to be repeated.
+ *
+ * @throws the failure of the last attempt, as `failureFor` describes it
+ */
+async function untilNoConflict<T>(
+  attemptOnce: () => Promise<T>,
+  isRepeated: (error: unknown) => boolean,
+  failureFor: typeof writeFailure,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await attemptOnce()
+    } catch (error) {
+      if (attempt === 1 && isRepeated(error)) continue
+      const meaning = meaningOf(error)
+      if (meaning !== 'conflict' || attempt === attemptsMax) throw failureFor(error, meaning)
+      await sleep(Math.random() * backoffMs * 2 ** attempt)
+    }
+  }
 }
 
 function deposedDuringRead(): Error {
@@ -108,7 +139,6 @@ export class Connections {
   readonly #engine: Engine
   readonly #readers: Pool
   readonly #writers: Pool
-  readonly #reaper: Reaper
   /** Sessions that the engine allows this role, as the last session reported. */
   #slots: number | undefined
 
@@ -122,8 +152,15 @@ export class Connections {
   ) {
     this.#engine = new Engine(address)
     this.#readers = new Pool(this.#engine, () => this.#sizeMax(readersMax), readerLimits)
-    this.#writers = new Pool(this.#engine, () => this.#sizeMax(writersMax), writerLimits)
-    this.#reaper = new Reaper(this.#writers, (statement, parameters) => this.#readOnce(statement, parameters))
+    this.#writers = new Pool(
+      this.#engine,
+      () => this.#sizeMax(writersMax),
+      writerLimits,
+      async (backends) => {
+        const rows = await this.#readOnce(readBackends, [`{${backends.join()}}`])
+        return new Set(rows.map(({ pid }) => Number(pid)))
+      },
+    )
   }
 
   /** Why the engine cannot be used at the moment; undefined while it can. */
@@ -142,18 +179,8 @@ export class Connections {
    *
    * @throws StoreError `unavailable` when the engine cannot be reached
    */
-  readonly read: Execute = async (statement, parameters) => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#readOnce(statement, parameters)
-      } catch (error) {
-        const meaning = meaningOf(error)
-        if (attempt === 1 && isLost(error)) continue
-        if (meaning !== 'conflict' || attempt === attemptsMax) throw readFailure(error, meaning)
-        await backOff(attempt)
-      }
-    }
-  }
+  readonly read: Execute = (statement, parameters) =>
+    untilNoConflict(() => this.#readOnce(statement, parameters), isLost, readFailure)
 
   /**
    * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When it resolves, what it
@@ -162,8 +189,12 @@ export class Connections {
    * @param sinceMs when it was requested, by performance.now(); its time limits count from there. Now by default.
    * @throws StoreError of every kind; `unknown_outcome` when the engine did not answer, or not reliably
    */
-  readonly write: Write = async (statement, parameters, sinceMs = performance.now()) =>
-    this.#untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), sinceMs)
+  readonly write = <Row>(
+    statement: Statement<Row>,
+    parameters: readonly Parameter[],
+    sinceMs = performance.now(),
+  ): Promise<readonly Row[]> =>
+    untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), isEarly(sinceMs), writeFailure)
 
   /**
    * Executes statements in one transaction, and commits it if `work` says so; otherwise it is rolled back. `work` may
@@ -172,13 +203,11 @@ export class Connections {
    * @param sinceMs as for `write`
    * @throws StoreError of every kind; `unknown_outcome` only when the commit was not answered, or not reliably
    */
-  readonly transact: Transact = (work, sinceMs) =>
-    this.#untilNoConflict(() => this.#transactOnce(work, sinceMs), sinceMs)
+  readonly transact = <T>(work: TransactionWork<T>, sinceMs: number): Promise<T> =>
+    untilNoConflict(() => this.#transactOnce(work, sinceMs), isEarly(sinceMs), writeFailure)
 
   /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
-  async openSnapshot(): Promise<Snapshot> {
-    return openSnapshot(await this.#acquire(this.#readers), this.#readers)
-  }
+  readonly openSnapshot = async (): Promise<Snapshot> => openSnapshot(await this.#acquire(this.#readers), this.#readers)
 
   /**
    * Reads at one moment, in a transaction of its own; if the connection is lost, once more at a later moment: otherwise a
@@ -187,26 +216,18 @@ export class Connections {
    * @param work begins anew when it is called a second time
    * @throws what `work` throws; StoreError `unavailable` when the engine cannot be reached, or was deposed meanwhile
    */
-  async readAtOnce<T>(work: (read: Execute) => T | Promise<T>): Promise<T> {
-    try {
-      return await this.#readAtOnceOnce(work)
-    } catch (error) {
-      if (!(error instanceof StoreError && error.cause !== undefined && isLost(error.cause))) throw error
-      return this.#readAtOnceOnce(work)
+  readonly readAtOnce = async <T>(work: (read: Execute) => T | Promise<T>): Promise<T> => {
+    const readOnce = async (): Promise<T> => {
+      const session = await this.#acquire(this.#readers)
+      const snapshot = await openSnapshot(session, this.#readers)
+      const result = await (async () => work(snapshot.read))().finally(snapshot.close)
+      if (this.#engine.isCurrent(session)) return result
+      throw readFailure(deposedDuringRead(), 'lost')
     }
-  }
-
-  async #readAtOnceOnce<T>(work: (read: Execute) => T | Promise<T>): Promise<T> {
-    const session = await this.#acquire(this.#readers)
-    const snapshot = await openSnapshot(session, this.#readers)
-    let result: T
-    try {
-      result = await work(snapshot.read)
-    } finally {
-      await snapshot.close()
-    }
-    if (this.#engine.isCurrent(session)) return result
-    throw readFailure(deposedDuringRead(), 'lost')
+    return readOnce().catch((error: unknown) => {
+      if (error instanceof StoreError && error.cause !== undefined && isLost(error.cause)) return readOnce()
+      throw error
+    })
   }
 
   /** Executes text with any number of statements in one transaction, unprepared, without a time limit. */
@@ -222,7 +243,6 @@ export class Connections {
 
   /** Ends every session. See `Pool.close`. */
   async close(): Promise<void> {
-    this.#reaper.stop()
     this.#engine.close()
     await Promise.all([this.#readers.close(), this.#writers.close()])
   }
@@ -254,33 +274,36 @@ export class Connections {
     }
   }
 
-  async #untilNoConflict<T>(attemptOnce: () => Promise<T>, sinceMs: number): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await attemptOnce()
-      } catch (error) {
-        const meaning = meaningOf(error)
-        // Refused as late although there was time: the engine's clock has stepped. It has been read again since.
-        if (meaning === 'late' && attempt === 1 && performance.now() - sinceMs < beginMsMax / 2) continue
-        if (meaning !== 'conflict' || attempt === attemptsMax) throw writeFailure(error, meaning)
-        await backOff(attempt)
-      }
-    }
-  }
-
-  async #transactOnce<T>(work: (statements: Statements) => Promise<Transacted<T>>, sinceMs: number): Promise<T> {
+  /** Until the commit is sent, nothing is changed, whatever fails. @throws Defect for an error of `work` itself */
+  async #transactOnce<T>(work: TransactionWork<T>, sinceMs: number): Promise<T> {
     const session = await this.#acquire(this.#writers)
-    const transaction = new Transaction(session, beginByMs(session, sinceMs), () => answerMsMax(sinceMs))
+    const beginBy = beginByMs(session, sinceMs)
+    let failure: unknown
+    let isCommitting = false
+    const read: Execute = (statement, parameters) =>
+      session.change(statement, parameters, answerMsMax(sinceMs)).catch((error: unknown) => {
+        failure = error
+        throw error
+      })
+    const write: Execute = (statement, parameters) => read(statement, [...parameters, beginBy])
     try {
-      const result = await transaction.execute(work)
+      await read(begin, [])
+      const { result, commits } = await work({ read, write }).catch((error: unknown) => {
+        if (error === failure) throw error
+        throw new Defect(`a transaction failed: ${(error as Error).message}`, { cause: error })
+      })
+      isCommitting = commits
+      await read(commits ? commit : rollback, [])
       this.#takeBack(session)
       return result
     } catch (error) {
       const meaning = meaningOf(error)
-      if (await transaction.rollBack(error)) await this.#readClockAndRelease(session)
-      else if (transaction.isCommitting && error instanceof TimedOut) this.#giveUp(session)
+      const isOpen = !isCommitting && (meaning === 'conflict' || meaning === 'late')
+      const rolledBack = isOpen && (await session.execute(rollback, [], answerMsMax(sinceMs)).catch(() => false))
+      if (rolledBack !== false) await this.#readClockAndRelease(session)
+      else if (isCommitting && error instanceof TimedOut) this.#writers.giveUp(session)
       else this.#writers.discard(session)
-      throw meaning === 'lost' && !transaction.isCommitting ? readFailure(error, meaning) : error
+      throw meaning === 'lost' && !isCommitting ? readFailure(error, meaning) : error
     }
   }
 
@@ -299,7 +322,7 @@ export class Connections {
       const meaning = meaningOf(error)
       if (meaning === 'conflict' || meaning === 'stale') this.#writers.release(session)
       else if (meaning === 'late') await this.#readClockAndRelease(session)
-      else if (error instanceof TimedOut) this.#giveUp(session)
+      else if (error instanceof TimedOut) this.#writers.giveUp(session)
       else this.#writers.discard(session)
       throw error
     }
@@ -319,10 +342,5 @@ export class Connections {
     } catch {
       this.#writers.discard(session)
     }
-  }
-
-  #giveUp(session: Session): void {
-    this.#writers.giveUp(session)
-    this.#reaper.start()
   }
 }

@@ -7,7 +7,6 @@
  * hosts, the ones not in use are also checked once a second, since a primary that was deposed may continue to run and
  * accept sessions.
  */
-import { within } from '../../../base/within.js'
 import { addressesOf } from '../../../settings/address.js'
 import { StoreError } from '../../errors.js'
 import { explained } from './advice.js'
@@ -83,22 +82,19 @@ export class Engine {
    * @throws NoSlot; Refused; StoreError `unavailable` with each host's error
    */
   async open(limits: SessionLimits): Promise<Session> {
-    const failures = new Map<string, Error>()
+    const errors: Error[] = []
     const open = async (address: string): Promise<Session | undefined> => {
       try {
         return this.#requireCurrent(await Session.open(address, connectMsMax, limits))
       } catch (error) {
-        failures.set(address, error as Error)
+        errors.push(error as Error)
         return undefined
       }
     }
     const known = this.#current
-    let session = known === undefined ? undefined : await open(known)
-    if (session === undefined) {
-      const others = this.#addresses.filter((address) => address !== known)
-      session = await this.#newest(others.map((address) => ({ address, opening: open(address) })))
-    }
-    if (session === undefined) throw this.#failure(failures)
+    const others = this.#addresses.filter((address) => address !== known)
+    const session = (known === undefined ? undefined : await open(known)) ?? (await this.#newest(others, open))
+    if (session === undefined) throw failureOf(errors)
     for (const listener of this.#onReached) listener()
     return session
   }
@@ -127,49 +123,29 @@ export class Engine {
   }
 
   /**
-   * Waits for all openings, but at most `othersMsMax` after the first has succeeded; returns the newest primary's
-   * session and ends the others.
+   * Waits for sessions of all hosts, but at most `othersMsMax` after the first; returns the newest primary's session and
+   * ends the others.
    */
   async #newest(
-    openings: readonly { address: string; opening: Promise<Session | undefined> }[],
+    addresses: readonly string[],
+    open: (address: string) => Promise<Session | undefined>,
   ): Promise<Session | undefined> {
-    const found: { address: string; session: Session }[] = []
-    let decided = false
-    const all = openings.map(async ({ address, opening }) => {
-      const session = await opening
-      if (session === undefined) return
-      if (decided) session.destroy()
-      else found.push({ address, session })
+    const found: { readonly address: string; readonly session: Session }[] = []
+    let isDecided = false
+    await new Promise<void>((resolve) => {
+      const openings = addresses.map(async (address) => {
+        const session = await open(address)
+        if (isDecided) session?.destroy()
+        else if (session !== undefined && found.push({ address, session }) === 1)
+          setTimeout(resolve, othersMsMax).unref()
+      })
+      void Promise.all(openings).then(() => resolve())
     })
-    const first = Promise.race(
-      all.map(async (one) => {
-        await one
-        if (found.length === 0) await new Promise(() => {})
-      }),
-    )
-    const everything = Promise.all(all)
-    await Promise.race([everything, first])
-    await within(othersMsMax, everything)
-    decided = true
+    isDecided = true
     const [newest, ...older] = found.sort((a, b) => b.session.timeline - a.session.timeline)
     for (const { session } of older) session.destroy()
     this.#current = newest?.address
     return newest?.session
-  }
-
-  #failure(failures: ReadonlyMap<string, Error>): StoreError {
-    const errors = [...failures.values()]
-    if (errors.some((error) => noSlotStates.includes(stateOf(error))))
-      return new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
-    const [refusal] = errors.filter(isRefusal)
-    if (refusal !== undefined)
-      return new Refused('unavailable', `the PostgreSQL server refuses access: ${explained(refusal)}`, {
-        cause: refusal,
-      })
-    const isStandby = (error: Error): boolean => error instanceof Standby
-    const onlyStandbys = errors.every(isStandby)
-    const reason = onlyStandbys ? 'there is no primary, only a standby' : [...new Set(errors.map(explained))].join('; ')
-    return new StoreError('unavailable', `the PostgreSQL server cannot be reached: ${reason}`, { cause: errors[0] })
   }
 
   #checkLater(): void {
@@ -197,4 +173,19 @@ export class Engine {
       }),
     )
   }
+}
+
+/** Why no session could be opened, by the error of each host. */
+function failureOf(errors: readonly Error[]): StoreError {
+  if (errors.some((error) => noSlotStates.includes(stateOf(error))))
+    return new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
+  const [refusal] = errors.filter(isRefusal)
+  if (refusal !== undefined)
+    return new Refused('unavailable', `the PostgreSQL server refuses access: ${explained(refusal)}`, {
+      cause: refusal,
+    })
+  const isStandby = (error: Error): boolean => error instanceof Standby
+  const onlyStandbys = errors.every(isStandby)
+  const reason = onlyStandbys ? 'there is no primary, only a standby' : [...new Set(errors.map(explained))].join('; ')
+  return new StoreError('unavailable', `the PostgreSQL server cannot be reached: ${reason}`, { cause: errors[0] })
 }

@@ -22,11 +22,6 @@ const commitNothing: Statement<{ lsn: string }> = {
 /** Attempts of a read whose rows and proof came from different primaries. */
 const attemptsMax = 3
 
-const readStandbys: Statement<{ names: string }> = {
-  name: 'read_standbys',
-  text: `select current_setting('synchronous_standby_names') as names`,
-}
-
 /** Does a read, and fences it. It rejects with StoreError `unavailable` when there was no proof. */
 export type Fence = <T>(read: () => Promise<T>) => Promise<T>
 
@@ -59,11 +54,4 @@ export function createFence({ write, timeline }: Pick<Connections, 'write' | 'ti
     }
     throw new StoreError('unavailable', 'the primary changed during the read')
   }
-}
-
-/** @throws Error whose message says what to change, when there is no synchronous standby */
-export async function requireFence({ read }: Pick<Connections, 'read'>): Promise<void> {
-  const [row] = await read(readStandbys, [])
-  if (row?.names === '')
-    throw new Error('fenced reads prove nothing without a synchronous standby: set synchronous_standby_names')
 }

@@ -9,32 +9,25 @@ import { StoreError } from '../../errors.js'
 export const retryMs = 200
 
 export class FirstContact {
-  #refusal: StoreError | undefined
   #isClosed = false
 
   /**
-   * @param refusal why the engine could not be examined so far; undefined when it was found to be usable
+   * @param refusal why statements are rejected: the engine could not be examined so far; undefined once they are executed
    * @param examine resolves with a StoreError while the engine cannot be reached, with any other error if it is unusable,
    *   and with undefined if it is usable
    * @param onUnusable is called once if it proves unusable; statements then stay rejected
    */
   constructor(
-    refusal: StoreError | undefined,
-    examine: () => Promise<Error | undefined>,
-    onUnusable: ((reason: Error) => void) | undefined,
+    public refusal: StoreError | undefined,
+    private readonly examine: () => Promise<Error | undefined>,
+    private readonly onUnusable: ((reason: Error) => void) | undefined,
   ) {
-    this.#refusal = refusal
-    if (refusal !== undefined) void this.#examineUntilReached(examine, onUnusable)
+    void this.#examineUntilReached()
   }
 
-  /** Why statements are rejected; undefined once they are executed. */
-  get refusal(): StoreError | undefined {
-    return this.#refusal
-  }
-
-  /** The refusal as a rejected promise; undefined once statements are executed. */
-  rejection(): Promise<never> | undefined {
-    return this.#refusal === undefined ? undefined : Promise.reject(this.#refusal)
+  /** The same function, which is rejected as long as statements are. */
+  gated<A extends unknown[], T>(run: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+    return (...args) => (this.refusal === undefined ? run(...args) : Promise.reject(this.refusal))
   }
 
   /** Ends the attempts. */
@@ -42,15 +35,12 @@ export class FirstContact {
     this.#isClosed = true
   }
 
-  async #examineUntilReached(
-    examine: () => Promise<Error | undefined>,
-    onUnusable: ((reason: Error) => void) | undefined,
-  ): Promise<void> {
-    while (this.#refusal !== undefined && !this.#isClosed) {
+  async #examineUntilReached(): Promise<void> {
+    while (this.refusal !== undefined && !this.#isClosed) {
       await sleep(retryMs)
-      const problem = this.#isClosed ? undefined : await examine()
-      if (problem === undefined || problem instanceof StoreError) this.#refusal = problem
-      else return onUnusable?.(problem)
+      const problem = this.#isClosed ? undefined : await this.examine()
+      if (problem === undefined || problem instanceof StoreError) this.refusal = problem
+      else return this.onUnusable?.(problem)
     }
   }
 }

@@ -3,7 +3,8 @@
  * requests. What is executed on them, and what its failure means, is decided in connections.ts.
  *
  * - A session whose statement was given up counts until the engine has answered or its backend has finished: the
- *   backend may wait for a standby that is away, and new sessions in its place would use up the engine's slots.
+ *   backend may wait for a standby that is away, and new sessions in its place would use up the engine's slots. A backend
+ *   that is idle has answered, and the answer was lost.
  * - When the engine has no slot for one more session, those that are open stay in use, and requests wait for them.
  * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one
  *   continue in the background.
@@ -26,6 +27,9 @@ const noSlotMs = 5000
 /** How long closing waits for statements in flight, in ms: requests were drained before. */
 const closeMsMax = 1000
 
+/** Between two checks of sessions whose statement was given up, in ms. */
+const givenUpMs = 1000
+
 /** A session that was not used for this long is ended, in ms. */
 const idleMsMax = 60_000
 
@@ -44,28 +48,27 @@ export class Pool {
   #opening = 0
   #failure: StoreError | undefined
   #retry: NodeJS.Timeout | undefined
+  #reaping: NodeJS.Timeout | undefined
   #fullUntilMs = 0
   #onEmpty: (() => void) | undefined
   #closed = false
 
   /**
    * @param sizeMax returns the highest number of sessions at the moment
+   * @param workingOf returns which of some backends still execute a statement; for a pool whose sessions are given up
    */
   constructor(
     private readonly engine: Engine,
     private readonly sizeMax: () => number,
     private readonly limits: SessionLimits,
+    private readonly workingOf: (backends: readonly number[]) => Promise<ReadonlySet<number>> = async (all) =>
+      new Set(all),
   ) {
     engine.onSuccessor(() => this.#discardOld())
     engine.onReached(() => {
       if (this.#retry !== undefined) this.#retryNow()
     })
     this.#trimming = setInterval(() => this.#trim(), idleMsMax / 2).unref()
-  }
-
-  /** Sessions whose statement was given up and is not answered yet. */
-  get givenUp(): readonly Session[] {
-    return [...this.#givenUp]
   }
 
   /** Why there is no usable session and none can be opened; undefined otherwise. */
@@ -112,6 +115,7 @@ export class Pool {
   giveUp(session: Session): void {
     if (this.#closed) return this.discard(session)
     this.#givenUp.add(session)
+    this.#reapLater()
     void session.answered().then(() => {
       if (this.#givenUp.delete(session)) this.release(session)
     })
@@ -128,6 +132,7 @@ export class Pool {
     this.#closed = true
     clearInterval(this.#trimming)
     clearTimeout(this.#retry)
+    clearTimeout(this.#reaping)
     this.#rejectWaiters(new StoreError('unavailable', 'the store is closed'))
     for (const { session } of this.#idle.splice(0)) this.discard(session)
     for (const session of this.#givenUp) this.discard(session)
@@ -135,6 +140,25 @@ export class Pool {
     const empty = new Promise<void>((resolve) => (this.#onEmpty = resolve))
     await within(closeMsMax, empty)
     for (const session of this.#live) this.discard(session)
+  }
+
+  #reapLater(): void {
+    this.#reaping ??= setTimeout(() => void this.#reap(), givenUpMs).unref()
+  }
+
+  /** Ends the sessions whose answer was lost: they would count until the system notices that the link is broken. */
+  async #reap(): Promise<void> {
+    const checked = [...this.#givenUp]
+    try {
+      const working = await this.workingOf(checked.map(({ backendId }) => backendId))
+      // A session that was answered during the check may be in use again.
+      for (const session of checked)
+        if (this.#givenUp.has(session) && !working.has(session.backendId)) this.discard(session)
+    } catch {
+      // An engine that cannot be reached may still execute statements of these sessions.
+    }
+    this.#reaping = undefined
+    if (this.#givenUp.size > 0 && !this.#closed) this.#reapLater()
   }
 
   /** Opens a session for each waiting request, as far as the limit allows. */

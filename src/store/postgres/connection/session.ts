@@ -15,7 +15,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { within } from '../../../base/within.js'
-import { clockMs, type Parameter, type Statement } from '../sql/statement.js'
+import { type Parameter, readClock, type Statement } from '../sql/statement.js'
 
 /**
  * Settings of each session. A setting that an engine or a pooler does not know must not prevent the others. A planner
@@ -60,8 +60,6 @@ const readSlots = `
     (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
     (select nullif(datconnlimit, -1) from pg_database where datname = current_database())
   )::text as slots`
-
-const selectClock: Statement<{ now: string }> = { name: 'read_clock', text: `select ${clockMs} as now` }
 
 /** Before the first probe of an idle connection, in ms: half the time after which stateful firewalls forget it. */
 const keepAliveMs = 30_000
@@ -179,7 +177,7 @@ export class Session {
 
   /** Reads the engine's clock. @throws as `execute` does */
   async readClock(msMax: number): Promise<void> {
-    const [row] = await this.execute(selectClock, [], msMax)
+    const [row] = await this.execute(readClock, [], msMax)
     if (row === undefined) throw new Error('the PostgreSQL server did not return its time')
     this.clockReadAtMs = performance.now()
     this.clockOffsetMs = Number(row.now) - this.clockReadAtMs

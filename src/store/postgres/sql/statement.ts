@@ -26,6 +26,8 @@ export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Para
  */
 export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
 
+export const readClock: Statement<{ now: string }> = { name: 'read_clock', text: `select ${clockMs} as now` }
+
 /** The engine's clock when the statement began, in whole ms since the epoch: an index can be searched with it. */
 export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
 

@@ -1,20 +1,157 @@
 /**
- * Visiting the topics of a plan in batches, which are found in one of three ways (finding.ts). Between two statements nothing is
- * held open, unless the caller reads in a snapshot: a scan goes on after the last key that it saw, so that a topic that exists
- * throughout is seen exactly once, in order.
+ * Visiting the topics of a plan in batches. Each is found by one statement, in one of three ways: by keys, by the first keys of
+ * each branch, or as rows. Between two statements nothing is held open, unless the caller reads in a snapshot: a scan goes on
+ * after the last key that it saw, so that a topic that exists throughout is seen exactly once, in order.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { waitForSlice } from '../../../base/time-slices.js'
 import type { Matcher } from '../../../selectors/plan.js'
+import { pathBytesMax } from '../../../settings/limits.js'
 import { decodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import { rangesFrom } from '../../../topics/range.js'
+import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Scan, StoredTopic, Wanted } from '../../engine.js'
+import type { BranchLimit } from '../../topics.js'
 import { bytesOf } from '../sql/columns.js'
-import type { Execute } from '../sql/statement.js'
-import { type Find, findBranches, findKeys, findRows, findsBranches } from './finding.js'
-import { type PlacedRow, PostgresTopic, rowsAt } from './topics.js'
+import { type Execute, ofTypes } from '../sql/statement.js'
+import { type PlacedRow, PostgresTopic, rowsAt, rowsIn } from './topics.js'
+
+/** Topics in the order of their keys; their rows too, if those were read; and what is left of the ranges. */
+interface Found {
+  readonly keys: readonly Buffer[]
+  readonly rows?: readonly PlacedRow[]
+  readonly left: readonly KeyRange[]
+}
+
+/** Finds the next topics in ranges, of which there is at least one. @param batch how many keys, if only keys are read */
+type Find = (ranges: readonly KeyRange[], batch: number) => Promise<Found>
+
+/** The first keys from `$1` to `$2`, at most `$3`. */
+const readKeys = ofTypes<{ key: string }>(
+  'read_keys',
+  4,
+  ({ within, order }) =>
+    `select key from topicd.topics where ${within('$1::bytea', '$2::bytea')} order by ${order} limit $3::int`,
+)
+
+function findKeys(read: Execute, type: TopicType | undefined): Find {
+  return async (ranges, batch) => {
+    const [{ start, end }, ...others] = ranges as [KeyRange, ...KeyRange[]]
+    const keys = (await readKeys(read, type, [start, end, batch])).map(({ key }) => bytesOf(key))
+    return { keys, left: keys.length < batch ? others : rangesFrom(ranges, keyAfter(keys.at(-1) as Buffer)) }
+  }
+}
+
+interface BranchRow {
+  /** Null for a branch of which nothing is taken. */
+  readonly key: string | null
+  /** Where the step after this one begins. */
+  readonly next: string
+}
+
+/**
+ * From `$1` to `$2`: each step finds the next key, by a seek. A key with fewer than `$3` segments is taken alone. Any other is
+ * in a branch: of the keys that begin with its first `$4` segments, `$5` are taken, and the rest are skipped. There are at
+ * most `$7` steps, and none begins once `$6` keys are taken.
+ */
+const readBranches = ofTypes<BranchRow>(
+  'read_branches',
+  8,
+  ({ within, order }) => `
+    with recursive steps (keys, next, step, taken) as (
+      select array[]::bytea[], $1::bytea, 0, 0
+      union all
+      select b.keys, coalesce(r.stop, k.key || '\\x00'::bytea), s.step + 1, s.taken + cardinality(b.keys)
+      from steps s
+      cross join lateral (
+        select key from topicd.topics where ${within('s.next', '$2::bytea')} order by ${order} limit 1
+      ) k
+      cross join lateral (
+        select count(*) + 1 as segments, (array_agg(i order by i))[$4::int] as cut
+        from generate_series(0, octet_length(k.key) - 1) i where get_byte(k.key, i) = 0
+      ) z
+      cross join lateral (
+        select case when z.segments >= $3::int
+          then substring(k.key from 1 for coalesce(z.cut, octet_length(k.key))) || '\\x01'::bytea end as stop
+      ) r
+      cross join lateral (
+        select array(
+          select key from topicd.topics
+          where ${within('k.key', `least(coalesce(r.stop, k.key || '\\x00'::bytea), $2::bytea)`)}
+            and (r.stop is null or $5::int > 0)
+          order by ${order} limit greatest($5::int, 1)
+        ) as keys
+      ) b
+      where s.taken < $6::int and s.step < $7::int
+    )
+    select k.key, s.next from steps s left join lateral unnest(s.keys) k (key) on true
+    where s.step > 0 order by s.step, k.key`,
+)
+
+/** Steps of one statement: some ms of the engine's time. */
+const stepsMax = 1000
+
+/** A larger limit is left to the matcher: where so many keys are taken of a branch, that hardly reads any in vain. */
+const branchLimitMax = 100
+
+/** Whether the first keys of each branch are found by `findBranches`. No path has more segments than bytes. */
+function findsBranches({ depth, limit }: BranchLimit): boolean {
+  return limit <= branchLimitMax && depth <= pathBytesMax
+}
+
+/**
+ * As many keys of each branch in the first range as the limit allows, and all that are in no branch. The matcher counts the
+ * keys of a branch, which may be in several ranges.
+ *
+ * @param ahead how many keys are worth reading at once; exceeded by those of a branch
+ */
+function findBranches(read: Execute, type: TopicType | undefined, { depth, limit }: BranchLimit, ahead: number): Find {
+  // Without results, all branches below the same parent are skipped at once.
+  const cut = limit === 0 ? depth - 1 : depth
+  let most = ahead
+  return async (ranges) => {
+    const [{ start, end }, ...others] = ranges as [KeyRange, ...KeyRange[]]
+    const rows = await readBranches(read, type, [start, end, depth, cut, limit, most, stepsMax])
+    const keys = rows.flatMap(({ key }) => (key === null ? [] : [bytesOf(key)]))
+    // Of the branch in which a page continues, up to `limit` keys are counted and not taken.
+    most = Math.max(most - keys.length, limit, 1)
+    const last = rows.at(-1)
+    // The next range may have the rest of a branch.
+    return {
+      keys,
+      left: last === undefined ? others : [...rangesFrom([{ start, end }], bytesOf(last.next)), ...others],
+    }
+  }
+}
+
+/** Ranges that are read together, once all topics of those before were found. */
+export const rangesAtOnce = 8
+
+/** Topics as rows, within the bounds of `ahead`. */
+function findRows(read: Execute, type: TopicType | undefined, wanted: Wanted, ahead: Scan['ahead']): Find {
+  let width = 1
+  return async (ranges) => {
+    const found = await rowsIn(read, ranges.slice(0, width), type, wanted, ahead.topics, ahead.bytes)
+    const cut = cutOf(found, ahead.topics)
+    const rows = found.slice(0, cut)
+    const keys = rows.map(({ key }) => bytesOf(key))
+    const left = cut === undefined ? ranges.slice(width) : rangesFrom(ranges, keyAfter(keys.at(-1) as Buffer))
+    width = cut === undefined ? rangesAtOnce : 1
+    return { keys, rows, left }
+  }
+}
+
+/** How many rows there are up to the first that does not fit, or with as many as a range may have; undefined without these. */
+function cutOf(rows: readonly PlacedRow[], limit: number): number | undefined {
+  let count = 0
+  for (const [i, { place, fits }] of rows.entries()) {
+    if (fits !== 'true') return i
+    count = place === rows[i - 1]?.place ? count + 1 : 1
+    if (count === limit) return i + 1
+  }
+  return undefined
+}
 
 /** Keys in a batch: few while the matcher skips, many while it does not. */
 const batchMin = 32

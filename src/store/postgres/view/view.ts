@@ -9,7 +9,7 @@ import type { Absent } from '../../topics.js'
 import { readRecords } from '../records.js'
 import { bytesOf } from '../sql/columns.js'
 import type { Execute, Statement } from '../sql/statement.js'
-import { rangesAtOnce } from './finding.js'
+import { rangesAtOnce } from './scan.js'
 import type { SharedReads } from './shared-reads.js'
 import { PostgresTopic, rowsAt } from './topics.js'
 
