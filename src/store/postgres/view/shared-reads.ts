@@ -116,15 +116,18 @@ export class SharedReads {
   /** The item of the topic of this type. */
   item(path: Path, type: TopicType): Promise<Uint8Array | Absent> {
     const key = encodeKey(path)
-    const request = { id: columnOf(key), bytes: key.length, key, type, isLarge: false }
-    return new Promise((resolve, reject) => this.#topics.add({ ...request, resolve, reject }))
+    const id = columnOf(key)
+    const bytes = key.length
+    return new Promise((resolve, reject) => this.#topics.add({ id, bytes, key, type, isLarge: false, resolve, reject }))
   }
 
   /** The first `limit` items of the type, up to the first that exceeds `bytesMax`, and two at least. */
   items(range: KeyRange, type: TopicType, limit: number, bytesMax: number): Promise<readonly string[]> {
     const id = `${type} ${limit} ${bytesMax} ${range.start.toString('hex')} ${range.end.toString('hex')}`
-    const request = { id, bytes: range.start.length + range.end.length, range, type, limit, bytesMax }
-    return new Promise((resolve, reject) => this.#ranges.add({ ...request, resolve, reject }))
+    const bytes = range.start.length + range.end.length
+    return new Promise((resolve, reject) =>
+      this.#ranges.add({ id, bytes, range, type, limit, bytesMax, resolve, reject }),
+    )
   }
 
   async #readTopics(groups: readonly RequestGroup<TopicRequest>[], putBack: PutBack<TopicRequest>): Promise<void> {
