@@ -12,7 +12,7 @@ import { decider, type Outcome, type Request } from '../../core/write/group.js'
 import type { LoggedRecord, NeededPart, NeededTopic, Needs, RecordTable, Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
 import { batchBounds, type CommitStats } from '../../monitoring.js'
-import { type Request as BatchedRequest, Batcher, type PutBack } from '../connection/batcher.js'
+import { type Request as BatchedRequest, Batcher, type PutBack, type RequestGroup } from '../connection/batcher.js'
 import { beginMsMax, type Connections } from '../connection/connections.js'
 import { stateOf } from '../connection/session.js'
 import { putRecords, readRecords } from '../records.js'
@@ -66,7 +66,7 @@ export class Committer {
   readonly #batches = createHistogram(batchBounds)
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
   readonly #batcher = new Batcher<Write>({
-    execute: (groups, putBack) => this.#commitFirst(groups.flat(), putBack),
+    execute: (groups, putBack) => this.#commitFirst(groups, putBack),
     inFlightMax: 1,
     groupsMax: operationsMax,
   })
@@ -104,16 +104,18 @@ export class Committer {
    * Commits the first of some requests, as many as a commit may have, and rejects those that have waited too long. None shares
    * another's limit: it would be refused with it.
    */
-  async #commitFirst(writes: readonly Write[], putBack: PutBack<Write>): Promise<void> {
+  async #commitFirst(groups: readonly RequestGroup<Write>[], putBack: PutBack<Write>): Promise<void> {
     const oldestMs = performance.now() - waitMsMax
     const group: Write[] = []
     let operations = 0
-    for (const write of writes) {
-      if (write.sinceMs < oldestMs) this.#rejectLate(write)
-      else if (operations >= operationsMax || write.byMs !== (group[0] ?? write).byMs) putBack(write)
-      else {
-        group.push(write)
-        operations += write.operations
+    for (const writes of groups) {
+      for (const write of writes) {
+        if (write.sinceMs < oldestMs) this.#rejectLate(write)
+        else if (operations >= operationsMax || write.byMs !== (group[0] ?? write).byMs) putBack(write)
+        else {
+          group.push(write)
+          operations += write.operations
+        }
       }
     }
     if (group.length > 0) await this.#commitGroup(group)
@@ -276,12 +278,18 @@ function decide(group: readonly Write[], stored: StoredRows): Decided {
   return { changes, settle }
 }
 
+const parts: readonly NeededPart[] = ['constants', 'version', 'item']
+
 /** Each topic that a group needs, once, with the most that is read of it. */
 function neededBy(group: readonly Write[]): readonly NeededTopic[] {
-  const topics = group.flatMap(({ needs }) => needs.topics)
   const needed = new Map<Path, NeededTopic>()
-  for (const part of ['constants', 'version', 'item'] satisfies NeededPart[])
-    for (const topic of topics) if (topic.reads === part) needed.set(topic.path, topic)
+  for (const { needs } of group) {
+    for (const topic of needs.topics) {
+      const former = needed.get(topic.path)
+      if (former === undefined || parts.indexOf(topic.reads) > parts.indexOf(former.reads))
+        needed.set(topic.path, topic)
+    }
+  }
   return [...needed.values()]
 }
 
