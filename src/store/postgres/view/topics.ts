@@ -7,7 +7,7 @@ import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Head, StoredTopic, Wanted } from '../../engine.js'
-import { readOf } from '../../unreadable-topic.js'
+import { readOf } from '../../errors.js'
 import { bytesArray, momentOf, propertiesOf, typeNumbers, typeOfColumn } from '../sql/columns.js'
 import { type Execute, ofTypes, type Statement, sameKey } from '../sql/statement.js'
 
