@@ -28,7 +28,7 @@ const draining = refuse(problem('draining'))
 export function handleChanges(context: ApiContext, bytes: Buffer, access: Access, ongoing: Ongoing): Awaitable<Answer> {
   const { changes, pageSizeMax } = context
   const { accept = '', authorization = '', lastEventId = '' } = ongoing.headers ?? {}
-  const request = operationProblem(access, 'fetch') ?? parseChanges(bytes, pageSizeMax, lastEventId)
+  const request = operationProblem(access, ['fetch']) ?? parseChanges(bytes, pageSizeMax, lastEventId)
   if (isProblem(request)) return refuse(request)
   const { text, path, form, size, since, waitMs } = request
   const refused = path === undefined ? undefined : pathProblem(access, path)

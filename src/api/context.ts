@@ -49,7 +49,7 @@ export function refuse({ status, code, message, operation }: Problem, details?: 
 }
 
 /** Why this key may not use these operations; undefined when it may. */
-export function operationProblem(access: Access, ...operations: readonly Operation[]): Problem | undefined {
+export function operationProblem(access: Access, operations: readonly Operation[]): Problem | undefined {
   for (const operation of operations) {
     if (!access.allow.has(operation)) return problem('forbidden_operation', { operation })
   }
@@ -66,7 +66,9 @@ export function pathProblem(access: Access, path: Path): Problem | undefined {
  * a version, is right.
  */
 export function constraintProblem(access: Access, constraint: Constraint | undefined): Problem | undefined {
-  return constraint?.kind === 'value' || constraint?.kind === 'version' ? operationProblem(access, 'fetch') : undefined
+  return constraint?.kind === 'value' || constraint?.kind === 'version'
+    ? operationProblem(access, ['fetch'])
+    : undefined
 }
 
 /**
@@ -81,7 +83,7 @@ export function creationProblem(access: Access, { path, removal }: Creation, pla
   if (outside !== undefined) return outside
   const plan = planRemoveClause(removal, planner)
   if (plan === undefined || isProblem(plan)) return plan
-  return operationProblem(access, 'remove') ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
+  return operationProblem(access, ['remove']) ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
 }
 
 /** The problem of a topic that does not exist, or is not of the wanted type. */

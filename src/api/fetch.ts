@@ -23,7 +23,7 @@ export function handleFetch(
   cancellation: Cancellation,
 ): Answer | Promise<Answer> {
   const { store } = context
-  const request = operationProblem(access, 'fetch') ?? parseFetch(bytes, context.pageSizeMax)
+  const request = operationProblem(access, ['fetch']) ?? parseFetch(bytes, context.pageSizeMax)
   if (isProblem(request)) return refuse(request)
   if (request.path === undefined) {
     if (request.paths !== undefined) return fetchMany(context, request.paths, request.form, access)

@@ -4,9 +4,10 @@
  */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
+import { quoted } from '../json/strings.js'
 import type { Operation } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
-import { isRefusal, writeOne } from '../store/core/write/batch.js'
+import { isRefusal, onlyOutcome } from '../store/core/write/batch.js'
 import type { WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import { numberDigitsMax } from '../topics/decimal.js'
@@ -43,15 +44,15 @@ export function permissionProblem(access: Access, action: WriteAction, planner: 
 
 /** What the route of an operation answers to its outcome: JSON. */
 export function outcomeText(path: string, outcome: WriteOutcome): string {
-  if (typeof outcome === 'object') return `{"path":${JSON.stringify(path)},"value":${outcome.valueText}}`
+  if (typeof outcome === 'object') return `{"path":${quoted(path)},"value":${outcome.valueText}}`
   switch (outcome) {
     case 'set':
-      return `{"path":${JSON.stringify(path)}}`
+      return `{"path":${quoted(path)}}`
     case 'created':
-      return `{"path":${JSON.stringify(path)},"created":true}`
+      return `{"path":${quoted(path)},"created":true}`
     case 'updated':
     case 'present':
-      return `{"path":${JSON.stringify(path)},"created":false}`
+      return `{"path":${quoted(path)},"created":false}`
     case 'removed':
       return '{"removed":1}'
     case 'nothing_removed':
@@ -95,7 +96,7 @@ const contraries: Readonly<Record<Constraint['kind'], string>> = {
 
 /** Why this key may use no route that carries out such operations; undefined when it may. */
 export function kindProblem(access: Access, kind: WriteAction['kind']): Problem | undefined {
-  return operationProblem(access, ...needed[kind])
+  return operationProblem(access, needed[kind])
 }
 
 /** Answers the request for one operation, if the key may carry it out. */
@@ -107,9 +108,10 @@ export function answerOperation(
   const refused = permissionProblem(access, operation, new Planner())
   if (refused !== undefined) return refuse(refused)
   const { path } = operation
-  return writeOne(store, operation).then((outcome) =>
-    isRefusal(outcome)
+  return store.write([operation]).then((result) => {
+    const outcome = onlyOutcome(result)
+    return isRefusal(outcome)
       ? refuse(refusalProblem({ action: operation, refusal: outcome }))
-      : ok(outcomeText(path, outcome)),
-  )
+      : ok(outcomeText(path, outcome))
+  })
 }

@@ -3,6 +3,7 @@
  * process holds. A body that arrives with its headers never gets here.
  */
 import type { HttpResponse } from 'uWebSockets.js'
+import { ByteWriter } from '../base/bytes.js'
 
 /** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
 export const bodyBytesWaitingMax = 64 * 1024 * 1024
@@ -46,6 +47,8 @@ export interface Arriving {
 
 export class Bodies {
   #bytes = 0
+  /** Holds the small bodies of many requests: to allocate a buffer for each costs more than to copy it. */
+  readonly #small = new ByteWriter()
 
   /** @param workingBytes the bytes of bodies that requests in flight still need */
   constructor(private readonly workingBytes: () => number) {}
@@ -58,6 +61,13 @@ export class Bodies {
   /** Whether there is no room for a body of this size. There always is for a small one. */
   isTooMuch(bytes: number): boolean {
     return bytes > bodyBytesSmallMax && this.bytesHeld + bytes > bodyBytesWaitingMax
+  }
+
+  /** A copy of a body that has arrived whole, or undefined for one that is to be added. It is not counted: it is small. */
+  copySmall(piece: ArrayBuffer): Buffer | undefined {
+    if (piece.byteLength > bodyBytesSmallMax) return undefined
+    this.#small.raw(new Uint8Array(piece))
+    return this.#small.take()
   }
 
   /**

@@ -1,4 +1,6 @@
-/** What JSON strings spell, once a reader has checked them. */
+/** JSON strings: what they spell, once a reader has checked them, and how a text is written as one. */
+import { writeText } from '../base/text.js'
+import { quote } from './bytes.js'
 
 /** A longer string is not kept. */
 const shortMax = 16
@@ -32,4 +34,21 @@ export function isAt(bytes: Buffer, start: number, text: string): boolean {
 function decoded(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('utf8', start, end)
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}
+
+/** Whatever JSON text may have to escape, or to encode. */
+const notPlain = /[^ !#-[\]-~]/
+
+/** The JSON text of a string. Where nothing is to be escaped, V8's own function would take five times as long. */
+export function quoted(text: string): string {
+  return notPlain.test(text) ? JSON.stringify(text) : `"${text}"`
+}
+
+/** Writes what `quoted` returns into a buffer that has room for it. @returns the position after it */
+export function writeQuoted(target: Buffer, start: number, text: string): number {
+  if (notPlain.test(text)) return writeText(target, start, JSON.stringify(text))
+  target[start] = quote
+  const end = writeText(target, start + 1, text)
+  target[end] = quote
+  return end + 1
 }

@@ -41,13 +41,14 @@ export function planSelector(text: string): Plan | SelectorProblem {
 /** Plans the selectors of one request, within one budget. */
 export class Planner {
   readonly #budget = new PlanningBudget()
-  readonly #results = new Map<string, Plan | SelectorProblem>()
+  #results: Map<string, Plan | SelectorProblem> | undefined
 
   /** As `planSelector`. A repeated text costs nothing. */
   plan(text: string): Plan | SelectorProblem {
-    const known = this.#results.get(text)
+    const known = this.#results?.get(text)
     if (known !== undefined) return known
     const result = this.#planOnce(text)
+    this.#results ??= new Map()
     this.#results.set(text, result)
     return result
   }

@@ -18,7 +18,7 @@ import { Cancelled } from '../base/cancellation.js'
 import { waitForSlice } from '../base/time-slices.js'
 import { importLineBytesMax } from '../settings/limits.js'
 import type { KeyChanger } from '../store/api-keys.js'
-import { writeOne } from '../store/core/write/batch.js'
+import { onlyOutcome } from '../store/core/write/batch.js'
 import { storedForms, type TopicReader, type TopicWalker, type TopicWriter } from '../store/topics.js'
 import { compatible } from '../topics/properties.js'
 import { mergeRanges, topicRange } from '../topics/range.js'
@@ -245,7 +245,7 @@ function otherProperties(path: string): string {
 async function writeTopic(store: ImportStore, { valueText, ...creation }: ImportedTopic): Promise<boolean> {
   const { path, type } = creation
   const kind = valueText === undefined ? 'add' : 'addAndSet'
-  const outcome = await writeOne(store, { ...creation, kind, valueText })
+  const outcome = onlyOutcome(await store.write([{ ...creation, kind, valueText }]))
   if (outcome === 'present') {
     const present = await store.readTopic(path, storedForms[type])
     if (typeof present === 'string') throw new WrongLine(absentProblem(present, path, type).message)

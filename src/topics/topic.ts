@@ -4,7 +4,9 @@
  * The item is built once, when the value is written, around the value's own JSON text. Every fetch copies it unchanged:
  * nothing is parsed or serialised again, so nothing can be rounded, reordered or dropped.
  */
+import { writeText } from '../base/text.js'
 import { JsonReader } from '../json/reader.js'
+import { quoted, writeQuoted } from '../json/strings.js'
 import type { Path } from './path.js'
 
 /** The kind of value that a topic holds. */
@@ -15,8 +17,7 @@ export interface Properties {
   readonly [name: string]: string
 }
 
-const encoder = new TextEncoder()
-const valueMember = encoder.encode(',"value":')
+const valueMember = ',"value":'
 const closingBrace = 0x7d
 const letterS = 0x73
 
@@ -46,11 +47,13 @@ export function writeItem(
   type: TopicType,
   valueText: Uint8Array | undefined,
 ): number {
-  let end = start + target.write(`{"path":${JSON.stringify(path)},"type":"${type}"`, start, 'utf8')
+  let end = writeText(target, start, '{"path":')
+  end = writeQuoted(target, end, path)
+  end = writeText(target, end, type === 'json' ? ',"type":"json"' : ',"type":"string"')
   if (valueText !== undefined) {
-    target.set(valueMember, end)
-    target.set(valueText, end + valueMember.length)
-    end += valueMember.length + valueText.length
+    end = writeText(target, end, valueMember)
+    target.set(valueText, end)
+    end += valueText.length
   }
   target[end] = closingBrace
   return end + 1
@@ -58,7 +61,7 @@ export function writeItem(
 
 /** The item of a topic as text, without its value. */
 export function bareItem(path: Path, type: TopicType): string {
-  return `{"path":${JSON.stringify(path)},"type":"${type}"}`
+  return `{"path":${quoted(path)},"type":"${type}"}`
 }
 
 /** What follows everything else in an item that shows the topic's properties, in place of its closing brace. */
@@ -80,7 +83,7 @@ export function pathOfItem(item: Buffer): Path {
 
 /** The type in an item that `encodeItem` made. */
 export function typeOfItem(item: Uint8Array, path: Path): TopicType {
-  const at = Buffer.byteLength(`{"path":${JSON.stringify(path)},"type":"`)
+  const at = Buffer.byteLength(`{"path":${quoted(path)},"type":"`)
   return item[at] === letterS ? 'string' : 'json'
 }
 

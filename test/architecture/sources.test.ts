@@ -44,10 +44,10 @@ const inner = ['base', 'settings', 'topics', 'selectors', 'keys']
 /** The rooms that each room may import from, besides itself: everything else is an import that runs the wrong way. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   base: [],
-  json: [],
+  json: ['base'],
   web: [],
   settings: ['base'],
-  topics: ['json', 'settings'],
+  topics: ['base', 'json', 'settings'],
   selectors: ['base', 'settings', 'topics'],
   keys: ['topics', 'selectors'],
   store: ['base', 'settings', 'topics', 'selectors', 'keys'],

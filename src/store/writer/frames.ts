@@ -1,6 +1,6 @@
 /** Frames on the writer's socket: four bytes with the length of the rest, little-endian, and the rest. */
 import type { Socket } from 'node:net'
-import type { ByteWriter } from './bytes.js'
+import type { ByteWriter } from '../../base/bytes.js'
 
 /** The place of the length. */
 export const frameHeadBytes = 4

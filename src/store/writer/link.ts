@@ -7,6 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { turnMs } from '../../base/turn-clock.js'
 import type { RecordChange } from '../core/write/records.js'
 import type { LoggedRecord } from '../engine.js'
@@ -14,7 +15,6 @@ import { StoreError } from '../errors.js'
 import { Followers } from '../followers.js'
 import type { BatchResult, WriteOperation } from '../topics.js'
 import type { Writing } from '../writing.js'
-import { ByteReader, ByteWriter } from './bytes.js'
 import { beginFrame, readFrames, takeFrame } from './frames.js'
 import { type GivenUp, lateCheckMs, type Pending, Session } from './session.js'
 import {

@@ -6,11 +6,12 @@
  * said that it has it; all outcomes of a client disappear some time after it has gone. If they cannot be read, the client is
  * told that those of all its requests until then are unknown: nobody knows which of them were carried out.
  */
+
+import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import type { Outcome, Request } from '../core/write/group.js'
 import type { Changes, Decider } from '../engine.js'
 import { StoreError } from '../errors.js'
 import type { BatchResult } from '../topics.js'
-import { ByteReader, ByteWriter } from './bytes.js'
 import { beginFrame, frameHeadBytes, takeFrame } from './frames.js'
 import { readOutcome, writeOutcome } from './wire.js'
 

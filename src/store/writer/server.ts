@@ -5,12 +5,12 @@
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
+import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { within } from '../../base/within.js'
 import { operationsInOneCommitMax, writerClientGoneMs } from '../../settings/limits.js'
 import type { Request } from '../core/write/group.js'
 import type { LoggedRecord } from '../engine.js'
 import type { StoreError } from '../errors.js'
-import { ByteReader, ByteWriter } from './bytes.js'
 import { beginFrame, frameHeadBytes, readFrames, takeFrame } from './frames.js'
 import type { Receipt, Receipts, WriterOutcome, WriterRequest } from './receipts.js'
 import { protocolVersion, readRequest, writeNotice } from './wire.js'

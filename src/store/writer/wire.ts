@@ -14,6 +14,8 @@
  * saves it from reading the log to learn that nothing concerns it. Long records are not sent, and none to a client whose
  * hello has no 1, such as one of version 1.0.0.
  */
+
+import type { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { removalOf } from '../../topics/properties.js'
 import { itemBytesMax, type Properties, writeItem } from '../../topics/topic.js'
 import type { Request } from '../core/write/group.js'
@@ -22,7 +24,6 @@ import type { RecordChange } from '../core/write/records.js'
 import type { LoggedRecord } from '../engine.js'
 import { StoreError } from '../errors.js'
 import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../topics.js'
-import type { ByteReader, ByteWriter } from './bytes.js'
 
 /** Of this format. A process of another build is refused if its number differs. */
 export const protocolVersion = 3
@@ -70,7 +71,8 @@ function writeOperation(out: ByteWriter, operation: WriteOperation): void {
   out.byte(flags)
   out.text(path)
   if (type !== undefined) {
-    out.sized(itemBytesMax(path, valueText), (buffer, start) => writeItem(buffer, start, path, type, valueText))
+    const start = out.sized(itemBytesMax(path, valueText))
+    out.endSized(writeItem(out.buffer, start, path, type, valueText))
   }
   if (isPropertied) out.text(JSON.stringify(properties))
   if (constraint === undefined) return

@@ -9,13 +9,20 @@ import type { Cancellation } from '../../../dist/base/cancellation.js'
 import { lockDirectory } from '../../../dist/cluster/directory-lock.js'
 import type { Plan } from '../../../dist/selectors/plan.js'
 import { planSelector } from '../../../dist/selectors/planner.js'
-import { writeOne } from '../../../dist/store/core/write/batch.js'
+import { onlyOutcome } from '../../../dist/store/core/write/batch.js'
 import { dataFile } from '../../../dist/store/lmdb/environment/files.js'
 import { openLmdbStore } from '../../../dist/store/lmdb/open.js'
 import type { Finding } from '../../../dist/store/maintenance.js'
 import { openStore as openStoreAt } from '../../../dist/store/open.js'
 import type { TopicStore } from '../../../dist/store/store.js'
-import { type Creation, type PageQuery, storedForms } from '../../../dist/store/topics.js'
+import {
+  type Creation,
+  type PageQuery,
+  storedForms,
+  type WriteOperation,
+  type WriteOutcome,
+  type WriteRefusal,
+} from '../../../dist/store/topics.js'
 import { encodeKey } from '../../../dist/topics/key.js'
 import type { Path } from '../../../dist/topics/path.js'
 import { removalOf } from '../../../dist/topics/properties.js'
@@ -121,6 +128,10 @@ export const single = {
 } as const
 
 type Writer = Pick<TopicStore, 'write'>
+
+async function writeOne(store: Writer, operation: WriteOperation): Promise<WriteOutcome | WriteRefusal> {
+  return onlyOutcome(await store.write([operation]))
+}
 
 /** Creates topics; the value of each is its own path. */
 export async function load(store: Writer, paths: readonly string[], type: TopicType = 'json'): Promise<void> {

@@ -13,15 +13,7 @@ import type { RemovalPolicy } from '../../../topics/removal/policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
 import type { Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
-import type {
-  BatchResult,
-  Creation,
-  RefusedOperation,
-  TopicWriter,
-  WriteOperation,
-  WriteOutcome,
-  WriteRefusal,
-} from '../../topics.js'
+import type { BatchResult, Creation, RefusedOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
 import { newItem, type Prepared, valueTextOf } from './operations.js'
 
 /** Values, in bytes, that one commit keeps for further constraints on the same topics; others are read again. */
@@ -44,9 +36,8 @@ export function isRefused(result: BatchResult): result is RefusedOperation {
   return 'refusal' in result
 }
 
-/** Carries out one operation. */
-export async function writeOne(store: TopicWriter, operation: WriteOperation): Promise<WriteOutcome | WriteRefusal> {
-  const result = await store.write([operation])
+/** What came of a batch of one operation. */
+export function onlyOutcome(result: BatchResult): WriteOutcome | WriteRefusal {
   return isRefused(result) ? result.refusal : (result[0] as WriteOutcome | WriteRefusal)
 }
 

@@ -1,5 +1,7 @@
 /** Numbers, texts and bytes one after the other in a buffer: little-endian, each text and byte string after its length. */
 
+import { writeText } from './text.js'
+
 /** The least buffer that is allocated: room for the small frames of many turns. */
 const bufferBytesMin = 64 * 1024
 
@@ -37,14 +39,14 @@ export class ByteWriter {
   }
 
   text(value: string): void {
-    this.sized(3 * value.length, (buffer, start) => start + buffer.write(value, start))
+    const start = this.sized(3 * value.length)
+    this.endSized(writeText(this.#buffer, start, value))
   }
 
   bytes(value: Uint8Array): void {
-    this.sized(value.length, (buffer, start) => {
-      buffer.set(value, start)
-      return start + value.length
-    })
+    const start = this.sized(value.length)
+    this.#buffer.set(value, start)
+    this.endSized(start + value.length)
   }
 
   /** Appends bytes without their length. */
@@ -55,17 +57,24 @@ export class ByteWriter {
   }
 
   /**
-   * Appends a byte string that is written in place.
+   * Begins a byte string that is written in place: into `buffer`, from the position that this returns, up to `endSized`.
    *
    * @param bytesMax the most bytes that it may have
-   * @param write writes it at `start` of `buffer`, and returns the position after it
    */
-  sized(bytesMax: number, write: (buffer: Buffer, start: number) => number): void {
+  sized(bytesMax: number): number {
     this.#ensure(lengthBytes + bytesMax)
-    const start = this.#end + lengthBytes
-    const end = write(this.#buffer, start)
-    this.#buffer.writeUInt32LE(end - start, this.#end)
+    return this.#end + lengthBytes
+  }
+
+  /** Ends the byte string that `sized` began. @param end the position after it */
+  endSized(end: number): void {
+    this.#buffer.writeUInt32LE(end - this.#end - lengthBytes, this.#end)
     this.#end = end
+  }
+
+  /** Where `sized` has its byte string written. */
+  get buffer(): Buffer {
+    return this.#buffer
   }
 
   /** Takes back what was appended after the first `length` bytes since the last `take`. */
