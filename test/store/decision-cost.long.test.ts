@@ -76,3 +76,15 @@ await t.test('a request that compares too many long values is refused whole', as
     'unsatisfied_constraint',
   ])
 })
+
+await t.test('a value that the request itself has set may be compared any number of times', async (t) => {
+  const bytes = 16 * 1024 * 1024
+  const { writing } = open(t)
+  const paths = ['a', 'b', 'c', 'd', 'e']
+  for (const path of paths) await writing.write([create(path, textOf(bytes))])
+  const stored = paths.map((path) => set(path, { kind: 'value', text: one }))
+  const own = Array.from({ length: comparedBytesMax / bytes }, () => set('own', { kind: 'value', text: one }))
+  const outcomes = await writing.write([...stored, create('own', textOf(bytes)), ...own], false)
+  const unsatisfied = (count: number): string[] => Array(count).fill('unsatisfied_constraint')
+  t.strictSame(outcomes, [...unsatisfied(stored.length), 'created', ...unsatisfied(own.length)])
+})

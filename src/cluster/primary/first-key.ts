@@ -70,12 +70,17 @@ export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Prom
   return ownerOf(tokenHash, await readKeys(send)) === undefined ? 'unused' : 'known'
 }
 
-/** Sends requests once the store is available, and again while the disk is full: both without a time limit. */
+/**
+ * Sends requests, the first once the store is available, and each again while the disk is full: both without a time limit.
+ * Later ones do not wait for the store: whether keys exist may have changed by then.
+ */
 export function patient(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): SendKeyRequest {
+  let waits = true
   return async (request) => {
     for (;;) {
+      waits &&= isStoreUnavailable()
       try {
-        if (!isStoreUnavailable()) return await sendOnce(request)
+        if (!waits) return await sendOnce(request)
       } catch (error) {
         if (!(error instanceof NothingDone)) throw error
       }

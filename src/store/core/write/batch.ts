@@ -54,7 +54,10 @@ export interface Change {
   readonly setter: Prepared | undefined
 }
 
-/** Values that constraints are compared with, stored or set by an operation: read once each, as long as they are small together. */
+/**
+ * Values that constraints are compared with: stored ones are read once each, as long as they are small together; those that
+ * operations set are in memory anyway, and bounded with the commit.
+ */
 class ValueTexts {
   readonly #texts = new Map<Path | Prepared, ValueText>()
   #bytes = 0
@@ -70,11 +73,12 @@ class ValueTexts {
     const known = this.#texts.get(source)
     const text = known === undefined ? read() : undefined
     if (text === undefined) return known
-    this.#comparedBytes += text.length
+    const isStored = typeof source === 'string'
+    if (isStored) this.#comparedBytes += text.length
     if (this.#comparedBytes > comparedBytesMax) throw new StoreError('retry', 'a request compares too many long values')
     const value = new ValueText(text)
-    this.#bytes += value.bytes
-    if (this.#bytes <= constrainedBytesKeptMax) this.#texts.set(source, value)
+    if (isStored) this.#bytes += value.bytes
+    if (!isStored || this.#bytes <= constrainedBytesKeptMax) this.#texts.set(source, value)
     return value
   }
 }
