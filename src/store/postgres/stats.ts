@@ -24,23 +24,27 @@ const estimate: Statement<{ topics: string; bytes: string }> = {
 
 /** The reader of the statistics; it rejects only while the engine is away and has never answered. */
 export function createStats(read: Execute, readLog: () => Awaitable<LogRange>): () => Promise<StoreStats> {
-  let last: Promise<StoreStats> | undefined
-  let lastMs = -Infinity
+  let known: StoreStats | undefined
+  let knownMs = -Infinity
+  let reading: Promise<StoreStats> | undefined
 
   async function readStats(): Promise<StoreStats> {
-    const [row] = await read(estimate, [])
-    return { topics: Number(row?.topics), bytes: Number(row?.bytes), log: await readLog() }
+    try {
+      const [row] = await read(estimate, [])
+      known = { topics: Number(row?.topics), bytes: Number(row?.bytes), log: await readLog() }
+      knownMs = performance.now()
+      return known
+    } catch (error) {
+      if (known === undefined) throw error
+      return known
+    } finally {
+      reading = undefined
+    }
   }
 
   return () => {
-    if (last !== undefined && performance.now() - lastMs < reuseMs) return last
-    const former = last
-    lastMs = performance.now()
-    last = readStats().catch((error: unknown) => {
-      lastMs = -Infinity
-      if (former === undefined) throw error
-      return former
-    })
-    return last
+    if (known !== undefined && performance.now() - knownMs < reuseMs) return Promise.resolve(known)
+    reading ??= readStats()
+    return reading
   }
 }

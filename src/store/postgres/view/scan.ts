@@ -17,6 +17,10 @@ import { bytesOf } from '../sql/columns.js'
 import { type Execute, ofTypes } from '../sql/statement.js'
 import { type PlacedRow, PostgresTopic, rowsAt, rowsIn } from './topics.js'
 
+/** Keys in a batch: few while the matcher skips, many while it does not. */
+const batchMin = 32
+const batchMax = 1024
+
 /** Topics in the order of their keys; their rows too, if those were read; and what is left of the ranges. */
 interface Found {
   readonly keys: readonly Buffer[]
@@ -109,19 +113,20 @@ function findsBranches({ depth, limit }: BranchLimit): boolean {
 function findBranches(read: Execute, type: TopicType | undefined, { depth, limit }: BranchLimit, ahead: number): Find {
   // Without results, all branches below the same parent are skipped at once.
   const cut = limit === 0 ? depth - 1 : depth
-  let most = ahead
+  // Of the branch in which a page continues, up to `limit` keys are counted and not taken.
+  let most = ahead + limit
   return async (ranges) => {
     const [{ start, end }, ...others] = ranges as [KeyRange, ...KeyRange[]]
     const rows = await readBranches(read, type, [start, end, depth, cut, limit, most, stepsMax])
     const keys = rows.flatMap(({ key }) => (key === null ? [] : [bytesOf(key)]))
-    // Of the branch in which a page continues, up to `limit` keys are counted and not taken.
-    most = Math.max(most - keys.length, limit, 1)
+    // More than the page still lacks: some of them may be removed before their rows are read.
+    most = Math.max(most - keys.length, limit + batchMin)
     const last = rows.at(-1)
-    // The next range may have the rest of a branch.
-    return {
-      keys,
-      left: last === undefined ? others : [...rangesFrom([{ start, end }], bytesOf(last.next)), ...others],
-    }
+    if (last === undefined) return { keys, left: others }
+    // The next range may have the rest of the last branch, unless that is exhausted.
+    const isExhausted = rows.filter(({ next }) => next === last.next).length >= limit
+    const next = bytesOf(last.next)
+    return { keys, left: isExhausted ? rangesFrom(ranges, next) : [...rangesFrom([{ start, end }], next), ...others] }
   }
 }
 
@@ -152,10 +157,6 @@ function cutOf(rows: readonly PlacedRow[], limit: number): number | undefined {
   }
   return undefined
 }
-
-/** Keys in a batch: few while the matcher skips, many while it does not. */
-const batchMin = 32
-const batchMax = 1024
 
 /** See `Engine.scan`. */
 export async function scan(read: Execute, asked: Scan, cancellation: Cancellation): Promise<void> {
