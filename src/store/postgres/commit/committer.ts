@@ -37,6 +37,12 @@ const waitMsMax = 3000
  */
 const itemBytesMax = 128 * 1024 * 1024
 
+/**
+ * After a stale commit, so many of the next that depend on values take the order at once. Where hosts increment or compare the
+ * same topic, two of three would be stale otherwise.
+ */
+const orderedAfterStale = 16
+
 interface Write extends BatchedRequest {
   readonly request: Request
   readonly needs: Needs
@@ -64,6 +70,8 @@ export class Committer {
   readonly #cache = createHeadCache()
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
+  /** How many of the next commits that depend on values take the order at once. */
+  #orderedNext = 0
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
   readonly #batcher = new Batcher<Write>({
     execute: (groups, putBack) => this.#commitFirst(groups, putBack),
@@ -163,8 +171,17 @@ export class Committer {
   /** @returns undefined if the group has to be divided */
   async #commit(group: readonly Write[], needed: readonly NeededTopic[]): Promise<Committed | undefined> {
     const sinceMs = Math.min(...group.map((write) => write.sinceMs))
-    const committed = group.some(needsOrder) ? 'stale' : await this.#commitOnKnown(group, needed, sinceMs)
-    return committed === 'stale' ? this.#commitInOrder(group, needed, sinceMs) : committed
+    if (!group.some(needsOrder) && !this.#isContended(needed)) {
+      const committed = await this.#commitOnKnown(group, needed, sinceMs)
+      if (committed !== 'stale') return committed
+      this.#orderedNext = orderedAfterStale
+    }
+    return this.#commitInOrder(group, needed, sinceMs)
+  }
+
+  /** Whether another host probably changes what a group depends on before its commit. */
+  #isContended(needed: readonly NeededTopic[]): boolean {
+    return needed.some(({ reads }) => reads !== 'constants') && this.#orderedNext-- > 0
   }
 
   /** Decides on what is known, or read now, and commits that if it is still so. */
