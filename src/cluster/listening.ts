@@ -1,7 +1,7 @@
 /**
- * Listening: reserves a port for the life of a service, and says, in words for the user who chose an address, why the service
- * cannot listen there. Workers share the port among themselves (SO_REUSEPORT), so the kernel
- * would let another service of the same account share it too, and give it half of the connections.
+ * Listening: reserves a port for the life of a service, and explains, in words for the user who chose an address, why the
+ * service cannot listen there. Workers share the port (SO_REUSEPORT), so the kernel would let another service of the same
+ * account share it too, and give it half of the connections.
  *
  * An exclusive bind proves that no other process listens now, but it must end before the workers can bind. So the UDP
  * port of the same number is held as well, and never used: it collides in the same cases, wildcard addresses included,

@@ -1,7 +1,7 @@
 /**
  * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
- * own, except in a snapshot (snapshot.ts) and in `transact`. A statement that lost a
- * conflict with another is tried again, a few times; a read, or all reads at one moment, also when the connection is lost.
+ * own, except in a snapshot (snapshot.ts) and in `transact`. A statement that lost a conflict with another is tried again, a
+ * few times; a read, or all reads at one moment, also when the connection is lost.
  * What a failure means is in failures.ts.
  *
  * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
