@@ -84,16 +84,14 @@ for (const [amount, bytes] of Object.entries(amounts)) {
     const constraint = { kind: 'value', text: Buffer.from(`"${large}"`) } as const
     const batch = [set('known', '4'), increment, { ...set('large', '5'), constraint }]
 
-    /** The host gets the order for a batch, and is frozen as it reads what the batch needs. */
+    /** The host gets the order for a batch, and is frozen before it knows. */
     async function freeze(): Promise<{ readonly late: Promise<unknown> } | undefined> {
       await frozen.write([addAndSet('known', '1')])
       // What it knows is not so any more, so that it decides again, once it has the order.
       await other.write([{ kind: 'remove', path: path('known'), valueText: undefined }, addAndSet('known', '2')])
       const isFrozen = new Promise<true>((resolve) => {
-        let holdsOrder = false
         proxy.stopsReading = (sent) => {
-          holdsOrder ||= sent.includes('take_order')
-          const stops = holdsOrder && sent.includes('read_heads')
+          const stops = sent.includes('take_order')
           if (stops) resolve(true)
           return stops
         }
@@ -133,7 +131,7 @@ async function holdOrder(t: Test, address: string) {
     /** Resolves once another one waits for the order, and has done so for `ms` by the engine's clock. */
     async waited(ms: number): Promise<void> {
       const waiting = `select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock' and query like '%for update%'`
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%take_order%'`
       await until('it waits for the order', async () => (await execute(address, waiting)).length > 0 || undefined)
       const sinceMs = await clock()
       await until('its time has passed', async () => (await clock()) > sinceMs + ms || undefined)

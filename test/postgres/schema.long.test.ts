@@ -78,7 +78,7 @@ const undoOrder = `
   drop index topicd.topics_of_type, topicd.topics_by_due;
   create index topics_due on topicd.topics (due) where due is not null;
   create index topics_by_type on topicd.topics (type, key);
-  drop function topicd.commit;
+  drop function topicd.commit, topicd.take_order;
   drop table topicd.log;
   delete from topicd.meta where name = 'order';
   create table topicd.changes (

@@ -13,6 +13,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { versionsPerMs } from '../../topics/version.js'
 import { commitFunction } from './commit/function.js'
+import { orderFunction } from './commit/heads.js'
 import type { Connections } from './connection/connections.js'
 import { stateOf } from './connection/session.js'
 import { readNumber } from './records.js'
@@ -59,7 +60,7 @@ const createTables = `
   insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`
 
 /**
- * Creates the indexes, the one log, whose versions are greater than those that topics have, and the function that commits. Both
+ * Creates the indexes, the one log, whose versions are greater than those that topics have, and the functions that commit. Both
  * for new tables and for those of 1.0.0: places in its log, a table `changes` in lanes, are none in this one, so the store gets
  * another id.
  */
@@ -80,7 +81,8 @@ const completeSchema = `
   where not exists (select 1 from topicd.log);
   drop table if exists topicd.changes;
   alter table topicd.topics drop column if exists retains;
-  ${commitFunction}`
+  ${commitFunction};
+  ${orderFunction}`
 
 /** The version of the schema of 1.0.0, the only former one that is migrated. */
 const releasedVersion = 4

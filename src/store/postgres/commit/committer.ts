@@ -19,8 +19,8 @@ import { putRecords, readRecords } from '../records.js'
 import { momentOf } from '../sql/columns.js'
 import { type Execute, staleState } from '../sql/statement.js'
 import { CommitChanges } from './changes.js'
-import { type CommitRow, callCommit, takeOrder } from './function.js'
-import { createHeadCache, type Known, readTopics } from './heads.js'
+import { type CommitRow, callCommit } from './function.js'
+import { createHeadCache, type Known, readInOrder, readTopics } from './heads.js'
 
 /**
  * Operations that share a commit, exceeded by at most one request: some ms of the engine's work, during which nobody else commits.
@@ -223,10 +223,8 @@ export class Committer {
     sinceMs: number,
   ): Promise<Committed | undefined> {
     const committed = await this.connections.transact(async ({ read, write }) => {
-      const [order] = await read(takeOrder, [])
-      const known = await readTopics(read, needed, itemBytesMax)
-      const records = await readNeeded(read, group)
-      const decided = decide(group, new StoredRows(momentOf(order?.now ?? '0'), known, records))
+      const { known, moment } = await readInOrder(read, needed, itemBytesMax)
+      const decided = decide(group, new StoredRows(moment, known, await readNeeded(read, group)))
       const { changes } = decided
       const isChanged = !changes.isEmpty || changes.records.length > 0
       if (isCut(known) || !isChanged) return { result: { decided, known, row: undefined }, commits: false }

@@ -90,12 +90,3 @@ export const callCommit: Statement<CommitRow> = {
   name: 'commit_changes',
   text: `select * from topicd.commit(${Array.from({ length: 24 }, (_, i) => `$${i + 1}`).join(', ')})`,
 }
-
-/**
- * Takes the order of commits before what decisions depend on is read: nobody else commits until the transaction ends. The time
- * may be from before the wait: a policy is evaluated rather too early, and then again.
- */
-export const takeOrder: Statement<{ now: string }> = {
-  name: 'take_order',
-  text: `select ${clockMs} as now from topicd.meta where name = 'order' for update`,
-}
