@@ -1,14 +1,16 @@
 /**
  * A write that one worker has acknowledged is in the very next fetch from any other.
  *
- * Every lane writes to a topic of its own and, as soon as a write is answered, fetches over the next connection. Many
- * lanes at once keep the workers busy, since a worker that is never idle might keep an old snapshot.
+ * Every lane writes to a topic of its own and, as soon as a write is answered, fetches over the next connection. Readers keep
+ * the workers busy meanwhile: only a worker that is never idle keeps an old snapshot, and only for a millisecond, so they are
+ * few and their fetches short.
  */
 import t from 'tap'
 import { overWorkers } from '../support/service/over-stores.js'
 
-const lanes = 24
-const roundsPerLane = 12
+const lanes = 8
+const roundsPerLane = 36
+const readers = 6
 
 await overWorkers(t, async (t, server) => {
   const stale: string[] = []
@@ -36,8 +38,18 @@ await overWorkers(t, async (t, server) => {
     }
   }
 
+  let isWriting = true
+
+  async function read(): Promise<void> {
+    const { post } = server.connect(1)
+    while (isWriting) await post('fetch', { path: 'lane/0' })
+  }
+
   await t.test('a fetch over any connection sees every acknowledged write', async (t) => {
+    const reading = Array.from({ length: readers }, () => read())
     await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)))
+    isWriting = false
+    await Promise.all(reading)
     t.strictSame(stale, [], `${lanes * roundsPerLane * 2} writes, each followed by a fetch over another connection`)
   })
 })

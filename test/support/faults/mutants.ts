@@ -61,8 +61,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a worker reads from an old snapshot',
     file: 'store/lmdb/view/read-freshness.js',
-    from: 'if (isShared && socketCount() <= socketsInOnePollMax)\n                return;\n            freshen();',
-    to: 'if (isShared)\n                return;\n            if (Math.random() < 0.5) freshen();',
+    from: 'freshen();\n            if (isShared || isAfterPoll())',
+    to: 'if (isShared || isAfterPoll())',
     test: 'durability/read-your-writes',
     finds: /writes, each followed by a fetch over another connection/,
   },
