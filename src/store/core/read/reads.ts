@@ -65,7 +65,6 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
    */
   #scannedPage(query: PageQuery, plan: Plan, cancellation: Cancellation): Awaitable<Page> {
     const { form } = query
-    const what = { plan, branches: query.plan.matcher === undefined ? query.branches : undefined }
     const builder = this.#spareBuilder ?? createPageBuilder(waitingBytes)
     this.#spareBuilder = undefined
     builder.begin(query)
@@ -84,8 +83,9 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
     }
     let scanned: Awaitable<void> | undefined
     try {
-      const type = typeOfForm(form)
-      scanned = this.engine.scan({ ...what, type, wanted: wantedFor(form), ahead: aheadOf(query), take }, cancellation)
+      const branches = query.plan.matcher === undefined ? query.branches : undefined
+      const [type, wanted, ahead] = [typeOfForm(form), wantedFor(form), aheadOf(query)]
+      scanned = this.engine.scan({ plan, branches, type, wanted, ahead, take }, cancellation)
     } finally {
       if (!(scanned instanceof Promise)) end()
     }
