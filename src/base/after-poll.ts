@@ -23,6 +23,15 @@ export function isAfterPoll(): boolean {
   return isRunning
 }
 
+/**
+ * Calls `work` once all that runs now is done, and before the next poll: for what the work of a turn is gathered for. After the
+ * poll, an immediate would be too late, since it belongs to the next turn.
+ */
+export function beforeNextPoll(work: () => void): void {
+  if (isRunning) process.nextTick(work)
+  else setImmediate(work)
+}
+
 /** Says whether a slice that was resumed outside the poll phase is running, with its microtasks (time-slices.ts). */
 export function setAfterPoll(isIt: boolean): void {
   isRunning = isIt

@@ -3,6 +3,8 @@
  * request. For when something began to wait, which may have been up to a turn later; its end is read from
  * performance.now().
  */
+import { beforeNextPoll } from './after-poll.js'
+
 let readMs = Number.NaN
 
 const endOfTurn = (): void => {
@@ -13,7 +15,7 @@ const endOfTurn = (): void => {
 export function turnMs(): number {
   if (Number.isNaN(readMs)) {
     readMs = performance.now()
-    setImmediate(endOfTurn)
+    beforeNextPoll(endOfTurn)
   }
   return readMs
 }

@@ -17,7 +17,7 @@
  * A connection is closed from a timer or within the library's handlers, never from an immediate (server.ts says why).
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { isAfterPoll } from '../base/after-poll.js'
+import { beforeNextPoll, isAfterPoll } from '../base/after-poll.js'
 import { answerBytesWaitingMax } from '../settings/limits.js'
 import type { Answer, CloseCause } from './answer.js'
 import { type Headed, writeHead, writeWholeHead } from './head.js'
@@ -143,8 +143,7 @@ export class Closing {
     res.onWritable(rest.sendMore)
     // Once the cork around this call is over, but before the next poll, which may bring the rest of a request whose end
     // is in doubt, and what is behind it.
-    const soon = isAfterPoll() ? process.nextTick : setImmediate
-    soon(rest.sendMore)
+    beforeNextPoll(rest.sendMore)
   }
 
   /**

@@ -13,7 +13,7 @@ import { type Server, startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
 /** Of all kinds together, then of each. */
-const warmUp = 10_000
+const warmUp = 30_000
 const warmUpEach = 2000
 const measured = 10_000
 

@@ -7,6 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { beforeNextPoll } from '../../base/after-poll.js'
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { turnMs } from '../../base/turn-clock.js'
 import type { RecordChange } from '../core/write/records.js'
@@ -147,7 +148,7 @@ export class WriterLink implements Writing {
   #endSoon(): void {
     if (this.#endsSoon) return
     this.#endsSoon = true
-    setImmediate(() => {
+    beforeNextPoll(() => {
       this.#endsSoon = false
       if (this.#out.length > 0) this.#endFrame()
     })

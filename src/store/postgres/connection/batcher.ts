@@ -5,6 +5,7 @@
  *
  * A statement reads a key once, for all requests about it. What a batch does is given by `execute`; no SQL lives here.
  */
+import { beforeNextPoll } from '../../../base/after-poll.js'
 
 /** A request about one key. */
 export interface Request {
@@ -61,7 +62,7 @@ export class Batcher<R extends Request> {
   #schedule(): void {
     if (this.#isScheduled || this.#inFlight === this.options.inFlightMax || this.#waiting.length === 0) return
     this.#isScheduled = true
-    setImmediate(() => void this.#send())
+    beforeNextPoll(() => void this.#send())
   }
 
   /** Sends what has come as one statement. */
