@@ -105,22 +105,6 @@ export class JsonReader implements Levels {
     return integer < 0 ? Number(this.numberText) : integer
   }
 
-  /** Reads a value with all its contents. Of members with the same name, the last counts. */
-  tree(): unknown {
-    const { first } = this
-    if (first === openBrace) {
-      const object = {}
-      for (let name = this.enterObject(); name !== undefined; name = this.nextName()) {
-        setMember(object, name, this.tree())
-      }
-      return object
-    }
-    if (first !== openBracket) return this.value()
-    const array: unknown[] = []
-    for (let isIn = this.enterArray(); isIn; isIn = this.nextElement()) array.push(this.tree())
-    return array
-  }
-
   /** The text of a value: a view, or a copy without tabs and line ends if there are any between its tokens. */
   text(): Uint8Array {
     const start = this.#at

@@ -153,9 +153,6 @@ export const changesKeptDefault = 1_000_000
 /** Results on a page of changes when the request gives no size. */
 export const changesSizeDefault = 100
 
-/** How long a poll may wait: shorter than the minute for which proxies wait for a response. */
-export const changesWaitSecondsMax = 50
-
 /** Paths in one fetch: as many as a page has results by default at most. */
 export const fetchPathsMax = 1000
 

@@ -3,13 +3,21 @@
  * the bytes that it was parsed from. Nothing here reads the store.
  */
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/bodies/parse.js'
-import { parseBody } from '../api/bodies/parse-body.js'
-import { isProblem } from '../api/problems.js'
+import { type Read, readBody } from '../api/bodies/read-object.js'
+import { type Shape, shapeOf } from '../api/bodies/shape.js'
+import { isProblem, type Problem } from '../api/problems.js'
 import type { KeyRecord } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
 import type { Creation } from '../store/topics.js'
 import { parsePath } from '../topics/path.js'
-import { endLineShape, keyLineShape, topicLineShape } from './validators.js'
+import type { EndLine, KeyLine, TopicLine } from './export-format.js'
+import { lineSchemas } from './validators.js'
+
+const shapes = {
+  topic: shapeOf<TopicLine>(lineSchemas, 'TopicLine'),
+  key: shapeOf<KeyLine>(lineSchemas, 'KeyLine'),
+  end: shapeOf<EndLine>(lineSchemas, 'EndLine'),
+}
 
 /** Why a line cannot be imported, in words that follow its number. */
 export class WrongLine extends Error {}
@@ -50,30 +58,23 @@ export type ImportLine = ImportedTopic | ImportedKey | ImportedEnd
  */
 export function parseImportLine(bytes: Uint8Array): ImportLine {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  if (isEndLine(line)) return parseExpiry(line)
+  if (isEndLine(line)) return parseEnd(line)
   return keyPrefix.equals(line.subarray(0, keyPrefix.length)) ? parseKey(line) : parseTopic(line)
 }
 
 function parseTopic(line: Buffer): ImportedTopic {
-  const parsed = parseBody(line, topicLineShape)
-  if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
-  const { type = 'json', properties = {} } = parsed.body
-  const path = parsePathParameter('path', parsed.body.path)
-  if (isProblem(path)) throw new WrongLine(path.message)
-  const valueText = parsed.valueText && parseValue(parsed.valueText, type)
-  if (isProblem(valueText)) throw new WrongLine(valueText.message)
-  const checked = parseRequestedProperties(properties)
-  if (isProblem(checked)) throw new WrongLine(checked.message)
-  const { removal } = checked
+  const body = read(line, shapes.topic)
+  const { type = 'json', properties = {}, value } = body
+  const path = orWrong(parsePathParameter('path', body.path))
+  const valueText = value && orWrong(parseValue(value, type))
+  const { removal } = orWrong(parseRequestedProperties(properties))
   const clause = planRemoveClause(removal, new Planner())
-  if (isProblem(clause)) throw new WrongLine(clause.message)
+  if (clause !== undefined) orWrong(clause)
   return { kind: 'topic', path, type, properties, removal, valueText: valueText && Buffer.from(valueText) }
 }
 
 function parseKey(line: Buffer): ImportedKey {
-  const parsed = parseBody(line, keyLineShape)
-  if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
-  const { key } = parsed.body
+  const { key } = read(line, shapes.key)
   const under = key.under.map((text) => {
     const path = parsePath(text)
     if (typeof path !== 'string') throw new WrongLine(`A subtree of the key ${path.problem}.`)
@@ -82,14 +83,20 @@ function parseKey(line: Buffer): ImportedKey {
   return { kind: 'key', record: { ...key, under } }
 }
 
-function parseExpiry(line: Buffer): ImportedEnd {
-  const parsed = parseBody(line, endLineShape)
-  if (isProblem(parsed)) throw new WrongLine(wordsOf(parsed))
-  const { topics, keys } = parsed.body.end
+function parseEnd(line: Buffer): ImportedEnd {
+  const { topics, keys } = read(line, shapes.end).end
   return { kind: 'end', lines: topics + keys }
 }
 
-/** The message of a problem with a request's body, reworded for a line. */
-function wordsOf({ message }: { readonly message: string }): string {
-  return message.replace(/^The request body/, 'It')
+function read<Line>(line: Buffer, shape: Shape<Line>): Read<Line> {
+  const body = readBody(line, shape)
+  // Its words are of a request's body.
+  if (isProblem(body)) throw new WrongLine(body.message.replace(/^The request body/, 'It'))
+  return body
+}
+
+/** @throws WrongLine where something is wrong */
+function orWrong<Result extends object | string>(result: Result | Problem): Result {
+  if (isProblem(result)) throw new WrongLine(result.message)
+  return result
 }

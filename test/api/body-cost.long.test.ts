@@ -104,11 +104,12 @@ const families: readonly Family[] = [
 /** Runs in a process of its own, where no coverage is counted; prints what each family costs, in ms of CPU. */
 const script = `
   const [api, families, bodyBytes, ratioMax] = JSON.parse(process.argv[1])
-  const { parseSet, parseAddAndSet, parseAdd, parseRemove } = await import(api + '/parse.js')
+  const { parseRemove, parseWrite } = await import(api + '/parse.js')
   const { parseBatch } = await import(api + '/parse-batch.js')
   const { parseFetch } = await import(api + '/parse-fetch.js')
   const parsers = {
-    set: parseSet, addAndSet: parseAddAndSet, add: parseAdd, remove: parseRemove,
+    ...Object.fromEntries(['set', 'addAndSet', 'add'].map((route) => [route, (bytes) => parseWrite(route, bytes)])),
+    remove: parseRemove,
     batch: (bytes) => parseBatch(bytes, 1000), fetch: (bytes) => parseFetch(bytes, 1000),
   }
   let validMs = 0

@@ -3,16 +3,16 @@
  * JSON of a body comes before that.
  */
 import t from 'tap'
-import { parseAdd, parseAddAndSet, parseRemove, parseSet } from '../../dist/api/bodies/parse.js'
+import { parseRemove, parseWrite } from '../../dist/api/bodies/parse.js'
 import { parseBatch } from '../../dist/api/bodies/parse-batch.js'
 import { parseFetch } from '../../dist/api/bodies/parse-fetch.js'
 import { propertiesMax, valueLevelsMax } from '../../dist/settings/limits.js'
 import { seededRandom } from '../support/random.js'
 
 const parsers: Readonly<Record<string, (bytes: Buffer) => unknown>> = {
-  set: parseSet,
-  add: parseAdd,
-  addAndSet: parseAddAndSet,
+  set: (bytes) => parseWrite('set', bytes),
+  add: (bytes) => parseWrite('add', bytes),
+  addAndSet: (bytes) => parseWrite('addAndSet', bytes),
   remove: parseRemove,
   fetch: (bytes) => parseFetch(bytes, 1000),
   batch: (bytes) => parseBatch(bytes, 10),

@@ -209,7 +209,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
   )
 
   const flags = ['with_values', 'with_properties', 'with_version']
-  const any = '"json", "string" or "any" is allowed'
+  const any = '"any", "json" or "string" is allowed'
   await t.test('flags that are not true or false, and wrong types, are refused by name', (t) =>
     answers(t, post, [
       ...flags.flatMap((name) =>

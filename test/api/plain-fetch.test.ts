@@ -1,9 +1,9 @@
 /** The fast reader of a fetch body gives what the full parser gives, or leaves the body to it. */
 import t from 'tap'
-import { parseBody } from '../../dist/api/bodies/parse-body.js'
 import { readPlainFetch } from '../../dist/api/bodies/plain-fetch.js'
+import { readBody } from '../../dist/api/bodies/read-object.js'
+import { shapes } from '../../dist/api/bodies/shapes.js'
 import { isProblem } from '../../dist/api/problems.js'
-import { fetchShape } from '../../dist/api/validators.js'
 import { seededRandom } from '../support/random.js'
 
 /** The largest `size` that the fast reader reads. The setting's limit is applied after it. */
@@ -11,8 +11,8 @@ const sizeMax = 999_999
 
 /** What the full parser makes of a body. */
 function parseInFull(text: string): object | 'refused' {
-  const parsed = parseBody(Buffer.from(text), fetchShape, sizeMax)
-  return isProblem(parsed) ? 'refused' : parsed.body
+  const body = readBody(Buffer.from(text), shapes.fetch, { sizeMax })
+  return isProblem(body) ? 'refused' : body
 }
 
 t.test('the fast reader reads what nearly every client sends', (t) => {

@@ -4,13 +4,14 @@
  */
 import t from 'tap'
 import { JsonReader } from '../../dist/json/reader.js'
+import { treeOf } from '../support/json-tree.js'
 import { mutated } from '../support/models/json-texts.js'
 import { seededRandom } from '../support/random.js'
 
 /** What is wrong with a text, whether its value is read or passed over; undefined if it is JSON. */
 function problemOf(text: string): string | undefined {
   const [read, passed] = [new JsonReader(Buffer.from(text), 1000), new JsonReader(Buffer.from(text), 1000)]
-  read.tree()
+  treeOf(read)
   passed.skip()
   const problem = read.problem()
   if (passed.problem() !== problem)

@@ -217,7 +217,7 @@ await t.test('limits and former tokens of API keys are exported and imported', a
   const key = { name: 'x', tokenHash: '0'.repeat(64), allow: [], under: [], madeMs: 1 }
   for (const [wrong, problem] of [
     [{ rate: 0 }, 'Parameter "key.rate" is the number 0; an integer from 1 to 1000000 is allowed.'],
-    [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; a time in ms since 1970 is allowed.'],
+    [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; an integer from 0 to 253402300799999 is allowed.'],
     [{ former: { tokenHash: 'x', untilMs: 1 } }, '"key.former.tokenHash"'],
     [{ later: 1 }, '"key.later" is not known here'],
   ] as const) {

@@ -1,7 +1,7 @@
 /**
- * The request bodies on the wire, as types. The validators and the schemas of the API description are generated from
- * them (validators.ts), and so are the descriptions of members: comments and tags such as `@minimum` have an effect
- * here. What a type cannot express (settings, limits in bytes, one of path and selector) is checked in parse.ts.
+ * The request bodies on the wire, as types. The schemas by which they are read, and described to clients, are generated from
+ * them (validators.ts), with the descriptions of members: comments and tags such as `@minimum` have an effect here. What a
+ * type cannot express (settings, limits in bytes, one of path and selector) is checked in parse.ts.
  */
 import type { Properties, TopicType } from '../../topics/topic.js'
 
@@ -210,25 +210,20 @@ export interface IncrementOperation extends IncrementBody {
   readonly op: 'increment' | 'set'
 }
 
-/** One operation of a batch whose `op` is set: one of the two, which parse.ts distinguishes. */
-export interface SetOrIncrementOperation extends SetOrIncrementBody {
-  readonly op: 'set'
-}
-
 /** One operation of a batch that creates a topic if it does not exist, and sets its value. */
-export interface AddAndSetOperation extends AddAndSetBody {
+interface AddAndSetOperation extends AddAndSetBody {
   /** The name of its route. */
   readonly op: 'addAndSet'
 }
 
 /** One operation of a batch that creates a topic without a value. */
-export interface AddOperation extends AddBody {
+interface AddOperation extends AddBody {
   /** The name of its route. */
   readonly op: 'add'
 }
 
 /** One operation of a batch that removes a topic. */
-export interface RemoveOperation {
+interface RemoveOperation {
   /** The name of its route. */
   readonly op: 'remove'
   /** Path of the topic, which is removed without its descendants. */
@@ -248,11 +243,5 @@ export interface BatchBody {
     | RemoveOperation
   )[]
   /** Whether none is carried out if one is refused; true by default. */
-  readonly atomic?: boolean
-}
-
-/** The same before its operations are checked one by one. */
-export interface UncheckedBatch {
-  readonly operations: readonly unknown[]
   readonly atomic?: boolean
 }

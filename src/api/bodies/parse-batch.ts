@@ -6,12 +6,12 @@
 import { openBrace, openBracket } from '../../json/bytes.js'
 import { spaceEnd, valueEnd } from '../../json/scan.js'
 import { valueLevelsMax } from '../../settings/limits.js'
-import type { WriteOperation } from '../../store/topics.js'
+import type { WriteAction, WriteOperation } from '../../store/topics.js'
 import { isProblem, type Problem, problem } from '../problems.js'
-import { batchShape, operationShapes } from '../validators.js'
-import { BodyObject } from './body-object.js'
-import { addAndSetOperation, addOperation, incrementOperation, removeOperation, setOperation } from './parse.js'
-import { checkObject, describe, parseObject } from './parse-body.js'
+import type { BatchBody } from './bodies.js'
+import { type OperationBody, operationOf } from './parse.js'
+import { checkObject, describe, membersOf, ReadObject, readBytes } from './read-object.js'
+import { anyOperation, operationShapes, shapes } from './shapes.js'
 
 /**
  * A value is in an operation, which is in an array; and perhaps in a constraint. One level more, so that a value with one
@@ -29,13 +29,13 @@ type Batch =
  * @returns the operations, whose texts are views into `bytes`; or a problem, with the index of the operation that has it
  */
 export function parseBatch(bytes: Buffer, operationsMax: number): Batch | Problem {
-  const object = parseObject(bytes, { levelsMax, operationsMax })
+  const object = readBytes(bytes, shapes.batch, { levelsMax, elementsMax: operationsMax })
   if (isProblem(object)) return areLines(bytes) ? linesProblem : object
-  const batch = checkObject(object, batchShape)
-  if (isProblem(batch)) return batch.code === 'unknown_parameter' && 'op' in object.input ? lineProblem : batch
-  const { operations: elements, operationsCount: count } = object
-  if (count < 1 || count > operationsMax) return countProblem(count, operationsMax)
-  if (batch.body.atomic === false) return { isAtomic: false, operations: elements.map(parseElement) }
+  const wrong = checkObject(object, shapes.batch)
+  if (wrong !== undefined) return wrong.code === 'unknown_parameter' && 'op' in object.members ? lineProblem : wrong
+  const { operations: elements, atomic } = membersOf<BatchBody>(object)
+  if (elements.length < 1 || elements.length > operationsMax) return countProblem(elements.length, operationsMax)
+  if (atomic === false) return { isAtomic: false, operations: elements.map(parseElement) }
   const operations: WriteOperation[] = []
   for (const [index, element] of elements.entries()) {
     const operation = parseElement(element)
@@ -49,7 +49,7 @@ export function parseBatch(bytes: Buffer, operationsMax: number): Batch | Proble
 function areLines(bytes: Buffer): boolean {
   const end = bytes.indexOf('\n')
   if (end === -1 || bytes[spaceEnd(bytes, end)] !== openBrace) return false
-  return !isProblem(parseObject(bytes.subarray(0, end), {}))
+  return !isProblem(readBytes(bytes.subarray(0, end), anyOperation))
 }
 
 const linesType = 'operations of one line each need the content-type application/x-ndjson'
@@ -63,7 +63,7 @@ const lineProblem = problem('unknown_parameter', { name: 'op', allowed: `"atomic
 /** The operation of a line; undefined for one without anything but white space. */
 export function parseLine(line: Buffer): WriteOperation | Problem | undefined {
   if (spaceEnd(line, 0) === line.length) return undefined
-  const object = parseObject(line, {})
+  const object = readBytes(line, anyOperation)
   return isProblem(object) ? ofLine(object) : parseOperation(object)
 }
 
@@ -123,7 +123,7 @@ function ofLine(found: Problem): Problem {
 }
 
 function parseElement(element: unknown): WriteOperation | Problem {
-  return element instanceof BodyObject ? parseOperation(element) : elementProblem(element)
+  return element instanceof ReadObject ? parseOperation(element) : elementProblem(element)
 }
 
 function elementProblem(element: unknown): Problem {
@@ -131,36 +131,16 @@ function elementProblem(element: unknown): Problem {
   return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
 }
 
-/** An object without `op`, which is refused, but may have the members of any operation. */
-const withoutOp = {
-  ...operationShapes.remove,
-  names: [...new Set(Object.values(operationShapes).flatMap(({ names }) => names))],
+function parseOperation(object: ReadObject): WriteOperation | Problem {
+  const { op } = object.members
+  const kind = isKind(op) ? op : undefined
+  const wrong = checkObject(object, kind === undefined ? anyOperation : operationShapes[kind])
+  // Without an `op` that is known, something is wrong.
+  return wrong ?? operationOf(kind as WriteAction['kind'], membersOf<OperationBody>(object))
 }
 
-function parseOperation(object: BodyObject): WriteOperation | Problem {
-  switch (object.input.op) {
-    case 'set': {
-      const checked = checkObject(object, operationShapes.set)
-      return isProblem(checked) ? checked : setOperation(checked)
-    }
-    case 'increment': {
-      const checked = checkObject(object, operationShapes.increment)
-      return isProblem(checked) ? checked : incrementOperation(checked)
-    }
-    case 'addAndSet': {
-      const checked = checkObject(object, operationShapes.addAndSet)
-      return isProblem(checked) ? checked : addAndSetOperation(checked)
-    }
-    case 'add': {
-      const checked = checkObject(object, operationShapes.add)
-      return isProblem(checked) ? checked : addOperation(checked)
-    }
-    default: {
-      // Its validator refuses any other `op`.
-      const checked = checkObject(object, object.input.op === undefined ? withoutOp : operationShapes.remove)
-      return isProblem(checked) ? checked : removeOperation(checked)
-    }
-  }
+function isKind(op: unknown): op is WriteAction['kind'] {
+  return typeof op === 'string' && Object.hasOwn(operationShapes, op)
 }
 
 function countProblem(count: number, operationsMax: number): Problem {

@@ -6,10 +6,10 @@ import type { ItemForm } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import { topicRange } from '../../topics/range.js'
 import { isProblem, type Problem, problem } from '../problems.js'
-import { changesShape } from '../validators.js'
 import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
-import { describe, parseBody } from './parse-body.js'
 import { formOf } from './parse-fetch.js'
+import { describe, readBody } from './read-object.js'
+import { shapes } from './shapes.js'
 
 interface ChangesRequest {
   /** What names the topics, by which the walk of another request is told from this one's. */
@@ -28,9 +28,8 @@ interface ChangesRequest {
  * @param lastEventId counts instead of `since`; empty for none
  */
 export function parseChanges(bytes: Buffer, sizeMax: number, lastEventId: string): ChangesRequest | Problem {
-  const parsed = parseBody(bytes, changesShape, sizeMax)
-  if (isProblem(parsed)) return parsed
-  const { body } = parsed
+  const body = readBody(bytes, shapes.changes, { sizeMax })
+  if (isProblem(body)) return body
   const { type = 'json', size = Math.min(changesSizeDefault, sizeMax), wait = 0 } = body
   const topics = parseTopics(body.path, body.selector)
   if (isProblem(topics)) return topics

@@ -5,11 +5,11 @@ import { type BranchLimit, type ItemForm, storedForms } from '../../store/topics
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
 import { isProblem, type Problem, problem } from '../problems.js'
-import { fetchShape } from '../validators.js'
 import type { FetchBody } from './bodies.js'
 import { parsePathParameter, parseSelectorParameter } from './parse.js'
-import { describe, integerProblem, parseBody } from './parse-body.js'
 import { readPlainFetch } from './plain-fetch.js'
+import { type Read, readBody } from './read-object.js'
+import { shapes } from './shapes.js'
 
 interface FetchOneRequest {
   readonly path: Path
@@ -85,13 +85,13 @@ const membersOfPages = [
 
 const membersBesidesPaths = [...membersOfPages, 'path', 'selector', 'count'] as const
 
-function parseMany(body: FetchBody, texts: readonly string[]): FetchManyRequest | Problem {
+function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRequest | Problem {
   const name = membersBesidesPaths.find((name) => body[name] !== undefined)
   if (name !== undefined) {
     return problem('invalid_parameter', { name, found: 'given with "paths"', allowed: 'only one of the two' })
   }
   if (texts.length < 1 || texts.length > fetchPathsMax) {
-    const found = texts.length === 0 ? 'an empty array' : 'an array of too many paths'
+    const found = texts.length === 0 ? 'an empty array' : `an array of ${texts.length}`
     return problem('invalid_parameter', { name: 'paths', found, allowed: `an array of 1 to ${fetchPathsMax} paths` })
   }
   const paths: Path[] = []
@@ -106,7 +106,7 @@ function parseMany(body: FetchBody, texts: readonly string[]): FetchManyRequest 
 /** The members that a count does not have: it is of all matches, and shows none. */
 const membersBesidesCount = [...membersOfPages, 'with_values', 'with_properties', 'with_version'] as const
 
-function parseCount(body: FetchBody, type: TopicType | 'any'): CountRequest | Problem {
+function parseCount(body: Read<FetchBody>, type: TopicType | 'any'): CountRequest | Problem {
   if (body.path !== undefined) return body.selector === undefined ? countOfOneProblem : bothProblem
   if (body.selector === undefined) return neitherProblem
   const name = membersBesidesCount.find((name) => body[name] !== undefined)
@@ -125,7 +125,7 @@ const countOfOneProblem = problem('invalid_parameter', {
 
 /** The form of the items that a body asks for. */
 export function formOf(
-  body: Pick<FetchBody, 'with_values' | 'with_properties' | 'with_version'>,
+  body: Pick<Read<FetchBody>, 'with_values' | 'with_properties' | 'with_version'>,
   type: TopicType | 'any',
 ): ItemForm {
   const { with_values: values = true, with_properties: properties = false, with_version: versions = false } = body
@@ -137,7 +137,7 @@ export function formOf(
 function branchLimitOf({
   deep_branch_depth: depth,
   deep_branch_limit: limit,
-}: FetchBody): BranchLimit | undefined | Problem {
+}: Read<FetchBody>): BranchLimit | undefined | Problem {
   if (depth === undefined && limit === undefined) return undefined
   if (depth !== undefined && limit !== undefined) return { depth, limit }
   const [name, given] =
@@ -145,14 +145,8 @@ function branchLimitOf({
   return problem('missing_parameter', { name, allowed: `it is required together with "${given}"` })
 }
 
-const fetchReading = { ...fetchShape, pathsMax: fetchPathsMax }
-
-function parseFetchBody(bytes: Buffer, sizeMax: number): FetchBody | Problem {
+function parseFetchBody(bytes: Buffer, sizeMax: number): Read<FetchBody> | Problem {
   const plain = readPlainFetch(bytes)
-  if (plain !== undefined) {
-    const { size = 1 } = plain
-    return size <= sizeMax ? plain : integerProblem('size', describe(size), sizeMax)
-  }
-  const parsed = parseBody(bytes, fetchReading, sizeMax)
-  return isProblem(parsed) ? parsed : parsed.body
+  if (plain !== undefined && (plain.size ?? 1) <= sizeMax) return plain
+  return readBody(bytes, shapes.fetch, { sizeMax, elementsMax: fetchPathsMax })
 }

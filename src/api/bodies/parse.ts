@@ -1,6 +1,6 @@
 /**
  * From the bytes of a request to one complete, checked request, or to what is wrong with it. Each route has its parser:
- * bytes → validated body (parse-body.ts) → path, value, properties and selector, each checked once and in this order.
+ * bytes → body of its shape (read-object.ts) → path, value, properties and selector, each checked once and in this order.
  * That of a fetch is in parse-fetch.ts.
  * Permissions and the contents of the store are checked elsewhere.
  *
@@ -11,17 +11,17 @@ import { quote } from '../../json/bytes.js'
 import { JsonReader } from '../../json/reader.js'
 import type { Plan } from '../../selectors/plan.js'
 import { type Planner, planSelector } from '../../selectors/planner.js'
-import type { WriteOperation } from '../../store/topics.js'
+import type { WriteAction, WriteOperation } from '../../store/topics.js'
 import { numberDigitsMax, sumOf } from '../../topics/decimal.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { type CheckedProperties, noRemoval, parseProperties } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import { isProblem, type Problem, problem } from '../problems.js'
-import { addAndSetShape, addShape, removeShape, setShape } from '../validators.js'
-import type { AddAndSetBody, AddBody, IncrementBody, RemoveByPath, SetOrIncrementBody } from './bodies.js'
-import { describe, type Parsed, parseBody } from './parse-body.js'
+import type { AddAndSetBody, IncrementBody } from './bodies.js'
 import { parseConstraint } from './parse-constraint.js'
+import { describe, type Read, readBody } from './read-object.js'
+import { shapes } from './shapes.js'
 
 /** One topic, or all that a plan matches; or only how many those are. */
 type RemoveRequest = (
@@ -29,28 +29,19 @@ type RemoveRequest = (
   | { readonly operation?: undefined; readonly plan: Plan }
 ) & { readonly isDryRun: boolean }
 
-export function parseSet(bytes: Buffer): WriteOperation | Problem {
-  const parsed = parseBody(bytes, setShape)
-  return isProblem(parsed) ? parsed : setOperation(parsed)
-}
-
-export function parseAdd(bytes: Buffer): WriteOperation | Problem {
-  const parsed = parseBody(bytes, addShape)
-  return isProblem(parsed) ? parsed : addOperation(parsed)
-}
-
-export function parseAddAndSet(bytes: Buffer): WriteOperation | Problem {
-  const parsed = parseBody(bytes, addAndSetShape)
-  return isProblem(parsed) ? parsed : addAndSetOperation(parsed)
+/** The body of a route that writes one topic. */
+export function parseWrite(route: 'set' | 'add' | 'addAndSet', bytes: Buffer): WriteOperation | Problem {
+  const body = readBody<OperationBody>(bytes, shapes[route])
+  return isProblem(body) ? body : operationOf(route, body)
 }
 
 export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
-  const parsed = parseBody(bytes, removeShape)
-  if (isProblem(parsed)) return parsed
-  const { path, selector, constraint, dry_run: isDryRun = false } = parsed.body
+  const body = readBody(bytes, shapes.remove)
+  if (isProblem(body)) return body
+  const { path, selector, constraint, dry_run: isDryRun = false } = body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
-    const operation = removeOperation({ ...parsed, body: { path, constraint } })
+    const operation = operationOf('remove', { path, constraint })
     return isProblem(operation) ? operation : { operation, isDryRun }
   }
   if (selector === undefined) return neitherProblem
@@ -59,72 +50,52 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   return isProblem(plan) ? plan : { plan, isDryRun }
 }
 
+/** What any operation may have, of a route or of a batch. */
+export type OperationBody = Pick<AddAndSetBody, 'path'> &
+  Partial<Omit<AddAndSetBody, 'path'> & Pick<IncrementBody, 'increment'>>
+
 /**
- * The operation of a body, or of an element of a batch, that its validator has accepted; the next four functions do the
- * same. Its texts are views into the body where possible. Every operation has all members, in one order, so that V8 sees
- * few shapes.
+ * The operation of a body, or of an element of a batch, that has been checked. Its texts are views into the body where
+ * possible. Every operation has all members, in one order, so that V8 sees few shapes.
  */
-export function setOperation(parsed: Parsed<SetOrIncrementBody>): WriteOperation | Problem {
-  const { type = 'json', path: pathText, increment } = parsed.body
-  if (increment !== undefined) {
-    if (parsed.valueText !== undefined) return valueAndIncrementProblem
-    return incrementOperation({ ...parsed, body: { ...parsed.body, increment } })
-  }
+export function operationOf(
+  route: WriteAction['kind'],
+  {
+    path: pathText,
+    type: wanted = 'json',
+    value,
+    increment,
+    properties: given,
+    constraint: condition,
+  }: Read<OperationBody>,
+): WriteOperation | Problem {
+  if (increment !== undefined && value !== undefined) return valueAndIncrementProblem
+  const kind = increment === undefined ? route : 'increment'
   const path = parsePathParameter('path', pathText)
   if (isProblem(path)) return path
-  const valueText = parseValue(parsed.valueText, type)
+  const type = kind === 'remove' ? undefined : wanted
+  const valueText = textToWrite(kind, wanted, value, increment)
   if (isProblem(valueText)) return valueText
-  const constraint = parseConstraint(parsed.constraint)
-  if (isProblem(constraint)) return constraint
-  return { kind: 'set', path, type, properties: undefined, removal: undefined, valueText, constraint }
-}
-
-export function incrementOperation(parsed: Parsed<IncrementBody>): WriteOperation | Problem {
-  const { type = 'json', path: pathText, increment } = parsed.body
-  const path = parsePathParameter('path', pathText)
-  if (isProblem(path)) return path
-  const text = parsed.numberTexts?.get('increment') ?? String(increment)
-  if (sumOf(text, '0') === undefined) return digitsProblem
-  const constraint = parseConstraint(parsed.constraint)
-  if (isProblem(constraint)) return constraint
-  const valueText = Buffer.from(text)
-  return { kind: 'increment', path, type, properties: undefined, removal: undefined, valueText, constraint }
-}
-
-export function addOperation({ body, constraint: given }: Parsed<AddBody>): WriteOperation | Problem {
-  const { type = 'json', properties = noProperties } = body
-  const path = parsePathParameter('path', body.path)
-  if (isProblem(path)) return path
-  const checked = parseRequestedProperties(properties)
+  const creates = kind === 'add' || kind === 'addAndSet'
+  const properties = creates ? (given ?? noProperties) : undefined
+  const checked = properties && parseRequestedProperties(properties)
   if (isProblem(checked)) return checked
-  const constraint = parseConstraint(given)
+  const constraint = parseConstraint(condition)
   if (isProblem(constraint)) return constraint
-  return { kind: 'add', path, type, properties, removal: checked.removal, valueText: undefined, constraint }
+  return { kind, path, type, properties, removal: checked?.removal, valueText, constraint } as WriteOperation
 }
 
-export function addAndSetOperation(parsed: Parsed<AddAndSetBody>): WriteOperation | Problem {
-  const { type = 'json', properties = noProperties } = parsed.body
-  const path = parsePathParameter('path', parsed.body.path)
-  if (isProblem(path)) return path
-  const valueText = parseValue(parsed.valueText, type)
-  if (isProblem(valueText)) return valueText
-  const checked = parseRequestedProperties(properties)
-  if (isProblem(checked)) return checked
-  const constraint = parseConstraint(parsed.constraint)
-  if (isProblem(constraint)) return constraint
-  return { kind: 'addAndSet', path, type, properties, removal: checked.removal, valueText, constraint }
+/** What an operation sets, or adds to a number; undefined if it does neither. */
+function textToWrite(
+  kind: WriteAction['kind'],
+  type: TopicType,
+  value: Uint8Array | undefined,
+  increment: string | undefined,
+): Uint8Array | Problem | undefined {
+  if (kind === 'set' || kind === 'addAndSet') return parseValue(value, type)
+  if (increment === undefined) return undefined
+  return sumOf(increment, '0') === undefined ? digitsProblem : Buffer.from(increment)
 }
-
-export function removeOperation({ body, constraint: given }: Parsed<RemoveByPath>): WriteOperation | Problem {
-  const path = parsePathParameter('path', body.path)
-  if (isProblem(path)) return path
-  const constraint = parseConstraint(given)
-  if (isProblem(constraint)) return constraint
-  return { kind: 'remove', path, ...withoutTopic, constraint }
-}
-
-/** What a removal lacks. */
-const withoutTopic = { type: undefined, properties: undefined, removal: undefined, valueText: undefined } as const
 
 /** The properties of a request that names none. */
 const noProperties: Properties = {}

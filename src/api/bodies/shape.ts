@@ -1,0 +1,115 @@
+/**
+ * The members that an object may have, in a request or in a line of an export: from the schemas that typia generates of the
+ * types, and nothing is said twice. read-object.ts reads by it. Nothing here looks at a text.
+ */
+
+/** A JSON schema, as far as typia uses it for the types of requests. */
+interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly const?: unknown
+  readonly oneOf?: readonly Schema[]
+  readonly properties?: Schemas
+  readonly required?: readonly string[]
+  readonly additionalProperties?: unknown
+  readonly items?: Schema
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly pattern?: string
+}
+
+type Schemas = Readonly<Record<string, Schema>>
+
+/** A member, how it is read, and the words in which a message says what is allowed. */
+export type Member = { readonly allowed: string } & (
+  | { readonly kind: 'number' | 'properties' | 'value' }
+  | { readonly kind: 'string'; readonly pattern: RegExp | undefined }
+  | { readonly kind: 'constant'; readonly constants: readonly unknown[] }
+  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
+  | { readonly kind: 'object'; readonly shape: Shape }
+  | { readonly kind: 'array'; readonly elements: Member }
+)
+
+/** An object. Its type says what is read of it. */
+export interface Shape<_Body = unknown> {
+  readonly members: ReadonlyMap<string, Member>
+  /** Those that must be given, except a value: what else is wrong with an operation comes before one that is missing. */
+  readonly required: readonly string[]
+  /** Members that an object may have beside these when it is read, but not when it is checked. */
+  readonly foreign: readonly string[]
+}
+
+/** The largest integer that a type allows without a bound of its own. */
+const integerMax = 2 ** 32 - 1
+
+/**
+ * The shape of an object of any of these types: with the members of all, of which those are required that all require.
+ *
+ * @param names of the types among the schemas
+ */
+export function shapeOf<Body>(schemas: object | undefined, ...names: readonly string[]): Shape<Body> {
+  const all = schemas as Schemas
+  return mergedShape(
+    names.map((name) => all[name] as Schema),
+    all,
+  )
+}
+
+/** The shape of objects that are read in another one, which has more members, since only one of them says what they are. */
+export function within<Body>(shape: Shape<Body>, { members }: Shape): Shape<Body> {
+  return { ...shape, foreign: [...members.keys()].filter((name) => !shape.members.has(name)) }
+}
+
+function mergedShape(schemas: readonly Schema[], all: Schemas): Shape {
+  const members = new Map<string, Schema[]>()
+  for (const { properties = {} } of schemas)
+    for (const [name, member] of Object.entries(properties)) members.set(name, [...(members.get(name) ?? []), member])
+  const isRequired = (name: string): boolean =>
+    name !== 'value' && schemas.every(({ required = [] }) => required.includes(name))
+  return {
+    members: new Map([...members].map(([name, alternatives]) => [name, memberOf(alternatives, all)])),
+    required: [...members.keys()].filter(isRequired),
+    foreign: [],
+  }
+}
+
+/** A member of these types. Where one type allows other constants than another, the member may have any. */
+function memberOf(alternatives: readonly Schema[], all: Schemas): Member {
+  const schemas = alternatives.flatMap((schema) => schema.oneOf ?? schema).map((schema) => resolved(schema, all))
+  if (schemas.every((schema) => 'const' in schema)) return constantOf(schemas.map((schema) => schema.const))
+  const [schema = {}] = schemas
+  const { minimum: min = 0, maximum: max = integerMax, pattern, items = {} } = schema
+  switch (schema.type) {
+    case undefined:
+      return { kind: 'value', allowed: 'any JSON value' }
+    case 'string':
+      if (pattern === undefined) return { kind: 'string', pattern, allowed: 'a string' }
+      return { kind: 'string', pattern: new RegExp(pattern), allowed: `a string that matches ${pattern}` }
+    case 'integer':
+      return { kind: 'integer', min, max, allowed: `an integer from ${min} to ${max}` }
+    case 'number':
+      return { kind: 'number', allowed: 'a number' }
+    case 'boolean':
+      return { kind: 'constant', constants: [true, false], allowed: 'true or false' }
+    case 'array': {
+      const elements = memberOf([items], all)
+      return { kind: 'array', elements, allowed: elements.kind === 'string' ? 'an array of strings' : 'an array' }
+    }
+    case 'object':
+      if ('additionalProperties' in schema)
+        return { kind: 'properties', allowed: 'an object whose members are strings' }
+      return { kind: 'object', shape: mergedShape(schemas, all), allowed: 'an object' }
+    default:
+      throw new Error(`no reader for the type ${schema.type}`)
+  }
+}
+
+function resolved(schema: Schema, all: Schemas): Schema {
+  return schema.$ref === undefined ? schema : (all[schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)] as Schema)
+}
+
+function constantOf(constants: readonly unknown[]): Member {
+  const words = [...new Set(constants.map((constant) => JSON.stringify(constant)))].sort()
+  const last = words.pop()
+  return { kind: 'constant', constants, allowed: words.length === 0 ? `${last}` : `${words.join(', ')} or ${last}` }
+}
