@@ -2,7 +2,7 @@
 import t from 'tap'
 import { version } from '../../dist/base/version.js'
 import { readingOf } from '../../dist/console/service/reading.js'
-import { metricsText } from '../../dist-scripts/metric-table.js'
+import { metricsText } from '../support/metric-table.js'
 
 t.test('everything that the page shows is reported under the names it reads', async (t) => {
   const reading = readingOf(await metricsText(), { atS: 7, tookS: 0.5, serviceS: 8 })

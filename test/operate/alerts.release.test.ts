@@ -4,10 +4,9 @@
  */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { metricsIn } from '../../dist-scripts/dashboard.js'
-import { metricTable } from '../../dist-scripts/metric-table.js'
 import { anchorsOf, readDocument, root } from '../support/documents.js'
 import { alerts, alertsFile, whyNot } from '../support/machines/alerts.js'
+import { metricsIn, metricTable } from '../support/metric-table.js'
 
 const casesFile = 'docs/monitoring/alerts.test.yml'
 

@@ -2,7 +2,7 @@
  * Every metric of the service with its help text, as the program itself defines them: read from its metrics with one
  * worker, and a writer, that have everything there is to report. No service runs.
  */
-import { Metrics } from '../dist/ops/metrics/metrics.js'
+import { Metrics } from '../../dist/ops/metrics/metrics.js'
 
 const histogram = { bounds: [1], counts: [0, 0], sum: 0 }
 
@@ -62,4 +62,16 @@ export async function metricTable(): Promise<ReadonlyMap<string, string>> {
   const helps = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', help = '']) => [name, help]))
   const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name)
   return new Map(names.map((name) => [name, helps.get(name) ?? '']))
+}
+
+/** A name of one of our metrics in a query, in a rule or in a text. */
+const metricName = /\b(?:topicd|process|nodejs)_[a-z0-9_]+\b/g
+
+/** The metrics that a text names, a histogram's series by the histogram's name. */
+export function metricsIn(text: string, known: ReadonlyMap<string, string>): string[] {
+  const names = (text.match(metricName) ?? []).map((name) => {
+    const histogram = name.replace(/_(bucket|sum|count)$/, '')
+    return known.has(histogram) ? histogram : name
+  })
+  return [...new Set(names)]
 }
