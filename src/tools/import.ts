@@ -1,27 +1,28 @@
 /**
  * The tool behind `topicd import`: turns the lines of an export, or any like them, into topics and API keys.
  *
- * Lines are imported in batches, each of distinct topics: parse → read those that exist from the store → write the
- * whole batch at once → wait until it is durable. So lines for one path take effect in order, and nothing after the
- * first wrong line is stored: parsing stops at a line that is wrong by itself, and a line that does not fit an existing
- * topic is found before its batch is written. A line can fail later only if a client changes its topic in the meantime,
- * or the disk is nearly full.
+ * Lines are imported in atomic batches, each of distinct topics: parse → write → wait until it is durable. So lines take effect
+ * in order, and nothing after the first wrong line is stored: parsing stops at a line that is wrong by itself, and where the
+ * store refuses a line, those before it are written without it.
  *
  * That an export was cut off is known only at its end, after its lines have been imported: the import then fails all the
  * same. For a plain file, the command looks before it begins.
  *
- * Writes use the store's own operations: existing topics are treated as by addAndSet and add, and importing the same
- * lines again changes nothing.
+ * Existing topics are treated as by addAndSet and add, and importing the same lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
 import { Cancelled } from '../base/cancellation.js'
 import { waitForSlice } from '../base/time-slices.js'
 import { importLineBytesMax } from '../settings/limits.js'
 import type { KeyChanger } from '../store/api-keys.js'
-import { onlyOutcome } from '../store/core/write/batch.js'
-import { storedForms, type TopicReader, type TopicWalker, type TopicWriter } from '../store/topics.js'
-import { compatible } from '../topics/properties.js'
-import { mergeRanges, topicRange } from '../topics/range.js'
+import {
+  type RefusedOperation,
+  storedForms,
+  type TopicReader,
+  type TopicWriter,
+  type WriteOperation,
+  type WriteRefusal,
+} from '../store/topics.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
 import { type ImportedTopic, type ImportLine, isEndLine, parseImportLine, WrongLine } from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'
@@ -29,16 +30,16 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { Imported, ImportedLine, ImportOptions } from './tool-messages.js'
 
-/** Lines of an import whose writes are in flight: enough to fill the commits. */
-const importLinesWaitingMax = 2000
+/** The lines of a batch: few enough that other writers do not wait long for its commit. */
+const batchLinesMax = 1000
 
 /** The bytes of those lines. */
-const importBytesWaitingMax = 32 * 1024 * 1024
+const batchBytesMax = 8 * 1024 * 1024
 
 type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
 
 /** What it needs of a store. */
-type ImportStore = TopicReader & TopicWalker & TopicWriter & Pick<KeyChanger, 'restoreKey'>
+type ImportStore = Pick<TopicReader, 'readTopic'> & TopicWriter & Pick<KeyChanger, 'restoreKey'>
 
 /** A parsed line and where it is. */
 interface NumberedLine {
@@ -46,14 +47,8 @@ interface NumberedLine {
   readonly line: Exclude<ImportLine, { kind: 'end' }>
 }
 
-/** A line that does not fit an existing topic. */
-interface LineProblem {
-  readonly number: number
-  readonly error: WrongLine
-}
-
-/** Topics read together: enough to hide a network's latency, and few enough that their values fit in memory. */
-const lookedUpTogetherMax = 32
+/** A topic that the store refuses, by its index. */
+type RefusedLine = Pick<RefusedOperation, 'index' | 'refusal'>
 
 /** A line that was not stored; all lines before it were. */
 class LineFailed extends Error {
@@ -94,10 +89,8 @@ export const importTool: Tool<ImportOptions, ImportStore> = async (
         counts.keysLeftOut++
         continue
       }
-      if (!batch.add({ number, line }, bytes.length)) {
-        await batch.write()
-        batch.add({ number, line }, bytes.length)
-      }
+      if (!batch.hasRoomFor(line)) await batch.write()
+      batch.add({ number, line }, bytes.length)
       if (io.signal.aborted) throw new Cancelled()
       report('importing', bytesRead)
       if (number % linesPerTurn === 0) await waitForSlice()
@@ -136,31 +129,32 @@ async function explain(error: Error, batch: Batch, number: number, signal: Abort
 /** The most lines between two waits for a slice of the event loop. */
 const linesPerTurn = 100
 
-/** Lines that are written together, none of them for the same topic or key as another. */
+/** Lines that are written together. */
 class Batch {
-  #lines = new Map<string, NumberedLine>()
+  #lines: NumberedLine[] = []
   #bytes = 0
+  readonly #paths = new Set<string>()
 
   constructor(
     private readonly store: ImportStore,
     private readonly counts: Counts,
   ) {}
 
-  /** Adds a line; false, with nothing added, when the batch must be written first. */
-  add(numbered: NumberedLine, bytes: number): boolean {
+  hasRoomFor(line: NumberedLine['line']): boolean {
+    if (this.#lines.length >= batchLinesMax || this.#bytes >= batchBytesMax) return false
+    return line.kind === 'key' || !this.#paths.has(line.path)
+  }
+
+  add(numbered: NumberedLine, bytes: number): void {
     const { line } = numbered
-    const name = line.kind === 'topic' ? `topic ${line.path}` : `key ${line.record.name}`
-    const isFull = this.#lines.size >= importLinesWaitingMax || this.#bytes >= importBytesWaitingMax
-    if (isFull || this.#lines.has(name)) return false
-    this.#lines.set(name, numbered)
+    this.#lines.push(numbered)
     this.#bytes += bytes
-    return true
+    if (line.kind === 'topic') this.#paths.add(line.path)
   }
 
   /** The number of the first line that waits to be written. */
   get firstNumber(): number | undefined {
-    const [first] = this.#lines.values()
-    return first?.number
+    return this.#lines[0]?.number
   }
 
   /**
@@ -169,88 +163,65 @@ class Batch {
    * @throws LineFailed for the first line that was not stored
    */
   async write(): Promise<void> {
-    const lines = [...this.#lines.values()]
-    const [first] = lines
-    if (first === undefined) return
-    this.#lines = new Map()
+    const lines = this.#lines
+    this.#lines = []
     this.#bytes = 0
-    const problem = await this.#firstProblem(lines).catch((error: Error) => {
-      throw new LineFailed(first.number, error)
-    })
-    const good = problem === undefined ? lines : lines.filter(({ number }) => number < problem.number)
-    const failures = await Promise.all(good.map((numbered) => this.#writeLine(numbered)))
-    for (const failure of failures) if (failure !== undefined) throw failure
-    if (problem !== undefined) throw new LineFailed(problem.number, problem.error)
+    this.#paths.clear()
+    for (let start = 0; start < lines.length; ) {
+      const first = lines[start] as NumberedLine
+      const keyAt = lines.findIndex(({ line }, at) => at >= start && line.kind === 'key')
+      const end = keyAt < 0 ? lines.length : Math.max(keyAt, start + 1)
+      const written =
+        first.line.kind === 'key' ? this.#writeKey(first.line) : this.#writeTopics(lines.slice(start, end))
+      await written.catch((error: Error) => {
+        throw error instanceof LineFailed ? error : new LineFailed(first.number, error)
+      })
+      start = end
+    }
   }
 
-  /** The first of the lines that does not fit an existing topic. */
-  async #firstProblem(lines: readonly NumberedLine[]): Promise<LineProblem | undefined> {
-    const topics = lines.flatMap(({ number, line }) => (line.kind === 'topic' ? [{ number, line }] : []))
-    const problems: LineProblem[] = []
-    const withProperties = new Map<string, { readonly number: number; readonly line: ImportedTopic }>()
-    for (let from = 0; from < topics.length && problems.length === 0; from += lookedUpTogetherMax) {
-      const some = topics.slice(from, from + lookedUpTogetherMax)
-      const found = await Promise.all(some.map(({ line }) => this.store.readTopic(line.path, storedForms[line.type])))
-      for (const [i, topic] of some.entries()) {
-        const { path, type, valueText, properties } = topic.line
-        const present = found[i]
-        if (present === 'incompatible_type') {
-          problems.push({ number: topic.number, error: new WrongLine(absentProblem(present, path, type).message) })
-        } else if (present !== 'no_such_topic' && valueText !== undefined && Object.keys(properties).length > 0) {
-          withProperties.set(path, topic)
-        }
-      }
-    }
-    problems.push(...(await this.#otherProperties(withProperties)))
-    return problems.sort((a, b) => a.number - b.number).at(0)
+  async #writeKey({ record }: Extract<ImportLine, { kind: 'key' }>): Promise<void> {
+    await this.store.restoreKey(record)
+    this.counts.keys++
   }
 
-  /** The lines whose properties differ from those of the existing topic; only lines with a value are compared. */
-  async #otherProperties(
-    topics: ReadonlyMap<string, { readonly number: number; readonly line: ImportedTopic }>,
-  ): Promise<LineProblem[]> {
-    if (topics.size === 0) return []
-    const ranges = mergeRanges([...topics.values()].map(({ line }) => topicRange(line.path)))
-    const problems: LineProblem[] = []
-    for await (const { path, properties } of this.store.walk({ ranges, matcher: undefined }, { aborted: false })) {
-      const topic = topics.get(path)
-      if (topic === undefined || compatible(properties, topic.line.properties)) continue
-      problems.push({ number: topic.number, error: new WrongLine(otherProperties(path)) })
-    }
-    return problems
+  async #writeTopics(lines: readonly NumberedLine[]): Promise<void> {
+    const topics = lines.map(({ line }) => line as ImportedTopic)
+    const wrong = (await this.#firstOfOtherType(topics)) ?? (await this.#writeAll(topics))
+    if (wrong === undefined) return
+    if (wrong.index > 0) await this.#writeTopics(lines.slice(0, wrong.index))
+    const { number, line } = lines[wrong.index] as NumberedLine
+    throw new LineFailed(number, wrongTopic(wrong.refusal, line as ImportedTopic))
   }
 
-  /** Resolves to the reason when the line could not be stored. */
-  async #writeLine({ number, line }: NumberedLine): Promise<LineFailed | undefined> {
-    try {
-      if (line.kind === 'key') {
-        await this.store.restoreKey(line.record)
-        this.counts.keys++
-      } else {
-        if (await writeTopic(this.store, line)) this.counts.created++
-        this.counts.topics++
-      }
-      return undefined
-    } catch (error) {
-      return new LineFailed(number, error as Error)
+  /** The first without a value whose path has a topic of the other type: the store would leave that as it is. */
+  async #firstOfOtherType(topics: readonly ImportedTopic[]): Promise<RefusedLine | undefined> {
+    for (const [index, { path, type, valueText }] of topics.entries()) {
+      if (valueText !== undefined) continue
+      const present = await this.store.readTopic(path, storedForms[type])
+      if (present === 'incompatible_type') return { index, refusal: present }
     }
+    return undefined
+  }
+
+  /** Writes all of them, or returns the first that the store refuses. */
+  async #writeAll(topics: readonly ImportedTopic[]): Promise<RefusedLine | undefined> {
+    const result = await this.store.write(topics.map(operationOf))
+    if ('refusal' in result) return result
+    this.counts.created += result.filter((outcome) => outcome === 'created').length
+    this.counts.topics += topics.length
+    return undefined
   }
 }
 
-function otherProperties(path: string): string {
-  return `There is already a topic at the path "${path}", with other properties.`
+function operationOf({ kind: _, valueText, ...creation }: ImportedTopic): WriteOperation {
+  return { ...creation, kind: valueText === undefined ? 'add' : 'addAndSet', valueText }
 }
 
-/** Stores a topic; resolves to whether it is new. */
-async function writeTopic(store: ImportStore, { valueText, ...creation }: ImportedTopic): Promise<boolean> {
-  const { path, type } = creation
-  const kind = valueText === undefined ? 'add' : 'addAndSet'
-  const outcome = onlyOutcome(await store.write([{ ...creation, kind, valueText }]))
-  if (outcome === 'present') {
-    const present = await store.readTopic(path, storedForms[type])
-    if (typeof present === 'string') throw new WrongLine(absentProblem(present, path, type).message)
-  }
-  if (outcome === 'incompatible_type') throw new WrongLine(absentProblem(outcome, path, type).message)
-  if (outcome === 'incompatible_properties') throw new WrongLine(otherProperties(path))
-  return outcome === 'created'
+function wrongTopic(refusal: WriteRefusal, { path, type }: ImportedTopic): WrongLine {
+  if (refusal === 'incompatible_properties')
+    return new WrongLine(`There is already a topic at the path "${path}", with other properties.`)
+  if (refusal === 'no_such_topic' || refusal === 'incompatible_type')
+    return new WrongLine(absentProblem(refusal, path, type).message)
+  throw new Error(`an import was refused: ${refusal}`)
 }

@@ -135,11 +135,11 @@ await t.test('an interrupted import names the first line that was not stored', a
   }
   const stored = async (): Promise<number> => (await store.stats()).topics
 
-  let reads = 0
+  let writes = 0
   const failing = Object.assign(Object.create(store) as typeof store, {
-    readTopic: (...args: Parameters<typeof store.readTopic>) => {
-      if (++reads === 2500) throw new Error('the PostgreSQL server cannot be reached')
-      return store.readTopic(...args)
+    write: async (...args: Parameters<typeof store.write>) => {
+      if (++writes === 3) throw new Error('the PostgreSQL server cannot be reached')
+      return store.write(...args)
     },
   })
   const io = { emit: async () => {}, input: lines(), signal: new AbortController().signal, diskFreeBytesMin: 0 }
