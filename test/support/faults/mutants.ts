@@ -67,6 +67,14 @@ export const mutants: readonly Mutant[] = [
     finds: /writes, each followed by a fetch over another connection/,
   },
   {
+    fault: 'a body may lack a member that is required',
+    file: 'api/bodies/shape.js',
+    from: 'required: [...members.keys()].filter(isRequired),',
+    to: 'required: [],',
+    test: 'api/shape',
+    finds: /: accepted/,
+  },
+  {
     fault: 'a page ends at its size without `has_more`',
     file: 'store/core/read/page-builder.js',
     from: 'count === size ||',
