@@ -16,9 +16,15 @@ export interface TopicLine {
 export interface EndLine {
   /** How many lines of each came before. */
   readonly end: {
-    /** @type uint64 */
+    /**
+     * @type uint64
+     * @maximum 9007199254740991
+     */
     readonly topics: number
-    /** @type uint64 */
+    /**
+     * @type uint64
+     * @maximum 9007199254740991
+     */
     readonly keys: number
   }
 }

@@ -38,7 +38,7 @@ export interface ImportedTopic extends Creation {
 }
 
 /** An API key to store. */
-interface ImportedKey {
+export interface ImportedKey {
   readonly kind: 'key'
   readonly record: KeyRecord
 }

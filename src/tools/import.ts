@@ -1,7 +1,7 @@
 /**
  * The tool behind `topicd import`: turns the lines of an export, or any like them, into topics and API keys.
  *
- * Lines are imported in atomic batches, each of distinct topics: parse → write → wait until it is durable. So lines take effect
+ * Lines are imported in atomic batches, each of distinct topics and keys: parse → write → wait until it is durable. So lines take effect
  * in order, and nothing after the first wrong line is stored: parsing stops at a line that is wrong by itself, and where the
  * store refuses a line, those before it are written without it.
  *
@@ -24,7 +24,14 @@ import {
   type WriteRefusal,
 } from '../store/topics.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
-import { type ImportedTopic, type ImportLine, isEndLine, parseImportLine, WrongLine } from './import-line.js'
+import {
+  type ImportedKey,
+  type ImportedTopic,
+  type ImportLine,
+  isEndLine,
+  parseImportLine,
+  WrongLine,
+} from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'
 import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
@@ -46,6 +53,9 @@ interface NumberedLine {
   readonly number: number
   readonly line: Exclude<ImportLine, { kind: 'end' }>
 }
+
+/** Topics read together: enough to hide a network's latency. */
+const readTogetherMax = 32
 
 /** A topic that the store refuses, by its index. */
 type RefusedLine = Pick<RefusedOperation, 'index' | 'refusal'>
@@ -133,7 +143,8 @@ const linesPerTurn = 100
 class Batch {
   #lines: NumberedLine[] = []
   #bytes = 0
-  readonly #paths = new Set<string>()
+  /** Of the topics and keys, each of which is in one line only. */
+  readonly #names = new Set<string>()
 
   constructor(
     private readonly store: ImportStore,
@@ -141,15 +152,14 @@ class Batch {
   ) {}
 
   hasRoomFor(line: NumberedLine['line']): boolean {
-    if (this.#lines.length >= batchLinesMax || this.#bytes >= batchBytesMax) return false
-    return line.kind === 'key' || !this.#paths.has(line.path)
+    return this.#lines.length < batchLinesMax && this.#bytes < batchBytesMax && !this.#names.has(nameOf(line))
   }
 
   add(numbered: NumberedLine, bytes: number): void {
     const { line } = numbered
     this.#lines.push(numbered)
     this.#bytes += bytes
-    if (line.kind === 'topic') this.#paths.add(line.path)
+    this.#names.add(nameOf(line))
   }
 
   /** The number of the first line that waits to be written. */
@@ -166,52 +176,58 @@ class Batch {
     const lines = this.#lines
     this.#lines = []
     this.#bytes = 0
-    this.#paths.clear()
+    this.#names.clear()
     for (let start = 0; start < lines.length; ) {
-      const first = lines[start] as NumberedLine
-      const keyAt = lines.findIndex(({ line }, at) => at >= start && line.kind === 'key')
-      const end = keyAt < 0 ? lines.length : Math.max(keyAt, start + 1)
-      const written =
-        first.line.kind === 'key' ? this.#writeKey(first.line) : this.#writeTopics(lines.slice(start, end))
-      await written.catch((error: Error) => {
-        throw error instanceof LineFailed ? error : new LineFailed(first.number, error)
-      })
+      const { kind } = (lines[start] as NumberedLine).line
+      const otherAt = lines.findIndex(({ line }, at) => at > start && line.kind !== kind)
+      const end = otherAt < 0 ? lines.length : otherAt
+      await (kind === 'key' ? this.#writeKeys(lines.slice(start, end)) : this.#writeTopics(lines.slice(start, end)))
       start = end
     }
   }
 
-  async #writeKey({ record }: Extract<ImportLine, { kind: 'key' }>): Promise<void> {
-    await this.store.restoreKey(record)
-    this.counts.keys++
+  async #writeKeys(lines: readonly NumberedLine[]): Promise<void> {
+    const failures = await Promise.all(
+      lines.map(({ number, line }) =>
+        this.store.restoreKey((line as ImportedKey).record).then(
+          () => void this.counts.keys++,
+          (error: Error) => new LineFailed(number, error),
+        ),
+      ),
+    )
+    for (const failure of failures) if (failure !== undefined) throw failure
   }
 
   async #writeTopics(lines: readonly NumberedLine[]): Promise<void> {
     const topics = lines.map(({ line }) => line as ImportedTopic)
-    const wrong = (await this.#firstOfOtherType(topics)) ?? (await this.#writeAll(topics))
+    const wrong = await this.#writeAll(topics).catch((error: Error) => {
+      throw new LineFailed((lines[0] as NumberedLine).number, error)
+    })
     if (wrong === undefined) return
     if (wrong.index > 0) await this.#writeTopics(lines.slice(0, wrong.index))
     const { number, line } = lines[wrong.index] as NumberedLine
     throw new LineFailed(number, wrongTopic(wrong.refusal, line as ImportedTopic))
   }
 
-  /** The first without a value whose path has a topic of the other type: the store would leave that as it is. */
-  async #firstOfOtherType(topics: readonly ImportedTopic[]): Promise<RefusedLine | undefined> {
-    for (const [index, { path, type, valueText }] of topics.entries()) {
-      if (valueText !== undefined) continue
-      const present = await this.store.readTopic(path, storedForms[type])
-      if (present === 'incompatible_type') return { index, refusal: present }
-    }
-    return undefined
-  }
-
-  /** Writes all of them, or returns the first that the store refuses. */
+  /** Writes all of them, or returns the first that the store refuses, or would leave as it is though of the other type. */
   async #writeAll(topics: readonly ImportedTopic[]): Promise<RefusedLine | undefined> {
+    const bare = [...topics.entries()].filter(([, { valueText }]) => valueText === undefined)
+    for (let from = 0; from < bare.length; from += readTogetherMax) {
+      const some = bare.slice(from, from + readTogetherMax)
+      const found = await Promise.all(some.map(([, { path, type }]) => this.store.readTopic(path, storedForms[type])))
+      const wrongAt = found.indexOf('incompatible_type')
+      if (wrongAt >= 0) return { index: (some[wrongAt] as (typeof some)[number])[0], refusal: 'incompatible_type' }
+    }
     const result = await this.store.write(topics.map(operationOf))
     if ('refusal' in result) return result
     this.counts.created += result.filter((outcome) => outcome === 'created').length
     this.counts.topics += topics.length
     return undefined
   }
+}
+
+function nameOf(line: NumberedLine['line']): string {
+  return line.kind === 'topic' ? `topic ${line.path}` : `key ${line.record.name}`
 }
 
 function operationOf({ kind: _, valueText, ...creation }: ImportedTopic): WriteOperation {

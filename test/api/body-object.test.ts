@@ -124,3 +124,24 @@ t.test('a value keeps the bytes that were sent, wherever it is', (t) => {
   }
   t.end()
 })
+
+t.test('a member that only other operations have is refused in a batch, whatever it is', (t) => {
+  const foreign = {
+    set: ['properties'],
+    increment: ['properties', 'value'],
+    addAndSet: ['increment'],
+    add: ['increment', 'value'],
+    remove: ['increment', 'properties', 'type', 'value'],
+  }
+  for (const [op, names] of Object.entries(foreign)) {
+    const own = { set: ',"value":1', addAndSet: ',"value":1', increment: ',"increment":1' }[op] ?? ''
+    for (const name of names) {
+      for (const value of ['{"a":"b"}', '1', '"json"', 'null', '[]', 'true']) {
+        const operation = `{"op":"${op}","path":"a"${own},"${name}":${value}}`
+        const unknown = refusal('unknown_parameter', new RegExp(`"${name}"`))
+        t.match(parse('batch', `{"operations":[${operation}]}`), { ...unknown, operation: 0 }, operation)
+      }
+    }
+  }
+  t.end()
+})

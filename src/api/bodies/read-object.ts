@@ -292,7 +292,7 @@ export function checkObject(object: ReadObject, shape: Shape, prefix = ''): Prob
     const found = firstWrong(object, shape, prefix)
     if (found !== undefined) return found
   }
-  const isForeign = hasUnknown || shape.foreign.some((name) => members[name] !== undefined)
+  const isForeign = hasUnknown || shape.foreign.some((name) => Object.hasOwn(members, name))
   return isForeign ? unknownMember(object, shape, prefix) : undefined
 }
 

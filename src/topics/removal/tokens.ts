@@ -1,6 +1,7 @@
 /**
  * The tokens of a REMOVAL expression: words, quoted texts and parentheses, separated by white space where needed. What
- * they mean is decided in parser.ts. Pure; reading all tokens takes time in proportion to the text's length.
+ * they mean is decided in parser.ts. Pure; reading all tokens takes time in proportion to the text's length, which is bounded: V8's
+ * stack would not suffice for a quoted text of some megabytes.
  */
 
 const space = /\s*/y
