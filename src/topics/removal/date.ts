@@ -3,6 +3,8 @@
  * seconds are optional, and the zone is GMT or ±hhmm. Pure.
  */
 
+import { parseCount } from './period.js'
+
 export const dateExample = "'Sun, 3 Jun 2018 11:05:30 GMT'"
 
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
@@ -19,8 +21,13 @@ const cycleMs = 730_485 * dayMs
 /** The first day of 1970. */
 const thursday = 4
 
-const dateForm =
-  /^(?:([a-z]{3}), )?(\d{1,2}) ([a-z]{3}) (\d{4}) (\d{2}):(\d{2})(?::(\d{2}))? (?:GMT|([+-])(\d{2})(\d{2}))$/i
+/** Without groups: the parts of a date of this form are where its first spaces say. */
+const dateForm = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|[+-]\d{4})$/i
+
+/** The number that `length` digits at an index of a date make. */
+function numberAt(text: string, at: number, length: number): number {
+  return parseCount(text, at, at + length) as number
+}
 
 /**
  * Parses a date. A weekday that does not match the date is an error: data will be removed at this date, so nothing is
@@ -29,22 +36,26 @@ const dateForm =
  * @returns milliseconds since 1970, which may be negative; or what is wrong, as a clause
  */
 export function parseDate(text: string): number | string {
-  const parts = dateForm.exec(text)
-  if (parts === null) return `expected a date such as ${dateExample} (GMT or an offset such as +0100)`
-  const [, weekdayStart, , monthName = ''] = parts
-  const number = (part: number): number => Number(parts[part] ?? 0)
-  const day = number(2)
-  const month = months.indexOf(monthName.toLowerCase())
+  if (!dateForm.test(text)) return `expected a date such as ${dateExample} (GMT or an offset such as +0100)`
+  const dayAt = text[3] === ',' ? 5 : 0
+  const monthAt = text.indexOf(' ', dayAt) + 1
+  const day = numberAt(text, dayAt, monthAt - 1 - dayAt)
+  const month = months.indexOf(text.slice(monthAt, monthAt + 3).toLowerCase())
   // Date.UTC takes the years 0 to 99 for 1900 to 1999.
-  const year = number(4) + cycleYears
+  const year = numberAt(text, monthAt + 4, 4) + cycleYears
   const dateMs = Date.UTC(year, month, day)
   if (month < 0 || day < 1 || dateMs >= Date.UTC(year, month + 1)) return 'there is no such day in the calendar'
-  const [hour, minute, second] = [number(5), number(6), number(7)]
+  const hour = numberAt(text, monthAt + 9, 2)
+  const minute = numberAt(text, monthAt + 12, 2)
+  const second = text[monthAt + 14] === ':' ? numberAt(text, monthAt + 15, 2) : 0
   if (hour > 23 || minute > 59 || second > 59) return 'there is no such time of day'
-  const [sign, offsetHour, offsetMinute] = [parts[8], number(9), number(10)]
+  const sign = text.at(-5)
+  const hasOffset = sign === '+' || sign === '-'
+  const offsetHour = hasOffset ? numberAt(text, text.length - 4, 2) : 0
+  const offsetMinute = hasOffset ? numberAt(text, text.length - 2, 2) : 0
   if (offsetHour > 23 || offsetMinute > 59) return 'there is no such offset'
   const weekday = (dateMs / dayMs + thursday) % 7
-  if (weekdayStart !== undefined && weekdayStarts.indexOf(weekdayStart.toLowerCase()) !== weekday) {
+  if (dayAt > 0 && weekdayStarts.indexOf(text.slice(0, 3).toLowerCase()) !== weekday) {
     return `that day is a ${weekdays[weekday]}`
   }
   const minutes = hour * 60 + minute - (sign === '-' ? -1 : 1) * (offsetHour * 60 + offsetMinute)

@@ -18,7 +18,7 @@ import {
   removalTimeMsMax,
 } from '../../settings/limits.js'
 import { dateExample, parseDate } from './date.js'
-import { parsePeriod } from './period.js'
+import { parseCount, parsePeriod } from './period.js'
 import type { RemovalCondition, RemovalPolicy } from './policy.js'
 import { RemovalText } from './tokens.js'
 
@@ -70,10 +70,10 @@ class RemovalParser {
     if (condition === undefined) return undefined
     if (this.#tokens.isAtEnd) return { condition, selector: undefined }
     if (!this.#tokens.takeWord('remove')) return this.#expected('"and", "or", "remove" or the end')
-    const selector = this.#tokens.quoted
-    if (selector === undefined) return this.#expected('a selector in quotes')
-    this.#tokens.next()
-    return this.#tokens.isAtEnd ? { condition, selector } : this.#expected('the end')
+    const selector = this.#tokens.readQuoted()
+    if (selector?.text === undefined) return this.#expected('a selector in quotes')
+    this.#tokens.moveTo(selector.end)
+    return this.#tokens.isAtEnd ? { condition, selector: selector.text } : this.#expected('the end')
   }
 
   /** Conditions joined by `or`, each of which is conditions joined by `and`. */
@@ -102,10 +102,10 @@ class RemovalParser {
   }
 
   #operand(depth: number): RemovalCondition | undefined {
-    if (depth === removalDepthMax && this.#tokens.mark === '(') {
+    if (depth === removalDepthMax && this.#tokens.isAt('(')) {
       return this.#wrong(`parentheses may be nested at most ${removalDepthMax} deep`)
     }
-    if (this.#parenthesesCount === this.#parenthesesMax && this.#tokens.mark === '(') {
+    if (this.#parenthesesCount === this.#parenthesesMax && this.#tokens.isAt('(')) {
       return this.#wrong(`at most ${removalParenthesesMax} pairs of parentheses are allowed`)
     }
     if (this.#tokens.take('(')) {
@@ -114,7 +114,7 @@ class RemovalParser {
       if (inner === undefined || this.#tokens.take(')')) return inner
       return this.#expected('"and", "or" or ")"')
     }
-    if (this.#conditionCount === removalConditionsMax && this.#tokens.word !== undefined) {
+    if (this.#conditionCount === removalConditionsMax && this.#tokens.isAtWord) {
       return this.#wrong(`at most ${removalConditionsMax} conditions are allowed`)
     }
     this.#conditionCount++
@@ -125,16 +125,17 @@ class RemovalParser {
 
   #timeAfter(): RemovalCondition | undefined {
     if (!this.#tokens.takeWord('after')) return this.#expected('"after"')
-    const { word = '', quoted } = this.#tokens
-    const isCount = /^[0-9]+$/.test(word)
-    if (quoted === undefined && !isCount)
+    const { text, at, wordEnd } = this.#tokens
+    const quoted = this.#tokens.readQuoted()
+    const afterMs = quoted?.text === undefined ? parseCount(text, at, wordEnd) : parseDate(quoted.text)
+    if (afterMs === undefined) {
       return this.#expected(`milliseconds since 1970 or a quoted date such as ${dateExample}`)
-    const afterMs = quoted === undefined ? Number(word) : parseDate(quoted)
+    }
     if (typeof afterMs === 'string') return this.#wrong(afterMs)
     if (afterMs < 0 || afterMs > removalTimeMsMax) {
       return this.#wrong(`the time must be in the years 1970 to 9999 (0 to ${removalTimeMsMax} milliseconds)`)
     }
-    this.#tokens.next()
+    this.#tokens.moveTo(quoted?.end ?? wordEnd)
     return { kind: 'time', afterMs }
   }
 
@@ -150,17 +151,19 @@ class RemovalParser {
   }
 
   #periodMs(): number | undefined {
-    const periodMs = parsePeriod(this.#tokens.word ?? '')
+    const { text, at, wordEnd } = this.#tokens
+    const periodMs = parsePeriod(text, at, wordEnd)
     if (periodMs === undefined) return this.#expected('a period such as 30s, 10m, 12h or 7d')
     if (periodMs === 0 || periodMs > removalPeriodMsMax) {
       return this.#wrong(`a period is at least 1s and at most ${removalPeriodMsMax / dayMs}d`)
     }
-    this.#tokens.next()
+    this.#tokens.moveTo(wordEnd)
     return periodMs
   }
 
   #isUnsupported(): boolean {
-    return unsupportedStart.test(this.#tokens.word ?? '')
+    const { text, at, wordEnd } = this.#tokens
+    return unsupportedStart.test(text.slice(at, wordEnd))
   }
 
   #unsupported(): undefined {
@@ -175,12 +178,12 @@ class RemovalParser {
 
   /** Sets the problem at the next token; what is wrong with a quoted text takes precedence over `reason`. */
   #wrong(reason: string): undefined {
-    const { text, at, isAtEnd, word } = this.#tokens
-    const broken = this.#tokens.brokenQuote()
-    const start = broken?.start ?? at
+    const { text, at, isAtEnd, isAtWord, wordEnd } = this.#tokens
+    const quoted = this.#tokens.readQuoted()
+    const start = quoted?.start ?? at
     const character = characters(text.slice(0, start)).length + 1
-    const found = isAtEnd ? 'at the end' : `near ${excerpt(text.slice(start), word?.length)}`
-    this.problem = `has a syntax error at character ${character}, ${found}: ${broken?.problem ?? reason}`
+    const found = isAtEnd ? 'at the end' : `near ${excerpt(text.slice(start), isAtWord ? wordEnd - at : undefined)}`
+    this.problem = `has a syntax error at character ${character}, ${found}: ${quoted?.problem ?? reason}`
     return undefined
   }
 }

@@ -3,10 +3,29 @@
  * allowed is decided where they are used.
  */
 
-const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const unitMs: ReadonlyMap<string, number> = new Map([
+  ['s', 1000],
+  ['m', 60 * 1000],
+  ['h', 60 * 60 * 1000],
+  ['d', 24 * 60 * 60 * 1000],
+])
 
 /** The period in ms, however long; undefined if the text is not a whole number and a unit, in lower case. */
-export function parsePeriod(text: string): number | undefined {
-  const [, count, unit = ''] = /^([0-9]+)([smhd])$/.exec(text) ?? []
-  return count === undefined ? undefined : Number(count) * (unitMs[unit] as number)
+export function parsePeriod(text: string, start = 0, end = text.length): number | undefined {
+  const unit = unitMs.get(text.charAt(end - 1))
+  const count = parseCount(text, start, end - 1)
+  return unit === undefined || count === undefined ? undefined : count * unit
+}
+
+const digitZero = 0x30
+
+/** The whole number between two indexes, exact up to 2^53; undefined if anything there is not a digit of ASCII. */
+export function parseCount(text: string, start: number, end: number): number | undefined {
+  let count = 0
+  for (let i = start; i < end; i++) {
+    const digit = text.charCodeAt(i) - digitZero
+    if (digit < 0 || digit > 9) return undefined
+    count = 10 * count + digit
+  }
+  return start < end ? count : undefined
 }
