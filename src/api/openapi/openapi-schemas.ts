@@ -1,6 +1,6 @@
 /**
- * The schemas of the API description. They are generated at build time (validators.ts) from the same types as the
- * validators; only the bounds that types cannot express are written here.
+ * The schemas of the API description. They are generated at build time (validators.ts) from types, and bodies are
+ * read by the same ones (bodies/shape.ts); only the bounds that types cannot express are written here.
  */
 import { strict as assert } from 'node:assert'
 import { tokenBytesMax } from '../../changes/token.js'
@@ -25,7 +25,7 @@ function isObject(json: Json): json is JsonObject {
 /**
  * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; a type beside each
  * other constant; no `readOnly`, which here comes from TypeScript and would keep members out of requests; and no
- * additional members, which the validators refuse.
+ * additional members, which the service refuses.
  */
 function toClientSchema(json: Json): Json {
   if (Array.isArray(json)) return json.map(toClientSchema)
