@@ -1,5 +1,5 @@
 /**
- * The answers on the wire, as types from which the API description is generated (validators.ts), comments included.
+ * The answers on the wire, as types from which the API description is generated (routes/), comments included.
  * Answers are not serialised from them, since values are sent as they were stored; a test checks real answers against
  * them.
  */
@@ -30,7 +30,7 @@ export interface FetchItem {
 }
 
 /** A path at which there is no topic, or none of the type that was asked for. */
-export interface MissingItem {
+interface MissingItem {
   readonly path: string
   readonly missing: true
 }
@@ -65,7 +65,7 @@ export interface CountAnswer {
 }
 
 /** A topic that is not there, or not of the type that was asked for. */
-export interface RemovedItem {
+interface RemovedItem {
   readonly path: string
   readonly removed: true
 }

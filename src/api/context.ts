@@ -1,14 +1,15 @@
 /**
- * What the handlers share: the store and the settings they use, the checks of permissions, and the making of answers. A
- * handler works in this order: may the key use this operation → parse → may it touch these topics → store → answer.
+ * What the routes share: the store and the settings they use, the checks of permissions, and the making of answers. A
+ * request goes this way: may the key use this operation → parse → may it touch these topics → store → answer.
  */
 
 import type { Access } from '../auth/access.js'
 import type { LiveChanges } from '../changes/live-changes.js'
-import type { Answer } from '../http/answer.js'
+import type { Answer, AnswerRoom } from '../http/answer.js'
 import type { Operation } from '../keys/record.js'
 import { covers, mayTouch } from '../keys/rights.js'
 import type { Planner } from '../selectors/planner.js'
+import { answerBytesAlwaysMax, pagesInRoomLeft } from '../settings/limits.js'
 import type { ChangeReader } from '../store/changes.js'
 import type { Absent, Creation, TopicReader, TopicRemover, TopicWriter } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
@@ -24,11 +25,18 @@ export interface ApiContext {
   readonly store: TopicReader & TopicWriter & TopicRemover & Pick<ChangeReader, 'inSnapshot'>
   readonly pageSizeMax: number
   readonly pageBytesMax: number
-  /** Room for answers that their clients have not read, in bytes. */
-  readonly answerBytesFree: () => number
+  readonly answerRoom: Readonly<AnswerRoom>
   readonly batchOperationsMax: number
   /** Counts what is refused within an answer that is none, or not only its own: an operation, or the rest of an upload. */
   readonly countRefused: (code: ProblemCode) => void
+}
+
+/** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
+const pageBytesMin = answerBytesAlwaysMax / 2
+
+/** How large a page may be now: one that nobody reads leaves room for others. */
+export function pageBytes({ pageBytesMax, answerRoom }: ApiContext): number {
+  return Math.min(pageBytesMax, Math.max(pageBytesMin, Math.floor(answerRoom.bytesFree / pagesInRoomLeft)))
 }
 
 /** A 200 with this JSON as its body. */

@@ -23,7 +23,8 @@ import {
 } from './context.js'
 import { type Problem, problem } from './problems.js'
 
-const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
+/** What a key must be allowed, for each kind of operation. */
+export const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
   set: ['set'],
   addAndSet: ['set', 'add'],
   add: ['add'],
@@ -36,7 +37,7 @@ const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
 export function permissionProblem(access: Access, action: WriteAction, planner: Planner): Problem | undefined {
   const { kind, path, properties, constraint } = action
   return (
-    kindProblem(access, kind) ??
+    operationProblem(access, needed[kind]) ??
     (properties === undefined ? pathProblem(access, path) : creationProblem(access, action, planner)) ??
     constraintProblem(access, constraint)
   )
@@ -92,11 +93,6 @@ const contraries: Readonly<Record<Constraint['kind'], string>> = {
   version: 'no topic with that version',
   no_value: 'no topic without a value',
   no_topic: 'a topic',
-}
-
-/** Why this key may use no route that carries out such operations; undefined when it may. */
-export function kindProblem(access: Access, kind: WriteAction['kind']): Problem | undefined {
-  return operationProblem(access, needed[kind])
 }
 
 /** Answers the request for one operation, if the key may carry it out. */

@@ -11,30 +11,16 @@ import { PacedBound } from '../base/paced-bound.js'
 import { inSlice, inTurn, isTurnSpent } from '../base/time-slices.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import { StoreError } from '../store/errors.js'
-import { handleBatch } from './batch/batch.js'
-import { linesAtOnceMax, Upload } from './batch/upload.js'
-import { handleChanges } from './changes.js'
+import { linesAtOnceMax, type UploadContext } from './batch/upload.js'
 import { createClientFiles } from './client-files.js'
 import { type AdminAddress, createConsole } from './console.js'
 import { type ApiContext, refuse } from './context.js'
-import { handleFetch } from './fetch.js'
 import { createFrontPages } from './front.js'
 import { compressingRoutes } from './gzip.js'
 import { createPages } from './pages.js'
 import { type Problem, problem } from './problems.js'
-import { handleRemove } from './remove.js'
-import { handleAdd, handleAddAndSet, handleSet } from './write.js'
-
-/** The routes below the base path, each with its handler. */
-export const handlers = {
-  '/topics/fetch': handleFetch,
-  '/topics/changes': handleChanges,
-  '/topics/set': handleSet,
-  '/topics/addAndSet': handleAddAndSet,
-  '/topics/add': handleAdd,
-  '/topics/remove': handleRemove,
-  '/topics/batch': handleBatch,
-} as const
+import { type ApiRoute, answerRequest, pathOf } from './routes/route.js'
+import { apiRoutes } from './routes/routes.js'
 
 interface ServiceOptions {
   readonly context: ApiContext
@@ -65,29 +51,30 @@ export function createService(options: ServiceOptions): Service<Access> {
     if (!(error instanceof StoreError)) onFailure(error)
     return problem(error instanceof StoreError ? codeOf(error) : 'internal_error')
   }
-  const kept = { bytes: 0 }
-  const linesAtOnce = new PacedBound(linesAtOnceMax)
-  const upload: Route<Access>['upload'] = (ongoing, inlet) => {
-    const { accept = '', contentLength = '', authorization = '' } = ongoing.headers ?? {}
-    const { store, findCaller, countRefused } = context
-    const { bodyBytesMax: lineBytesMax, uploadBytesMax } = options
-    const caller = (): Access | undefined => findCaller(authorization)
-    const shared = { store, countRefused, lineBytesMax, uploadBytesMax, kept, linesAtOnce, problemFor }
-    return new Upload({ ...shared, headers: { accept, contentLength }, caller }, inlet, ongoing)
+  const uploads: UploadContext = {
+    ...context,
+    lineBytesMax: options.bodyBytesMax,
+    uploadBytesMax: options.uploadBytesMax,
+    kept: { bytes: 0 },
+    linesAtOnce: new PacedBound(linesAtOnceMax),
+    problemFor,
   }
-  const plainRoutes = Object.entries(handlers).map(
-    ([path, handler]): Route<Access> => ({
-      path: basePath + path,
-      isRead: handler === handleFetch || handler === handleChanges,
-      asksHeaders: handler === handleChanges,
-      handle: (body, access, ongoing) => begin(body, (bytes) => handler(context, bytes, access, ongoing)),
-      ...(handler === handleBatch ? { upload } : {}),
-    }),
-  )
+  const serve = (route: ApiRoute): Route<Access> => {
+    const { isRead, asksHeaders = false, openUpload } = route
+    return {
+      path: `${basePath}${pathOf(route)}`,
+      isRead,
+      asksHeaders,
+      handle: (body, access, ongoing) => begin(body, (bytes) => answerRequest(route, context, bytes, access, ongoing)),
+      upload: openUpload && ((ongoing, inlet) => openUpload(uploads, ongoing, inlet)),
+    }
+  }
   const compressing = compressingRoutes<Access>()
-  const routes = plainRoutes.map((route) => (options.compresses && route.isRead ? compressing(route) : route))
-  const { pageSizeMax, batchOperationsMax } = context
+  const routes = apiRoutes.map((route) =>
+    options.compresses && route.isRead ? compressing(serve(route)) : serve(route),
+  )
   const routePaths = routes.map(({ path }) => path)
+  const { pageSizeMax, batchOperationsMax } = context
   const { hasConsole, admin } = options
   const refusals = createRefusals(routePaths.join(', '), options.bodyBytesMax, (authorization) =>
     keyring.hasExpired(authorization) ? 'its token has expired' : describeAuthorization(authorization),

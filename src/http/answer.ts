@@ -24,6 +24,11 @@ export interface Answer {
   readonly cause?: string
 }
 
+/** The room for answers, or parts of them, that the clients of this process have not read: all who make answers look at it. */
+export interface AnswerRoom {
+  bytesFree: number
+}
+
 /** A body that is sent piece by piece. */
 export interface Stream {
   /** What may stand between pieces without a meaning. */
@@ -111,7 +116,7 @@ export interface Route<Caller> {
    */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
   /** Begins to take a body of lines, application/x-ndjson; undefined for a route that takes none. It gets the headers. */
-  readonly upload?: (ongoing: Ongoing, inlet: Inlet) => Upload
+  readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
 }
 
 /** One page that is read by GET or HEAD: it reads no body and changes nothing. */

@@ -19,7 +19,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { beforeNextPoll, isAfterPoll } from '../base/after-poll.js'
 import { answerBytesWaitingMax } from '../settings/limits.js'
-import type { Answer, CloseCause } from './answer.js'
+import type { Answer, AnswerRoom, CloseCause } from './answer.js'
 import { type Headed, writeHead, writeWholeHead } from './head.js'
 import { bytesOf, type Rest, Rests } from './unread.js'
 
@@ -56,13 +56,18 @@ export interface Receiver extends Headed {
 
 export class Closing {
   /** What clients have not read of their answers. */
-  readonly rests = new Rests((rest) => this.#giveUp(rest))
+  readonly rests: Rests
   /** Whether every answer ends its connection. */
   isDraining = false
   #lingering = 0
 
   /** @param closed called for each connection that is closed without an answer, or before all of it was read */
-  constructor(private readonly closed: (cause: CloseCause) => void) {}
+  constructor(
+    room: AnswerRoom,
+    private readonly closed: (cause: CloseCause) => void,
+  ) {
+    this.rests = new Rests(room, (rest) => this.#giveUp(rest))
+  }
 
   /** Connections that linger. */
   get lingering(): number {

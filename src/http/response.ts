@@ -5,7 +5,7 @@
  *
  * Connections whose clients have read nothing for longest are closed first: after a while, sooner if much is unread, at
  * once if there is no room. So that nobody who reads is closed for the sake of others, pages end early by the room that
- * is left (api/fetch.ts), and exchange.ts refuses a read whose answer does not fit.
+ * is left (api/context.ts), and exchange.ts refuses a read whose answer does not fit.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesAlwaysMax } from '../settings/limits.js'

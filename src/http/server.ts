@@ -49,7 +49,7 @@
  * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
-import type { Answer, Page, PageRequest, Service } from './answer.js'
+import type { Answer, AnswerRoom, Page, PageRequest, Service } from './answer.js'
 import { Bodies } from './body.js'
 import { Closing } from './closing.js'
 import { connectionsAllowed } from './connections.js'
@@ -68,6 +68,7 @@ interface HttpOptions {
   readonly port: number
   readonly bodyBytesMax: number
   readonly uploadBytesMax: number
+  readonly answerRoom: AnswerRoom
   /** The origins of the web pages that may read the answers, as the setting names them; empty for none. */
   readonly origins: string
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
@@ -86,8 +87,6 @@ export interface HttpServer {
   /** Requests that wait for their answer now. */
   waiting(): number
   uploads(): UploadStats
-  /** Room for answers, or parts of them, that their clients have not read, in bytes. */
-  answerBytesFree(): number
 }
 
 /**
@@ -128,7 +127,7 @@ class Server<Caller extends object> implements HttpServer {
     private readonly options: HttpOptions,
   ) {
     this.#app = createApp(options.tls)
-    this.#closing = new Closing((cause) => service.closed(cause))
+    this.#closing = new Closing(options.answerRoom, (cause) => service.closed(cause))
     this.#exchanges = new Exchanges(service, new Responses(this.#closing))
     this.#bodies = new Bodies(() => this.#exchanges.workingBytes)
     this.#cors = options.origins === '' ? undefined : new Cors(options.origins)
@@ -157,10 +156,6 @@ class Server<Caller extends object> implements HttpServer {
 
   uploads(): UploadStats {
     return this.#uploads.stats
-  }
-
-  answerBytesFree(): number {
-    return this.#closing.rests.bytesFree
   }
 
   /** @throws Error when the port cannot be listened on */

@@ -3,7 +3,7 @@
  * last read a part of them. Which connections are closed for them, and when, is decided in closing.ts.
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { answerBytesWaitingMax } from '../settings/limits.js'
+import type { AnswerRoom } from './answer.js'
 
 /**
  * A client that takes less than this, and less than half of what it had left, counts as reading nothing: otherwise a few
@@ -30,10 +30,12 @@ export interface Rest {
 export class Rests {
   /** Those whose clients have read nothing for longest come first. */
   readonly #rests = new Set<Rest>()
-  #bytes = 0
 
   /** @param giveUp closes the connection of a rest, or releases the rest, to make room for another one */
-  constructor(private readonly giveUp: (rest: Rest) => void) {}
+  constructor(
+    private readonly room: AnswerRoom,
+    private readonly giveUp: (rest: Rest) => void,
+  ) {}
 
   get count(): number {
     return this.#rests.size
@@ -41,7 +43,7 @@ export class Rests {
 
   /** Room for further rests. */
   get bytesFree(): number {
-    return answerBytesWaitingMax - this.#bytes
+    return this.room.bytesFree
   }
 
   /** All of them; those whose clients have read nothing for longest come first. */
@@ -69,7 +71,7 @@ export class Rests {
     const sinceMs = performance.now()
     const rest: Rest = { res, bytes, from, takenBytes: from, sinceMs, sendMore: () => true, isGone: false }
     this.#rests.add(rest)
-    this.#bytes += more
+    this.room.bytesFree -= more
     res.onAborted(() => {
       rest.isGone = true
       this.release(rest)
@@ -105,7 +107,7 @@ export class Rests {
   }
 
   release(rest: Rest): void {
-    if (this.#rests.delete(rest)) this.#bytes -= rest.bytes.length
+    if (this.#rests.delete(rest)) this.room.bytesFree += rest.bytes.length
   }
 
   /**
@@ -124,7 +126,7 @@ export class Rests {
     if (freed < rest.bytes.length / 2) return
     rest.bytes = Buffer.from(rest.bytes.subarray(freed))
     rest.from = offset
-    this.#bytes -= freed
+    this.room.bytesFree += freed
   }
 }
 

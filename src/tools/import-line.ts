@@ -14,9 +14,9 @@ import type { EndLine, KeyLine, TopicLine } from './export-format.js'
 import { lineSchemas } from './validators.js'
 
 const shapes = {
-  topic: shapeOf<TopicLine>(lineSchemas, 'TopicLine'),
-  key: shapeOf<KeyLine>(lineSchemas, 'KeyLine'),
-  end: shapeOf<EndLine>(lineSchemas, 'EndLine'),
+  topic: shapeOf<TopicLine>(lineSchemas.topic),
+  key: shapeOf<KeyLine>(lineSchemas.key),
+  end: shapeOf<EndLine>(lineSchemas.end),
 }
 
 /** Why a line cannot be imported, in words that follow its number. */

@@ -1,14 +1,17 @@
 /**
  * What typia generates from the types of this folder: the schemas of the lines of an export, and the validators of the lines
- * that tools send. What the tags in the comments of the types mean is said in api/validators.ts.
+ * that tools send. What the tags in the comments of the types mean is said in api/bodies/bodies.ts.
  */
 import typia from 'typia'
 import type { EndLine, KeyLine, TopicLine } from './export-format.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tool-messages.js'
 
-/** The JSON schemas of the lines of an export, by the names of their types. */
-export const lineSchemas: object | undefined = typia.json.schemas<[TopicLine, KeyLine, EndLine], '3.1'>().components
-  .schemas
+/** The JSON schemas of the lines of an export. */
+export const lineSchemas = {
+  topic: typia.json.schemas<[TopicLine], '3.1'>(),
+  key: typia.json.schemas<[KeyLine], '3.1'>(),
+  end: typia.json.schemas<[EndLine], '3.1'>(),
+}
 
 /** What a tool sends its caller. */
 export const isBackupLine: (input: unknown) => input is BackupLine = typia.createIs<BackupLine>()

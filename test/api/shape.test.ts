@@ -2,10 +2,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { readBody } from '../../dist/api/bodies/read-object.js'
-import { type Shape, shapeOf } from '../../dist/api/bodies/shape.js'
-import { shapes } from '../../dist/api/bodies/shapes.js'
+import { type SchemaCollection, type Shape, shapeOf } from '../../dist/api/bodies/shape.js'
+import { bodySchemas, shapes } from '../../dist/api/bodies/shapes.js'
 import { isProblem } from '../../dist/api/problems.js'
-import { requestSchemas } from '../../dist/api/validators.js'
 import { seededRandom } from '../support/random.js'
 
 interface Schema {
@@ -13,7 +12,10 @@ interface Schema {
   readonly required: readonly string[]
 }
 
-const schemas = requestSchemas as Readonly<Record<string, Schema>>
+const schemas = Object.assign(
+  {},
+  ...Object.values(bodySchemas).map(({ components }: SchemaCollection) => components.schemas),
+) as Readonly<Record<string, Schema>>
 
 /** As the types are generated, without the members that they do not have. */
 const closed = Object.fromEntries(
@@ -37,14 +39,16 @@ function merged(names: readonly string[]): object {
   }
 }
 
+function namesIn({ schemas }: SchemaCollection): readonly string[] {
+  return (schemas as readonly { readonly $ref: string }[]).map(({ $ref }) => $ref.replace('#/components/schemas/', ''))
+}
+
+/** A batch is checked operation by operation (api/batch-bodies). */
+const namesOfPlain = ['fetch', 'changes', 'set', 'addAndSet', 'add', 'remove'] as const
+
 const bodies: Readonly<Record<string, readonly [Shape, readonly string[]]>> = {
-  fetch: [shapes.fetch, ['FetchByPath', 'FetchByPaths', 'FetchBySelector']],
-  changes: [shapes.changes, ['ChangesBody']],
-  set: [shapes.set, ['SetBody', 'IncrementBody']],
-  addAndSet: [shapes.addAndSet, ['AddAndSetBody']],
-  add: [shapes.add, ['AddBody']],
-  remove: [shapes.remove, ['RemoveByPath', 'RemoveBySelector']],
-  constraint: [shapeOf(requestSchemas, 'ConstraintBody'), ['ConstraintBody']],
+  ...Object.fromEntries(namesOfPlain.map((name) => [name, [shapes[name], namesIn(bodySchemas[name])]])),
+  constraint: [shapeOf(bodySchemas.set, ['ConstraintBody']), ['ConstraintBody']],
 }
 
 const texts = [

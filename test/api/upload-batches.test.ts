@@ -34,11 +34,10 @@ function trial(linesAtOnce = new PacedBound(4000)): Trial {
     },
     lineBytesMax: 1024 * 1024,
     uploadBytesMax: 1024 * 1024,
-    headers: { accept: '', contentLength: '' },
     countRefused: () => {},
     kept: { bytes: 0 },
     linesAtOnce,
-    caller: () => (isKnown ? access : undefined),
+    findCaller: () => (isKnown ? access : undefined),
     problemFor: () => problem('internal_error'),
   }
   const inlet = { resume: () => {}, drop: () => {}, close: () => {} }

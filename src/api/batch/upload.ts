@@ -12,16 +12,10 @@ import type { Access } from '../../auth/access.js'
 import { Lines, TooLong } from '../../base/lines.js'
 import type { PacedBound } from '../../base/paced-bound.js'
 import { type Slice, waitForSlice } from '../../base/time-slices.js'
-import type {
-  Answer,
-  Inlet,
-  Ongoing,
-  Upload as ReceivedUpload,
-  RouteHeaders,
-  UploadRefusal,
-} from '../../http/answer.js'
+import type { Answer, Inlet, Ongoing, Upload as ReceivedUpload, UploadRefusal } from '../../http/answer.js'
 import type { WriteOperation, WriteOutcome } from '../../store/topics.js'
 import { otherBodyProblem, parseLine } from '../bodies/parse-batch.js'
+import type { ApiContext } from '../context.js'
 import { isProblem, type Problem, problem } from '../problems.js'
 import { type EachContext, writeEach } from './each.js'
 import { UploadAnswer } from './upload-answer.js'
@@ -39,20 +33,17 @@ export const linesAtOnceMax = 4000
  */
 const keptBytesMax = 256 * 1024 * 1024
 
-/** What an upload works with. */
-interface UploadOptions extends EachContext {
+/** What the uploads of a worker share. */
+export interface UploadContext extends EachContext {
   /** Bytes of a line, and of the lines that are written together. */
   readonly lineBytesMax: number
   /** Bytes of the whole body. */
   readonly uploadBytesMax: number
-  /** The request's `accept`, which asks for progress or not, and its `content-length`. */
-  readonly headers: Pick<RouteHeaders, 'accept' | 'contentLength'>
-  /** What all uploads of this worker keep, in bytes. */
+  /** What they keep, in bytes. */
   readonly kept: { bytes: number }
-  /** How many lines are read for one batch, in all uploads of this worker. */
+  /** How many lines are read for one batch. */
   readonly linesAtOnce: PacedBound
-  /** The caller as its key is now; undefined once it is unknown. */
-  readonly caller: () => Access | undefined
+  readonly findCaller: ApiContext['findCaller']
   /** What to say of an error of the store, or of ours. */
   readonly problemFor: (error: unknown) => Problem
 }
@@ -70,6 +61,7 @@ interface Batch {
 export class Upload implements ReceivedUpload {
   readonly #lines: Lines
   readonly #answer: UploadAnswer
+  readonly #authorization: string
   /** Its share of `kept`. */
   #keptBytes = 0
   #batch: Batch = newBatch()
@@ -84,12 +76,14 @@ export class Upload implements ReceivedUpload {
   #isOver = false
 
   constructor(
-    private readonly options: UploadOptions,
+    private readonly context: UploadContext,
     private readonly inlet: Inlet,
     ongoing: Ongoing,
   ) {
-    this.#lines = new Lines(options.lineBytesMax)
-    this.#answer = new UploadAnswer(options.headers, () => this.#leave())
+    const { accept = '', contentLength = '', authorization = '' } = ongoing.headers ?? {}
+    this.#lines = new Lines(context.lineBytesMax)
+    this.#answer = new UploadAnswer({ accept, contentLength }, () => this.#leave())
+    this.#authorization = authorization
     ongoing.onAborted = () => {
       this.#leave()
       this.#answer.abandon()
@@ -103,7 +97,7 @@ export class Upload implements ReceivedUpload {
   take(piece: Uint8Array): void {
     this.#lines.add(piece)
     this.#countKept()
-    if (this.options.kept.bytes > keptBytesMax + this.options.lineBytesMax) this.#stop(problem('overloaded'))
+    if (this.context.kept.bytes > keptBytesMax + this.context.lineBytesMax) this.#stop(problem('overloaded'))
     this.#goOnSoon()
   }
 
@@ -112,7 +106,7 @@ export class Upload implements ReceivedUpload {
       this.#isEnded = true
       this.#lines.end()
     } else {
-      const bytes = String(this.options.uploadBytesMax)
+      const bytes = String(this.context.uploadBytesMax)
       this.#stop(refusal === 'body_too_large' ? problem(refusal, { bytes }) : problem(refusal))
     }
     this.#goOnSoon()
@@ -120,7 +114,7 @@ export class Upload implements ReceivedUpload {
 
   get #isFull(): boolean {
     const { lines, bytes } = this.#batch
-    return lines >= this.options.linesAtOnce.value || bytes >= this.options.lineBytesMax
+    return lines >= this.context.linesAtOnce.value || bytes >= this.context.lineBytesMax
   }
 
   #goOnSoon(): void {
@@ -149,7 +143,7 @@ export class Upload implements ReceivedUpload {
       this.#goOnSoon()
     } else if (this.#isEnded) this.#finish()
     // Blank lines alone must not keep the place of a caller that is no longer known.
-    else if (this.options.caller() === undefined) this.#refuse()
+    else if (this.#caller() === undefined) this.#refuse()
   }
 
   /** @returns whether everything was read that has arrived and has room in the batch; otherwise the slice is over */
@@ -184,12 +178,12 @@ export class Upload implements ReceivedUpload {
   }
 
   #tooLong(): Problem {
-    return problem('line_too_long', { bytes: String(this.options.lineBytesMax) })
+    return problem('line_too_long', { bytes: String(this.context.lineBytesMax) })
   }
 
   #write(): void {
-    const { caller, problemFor, linesAtOnce } = this.options
-    const access = caller()
+    const { problemFor, linesAtOnce } = this.context
+    const access = this.#caller()
     if (access === undefined) return this.#refuse()
     const { operations, numbers, lines } = this.#batch
     const bound = linesAtOnce.value
@@ -197,7 +191,7 @@ export class Upload implements ReceivedUpload {
     const took = (): void => linesAtOnce.took(performance.now() - beganMs, lines >= bound, bound)
     this.#batch = newBatch()
     this.#isWriting = true
-    writeEach(this.options, operations, access).then(
+    writeEach(this.context, operations, access).then(
       (outcomes) => {
         took()
         this.#written(outcomes, numbers)
@@ -209,6 +203,11 @@ export class Upload implements ReceivedUpload {
         this.#goOnSoon()
       },
     )
+  }
+
+  /** The caller as its key is now; undefined once it is unknown. */
+  #caller(): Access | undefined {
+    return this.context.findCaller(this.#authorization)
   }
 
   /** The caller is no longer known. */
@@ -239,7 +238,7 @@ export class Upload implements ReceivedUpload {
     this.#answer.finish(this.#problem)
     if (!this.#answer.isStreaming) this.inlet.close()
     // Its answer was counted as it began.
-    else if (this.#problem !== undefined) this.options.countRefused(this.#problem.code)
+    else if (this.#problem !== undefined) this.context.countRefused(this.#problem.code)
   }
 
   /** The client has gone, or has the whole answer. */
@@ -258,7 +257,7 @@ export class Upload implements ReceivedUpload {
 
   #countKept(): void {
     const { bytes } = this.#lines
-    this.options.kept.bytes += bytes - this.#keptBytes
+    this.context.kept.bytes += bytes - this.#keptBytes
     this.#keptBytes = bytes
   }
 }

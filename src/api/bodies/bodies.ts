@@ -1,6 +1,6 @@
 /**
- * The request bodies on the wire, as types. The schemas by which they are read, and described to clients, are generated from
- * them (validators.ts), with the descriptions of members: comments and tags such as `@minimum` have an effect here. What a
+ * The request bodies on the wire, as types. typia generates the schemas by which they are read, and described to clients, of
+ * them (shapes.ts), with the descriptions of members: comments and tags such as `@minimum` have an effect here. What a
  * type cannot express (settings, limits in bytes, one of path and selector) is checked in parse.ts.
  */
 import type { Properties, TopicType } from '../../topics/topic.js'
@@ -38,7 +38,7 @@ export interface FetchBySelector {
    * @minimum 1
    */
   readonly size?: number
-  /** Whether to return only the number of matches; false by default. */
+  /** Whether to return only the number of matches; false by default. Only "type" can be given with it. */
   readonly count?: boolean
   /** Results begin after this path in the topic tree; it need not be a topic. */
   readonly after?: string
@@ -51,7 +51,7 @@ export interface FetchBySelector {
    */
   readonly deep_branch_depth?: number
   /**
-   * Maximum number of results from each branch, over all pages. Requires deep_branch_depth.
+   * Maximum number of results from each branch, over all pages; with 0, only those in no branch. Requires deep_branch_depth.
    *
    * @type uint32
    */

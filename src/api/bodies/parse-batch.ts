@@ -20,7 +20,7 @@ import { anyOperation, operationShapes, shapes } from './shapes.js'
 const levelsMax = valueLevelsMax + 4
 
 /** A batch whose operations stand or fall together, or each on its own. */
-type Batch =
+export type BatchRequest =
   | { readonly isAtomic: true; readonly operations: readonly WriteOperation[] }
   | { readonly isAtomic: false; readonly operations: readonly (WriteOperation | Problem)[] }
 
@@ -28,7 +28,7 @@ type Batch =
  * @param operationsMax how many operations a batch may have
  * @returns the operations, whose texts are views into `bytes`; or a problem, with the index of the operation that has it
  */
-export function parseBatch(bytes: Buffer, operationsMax: number): Batch | Problem {
+export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest | Problem {
   const object = readBytes(bytes, shapes.batch, { levelsMax, elementsMax: operationsMax })
   if (isProblem(object)) return areLines(bytes) ? linesProblem : object
   const wrong = checkObject(object, shapes.batch)

@@ -11,7 +11,7 @@ import { formOf } from './parse-fetch.js'
 import { describe, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
 
-interface ChangesRequest {
+export interface ChangesRequest {
   /** What names the topics, by which the walk of another request is told from this one's. */
   readonly text: string
   /** Undefined for a selector. */

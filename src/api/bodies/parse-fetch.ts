@@ -45,11 +45,10 @@ interface FetchPageRequest {
   readonly size: number | undefined
 }
 
+export type FetchRequest = FetchOneRequest | FetchManyRequest | CountRequest | FetchPageRequest
+
 /** @param sizeMax the largest page that may be requested */
-export function parseFetch(
-  bytes: Buffer,
-  sizeMax: number,
-): FetchOneRequest | FetchManyRequest | CountRequest | FetchPageRequest | Problem {
+export function parseFetch(bytes: Buffer, sizeMax: number): FetchRequest | Problem {
   const body = parseFetchBody(bytes, sizeMax)
   if (isProblem(body)) return body
   if (body.paths !== undefined) return parseMany(body, body.paths)

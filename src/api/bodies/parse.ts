@@ -24,7 +24,7 @@ import { describe, type Read, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
 
 /** One topic, or all that a plan matches; or only how many those are. */
-type RemoveRequest = (
+export type RemoveRequest = (
   | { readonly operation: WriteOperation }
   | { readonly operation?: undefined; readonly plan: Plan }
 ) & { readonly isDryRun: boolean }

@@ -20,6 +20,12 @@ interface Schema {
 
 type Schemas = Readonly<Record<string, Schema>>
 
+/** What typia generates of several types: a reference to each of them, and the schemas that they need, by name. */
+export interface SchemaCollection {
+  readonly schemas: readonly object[]
+  readonly components: { readonly schemas?: object }
+}
+
 /** A member, how it is read, and the words in which a message says what is allowed. */
 export type Member = { readonly allowed: string } & (
   | { readonly kind: 'number' | 'properties' | 'value' }
@@ -42,13 +48,18 @@ export interface Shape<_Body = unknown> {
 /** The largest integer that a type allows without a bound of its own. */
 const integerMax = 2 ** 32 - 1
 
+/** The names of the types that a collection is of. */
+function typeNames({ schemas }: SchemaCollection): readonly string[] {
+  return (schemas as readonly Schema[]).map(({ $ref = '' }) => $ref.slice($ref.lastIndexOf('/') + 1))
+}
+
 /**
  * The shape of an object of any of these types: with the members of all, of which those are required that all require.
  *
- * @param names of the types among the schemas
+ * @param names of types in the collection; by default, all that it is of
  */
-export function shapeOf<Body>(schemas: object | undefined, ...names: readonly string[]): Shape<Body> {
-  const all = schemas as Schemas
+export function shapeOf<Body>(collection: SchemaCollection, names = typeNames(collection)): Shape<Body> {
+  const all = collection.components.schemas as Schemas
   return mergedShape(
     names.map((name) => all[name] as Schema),
     all,
@@ -105,7 +116,7 @@ function memberOf(alternatives: readonly Schema[], all: Schemas): Member {
 }
 
 function resolved(schema: Schema, all: Schemas): Schema {
-  return schema.$ref === undefined ? schema : (all[schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)] as Schema)
+  return schema.$ref === undefined ? schema : (all[typeNames({ schemas: [schema], components: {} })[0] ?? ''] as Schema)
 }
 
 function constantOf(constants: readonly unknown[]): Member {

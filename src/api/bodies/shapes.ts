@@ -1,26 +1,47 @@
-/** The shapes of request bodies, and of the operations of a batch, by the types that they come from. */
+/**
+ * The schemas of request bodies, which typia generates from their types, and the shapes by which bodies are read. The API
+ * description shows the same schemas.
+ */
+import typia from 'typia'
 import type { WriteAction } from '../../store/topics.js'
-import { requestSchemas } from '../validators.js'
 import type {
   AddAndSetBody,
   AddBody,
   BatchBody,
   ChangesBody,
   FetchBody,
+  FetchByPath,
+  FetchByPaths,
+  FetchBySelector,
+  IncrementBody,
   RemoveBody,
+  RemoveByPath,
+  RemoveBySelector,
+  SetBody,
   SetOrIncrementBody,
 } from './bodies.js'
 import { type Shape, shapeOf, within } from './shape.js'
 
 /** By route. Where a body is one of several types, it may have the members of all, and parse.ts tells them apart. */
+export const bodySchemas = {
+  fetch: typia.json.schemas<[FetchByPath, FetchByPaths, FetchBySelector], '3.1'>(),
+  changes: typia.json.schemas<[ChangesBody], '3.1'>(),
+  set: typia.json.schemas<[SetBody, IncrementBody], '3.1'>(),
+  addAndSet: typia.json.schemas<[AddAndSetBody], '3.1'>(),
+  add: typia.json.schemas<[AddBody], '3.1'>(),
+  remove: typia.json.schemas<[RemoveByPath, RemoveBySelector], '3.1'>(),
+  batch: typia.json.schemas<[BatchBody], '3.1'>(),
+}
+
+/** By route. */
 export const shapes = {
-  fetch: shapeOf<FetchBody>(requestSchemas, 'FetchByPath', 'FetchByPaths', 'FetchBySelector'),
-  changes: shapeOf<ChangesBody>(requestSchemas, 'ChangesBody'),
-  set: shapeOf<SetOrIncrementBody>(requestSchemas, 'SetBody', 'IncrementBody'),
-  addAndSet: shapeOf<AddAndSetBody>(requestSchemas, 'AddAndSetBody'),
-  add: shapeOf<AddBody>(requestSchemas, 'AddBody'),
-  remove: shapeOf<RemoveBody>(requestSchemas, 'RemoveByPath', 'RemoveBySelector'),
-  batch: shapeOf<BatchBody>(requestSchemas, 'BatchBody'),
+  fetch: shapeOf<FetchBody>(bodySchemas.fetch),
+  changes: shapeOf<ChangesBody>(bodySchemas.changes),
+  set: shapeOf<SetOrIncrementBody>(bodySchemas.set),
+  addAndSet: shapeOf<AddAndSetBody>(bodySchemas.addAndSet),
+  add: shapeOf<AddBody>(bodySchemas.add),
+  remove: shapeOf<RemoveBody>(bodySchemas.remove),
+  batch: shapeOf<BatchBody>(bodySchemas.batch),
 }
 
 const operationTypes = {
@@ -32,9 +53,9 @@ const operationTypes = {
 } as const satisfies Record<WriteAction['kind'], readonly string[]>
 
 /** Any operation of a batch, as it is read: what it may have depends on its `op`, which may come last. */
-export const anyOperation: Shape = shapeOf(requestSchemas, ...new Set(Object.values(operationTypes).flat()))
+export const anyOperation: Shape = shapeOf(bodySchemas.batch, [...new Set(Object.values(operationTypes).flat())])
 
 /** Operations of a batch, by their `op`. */
 export const operationShapes = Object.fromEntries(
-  Object.entries(operationTypes).map(([op, types]) => [op, within(shapeOf(requestSchemas, ...types), anyOperation)]),
+  Object.entries(operationTypes).map(([op, types]) => [op, within(shapeOf(bodySchemas.batch, types), anyOperation)]),
 ) as Readonly<Record<WriteAction['kind'], Shape>>

@@ -1,8 +1,8 @@
 /**
- * The schemas of the API description. They are generated at build time (validators.ts) from types, and bodies are
- * read by the same ones (bodies/shape.ts); only the bounds that types cannot express are written here.
+ * The schemas of the API description: those that the routes have of their types, in the form that clients' tools expect. Only
+ * the bounds that types cannot express are written here.
  */
-import { strict as assert } from 'node:assert'
+import typia from 'typia'
 import { tokenBytesMax } from '../../changes/token.js'
 import {
   branchNumberMax,
@@ -13,10 +13,12 @@ import {
   selectorBytesMax,
   valueLevelsMax,
 } from '../../settings/limits.js'
-import { answerSchemas, requestSchemas } from '../validators.js'
+import type { ErrorAnswer } from '../answers.js'
+import type { SchemaCollection } from '../bodies/shape.js'
+import { apiRoutes } from '../routes/routes.js'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
-export type JsonObject = { readonly [name: string]: Json }
+type JsonObject = { readonly [name: string]: Json }
 
 function isObject(json: Json): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json)
@@ -52,20 +54,14 @@ export interface SettableBounds {
   readonly batchOperationsMax: number
 }
 
-/** For members whose types say everything. */
-const none = { description: '' }
-
 /** For objects that must have exactly one of their members. */
 const oneMember: Readonly<Record<string, JsonObject>> = { ConstraintBody: { minProperties: 1, maxProperties: 1 } }
 
 /**
- * The bounds of a request's members that the types cannot express; limits in bytes of UTF-8 are in the descriptions, and
+ * The bounds of a request's members that types cannot express; limits in bytes of UTF-8 are in the descriptions, and
  * so is what holds without a member: generators take a member that has a `default` for one that is always there.
  */
-function boundsByName({
-  pageSizeMax,
-  batchOperationsMax,
-}: SettableBounds): Readonly<Record<string, JsonObject & { readonly description: string }>> {
+function boundsByName({ pageSizeMax, batchOperationsMax }: SettableBounds): Readonly<Record<string, JsonObject>> {
   const slashes = 'one leading and one trailing slash are dropped'
   // In characters; those slashes do not count towards the bytes.
   const path = {
@@ -79,18 +75,12 @@ function boundsByName({
       minItems: 1,
       maxItems: fetchPathsMax,
       items: { type: 'string', minLength: path.minLength, maxLength: path.maxLength },
-      description: '',
     },
     after: path,
     selector: { minLength: 1, maxLength: selectorBytesMax, description: `At most ${selectorBytesMax} bytes of UTF-8.` },
-    type: none,
     size: { maximum: pageSizeMax, description: 'The maximum is a setting.' },
-    deep_branch_depth: { maximum: branchNumberMax, description: '' },
-    deep_branch_limit: { maximum: branchNumberMax, description: 'With 0, only topics that are in no branch.' },
-    count: { description: 'Only "type" can be given with it.' },
-    with_values: none,
-    with_properties: none,
-    with_version: none,
+    deep_branch_depth: { maximum: branchNumberMax },
+    deep_branch_limit: { maximum: branchNumberMax },
     value: {
       description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as sent, without tabs and line breaks between tokens.`,
     },
@@ -98,34 +88,28 @@ function boundsByName({
       description: `At most ${propertiesMax}, with at most ${propertiesBytesMax} bytes of UTF-8 in total.`,
     },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
-    atomic: none,
-    increment: none,
-    dry_run: none,
-    constraint: none,
-    version: none,
-    no_value: none,
-    no_topic: none,
-    op: none,
-    since: { minLength: 1, maxLength: tokenBytesMax, description: '' },
-    wait: none,
+    since: { minLength: 1, maxLength: tokenBytesMax },
   }
 }
 
 /** Every schema by its name, those of requests with their bounds. */
-export function describeSchemas(settable: SettableBounds): JsonObject {
+export function describeSchemas(settable: SettableBounds): object {
   const bounds = boundsByName(settable)
-  const bounded = Object.entries(tidied(requestSchemas)).map(([name, schema]) => {
+  const bounded = Object.entries(tidied(apiRoutes.map(({ bodies }) => bodies))).map(([name, schema]) => {
     const members = Object.entries(schema.properties as Record<string, JsonObject>).map(([member, described]) => {
-      const bound = bounds[member]
-      assert(bound !== undefined, `the bounds of ${member} are missing`)
-      const description = `${described.description} ${bound.description}`.trim()
-      return [member, { ...described, ...bound, description }] as const
+      const { description = '', ...bound } = bounds[member] ?? {}
+      return [
+        member,
+        { ...described, ...bound, description: `${described.description} ${description}`.trim() },
+      ] as const
     })
     return [name, { ...schema, ...oneMember[name], properties: Object.fromEntries(members) }] as const
   })
-  return { ...Object.fromEntries(bounded), ...tidied(answerSchemas) }
+  const answers = [...apiRoutes.map(({ answers }) => answers), typia.json.schemas<[ErrorAnswer], '3.1'>()]
+  return { ...Object.fromEntries(bounded), ...tidied(answers) }
 }
 
-function tidied(schemas: object | undefined): Record<string, JsonObject> {
+function tidied(collections: readonly SchemaCollection[]): Record<string, JsonObject> {
+  const schemas = Object.assign({}, ...collections.map(({ components }) => components.schemas)) as object
   return toClientSchema(JSON.parse(JSON.stringify(schemas)) as Json) as Record<string, JsonObject>
 }

@@ -3,26 +3,26 @@
  * problems. The schemas are in openapi-schemas.ts.
  */
 
+import type { SchemaCollection } from '../bodies/shape.js'
 import { type ProblemCode, problemTable } from '../problems.js'
-import { type Example, examples } from './openapi-examples.js'
-import { describeSchemas, type JsonObject, type SettableBounds } from './openapi-schemas.js'
+import { type ApiRoute, pathOf } from '../routes/route.js'
+import { apiRoutes } from '../routes/routes.js'
+import { describeSchemas, type SettableBounds } from './openapi-schemas.js'
 
-type SchemaNames = readonly [string, ...string[]]
+const ref = (name: string): object => ({ $ref: `#/components/schemas/${name}` })
 
-const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
-
-/** The schema of a value that matches exactly one of these. */
-function oneOf(names: SchemaNames): JsonObject {
-  const [first, ...others] = names
-  return others.length === 0 ? ref(first) : { oneOf: names.map(ref) }
+/** The schema of a value of exactly one of these types. */
+function oneOf(types: SchemaCollection): object {
+  const [first = {}, ...others] = types.schemas
+  return others.length === 0 ? first : { oneOf: types.schemas }
 }
 
-const content = (schema: JsonObject, shown: JsonObject = {}): JsonObject => ({
+const content = (schema: object, shown: object = {}): object => ({
   'application/json': { schema, ...shown },
 })
 
 /** The headers that answers with a status carry. */
-const headersByStatus: Readonly<Record<string, JsonObject>> = {
+const headersByStatus: Readonly<Record<string, object>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' }, description: 'Apikey' } },
   429: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
   503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
@@ -32,7 +32,7 @@ const headersByStatus: Readonly<Record<string, JsonObject>> = {
 const statusesOfNoOperation: readonly number[] = [404, 405]
 
 /** Answers other than 200, by status: which codes they carry, and when. */
-function problemResponses(): JsonObject {
+function problemResponses(): object {
   const byStatus = new Map<number, [ProblemCode, ...ProblemCode[]]>()
   for (const [code, { status }] of Object.entries(problemTable) as [ProblemCode, { status: number }][]) {
     if (statusesOfNoOperation.includes(status)) continue
@@ -50,143 +50,20 @@ function problemResponses(): JsonObject {
   return Object.fromEntries(responses)
 }
 
-const responseRefs = (statuses: readonly number[]): JsonObject =>
+const responseRefs = (statuses: readonly number[]): object =>
   Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Status${status}` }]))
 
-interface Operation {
-  readonly route: keyof typeof examples
-  /** What a generated client calls it: the route's name and its object, since `fetch` alone would shadow the platform's. */
-  readonly operationId: string
-  readonly summary: string
-  /** The names of the schemas of a request, and of an answer. */
-  readonly bodies: SchemaNames
-  readonly answers: SchemaNames
-  readonly answered: string
-  /** Whether it changes anything, and so can be refused when the disk is full, or nearly so. */
-  readonly writes: boolean
-}
-
-const operations: readonly Operation[] = [
-  {
-    route: 'fetch',
-    operationId: 'fetchTopics',
-    summary: 'Fetches one topic or many by path, a page of the topics that a selector matches, or their number.',
-    bodies: ['FetchByPath', 'FetchByPaths', 'FetchBySelector'],
-    answers: ['FetchItem', 'FetchedPaths', 'FetchPage', 'CountAnswer'],
-    answered: 'The topic or topics, the page, or the number.',
-    writes: false,
-  },
-  {
-    route: 'changes',
-    operationId: 'fetchChanges',
-    summary: 'Returns what changed since an earlier response, or the present state first; may wait for a change.',
-    bodies: ['ChangesBody'],
-    answers: ['ChangesPage'],
-    answered:
-      'A page of changes. With `accept: text/event-stream`, a stream of events: the data of each is such a page, and its ' +
-      'id the `next` of that page.',
-    writes: false,
-  },
-  {
-    route: 'set',
-    operationId: 'setTopic',
-    summary: 'Sets the value of an existing topic, or adds a number to it.',
-    bodies: ['SetBody', 'IncrementBody'],
-    answers: ['SetAnswer', 'IncrementAnswer'],
-    answered: 'The value is set, on disk, and seen by every later request.',
-    writes: true,
-  },
-  {
-    route: 'addAndSet',
-    operationId: 'addAndSetTopic',
-    summary: 'Creates a topic if it does not exist, and sets its value.',
-    bodies: ['AddAndSetBody'],
-    answers: ['AddAnswer'],
-    answered: 'The topic exists and its value is set.',
-    writes: true,
-  },
-  {
-    route: 'add',
-    operationId: 'addTopic',
-    summary: 'Creates a topic without a value; also succeeds if the topic already exists.',
-    bodies: ['AddBody'],
-    answers: ['AddAnswer'],
-    answered: 'The topic exists.',
-    writes: true,
-  },
-  {
-    route: 'remove',
-    operationId: 'removeTopics',
-    summary: 'Removes one topic by path, without its descendants, or every topic that a selector matches.',
-    bodies: ['RemoveByPath', 'RemoveBySelector'],
-    answers: ['RemoveAnswer'],
-    answered: 'The topics are removed.',
-    writes: true,
-  },
-  {
-    route: 'batch',
-    operationId: 'batch',
-    summary: 'Runs many operations on topics by path in one commit: all of them or none, or each on its own.',
-    bodies: ['BatchBody'],
-    answers: ['BatchAnswer'],
-    answered:
-      'All operations are carried out, or each that is not refused. No other request sees only some of them. With lines: ' +
-      'every line is stored, unless `accept: application/x-ndjson` asks for a stream; else 400 `upload_refused`.',
-    writes: true,
-  },
-]
-
-/** A stream of changes. */
-const events: JsonObject = {
-  'text/event-stream': {
-    schema: { type: 'string' },
-    example: 'retry: 2718\n\nid: AQAUQtbYYg\ndata: {"has_more":false,"results":[],"next":"AQAUQtbYYg"}\n\n',
-  },
-}
-
-/** An upload of operations, and its answer. */
-const uploaded: JsonObject = {
-  'application/x-ndjson': {
-    schema: { type: 'string' },
-    example: '{"op":"addAndSet","path":"plant/7/temp","value":21.5}\n{"op":"remove","path":"plant/7/alarm"}\n',
-  },
-}
-const counted: JsonObject = {
-  'application/x-ndjson': { schema: { type: 'string' }, example: '{"done":true,"durable":2,"refused":0}\n' },
-}
-
-/** What a route takes and answers besides JSON. */
-const otherRequests: Readonly<Record<string, JsonObject>> = { batch: uploaded }
-const otherAnswers: Readonly<Record<string, JsonObject>> = { changes: events, batch: counted }
+/** Statuses that any operation may answer with. */
+const statusesOfAll: readonly number[] = [400, 401, 403, 411, 413, 415, 417, 429, 500, 503]
 
 /** The requests or the answers of a route's examples, as a media type shows them. */
-function examplesOf(route: keyof typeof examples, part: 'request' | 'answer'): JsonObject {
-  const named = (examples[route] as readonly Example[]).map(
-    ({ name, summary, [part]: value }) => [name, { summary, value }] as const,
-  )
+function examplesOf({ examples }: ApiRoute, part: 'request' | 'answer'): object {
+  const named = examples.map(({ name, summary, [part]: value }) => [name, { summary, value }] as const)
   return { examples: Object.fromEntries(named) }
 }
 
-function describeOperation({ route, operationId, summary, bodies, answers, answered, writes }: Operation): JsonObject {
-  const silent = route === 'batch' ? [408] : []
-  const conflicts = writes ? [409] : []
-  const expired = route === 'changes' ? [410] : []
-  const statuses = [
-    400,
-    401,
-    403,
-    ...silent,
-    ...conflicts,
-    ...expired,
-    411,
-    413,
-    415,
-    417,
-    429,
-    500,
-    503,
-    ...(writes ? [507] : []),
-  ]
+function describeRoute(route: ApiRoute): object {
+  const { operationId, summary, bodies, answers, answered, otherBodies, otherAnswers } = route
   return {
     post: {
       operationId,
@@ -194,21 +71,21 @@ function describeOperation({ route, operationId, summary, bodies, answers, answe
       summary,
       requestBody: {
         required: true,
-        content: { ...content(oneOf(bodies), examplesOf(route, 'request')), ...otherRequests[route] },
+        content: { ...content(oneOf(bodies), examplesOf(route, 'request')), ...otherBodies },
       },
       responses: {
         200: {
           description: answered,
-          content: { ...content(oneOf(answers), examplesOf(route, 'answer')), ...otherAnswers[route] },
+          content: { ...content(oneOf(answers), examplesOf(route, 'answer')), ...otherAnswers },
         },
-        ...responseRefs(statuses),
+        ...responseRefs([...statusesOfAll, ...route.statuses]),
       },
     },
   }
 }
 
 /** The pages that are read by GET, without a key. */
-const pages: JsonObject = {
+const pages: object = {
   '/healthz': {
     get: {
       operationId: 'getHealth',
@@ -244,7 +121,7 @@ const pages: JsonObject = {
 }
 
 /** `bearer` first: generated clients use the first that they know, and only with it they need no more than the token. */
-const securitySchemes: JsonObject = {
+const securitySchemes: object = {
   bearer: {
     type: 'http',
     scheme: 'bearer',
@@ -287,9 +164,7 @@ export function describeApi({ basePath, version, origin = '', ...settable }: Des
       { name: 'service', description: 'The service itself; no key is needed.' },
     ],
     paths: {
-      ...Object.fromEntries(
-        operations.map((operation) => [`/topics/${operation.route}`, describeOperation(operation)]),
-      ),
+      ...Object.fromEntries(apiRoutes.map((route) => [pathOf(route), describeRoute(route)])),
       ...pages,
     },
     components: { schemas: describeSchemas(settable), responses: problemResponses(), securitySchemes },

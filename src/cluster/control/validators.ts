@@ -1,6 +1,6 @@
 /**
  * What typia generates from the types of messages.ts: the validators of requests and of their responses. It loads no
- * other file. What the tags in the comments of the types mean is said in api/validators.ts.
+ * other file. What the tags in the comments of the types mean is said in api/bodies/bodies.ts.
  */
 import typia, { type IValidation } from 'typia'
 import type { KeyRecord } from '../../keys/record.js'

@@ -5,7 +5,9 @@
  * Ways to end: a drain answers what is in flight and closes the store. Everything else is a kill, which the store
  * survives.
  */
-import { createService, handlers } from '../../api/service.js'
+import { pathOf } from '../../api/routes/route.js'
+import { apiRoutes } from '../../api/routes/routes.js'
+import { createService } from '../../api/service.js'
 import type { Access } from '../../auth/access.js'
 import { Keyring } from '../../auth/keyring.js'
 import { exitCodes } from '../../base/exit-codes.js'
@@ -18,6 +20,7 @@ import { createRequestCounter, type RequestCounter } from '../../ops/metrics/req
 import { readWorkerStats } from '../../ops/metrics/worker-stats.js'
 import { RefusedKeys } from '../../ops/refused-keys.js'
 import { isExclusive } from '../../settings/address.js'
+import { answerBytesWaitingMax } from '../../settings/limits.js'
 import { settingTable } from '../../settings/table.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
@@ -113,10 +116,10 @@ class Worker extends Life {
     // A primary of an earlier version knows not all settings.
     const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
     const uploadBytesMax = config.uploadBytesMax ?? Number(settingTable['upload-bytes-max'].default)
-    const answerBytesFree = (): number => this.#serving?.server.answerBytesFree() ?? Infinity
+    const answerRoom = { bytesFree: answerBytesWaitingMax }
     const findCaller = (authorization: string): Access | undefined => keyring.find(authorization)
-    const counter = createRequestCounter(Object.keys(handlers).map((path) => basePath + path))
-    const bounds = { pageSizeMax, pageBytesMax, answerBytesFree, batchOperationsMax }
+    const counter = createRequestCounter(apiRoutes.map((route) => basePath + pathOf(route)))
+    const bounds = { pageSizeMax, pageBytesMax, answerRoom, batchOperationsMax }
     const context = { store, changes, findCaller, countRefused: counter.refused, ...bounds }
     const service = createService({
       context,
@@ -135,7 +138,7 @@ class Worker extends Life {
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
     const origins = config.corsOrigins ?? ''
-    const options = { host, port, bodyBytesMax, uploadBytesMax, origins, tls }
+    const options = { host, port, bodyBytesMax, uploadBytesMax, answerRoom, origins, tls }
     this.#serving = { server: await startHttpServer(service, options), counter }
     sweeper?.enable(true)
   }

@@ -5,6 +5,7 @@
 import type { Test } from 'tap'
 import type { Answer, Refusal, Route, Service } from '../../../dist/http/answer.js'
 import { type HttpServer, startHttpServer } from '../../../dist/http/server.js'
+import { answerBytesWaitingMax } from '../../../dist/settings/limits.js'
 import { freePorts } from '../machines/ports.js'
 import { RawConnection } from './raw.js'
 
@@ -29,7 +30,11 @@ export async function serveRoutes(t: Test, routes: readonly Route<object>[]): Pr
     closed() {},
   }
   const [port = 0] = await freePorts(1)
-  const limits = { bodyBytesMax: 1_000_000, uploadBytesMax: 1_000_000 }
+  const limits = {
+    bodyBytesMax: 1_000_000,
+    uploadBytesMax: 1_000_000,
+    answerRoom: { bytesFree: answerBytesWaitingMax },
+  }
   const server = await startHttpServer(service, { host: '127.0.0.1', port, origins: '', tls: undefined, ...limits })
   t.teardown(() => server.close())
   return { server, connect: () => RawConnection.open('127.0.0.1', port) }

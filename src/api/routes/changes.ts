@@ -2,16 +2,19 @@
  * POST /topics/changes: what changed since a token, as a page, at once or once there is something on it; or as a stream of
  * such pages. What the pages are is decided in changes/.
  */
-import type { Access } from '../auth/access.js'
-import { type Awaitable, whenKnown } from '../base/awaitable.js'
-import { Scope } from '../changes/scope.js'
-import type { Answer, Ongoing, Stream } from '../http/answer.js'
-import { restrict } from '../keys/rights.js'
-import { asksFor } from '../web/accept.js'
-import { otherWalkProblem, parseChanges } from './bodies/parse-changes.js'
-import { type ApiContext, operationProblem, pathProblem, refuse } from './context.js'
-import { pageBytes } from './fetch.js'
-import { isProblem, problem } from './problems.js'
+import typia from 'typia'
+import type { Access } from '../../auth/access.js'
+import { type Awaitable, whenKnown } from '../../base/awaitable.js'
+import { Scope } from '../../changes/scope.js'
+import type { Answer, Ongoing, Stream } from '../../http/answer.js'
+import { restrict } from '../../keys/rights.js'
+import { asksFor } from '../../web/accept.js'
+import type { ChangesPage } from '../answers.js'
+import { type ChangesRequest, otherWalkProblem, parseChanges } from '../bodies/parse-changes.js'
+import { bodySchemas } from '../bodies/shapes.js'
+import { type ApiContext, pageBytes, pathProblem, refuse } from '../context.js'
+import { problem } from '../problems.js'
+import type { ApiRoute } from './route.js'
 
 const eventStream = 'text/event-stream'
 
@@ -25,11 +28,34 @@ const gone = refuse(problem('since_gone'))
 const overloaded = refuse(problem('overloaded'))
 const draining = refuse(problem('draining'))
 
-export function handleChanges(context: ApiContext, bytes: Buffer, access: Access, ongoing: Ongoing): Awaitable<Answer> {
-  const { changes, pageSizeMax } = context
-  const { accept = '', authorization = '', lastEventId = '' } = ongoing.headers ?? {}
-  const request = operationProblem(access, ['fetch']) ?? parseChanges(bytes, pageSizeMax, lastEventId)
-  if (isProblem(request)) return refuse(request)
+export const changesRoute: ApiRoute<ChangesRequest> = {
+  name: 'changes',
+  operationId: 'fetchChanges',
+  summary: 'Returns what changed since an earlier response, or the present state first; may wait for a change.',
+  isRead: true,
+  asksHeaders: true,
+  needs: ['fetch'],
+  bodies: bodySchemas.changes,
+  answers: typia.json.schemas<[ChangesPage], '3.1'>(),
+  answered:
+    'A page of changes. With `accept: text/event-stream`, a stream of events: the data of each is such a page, and its ' +
+    'id the `next` of that page.',
+  otherAnswers: {
+    [eventStream]: {
+      schema: { type: 'string' },
+      example: 'retry: 2718\n\nid: AQAUQtbYYg\ndata: {"has_more":false,"results":[],"next":"AQAUQtbYYg"}\n\n',
+    },
+  },
+  statuses: [410],
+  // Its answers have tokens, which differ each time.
+  examples: [],
+  parse: (bytes, { pageSizeMax }, headers) => parseChanges(bytes, pageSizeMax, headers?.lastEventId ?? ''),
+  handle,
+}
+
+function handle(context: ApiContext, request: ChangesRequest, access: Access, ongoing: Ongoing): Awaitable<Answer> {
+  const { changes } = context
+  const { accept = '', authorization = '' } = ongoing.headers ?? {}
   const { text, path, form, size, since, waitMs } = request
   const refused = path === undefined ? undefined : pathProblem(access, path)
   if (refused !== undefined) return refuse(refused)

@@ -2,28 +2,63 @@
  * POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches; or only how
  * many those are.
  */
-import type { Access } from '../auth/access.js'
-import { whenKnown } from '../base/awaitable.js'
-import type { Answer, Cancellation } from '../http/answer.js'
-import { restrict } from '../keys/rights.js'
-import { Planner } from '../selectors/planner.js'
-import type { WriteAction } from '../store/topics.js'
-import { type Constrained, type Constraint, holds, ValueText } from '../topics/constraint.js'
-import type { Path } from '../topics/path.js'
-import { typeOfItem, valueOfItem } from '../topics/topic.js'
-import { parseRemove } from './bodies/parse.js'
-import { type ApiContext, ok, refuse } from './context.js'
-import { answerOperation, kindProblem, outcomeText, permissionProblem, refusalProblem } from './operations.js'
-import { isProblem } from './problems.js'
+import typia from 'typia'
+import type { Access } from '../../auth/access.js'
+import { type Awaitable, whenKnown } from '../../base/awaitable.js'
+import type { Answer, Cancellation } from '../../http/answer.js'
+import { restrict } from '../../keys/rights.js'
+import { Planner } from '../../selectors/planner.js'
+import type { WriteAction } from '../../store/topics.js'
+import { type Constrained, type Constraint, holds, ValueText } from '../../topics/constraint.js'
+import type { Path } from '../../topics/path.js'
+import { typeOfItem, valueOfItem } from '../../topics/topic.js'
+import type { RemoveAnswer } from '../answers.js'
+import { parseRemove, type RemoveRequest } from '../bodies/parse.js'
+import { bodySchemas } from '../bodies/shapes.js'
+import { type ApiContext, ok, refuse } from '../context.js'
+import { answerOperation, needed, outcomeText, permissionProblem, refusalProblem } from '../operations.js'
+import type { ApiRoute } from './route.js'
 
-export function handleRemove(
+export const removeRoute: ApiRoute<RemoveRequest> = {
+  name: 'remove',
+  operationId: 'removeTopics',
+  summary: 'Removes one topic by path, without its descendants, or every topic that a selector matches.',
+  isRead: false,
+  needs: needed.remove,
+  bodies: bodySchemas.remove,
+  answers: typia.json.schemas<[RemoveAnswer], '3.1'>(),
+  answered: 'The topics are removed.',
+  statuses: [409, 507],
+  examples: [
+    {
+      name: 'byPath',
+      summary: 'One topic, without its descendants',
+      request: { path: 'plant/7/humidity' },
+      answer: { removed: 1 },
+    },
+    {
+      name: 'dryRun',
+      summary: 'How many topics a subtree has, of both types; nothing is removed',
+      request: { selector: '*plant//', dry_run: true },
+      answer: { removed: 2 },
+    },
+    {
+      name: 'bySelector',
+      summary: 'A subtree, both types',
+      request: { selector: '*plant//' },
+      answer: { removed: 2 },
+    },
+  ],
+  parse: (bytes) => parseRemove(bytes),
+  handle,
+}
+
+function handle(
   context: ApiContext,
-  bytes: Buffer,
+  request: RemoveRequest,
   access: Access,
   cancellation: Cancellation,
-): Answer | Promise<Answer> {
-  const request = kindProblem(access, 'remove') ?? parseRemove(bytes)
-  if (isProblem(request)) return refuse(request)
+): Awaitable<Answer> {
   const { store } = context
   if (request.operation === undefined) {
     const plan = restrict(access, request.plan)

@@ -2,29 +2,99 @@
  * POST /topics/fetch: one topic or many by their paths, or a page of what a selector matches, or only their number. Nothing
  * is serialised here: the store's items are sent unchanged, with the few bytes of a page around them.
  */
-import type { Access } from '../auth/access.js'
-import { whenKnown } from '../base/awaitable.js'
-import type { Answer, Cancellation } from '../http/answer.js'
-import { restrict } from '../keys/rights.js'
-import { answerBytesAlwaysMax, pageSizeDefault, pagesInRoomLeft } from '../settings/limits.js'
-import type { ItemForm, Page } from '../store/topics.js'
-import type { Path } from '../topics/path.js'
-import { parseFetch } from './bodies/parse-fetch.js'
-import { type ApiContext, absentProblem, ok, operationProblem, pathProblem, refuse } from './context.js'
-import { isProblem } from './problems.js'
+import typia from 'typia'
+import type { Access } from '../../auth/access.js'
+import { type Awaitable, whenKnown } from '../../base/awaitable.js'
+import type { Answer, Cancellation } from '../../http/answer.js'
+import { restrict } from '../../keys/rights.js'
+import { pageSizeDefault } from '../../settings/limits.js'
+import type { ItemForm, Page } from '../../store/topics.js'
+import type { Path } from '../../topics/path.js'
+import type { CountAnswer, FetchedPaths, FetchItem, FetchPage } from '../answers.js'
+import { type FetchRequest, parseFetch } from '../bodies/parse-fetch.js'
+import { bodySchemas } from '../bodies/shapes.js'
+import { type ApiContext, absentProblem, ok, pageBytes, pathProblem, refuse } from '../context.js'
+import type { ApiRoute, Example } from './route.js'
 
-/** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
-const pageBytesMin = answerBytesAlwaysMax / 2
+const examples: readonly Example[] = [
+  {
+    name: 'byPath',
+    summary: 'One topic',
+    request: { path: 'plant/7/temp' },
+    answer: { path: 'plant/7/temp', type: 'json', value: { celsius: 22, at: '2030-01-01T12:01:00Z' } },
+  },
+  {
+    name: 'byPaths',
+    summary: 'Many topics, in this order, as they are at one moment',
+    request: { paths: ['plant/7/humidity', 'plant/8/temp'] },
+    answer: {
+      results: [
+        { path: 'plant/7/humidity', type: 'json' },
+        { path: 'plant/8/temp', missing: true },
+      ],
+    },
+  },
+  {
+    name: 'firstPage',
+    summary: 'A subtree, its first page',
+    request: { selector: '*plant//', size: 1 },
+    answer: { has_more: true, results: [{ path: 'plant/7/humidity', type: 'json' }] },
+  },
+  {
+    name: 'nextPage',
+    summary: 'The next page: after the last path received',
+    request: { selector: '*plant//', size: 1, after: 'plant/7/humidity' },
+    answer: {
+      has_more: false,
+      results: [{ path: 'plant/7/temp', type: 'json', value: { celsius: 22, at: '2030-01-01T12:01:00Z' } }],
+    },
+  },
+  {
+    name: 'children',
+    summary: 'The branches below a topic: the first topic of each, of any type, without its value',
+    request: {
+      selector: '*plant/',
+      type: 'any',
+      deep_branch_depth: 2,
+      deep_branch_limit: 1,
+      with_values: false,
+      with_properties: true,
+    },
+    answer: {
+      has_more: false,
+      results: [{ path: 'plant/7/alarm', type: 'string', properties: { REMOVAL: 'when no updates for 1d' } }],
+    },
+  },
+  {
+    name: 'count',
+    summary: 'The number of topics in a subtree, of any type',
+    request: { selector: '*plant//', type: 'any', count: true },
+    answer: { count: 3 },
+  },
+]
 
-export function handleFetch(
+export const fetchRoute: ApiRoute<FetchRequest> = {
+  name: 'fetch',
+  operationId: 'fetchTopics',
+  summary: 'Fetches one topic or many by path, a page of the topics that a selector matches, or their number.',
+  isRead: true,
+  needs: ['fetch'],
+  bodies: bodySchemas.fetch,
+  answers: typia.json.schemas<[FetchItem, FetchedPaths, FetchPage, CountAnswer], '3.1'>(),
+  answered: 'The topic or topics, the page, or the number.',
+  statuses: [],
+  examples,
+  parse: (bytes, { pageSizeMax }) => parseFetch(bytes, pageSizeMax),
+  handle,
+}
+
+function handle(
   context: ApiContext,
-  bytes: Buffer,
+  request: FetchRequest,
   access: Access,
   cancellation: Cancellation,
-): Answer | Promise<Answer> {
+): Awaitable<Answer> {
   const { store } = context
-  const request = operationProblem(access, ['fetch']) ?? parseFetch(bytes, context.pageSizeMax)
-  if (isProblem(request)) return refuse(request)
   if (request.path === undefined) {
     if (request.paths !== undefined) return fetchMany(context, request.paths, request.form, access)
     const plan = restrict(access, request.plan)
@@ -79,11 +149,6 @@ function fetchMany(
 
 function missing(path: Path): Buffer {
   return Buffer.from(`{"path":${JSON.stringify(path)},"missing":true}`)
-}
-
-/** How large a page may be now: one that nobody reads leaves room for others. */
-export function pageBytes({ pageBytesMax, answerBytesFree }: ApiContext): number {
-  return Math.min(pageBytesMax, Math.max(pageBytesMin, Math.floor(answerBytesFree() / pagesInRoomLeft)))
 }
 
 const heads = {

@@ -1,0 +1,120 @@
+/**
+ * POST /topics/batch: operations on topics by their paths, in one commit: all of them or none, or each on its own. Those that
+ * arrive line by line are in batch/upload.ts.
+ */
+import typia from 'typia'
+import type { Access } from '../../auth/access.js'
+import type { Answer } from '../../http/answer.js'
+import { Planner } from '../../selectors/planner.js'
+import { isRefused } from '../../store/core/write/batch.js'
+import type { WriteOperation, WriteOutcome } from '../../store/topics.js'
+import type { Path } from '../../topics/path.js'
+import type { BatchAnswer } from '../answers.js'
+import { writeEach } from '../batch/each.js'
+import { Upload } from '../batch/upload.js'
+import { type BatchRequest, parseBatch } from '../bodies/parse-batch.js'
+import { bodySchemas } from '../bodies/shapes.js'
+import { type ApiContext, ok, refuse } from '../context.js'
+import { outcomeText, permissionProblem, refusalProblem } from '../operations.js'
+import { isProblem, type Problem } from '../problems.js'
+import type { ApiRoute } from './route.js'
+
+export const batchRoute: ApiRoute<BatchRequest> = {
+  name: 'batch',
+  operationId: 'batch',
+  summary: 'Runs many operations on topics by path in one commit: all of them or none, or each on its own.',
+  isRead: false,
+  // Each operation needs its own.
+  needs: [],
+  bodies: bodySchemas.batch,
+  otherBodies: {
+    'application/x-ndjson': {
+      schema: { type: 'string' },
+      example: '{"op":"addAndSet","path":"plant/7/temp","value":21.5}\n{"op":"remove","path":"plant/7/alarm"}\n',
+    },
+  },
+  answers: typia.json.schemas<[BatchAnswer], '3.1'>(),
+  answered:
+    'All operations are carried out, or each that is not refused. No other request sees only some of them. With lines: ' +
+    'every line is stored, unless `accept: application/x-ndjson` asks for a stream; else 400 `upload_refused`.',
+  otherAnswers: {
+    'application/x-ndjson': { schema: { type: 'string' }, example: '{"done":true,"durable":2,"refused":0}\n' },
+  },
+  statuses: [408, 409, 507],
+  examples: [
+    {
+      name: 'transfer',
+      summary: 'Two accounts change together, or neither',
+      request: {
+        operations: [
+          { op: 'addAndSet', path: 'accounts/1', value: 70, constraint: { no_topic: true } },
+          { op: 'addAndSet', path: 'accounts/2', value: 30, constraint: { no_topic: true } },
+          { op: 'remove', path: 'accounts/0' },
+        ],
+      },
+      answer: {
+        results: [{ path: 'accounts/1', created: true }, { path: 'accounts/2', created: true }, { removed: 0 }],
+      },
+    },
+    {
+      name: 'each',
+      summary: 'Each operation on its own',
+      request: {
+        operations: [
+          { op: 'set', path: 'accounts/1', value: 71 },
+          { op: 'set', path: 'accounts/3', value: 0 },
+        ],
+        atomic: false,
+      },
+      answer: {
+        results: [
+          { path: 'accounts/1' },
+          { code: 'no_such_topic', message: 'There is no topic at the path "accounts/3".' },
+        ],
+      },
+    },
+  ],
+  parse: (bytes, { batchOperationsMax }) => parseBatch(bytes, batchOperationsMax),
+  handle: (context, batch, access) =>
+    batch.isAtomic ? answerAll(context, batch.operations, access) : answerEach(context, batch.operations, access),
+  openUpload: (uploads, ongoing, inlet) => new Upload(uploads, inlet, ongoing),
+}
+
+function answerAll(
+  { store }: ApiContext,
+  operations: readonly WriteOperation[],
+  access: Access,
+): Answer | Promise<Answer> {
+  const planner = new Planner()
+  for (const [index, operation] of operations.entries()) {
+    const refused = permissionProblem(access, operation, planner)
+    if (refused !== undefined) return refuse({ ...refused, operation: index })
+  }
+  // Only what the answer needs is kept: what is alive while thousands of operations wait, the collector copies.
+  const paths = operations.map(({ path }) => path)
+  return store.write(operations).then((result) => {
+    if (isRefused(result)) return refuse({ ...refusalProblem(result), operation: result.index })
+    return resultsAnswer(result.map((outcome, index) => outcomeText(paths[index] as Path, outcome as WriteOutcome)))
+  })
+}
+
+function answerEach(
+  context: ApiContext,
+  parsed: readonly (WriteOperation | Problem)[],
+  access: Access,
+): Promise<Answer> {
+  const paths = parsed.map((operation) => (isProblem(operation) ? '' : operation.path))
+  return writeEach(context, parsed, access).then((outcomes) =>
+    resultsAnswer(
+      outcomes.map((outcome, index) => {
+        if (!isProblem(outcome)) return outcomeText(paths[index] as Path, outcome)
+        const { code, message } = outcome
+        return JSON.stringify({ code, message })
+      }),
+    ),
+  )
+}
+
+function resultsAnswer(results: readonly string[]): Answer {
+  return ok(`{"results":[${results.join(',')}]}`)
+}
