@@ -59,15 +59,15 @@ Architecture: ${architecture}
 Maintainer: ${contact === '' ? noContact : `topicd <${contact}>`}
 Installed-Size: ${kibibytes}
 Depends: init-system-helpers (>= 1.54), libc6 (>= 2.34), libstdc++6 (>= 11), procps, systemd
-Suggests: nodejs (>= 20.20)
+Suggests: nodejs (>= 22.12)
 Section: net
 Priority: optional
 Description: topic tree over HTTP
  Stores the latest value of each topic of a tree, exactly as it was sent and
  durably, and serves single topics, subtrees and pages over HTTP.
  .
- It needs Node.js 20 (20.20 or later), 22 (22.12 or later) or, with glibc 2.38,
- 24 or 26, and refuses to be installed without one of them.
+ It needs Node.js 22 (22.12 or later) or, with glibc 2.38, 24 or 26; 20.20 works,
+ but is not supported. It refuses to be installed without one of them.
 `
 }
 

@@ -12,8 +12,8 @@ find_node() {
     case $found in *"$node "*) ;; *) found="$found${found:+, }$node $node_version" ;; esac
   done
   cat >&2 <<EOF
-topicd: no suitable Node.js: topicd needs version 20 (20.20 or later), 22 (22.12 or later) or, with glibc 2.38
-or later, 24 or 26, as /usr/bin/node or /usr/local/bin/node; found: ${found:-none}, and glibc $(glibc_version)
+topicd: no suitable Node.js: topicd needs version 22 (22.12 or later) or, with glibc 2.38 or later, 24 or 26
+(20.20 works, unsupported), as /usr/bin/node or /usr/local/bin/node; found: ${found:-none}, and glibc $(glibc_version)
 On Debian and Ubuntu, NodeSource's packages have it:
   curl -fsSL https://deb.nodesource.com/setup_22.x | sudo -E bash - && sudo apt-get install -y nodejs
 Elsewhere: https://nodejs.org/en/download

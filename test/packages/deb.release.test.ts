@@ -31,7 +31,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
         [ -e $node ] && mv $node $node.kept; cp /root/bin/old $node; done`)
     const { status, output } = machine.try('dpkg -i /root/1.0.0.deb')
     t.not(status, 0)
-    t.match(output, 'topicd needs version 20 (20.20 or later), 22 (22.12 or later) or, with glibc 2.38\nor later')
+    t.match(output, 'topicd needs version 22 (22.12 or later) or, with glibc 2.38 or later, 24 or 26\n(20.20 works')
     t.match(output, 'found: /usr/bin/node v18.19.0')
     t.match(output, 'https://deb.nodesource.com/')
     for (const [node, glibc, said] of [
