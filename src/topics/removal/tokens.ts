@@ -3,15 +3,26 @@
  * they mean is decided in parser.ts. Pure; reading all tokens takes time in proportion to the text's length.
  */
 
+/** Moves over a token, with the white space behind it. Sticky: what each finds begins at its `lastIndex`. */
+const space = /\s*/y
+const word = /[^\s()'"]*/y
+/** A quote, and what is within it up to the end of that, or a backslash that escapes nothing. */
+const quote = /(['"])(?:(?!\1)[^\\]|\\[\\'"])*/y
+
+const words = Object.fromEntries(
+  ['when', 'and', 'or', 'remove', 'time', 'after', 'no', 'updates', 'for'].map((text) => [
+    text,
+    new RegExp(`${text}(?![^\\s()'"])\\s*`, 'iy'),
+  ]),
+)
+
 /** A text, read token by token: a batch can have 500,000 tokens, too many for an object or a string of each. */
 export class RemovalText {
-  readonly text: string
   /** Where the next token begins; the length of the text at its end. */
-  #at: number
+  #at = 0
 
-  constructor(text: string) {
-    this.text = text
-    this.#at = pastSpace(text, 0)
+  constructor(readonly text: string) {
+    this.moveTo(0)
   }
 
   get at(): number {
@@ -23,24 +34,22 @@ export class RemovalText {
   }
 
   get isAtWord(): boolean {
-    return !this.isAtEnd && isInWord(this.text.charCodeAt(this.#at))
+    return this.wordEnd > this.#at
   }
 
   /** The index after the word that comes next; that of the next token if it is none. */
   get wordEnd(): number {
-    let end = this.#at
-    while (end < this.text.length && isInWord(this.text.charCodeAt(end))) end++
-    return end
+    return this.#endOf(word, this.#at)
   }
 
   /** Moves past the token that ends at `end`. */
   moveTo(end: number): void {
-    this.#at = pastSpace(this.text, end)
+    this.#at = this.#endOf(space, end)
   }
 
   /** Whether a parenthesis comes next. */
   isAt(mark: '(' | ')'): boolean {
-    return this.#at < this.text.length && this.text.charCodeAt(this.#at) === mark.charCodeAt(0)
+    return this.text[this.#at] === mark
   }
 
   /** Moves past a parenthesis if it comes next. */
@@ -50,43 +59,31 @@ export class RemovalText {
     return true
   }
 
-  /** Moves past a word, given in lower case, if it comes next, in upper or lower case. */
-  takeWord(word: string): boolean {
-    const { text } = this
-    const end = this.#at + word.length
-    if (end > text.length) return false
-    for (let i = 0; i < word.length; i++) {
-      if ((text.charCodeAt(this.#at + i) | lowerCase) !== word.charCodeAt(i)) return false
-    }
-    if (end < text.length && isInWord(text.charCodeAt(end))) return false
-    this.moveTo(end)
+  /** Moves past a word if it comes next, in upper or lower case. */
+  takeWord(wanted: keyof typeof words): boolean {
+    const end = this.#endOf(words[wanted] as RegExp, this.#at)
+    if (end === 0) return false
+    this.#at = end
     return true
   }
 
   /** Reads the quoted text that comes next, from its quote to the next one of the same kind that is not escaped. */
   readQuoted(): Quoted | Broken | undefined {
     const { text } = this
-    const quote = text.charCodeAt(this.#at)
-    if (quote !== singleQuote && quote !== doubleQuote) return undefined
-    let hasEscapes = false
-    for (let i = this.#at + 1; i < text.length; i++) {
-      const unit = text.charCodeAt(i)
-      if (unit === quote) {
-        const quoted = text.slice(this.#at + 1, i)
-        return { text: hasEscapes ? quoted.replace(/\\(.)/g, '$1') : quoted, end: i + 1 }
-      }
-      if (unit !== backslash) continue
-      const escaped = text.charCodeAt(i + 1)
-      if (escaped !== backslash && escaped !== singleQuote && escaped !== doubleQuote) {
-        return {
-          problem: 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes',
-          start: i,
-        }
-      }
-      hasEscapes = true
-      i++
-    }
-    return { problem: 'the quote is not closed', start: this.#at }
+    const mark = text[this.#at]
+    if (mark !== "'" && mark !== '"') return undefined
+    const end = this.#endOf(quote, this.#at)
+    if (text[end] === mark) return { text: text.slice(this.#at + 1, end).replace(/\\(.)/g, '$1'), end: end + 1 }
+    return end === text.length
+      ? { problem: 'the quote is not closed', start: this.#at }
+      : { problem: 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes', start: end }
+  }
+
+  /** The index after what an expression finds at `start`; 0 if it finds nothing. */
+  #endOf(expression: RegExp, start: number): number {
+    expression.lastIndex = start
+    expression.test(this.text)
+    return expression.lastIndex
   }
 }
 
@@ -104,43 +101,4 @@ interface Broken {
   readonly start: number
   readonly text?: undefined
   readonly end?: undefined
-}
-
-const doubleQuote = 0x22
-const singleQuote = 0x27
-const backslash = 0x5c
-
-/** The bit that upper case letters of ASCII lack. */
-const lowerCase = 0x20
-
-const inWord = 0
-const isSpace = 1
-const isMark = 2
-
-/** What the units of ASCII are. */
-const kinds = Uint8Array.from({ length: 0x80 }, (_, unit) => {
-  const character = String.fromCharCode(unit)
-  if (/\s/.test(character)) return isSpace
-  return /[()'"]/.test(character) ? isMark : inWord
-})
-
-/** The rest of what \s matches. */
-const wideSpaces: ReadonlySet<number> = new Set(
-  Array.from('\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff', (space) => space.charCodeAt(0)),
-)
-
-function kindOf(unit: number): number {
-  if (unit < 0x80) return kinds[unit] as number
-  return (unit >= 0x2000 && unit <= 0x200a) || wideSpaces.has(unit) ? isSpace : inWord
-}
-
-function isInWord(unit: number): boolean {
-  return kindOf(unit) === inWord
-}
-
-/** The index of the first character from `at` on that is not white space. */
-function pastSpace(text: string, at: number): number {
-  let end = at
-  while (end < text.length && kindOf(text.charCodeAt(end)) === isSpace) end++
-  return end
 }
