@@ -1,12 +1,12 @@
 /**
- * `npm run build`: compiles src/ to dist/. With `--if-changed`, as `npm start` calls it: only if dist/ is missing or
- * something that it is made from has changed since, and then it says that it is building. With `--all`: that, and what
- * makes packages and documents, the benchmarks and the tests.
+ * `npm run build`: compiles src/ to dist/, and bundles the files for browsers into dist/bundles. With `--if-changed`, as
+ * `npm start` calls it: only if dist/ is missing or something that it is made from has changed since, and then it says that
+ * it is building. With `--all`: that, and what makes packages and documents, the benchmarks and the tests.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Says from what the last build that succeeded was made. */
@@ -28,20 +28,35 @@ function hashOfSources() {
   return hash.digest('hex')
 }
 
-/**
- * Compiles projects at the same time; whether all of them are without errors. Only the service's has validators, which
- * typia makes within `tspc`. TypeScript 7, which has no such transforms, takes a seventh of the time for the others.
- */
-async function compile(...folders) {
-  const codes = folders.map(async (folder) => {
-    const compiler = folder === '.' ? 'node_modules/.bin/tspc' : 'node_modules/typescript-7/bin/tsc'
-    const child = spawn(compiler, ['-p', folder], { stdio: 'inherit' })
+/** Runs programs at the same time; whether all of them succeed. */
+async function run(...commands) {
+  const codes = commands.map(async ([program, ...args]) => {
+    const child = spawn(`node_modules/${program}`, args, { stdio: 'inherit' })
     const [code] = await once(child, 'close').catch((error) => [error.message])
     if (typeof code === 'string') console.error(code)
     return code
   })
   return (await Promise.all(codes)).every((code) => code === 0)
 }
+
+/**
+ * The command that compiles a project. Only the service's has validators, which typia makes within `tspc`. TypeScript 7,
+ * which has no such transforms, takes a seventh of the time for the others.
+ */
+const compiling = (folder) => [folder === '.' ? '.bin/tspc' : 'typescript-7/bin/tsc', '-p', folder]
+
+/** The command that bundles the files for browsers. Names stay, so that stack traces can be read without source maps. */
+const bundling = [
+  '.bin/esbuild',
+  ...['topics', 'service'].flatMap((page) => [
+    `${page}=src/console/${page}/main.ts`,
+    ...['css', 'html'].map((kind) => `${page}=src/console/static/${page}.${kind}`),
+  ]),
+  'icon=src/console/static/icon.svg',
+  'client=src/client/index.ts',
+  ...'--bundle --format=esm --target=es2022 --minify-whitespace --minify-syntax'.split(' '),
+  ...'--loader:.html=copy --loader:.svg=copy --outdir=dist/bundles --log-level=warning'.split(' '),
+]
 
 /**
  * Drops the import of typia itself, which the compiler leaves although the transform has used up all that it is for: it
@@ -72,13 +87,12 @@ const all = process.argv.includes('--all')
 const isBuilt = existsSync(stamp) && readFileSync(stamp, 'utf8') === hash
 if (!isBuilt || !(ifChanged || all)) await buildProgram()
 // The tests import the types of dist-scripts/, and all of these those of dist/.
-if (all && !((await compile('scripts', 'bench', 'packaging')) && (await compile('test')))) fail()
+if (all && !((await run(...['scripts', 'bench', 'packaging'].map(compiling))) && (await run(compiling('test'))))) fail()
 
 async function buildProgram() {
   if (ifChanged) console.log('Building dist/ from src/, which takes about 20 seconds ...')
-  if (!(await compile('.', 'src/console'))) fail()
+  if (!(await run(...['.', 'src/console'].map(compiling), bundling))) fail()
   dropTypia()
-  cpSync('src/console/static', 'dist/console/static', { recursive: true })
   writeFileSync(stamp, hash)
   if (ifChanged) console.log('Built.')
 }

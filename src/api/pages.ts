@@ -1,10 +1,12 @@
 /**
- * The pages that need no key: whether this worker is serving, and the description of the API. Neither reveals anything
- * about topics or keys.
+ * The pages that need no key: whether this worker is serving, the description of the API, and the client for browsers,
+ * which any page can import. None reveals anything about topics or keys. http/cors.ts says which pages of other origins may
+ * read them.
  */
 
 import { version } from '../base/version.js'
 import type { Answer, Page, PageRequest } from '../http/answer.js'
+import { loadClient } from '../web/site.js'
 import { refuse } from './context.js'
 import { describeApi } from './openapi/openapi.js'
 import type { SettableBounds } from './openapi/openapi-schemas.js'
@@ -16,7 +18,7 @@ const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 /** In place of the origin in the description, which each request names. */
 const originPlaceholder = 'http://origin.invalid'
 
-/** The pages change between requests, so they must not be cached. */
+/** Of pages that change between requests, so they must not be cached. */
 const headers = [['cache-control', 'no-store']] as const
 
 interface PagesOptions extends SettableBounds {
@@ -26,7 +28,7 @@ interface PagesOptions extends SettableBounds {
   readonly address: string
 }
 
-/** `/healthz` and `/openapi.json` below the base path. */
+/** `/healthz`, `/openapi.json` and `/client.js` below the base path. @throws Error if the build lacks the client */
 export function createPages({ basePath, address, ...settable }: PagesOptions): readonly Page[] {
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
   const refused = refuse(problem('draining'))
@@ -45,5 +47,6 @@ export function createPages({ basePath, address, ...settable }: PagesOptions): r
       path: `${basePath}/openapi.json`,
       read: (request) => ({ status: 200, body: before + originOf(request) + after, headers }),
     },
+    { path: `${basePath}/client.js`, read: loadClient() },
   ]
 }

@@ -12,7 +12,6 @@ import { inSlice, inTurn, isTurnSpent } from '../base/time-slices.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import { StoreError } from '../store/errors.js'
 import { linesAtOnceMax, type UploadContext } from './batch/upload.js'
-import { createClientFiles } from './client-files.js'
 import { type AdminAddress, createConsole } from './console.js'
 import { type ApiContext, refuse } from './context.js'
 import { createFrontPages } from './front.js'
@@ -96,7 +95,6 @@ export function createService(options: ServiceOptions): Service<Access> {
     pages: [
       ...createFrontPages(basePath, routePaths, hasConsole),
       ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
-      ...createClientFiles(basePath, refusal),
       ...(hasConsole ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal }) : []),
     ],
     refusal,

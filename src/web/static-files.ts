@@ -3,11 +3,13 @@
  * files there are, and at which paths, is for site.ts.
  */
 import { createHash } from 'node:crypto'
+import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { takesGzip } from './accept.js'
 
 export interface StaticFile {
   readonly contentType: string
+  /** A short hash of the contents, in hexadecimal. */
   readonly etag: string
   readonly plain: Buffer
   readonly gzipped: Buffer
@@ -27,31 +29,22 @@ export interface FileAnswer {
   readonly body: Buffer
 }
 
-/** By the end of the name; a file of any other kind is not served. */
+/** By the end of the name. */
 const contentTypes: Readonly<Record<string, string>> = {
-  html: 'text/html; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  svg: 'image/svg+xml',
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
 }
 
 /** The digits of a hash that tells versions apart. */
 const hashDigits = 16
 
-/** A short hash of some bytes, in hexadecimal. */
-export function hashOf(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex').slice(0, hashDigits)
-}
-
-/** Whether files with this name are served. */
-export function isServed(name: string): boolean {
-  return contentTypes[endOf(name)] !== undefined
-}
-
-/** @param name one that `isServed` */
+/** @param name its end tells the content type */
 export function staticFile(name: string, plain: Buffer): StaticFile {
-  const contentType = contentTypes[endOf(name)] ?? ''
-  return { contentType, etag: hashOf(plain), plain, gzipped: gzipSync(plain, { level: 9 }) }
+  const contentType = contentTypes[extname(name)] ?? ''
+  const etag = createHash('sha256').update(plain).digest('hex').slice(0, hashDigits)
+  return { contentType, etag, plain, gzipped: gzipSync(plain, { level: 9 }) }
 }
 
 /** @param headers beside those that belong to the file */
@@ -69,8 +62,4 @@ export function answerWith(
   }
   if (!isGzipped) return { status: 200, contentType, headers: all, body: plain }
   return { status: 200, contentType, headers: [...all, ['content-encoding', 'gzip']], body: gzipped }
-}
-
-function endOf(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1)
 }

@@ -18,12 +18,12 @@ function write(path: string, text: string): void {
   writeFileSync(join(checkout, path), text)
 }
 
-for (const compiler of ['node_modules/.bin/tspc', 'node_modules/typescript-7/bin/tsc']) {
+for (const compiler of ['.bin/tspc', 'typescript-7/bin/tsc', '.bin/esbuild'].map((name) => `node_modules/${name}`)) {
   write(
     compiler,
     `#!/bin/sh
 grep -q missing src/main.ts && { echo 'src/main.ts: an error'; exit 2; }
-mkdir -p dist/console && cp src/main.ts dist/main.js
+mkdir -p dist && cp src/main.ts dist/main.js
 for room in api cluster/control tools; do
   mkdir -p dist/$room && echo "import typia from 'typia';" >dist/$room/validators.js
 done

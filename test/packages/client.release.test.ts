@@ -43,7 +43,9 @@ t.test('the package of the service has what an installation needs, and nothing o
   const documents = ['CHANGELOG.md', 'Containerfile', 'LICENSE', 'README.md', 'SECURITY.md', 'compose.yaml']
   const found = readdirSync(join(modules, 'topicd')).sort()
   t.strictSame(found, [...documents, 'dist', 'docs', 'package.json', 'systemd'])
-  t.ok(readdirSync(join(modules, 'topicd/dist')).includes('main.js'))
+  const built = readdirSync(join(modules, 'topicd/dist'))
+  for (const name of ['main.js', 'bundles']) t.ok(built.includes(name), name)
+  t.notOk(built.includes('console'), 'the modules of the console are in its bundles')
 })
 
 /** A program that uses every part, with errors that the type checker must find. */

@@ -1,8 +1,8 @@
 /** The page of the service: reads, keeps, and shows. Everything is drawn after a reading, or when another moment is chosen. */
 
+import { render } from 'lit-html'
 import { download, fileName } from '../shared/download.js'
 import { urlOf } from '../shared/listener.js'
-import { render } from '../vendor/lit-html.js'
 import { type Chart, chartsOf, pidsAround, pidsOf } from './charts/charts.js'
 import { csvOf } from './charts/csv.js'
 import { Drawing } from './charts/drawing.js'

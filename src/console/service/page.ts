@@ -1,5 +1,5 @@
 /** The page: what is known of the service as markup. All texts are made elsewhere. */
-import { html, type TemplateResult } from '../vendor/lit-html.js'
+import { html, type TemplateResult } from 'lit-html'
 import { type Chart, type Line, styleOf } from './charts/charts.js'
 import { type FactsBasis, factsOf } from './facts.js'
 import { formatClock, timeZone, unknown } from './formats.js'

@@ -1,6 +1,7 @@
 /** How the changes of what a selector matches look. */
-import { repeat } from '../vendor/directives/repeat.js'
-import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import { addressOfPath, addressOfSelector } from './address.js'
 import type { ChangesPanel, SeenChange } from './changes-panel.js'
 import { timeText, visible } from './value-text.js'

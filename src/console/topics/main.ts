@@ -1,6 +1,7 @@
 /** The page of the topics: asks for a key, and then shows what it opens. */
+
+import { html, nothing, render, type TemplateResult } from 'lit-html'
 import { TopicdError } from '../../client/index.js'
-import { html, nothing, render, type TemplateResult } from '../vendor/lit-html.js'
 import { describeFailure } from './context.js'
 import { Drawing } from './drawing.js'
 import {

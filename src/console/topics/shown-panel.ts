@@ -2,7 +2,7 @@
  * What is shown beside the tree: a topic, what a selector matches, or what of it changes. An edit that someone leaves is
  * kept until they come back to it, and so is the page of results that they were on.
  */
-import { html, type TemplateResult } from '../vendor/lit-html.js'
+import { html, type TemplateResult } from 'lit-html'
 import { ChangesPanel } from './changes-panel.js'
 import { changesView } from './changes-view.js'
 import type { Context } from './context.js'

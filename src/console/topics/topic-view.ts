@@ -1,6 +1,7 @@
 /** How the topic that is shown looks. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { subtree, topic } from '../../client/index.js'
-import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
 import { addressOfChanges } from './address.js'
 import type { Context } from './context.js'
 import { may } from './session.js'

@@ -1,5 +1,5 @@
 /** What someone with a key sees: the box for a selector, the tree, beside it what the address names, and dialogs. */
-import { html, nothing, type TemplateResult } from '../vendor/lit-html.js'
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
 import type { Context, NewTopic } from './context.js'
 import { curlCommand } from './curl.js'

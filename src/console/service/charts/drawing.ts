@@ -2,7 +2,8 @@
  * One chart on the screen, drawn by uPlot: its colours are the style sheet's, its width is its element's. What is drawn
  * is for charts.ts; the values as text are the page's, so a canvas is hidden from screen readers.
  */
-import type Plot from 'uplot'
+/*! uPlot: Copyright Leon Sorokin, MIT License, https://github.com/leeoniya/uPlot */
+import Plot from 'uplot'
 import { formatClock } from '../formats.js'
 import { historyS, type Moment } from '../history.js'
 import { highest, isolatedIn, valuesOf } from './chart-values.js'
@@ -54,7 +55,7 @@ export class Drawing {
     if (this.#plot !== undefined && drawnLines === this.#drawnLines) return this.#plot.setData(data)
     this.#plot?.destroy()
     this.#drawnLines = drawnLines
-    this.#plot = new uPlot(this.#options(chart, lines), data, this.element)
+    this.#plot = new Plot(this.#options(chart, lines), data, this.element)
   }
 
   /** Marks a moment; undefined for none. */

@@ -1,5 +1,5 @@
 /** The dialog that shows a request as a command, and copies it. */
-import { html, type TemplateResult } from '../../vendor/lit-html.js'
+import { html, type TemplateResult } from 'lit-html'
 
 export class CommandDialog {
   #copied = ''

@@ -1,6 +1,7 @@
 /** The dialog that creates a topic, unless there is one already. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { jsonText, TopicdError } from '../../../client/index.js'
-import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { type Context, describeFailure, type NewTopic } from '../context.js'
 import { may } from '../session.js'
 import { visible } from '../value-text.js'

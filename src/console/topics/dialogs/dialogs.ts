@@ -1,5 +1,5 @@
 /** The dialogs that are open, one above the other. What each of them is about is its own. */
-import type { TemplateResult } from '../../vendor/lit-html.js'
+import type { TemplateResult } from 'lit-html'
 
 export interface Dialog {
   view(): TemplateResult

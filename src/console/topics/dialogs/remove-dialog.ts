@@ -2,8 +2,9 @@
  * The dialog that removes topics: it says how many there are, by a dry run, and asks. Only its own button removes
  * anything: no key, and nothing that goes on behind a dialog that was closed.
  */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { descendants, subtree, topic } from '../../../client/index.js'
-import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { type Context, describeFailure, retrySecondsOf } from '../context.js'
 import { topicsText, visible } from '../value-text.js'
 

@@ -1,5 +1,5 @@
 /** How the box for a search looks: by plain words, which become a selector, or by a selector. */
-import { html, type TemplateResult } from '../../vendor/lit-html.js'
+import { html, type TemplateResult } from 'lit-html'
 
 /** What the two fields show until someone writes in them. */
 interface Searched {

@@ -1,8 +1,8 @@
 /** How what a selector matches looks: a table of topics, a page at a time. */
 
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import type { Page } from '../../../client/index.js'
-import { repeat } from '../../vendor/directives/repeat.js'
-import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { addressOfChanges, addressOfPath, addressOfSelector } from '../address.js'
 import type { Context } from '../context.js'
 import { may } from '../session.js'

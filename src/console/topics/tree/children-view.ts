@@ -1,7 +1,8 @@
 /** How the children of the topic or branch that is shown look, beside the tree: those that the tree has listed. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import { descendants } from '../../../client/index.js'
-import { repeat } from '../../vendor/directives/repeat.js'
-import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
 import { addressOfPath, addressOfSelector } from '../address.js'
 import { visible } from '../value-text.js'
 import type { Child } from './children.js'

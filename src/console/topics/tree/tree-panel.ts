@@ -1,5 +1,5 @@
 /** The tree beside what is shown: its levels as someone opens them, kept fresh, and why that failed. */
-import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { type Context, describeFailure, isBeyondRate } from '../context.js'
 import type { Refreshable } from '../refresher.js'
 import { visible } from '../value-text.js'

@@ -3,8 +3,8 @@
  * stays with its path, so that the keyboard's focus does when others come and go.
  */
 
-import { repeat } from '../../vendor/directives/repeat.js'
-import { html, nothing, type TemplateResult } from '../../vendor/lit-html.js'
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import { addressOfPath } from '../address.js'
 import { visible } from '../value-text.js'
 import type { Child } from './children.js'
