@@ -14,12 +14,26 @@ import {
   signIn,
   startConsole,
 } from '../support/browser/console.js'
+import { Relay } from '../support/service/relay.js'
 import { until } from '../support/service/server.js'
 
 const { skip, server, browser } = await startConsole(t)
 
 /** An idle page sends nothing for so long, in ms: one that asks again and again would ask some times. */
 const idleMs = 4000
+
+await t.test('a first visit makes at most six requests on two connections', { skip }, async (t) => {
+  let requests = 0
+  const relay = await Relay.open(t, server.port, (bytes, to, ends) => {
+    if (to === 'service') requests += bytes.toString('latin1').split(' HTTP/1.1\r\n').length - 1
+    ends[to].write(bytes)
+  })
+  const { page } = await openWatched(browser, `${relay.url}/console`)
+  await page.getByLabel('API key').waitFor()
+  t.ok(requests > 2 && requests <= 6, `${requests} requests`)
+  await signIn(page, server.token)
+  t.ok(relay.connections <= 2, `${relay.connections} connections`)
+})
 
 await t.test('a first visit leads from the key to a topic with every digit', { skip }, async (t) => {
   const text = '{"t":21.50,"big":12345678901234567890,"e":1e999,"u":"\\u0041","a":1,"a":[],"z":-0}'
