@@ -16,7 +16,7 @@ import { StoreError } from '../store/errors.js'
 import type { Availability } from '../store/store.js'
 import { type Access, accessOf } from './access.js'
 import { tokenOf } from './authorization.js'
-import { KeyCounts, type KeyRequests } from './key-counts.js'
+import { KeyCounts } from './key-counts.js'
 import { KeyTokens } from './key-tokens.js'
 import { RateLimit } from './rate-limit.js'
 import { hashToken } from './token.js'
@@ -154,8 +154,8 @@ export class Keyring {
     return expiresMs !== undefined && expiresMs <= Date.now()
   }
 
-  /** The answered requests of each key since the start, as far as they are counted by name. */
-  requests(): KeyRequests {
+  /** The answered requests of each key since the start, by the keys' labels. */
+  requests(): ReturnType<KeyCounts['read']> {
     return this.#counts.read()
   }
 

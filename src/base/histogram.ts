@@ -1,6 +1,6 @@
 /**
  * Histograms of durations and sizes. Recording costs a few nanoseconds and allocates nothing. What a histogram means
- * and how it is shown is decided in ops/metrics/worker-metrics.ts.
+ * and how it is shown is decided in the tables of ops/metrics/.
  */
 
 /** A histogram at one moment, as plain data that a message can carry. */

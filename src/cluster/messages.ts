@@ -7,8 +7,7 @@
  * load.
  */
 
-import type { WorkerStats } from '../ops/metrics/worker-stats.js'
-import type { WriterStats } from '../ops/metrics/writer-stats.js'
+import type { Metric } from '../ops/metrics/metric.js'
 import type { Config } from '../settings/config.js'
 import type { ToolWork } from '../tools/tool-messages.js'
 import type { KeyCommand, KeyRequest, Responses } from './control/messages.js'
@@ -48,8 +47,8 @@ export type ToChild =
    * suspended for this revocation, if it is still stored.
    */
   | { readonly kind: 'keysChanged'; readonly id: number; readonly revocation?: number | undefined }
-  /** Send your statistics; with `stored`, those of the store as well. */
-  | { readonly kind: 'requestStats'; readonly stored: boolean }
+  /** Send your metrics; with `stored`, those of the store as well. */
+  | { readonly kind: 'requestMetrics'; readonly stored: boolean }
 
 /** From a child to its parent. */
 export type FromChild =
@@ -60,10 +59,11 @@ export type FromChild =
   | { readonly kind: 'paused' }
   /** Sent every second, which shows that the event loop runs. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
-  /** Sent on request, and once more after the drain, so that no count is lost. */
-  | { readonly kind: 'stats'; readonly stats: WorkerStats }
-  /** As `stats`, from the writer. */
-  | { readonly kind: 'writerStats'; readonly stats: WriterStats }
+  /**
+   * Sent on request, and once more after the drain, so that no count is lost. Version 1.0.0 requests and sends `stats`
+   * instead: with it at the other end, that process has no metrics.
+   */
+  | { readonly kind: 'metrics'; readonly metrics: readonly Metric[] }
   /** The child cannot go on, for this reason, and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'response'; readonly id: number; readonly response: Responses[KeyCommand] }

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { createHistogram } from '../../dist/base/histogram.js'
 import { MetricsHistory } from '../../dist/ops/metrics/history.js'
-import { counter, gauge, histogram, one } from '../../dist/ops/metrics/metric.js'
+import { counter, evaluate, gauge, histogram, type Table } from '../../dist/ops/metrics/metric.js'
 
 t.test('values are counted at the first bound that they do not exceed', async (t) => {
   const histogram = createHistogram([1, 2, 5])
@@ -13,22 +13,22 @@ t.test('values are counted at the first bound that they do not exceed', async (t
   t.strictSame(histogram.read(), { bounds: [1, 2, 5], counts: [2, 2, 2, 2], sum: 1018.002 })
 })
 
-/** The metrics of a moment, of two workers. */
-function metricsOf(pids: readonly number[], requests = 1) {
-  return pids.flatMap((pid) => [
-    counter('topicd_requests_total', '', [
-      [{ route: '/a', status: '200' }, requests],
-      [{ route: '/b', status: '200' }, 2],
-      [{ route: '/b', status: '404' }, 3],
-    ]),
-    histogram('topicd_request_duration_seconds', '', [
-      [{ route: '/a' }, { bounds: [1], counts: [1, 2], sum: 9 }],
-      [{ route: '/b' }, { bounds: [1], counts: [4, 0], sum: 1 }],
-    ]),
-    gauge('topicd_worker_resident_memory_bytes', '', [[{ pid: String(pid) }, pid]]),
-    gauge('topicd_topics', '', one(7)),
-  ])
+const table: Table<{ readonly pid: number; readonly requests: number }> = {
+  topicd_requests_total: counter('', ({ requests }) => [
+    [{ route: '/a', status: '200' }, requests],
+    [{ route: '/b', status: '200' }, 2],
+    [{ route: '/b', status: '404' }, 3],
+  ]),
+  topicd_request_duration_seconds: histogram('', () => [
+    [{ route: '/a' }, { bounds: [1], counts: [1, 2], sum: 9 }],
+    [{ route: '/b' }, { bounds: [1], counts: [4, 0], sum: 1 }],
+  ]),
+  topicd_worker_resident_memory_bytes: gauge('', ({ pid }) => [[{ pid: String(pid) }, pid]]),
+  topicd_topics: gauge('', () => 7),
 }
+
+/** The metrics of a moment, of two workers. */
+const metricsOf = (pids: readonly number[], requests = 1) => pids.flatMap((pid) => evaluate(table, { pid, requests }))
 
 t.test('charted series are kept, summed over all other labels', (t) => {
   const history = new MetricsHistory()

@@ -8,8 +8,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { within } from '../../base/within.js'
 import type { Logger } from '../../ops/log.js'
-import type { WorkerStats } from '../../ops/metrics/worker-stats.js'
-import type { WriterStats } from '../../ops/metrics/writer-stats.js'
+import type { Metric } from '../../ops/metrics/metric.js'
 import type { KeyCommand, KeyRequest, Responses } from '../control/messages.js'
 import { type FromChild, machineMs, NothingDone, type ToChild } from '../messages.js'
 import { nativeFaults, shortage } from '../native-faults.js'
@@ -54,10 +53,8 @@ export class Child {
   writable = true
   /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
   storeProblem: string | undefined
-  /** The last statistics of a worker. */
-  stats: WorkerStats | undefined
-  /** The last statistics of a writer. */
-  writerStats: WriterStats | undefined
+  /** By its last report. */
+  metrics: readonly Metric[] | undefined
   /** The version of its build; undefined until it has loaded. */
   version: string | undefined
   /** Resolves when the process is gone, or when it could not be started at all. */
@@ -158,13 +155,13 @@ export class Child {
   }
 
   /**
-   * Requests its statistics, with `stored` also the store's; resolves when they have come, or after `withinMs`.
+   * Requests its metrics, with `stored` also the store's; resolves when they have come, or after `withinMs`.
    *
    * @returns whether they have come
    */
-  async requestStats(stored: boolean, withinMs: number): Promise<boolean> {
-    const received = this.#wait(({ kind }) => kind === 'stats' || kind === 'writerStats', withinMs)
-    this.send({ kind: 'requestStats', stored })
+  async requestMetrics(stored: boolean, withinMs: number): Promise<boolean> {
+    const received = this.#wait(({ kind }) => kind === 'metrics', withinMs)
+    this.send({ kind: 'requestMetrics', stored })
     return received.then(
       () => true,
       () => false,
@@ -224,8 +221,7 @@ export class Child {
       this.writable = message.writable
       this.storeProblem = message.storeProblem
     }
-    if (kind === 'stats') this.stats = message.stats
-    if (kind === 'writerStats') this.writerStats = message.stats
+    if (kind === 'metrics') this.metrics = message.metrics
     if (kind === 'failed') this.#failure = message.reason
     for (const waiter of [...this.#waiters]) {
       if (waiter.isFor(message)) this.#settle(waiter, () => waiter.resolve(message))

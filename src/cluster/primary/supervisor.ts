@@ -142,12 +142,8 @@ export class Supervisor {
       writers: this.#writers,
     })
     this.#metrics = new Metrics({
-      serving,
-      restarts: () => this.#workers.restarts,
-      writer,
-      writerRestarts: () => this.#writers?.restarts ?? 0,
-      hasSpareWriter: () => this.#writers?.hasSpare ?? false,
-      hasWriter,
+      workers: this.#workers,
+      writers: this.#writers,
       ready: () => this.#readiness.notReadyReasons().length === 0,
       certificateExpiresMs: options.certificateExpiresMs,
       log,

@@ -16,8 +16,10 @@ import { type HttpServer, startHttpServer } from '../../http/server.js'
 import { createAccessLog } from '../../ops/access-log.js'
 import { failureMembers } from '../../ops/log.js'
 import { watchLoop } from '../../ops/loop-delay.js'
+import { evaluate } from '../../ops/metrics/metric.js'
+import { readUsage } from '../../ops/metrics/process-metrics.js'
 import { createRequestCounter, type RequestCounter } from '../../ops/metrics/request-stats.js'
-import { readWorkerStats } from '../../ops/metrics/worker-stats.js'
+import { readStored, workerTable } from '../../ops/metrics/worker-metrics.js'
 import { RefusedKeys } from '../../ops/refused-keys.js'
 import { isExclusive } from '../../settings/address.js'
 import { answerBytesWaitingMax } from '../../settings/limits.js'
@@ -78,8 +80,8 @@ class Worker extends Life {
         return void this.#suspendKey(message.revocation, message.name)
       case 'keysChanged':
         return void this.#loadKeys(message.id, message.revocation)
-      case 'requestStats':
-        return void this.#sendStats(message.stored)
+      case 'requestMetrics':
+        return void this.#sendMetrics(message.stored)
     }
   }
 
@@ -175,18 +177,22 @@ class Worker extends Life {
     sendToParent({ kind: 'keysLoaded', id })
   }
 
-  async #sendStats(withStore: boolean): Promise<void> {
+  async #sendMetrics(withStore: boolean): Promise<void> {
     if (this.#opened === undefined || this.#serving === undefined) return
     try {
-      const sources = {
+      const stored = withStore ? await readStored(this.#opened.store) : undefined
+      const metrics = evaluate(workerTable, {
         ...this.#opened,
         ...this.#serving,
-        loopDelay: this.#loopDelay,
+        stored,
+        changes: this.#opened.changes.stats(),
         changesKeptMin: this.#requireStart().config.changesKept,
-      }
-      sendToParent({ kind: 'stats', stats: await readWorkerStats(sources, withStore) })
+        loopDelay: this.#loopDelay(),
+        usage: readUsage(),
+      })
+      sendToParent({ kind: 'metrics', metrics })
     } catch (error) {
-      this.log.error({ err: error }, 'statistics could not be read')
+      this.log.error({ err: error }, 'the metrics could not be read')
     }
   }
 
@@ -208,7 +214,7 @@ class Worker extends Life {
     return this.endAfter([
       () => this.#opened?.changes.drain(),
       () => this.#serving?.server.drain(this.#requireStart().config.drainMs),
-      () => this.#sendStats(false),
+      () => this.#sendMetrics(false),
       () => this.#refusedKeys.flush(),
       () => this.#opened?.keyring.close(),
       () => this.#store?.close(),

@@ -9,7 +9,9 @@
  */
 import type { Server } from 'node:net'
 import { exitCodes } from '../../base/exit-codes.js'
-import { readWriterStats } from '../../ops/metrics/writer-stats.js'
+import { evaluate } from '../../ops/metrics/metric.js'
+import { readUsage } from '../../ops/metrics/process-metrics.js'
+import { writerTable } from '../../ops/metrics/writer-metrics.js'
 import type { Config } from '../../settings/config.js'
 import { type LmdbWriter, openLmdbWriter } from '../../store/lmdb/open.js'
 import { listenForWorkers } from '../control/directory-sockets.js'
@@ -46,8 +48,8 @@ class Writer extends Life {
         return void this.#drain()
       case 'request':
         return void respondToParent(message, writer?.store)
-      case 'requestStats':
-        return this.#sendStats()
+      case 'requestMetrics':
+        return this.#sendMetrics()
     }
   }
 
@@ -70,10 +72,11 @@ class Writer extends Life {
     this.sendHeartbeat()
   }
 
-  #sendStats(): void {
+  #sendMetrics(): void {
     if (this.#opened === undefined) return
     const { writer, sweeper } = this.#opened
-    sendToParent({ kind: 'writerStats', stats: readWriterStats(writer, sweeper) })
+    const metrics = evaluate(writerTable, { ...writer, sweeper, usage: readUsage() })
+    sendToParent({ kind: 'metrics', metrics })
   }
 
   protected sendHeartbeat(): void {
@@ -87,14 +90,14 @@ class Writer extends Life {
     return this.endAfter([
       () => this.#opened?.server.close(),
       () => this.#opened?.writer.close(),
-      () => this.#sendStats(),
+      () => this.#sendMetrics(),
     ])
   }
 
   #onBroken(reason: Error): void {
     this.log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; the writer ends')
     // Without its last counts, no metric would ever show the writes that failed.
-    this.#sendStats()
+    this.#sendMetrics()
     this.end(exitCodes.commitFailed)
   }
 }

@@ -1,58 +1,91 @@
 /**
- * One metric, in the form that prom-client's aggregation of cluster workers accepts. What is measured is decided in
- * worker-metrics.ts and metrics.ts.
+ * The rows of a table of metrics, and their values at one moment, in the form that prom-client sums and prints. Each process
+ * evaluates one table when the primary requests it. The tables are in worker-metrics.ts, writer-metrics.ts and
+ * service-metrics.ts. Whatever is read here costs nothing until then.
  */
 import type { HistogramStats } from '../../base/histogram.js'
 
 type Labels = Readonly<Record<string, string>>
-export type Samples = readonly (readonly [labels: Labels, value: number])[]
 
-/** How the values of several workers become one. */
-type Combination = 'sum' | 'min' | 'max'
+/** A value without labels, or one for each set of labels. */
+export type Reading<Value> = Value | readonly (readonly [labels: Labels, value: Value])[]
 
-export interface Metric {
-  readonly name: string
-  readonly help: string
+/** Reads a metric; undefined if there is nothing to report. */
+type Read<Sources, Value> = (sources: Sources) => Reading<Value> | undefined
+
+interface Row<Sources> {
+  /** After the end of a process its counters and histograms stay in the sums, and its gauges do not. */
   readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly aggregator: Combination
-  readonly values: readonly { readonly labels: object; readonly value: number; readonly metricName?: string }[]
+  readonly help: string
+  /** How the values of several processes become one. */
+  readonly aggregator: 'sum' | 'max'
+  readonly read: Read<Sources, number | HistogramStats>
 }
 
-/** One sample without labels; none if the value is undefined. */
-export function one(value: number | undefined): Samples {
-  return value === undefined ? [] : [[{}, value]]
+/** Rows by the names of their metrics. */
+export type Table<Sources> = Readonly<Record<string, Row<Sources>>>
+
+interface Sample {
+  readonly labels: Labels
+  readonly value: number
+  /** Of a histogram, the name with its suffix. */
+  readonly metricName?: string
 }
 
-function metric(
-  type: 'counter' | 'gauge',
-  name: string,
+/** A metric of one process, or of several. Its sender may be of another build, so members are added, never changed. */
+export interface Metric extends Omit<Row<never>, 'read'> {
+  readonly name: string
+  readonly values: readonly Sample[]
+}
+
+export const counter = <Sources>(help: string, read: Read<Sources, number>): Row<Sources> => ({
+  type: 'counter',
+  help,
+  aggregator: 'sum',
+  read,
+})
+
+export const gauge = <Sources>(
   help: string,
-  samples: Samples,
-  combination: Combination = 'sum',
-): Metric {
-  const values = samples.map(([labels, value]) => ({ labels, value }))
-  return { name, help, type, aggregator: combination, values }
+  read: Read<Sources, number>,
+  aggregator: Metric['aggregator'] = 'sum',
+): Row<Sources> => ({ type: 'gauge', help, aggregator, read })
+
+export const histogram = <Sources>(help: string, read: Read<Sources, HistogramStats>): Row<Sources> => ({
+  type: 'histogram',
+  help,
+  aggregator: 'sum',
+  read,
+})
+
+/** A time as Prometheus has it. */
+export function secondsOf(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000
 }
 
-export const counter = (name: string, help: string, samples: Samples): Metric => metric('counter', name, help, samples)
-
-export const gauge = (name: string, help: string, samples: Samples, combination?: Combination): Metric =>
-  metric('gauge', name, help, samples, combination)
-
-/** A histogram's buckets, cumulative as Prometheus expects them, with its sum and count, for each set of labels. */
-export function histogram(name: string, help: string, parts: readonly (readonly [Labels, HistogramStats])[]): Metric {
-  const values = parts.flatMap(([labels, { bounds, counts, sum }]) => {
-    let count = 0
-    const buckets = counts.map((inBucket, index) => {
-      count += inBucket
-      const le = index < bounds.length ? bounds[index] : '+Inf'
-      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count }
-    })
-    return [
-      ...buckets,
-      { metricName: `${name}_sum`, labels, value: sum },
-      { metricName: `${name}_count`, labels, value: count },
-    ]
+/** Reads all rows at one moment. */
+export function evaluate<Sources>(table: Table<Sources>, sources: Sources): Metric[] {
+  return Object.entries(table).flatMap(([name, { read, ...row }]) => {
+    const reading = read(sources)
+    if (reading === undefined) return []
+    const labelled = typeof reading === 'number' || 'bounds' in reading ? [[{}, reading] as const] : reading
+    const values = labelled.flatMap(([labels, value]) =>
+      typeof value === 'number' ? [{ labels, value }] : histogramSamples(name, labels, value),
+    )
+    return [{ name, ...row, values }]
   })
-  return { name, help, type: 'histogram', aggregator: 'sum', values }
+}
+
+/** A histogram's buckets, cumulative as Prometheus expects them, with its sum and count. */
+function histogramSamples(name: string, labels: Labels, { bounds, counts, sum }: HistogramStats): Sample[] {
+  let count = 0
+  const buckets = counts.map((inBucket, index) => {
+    count += inBucket
+    return { metricName: `${name}_bucket`, labels: { le: String(bounds[index] ?? '+Inf'), ...labels }, value: count }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: count },
+  ]
 }

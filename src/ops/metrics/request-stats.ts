@@ -1,26 +1,19 @@
 /**
- * The answers of one worker, counted in plain numbers as they are sent, which costs nanoseconds per request, and read
- * only on request. The metrics' format is in metric.ts.
+ * The answers of one worker, counted in plain numbers as they are sent, which costs nanoseconds per request. They are read
+ * by the table in worker-metrics.ts.
  */
 import type { Access } from '../../auth/access.js'
-import { createHistogram, type Histogram, type HistogramStats, secondsBounds } from '../../base/histogram.js'
+import { createHistogram, type Histogram, secondsBounds } from '../../base/histogram.js'
 import type { Answer, Answered, CloseCause } from '../../http/answer.js'
 
 /** One route's answers since the worker's start. */
-interface RouteStats {
-  readonly route: string
+export interface RouteCounts {
   /** How many, by status. */
-  readonly statuses: Readonly<Record<string, number>>
-  readonly bytesIn: number
-  readonly bytesOut: number
+  readonly statuses: Float64Array
   /** From the headers' arrival to the answer. */
-  readonly seconds: HistogramStats
-}
-
-export interface RequestStats {
-  readonly routes: readonly RouteStats[]
-  /** Refusals by their code, also those of operations within an answer, and connections closed without an answer by the cause. */
-  readonly rejected: Readonly<Record<string, number>>
+  readonly seconds: Histogram
+  bytesIn: number
+  bytesOut: number
 }
 
 export interface RequestCounter {
@@ -28,7 +21,10 @@ export interface RequestCounter {
   closed(cause: CloseCause): void
   /** Counts what was refused within an answer. @param code why */
   refused(code: string): void
-  read(): RequestStats
+  /** By the routes' whole paths; live. */
+  readonly routes: ReadonlyMap<string, Readonly<RouteCounts>>
+  /** Refusals by their code, also those of operations within an answer, and connections closed without an answer by the cause. */
+  readonly rejected: ReadonlyMap<string, number>
 }
 
 /** The name under which requests outside all routes are counted. */
@@ -36,28 +32,15 @@ export const otherRoute = 'other'
 
 const statusesMax = 600
 
-/** One route's counts, as they grow. */
-interface RouteCounts {
-  readonly statuses: Float64Array
-  readonly seconds: Histogram
-  bytesIn: number
-  bytesOut: number
-}
-
 function emptyCounts(): RouteCounts {
   const seconds = createHistogram(secondsBounds)
   return { statuses: new Float64Array(statusesMax), seconds, bytesIn: 0, bytesOut: 0 }
 }
 
-function read(route: string, counts: RouteCounts): RouteStats {
-  const statuses = Object.fromEntries([...counts.statuses.entries()].filter(([, count]) => count > 0))
-  return { route, statuses, bytesIn: counts.bytesIn, bytesOut: counts.bytesOut, seconds: counts.seconds.read() }
-}
-
-/** @param routes the whole paths, base path included */
-export function createRequestCounter(routes: readonly string[]): RequestCounter {
+/** @param paths those of the routes, base path included */
+export function createRequestCounter(paths: readonly string[]): RequestCounter {
   const other = emptyCounts()
-  const byPath = new Map(routes.map((path) => [path, emptyCounts()]))
+  const routes = new Map([...paths.map((path) => [path, emptyCounts()] as const), [otherRoute, other]])
   const rejected = new Map<string, number>()
 
   function reject(cause: string): void {
@@ -66,7 +49,7 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
 
   return {
     answered({ route, startMs, endMs, bytesIn, caller }, { status, body, cause }) {
-      const counts = (route && byPath.get(route.path)) ?? other
+      const counts = (route && routes.get(route.path)) ?? other
       // Every status is below `statusesMax`.
       ;(counts.statuses[status] as number)++
       counts.bytesIn += bytesIn
@@ -77,9 +60,7 @@ export function createRequestCounter(routes: readonly string[]): RequestCounter 
     },
     closed: reject,
     refused: reject,
-    read: () => ({
-      routes: [...[...byPath].map(([path, counts]) => read(path, counts)), read(otherRoute, other)],
-      rejected: Object.fromEntries(rejected),
-    }),
+    routes,
+    rejected,
   }
 }

@@ -1,190 +1,129 @@
-/**
- * One worker's statistics as metrics: counts, which only grow and are kept after the worker's end, and its current
- * state. Their names and help texts are defined here only; those of the service itself are in metrics.ts.
- */
-import type { HistogramStats } from '../../base/histogram.js'
+/** The table of a worker. Values with the label `pid` are only its own; all others are summed over the workers. */
+import type { Keyring } from '../../auth/keyring.js'
+import type { ChangesStats } from '../../changes/live-changes.js'
+import { connectionsAllowed } from '../../http/connections.js'
+import type { HttpServer } from '../../http/server.js'
 import { keyNamesCountedMax } from '../../settings/limits.js'
-import type { StoreStats } from '../../store/monitoring.js'
-import type { KeyLabels } from './key-labels.js'
-import { counter, gauge, histogram, type Metric, one, type Samples } from './metric.js'
-import type { WorkerStats } from './worker-stats.js'
+import { StoreError } from '../../store/errors.js'
+import type { StoreMonitor, StoreStats } from '../../store/monitoring.js'
+import type { LoopDelay } from '../loop-delay.js'
+import { type CommitSources, commitTable } from './commit-metrics.js'
+import { counter, gauge, histogram, type Reading, secondsOf, type Table } from './metric.js'
+import { type ProcessSources, processTable } from './process-metrics.js'
+import type { RequestCounter, RouteCounts } from './request-stats.js'
 
-type ProcessStats = Pick<WorkerStats, 'cpuSeconds' | 'residentBytes' | 'heapBytes' | 'logLinesDropped'>
-
-const emptyHistogram: HistogramStats = { bounds: [], counts: [0], sum: 0 }
-
-/** The counts of any process. */
-export function processCounts({ cpuSeconds: { user, system }, logLinesDropped }: ProcessStats): Metric[] {
-  return [
-    counter('topicd_log_lines_dropped_total', 'Log lines that could not be written.', one(logLinesDropped)),
-    counter('process_cpu_user_seconds_total', 'User CPU time of all processes, in seconds.', one(user)),
-    counter('process_cpu_system_seconds_total', 'System CPU time of all processes, in seconds.', one(system)),
-    counter('process_cpu_seconds_total', 'CPU time of all processes, in seconds.', one(user + system)),
-  ]
+interface WorkerSources extends CommitSources, ProcessSources {
+  readonly counter: Pick<RequestCounter, 'routes' | 'rejected'>
+  readonly server: Pick<HttpServer, 'connections' | 'waiting' | 'uploads'>
+  readonly keyring: Pick<Keyring, 'requests' | 'unreadable'>
+  readonly changes: ChangesStats
+  /** How many changes the log is to keep. */
+  readonly changesKeptMin: number
+  /** By how much timers were late in the last 15 s. */
+  readonly loopDelay: LoopDelay
+  /** Undefined in all workers but one, and while the store is unavailable. */
+  readonly stored: StoreStats | undefined
 }
 
-/** The current memory of any process. */
-export function processMemory({ residentBytes, heapBytes }: ProcessStats): Metric[] {
-  return [
-    gauge(
-      'process_resident_memory_bytes',
-      'Resident memory of all processes; shared pages count in each.',
-      one(residentBytes),
-    ),
-    gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use, of all processes.', one(heapBytes)),
-  ]
-}
+const byRoute = <Value>({ counter }: WorkerSources, value: (counts: RouteCounts) => Value) =>
+  [...counter.routes].map(([route, counts]) => [{ route }, value(counts)] as const)
 
-/** The counts of a worker, which are kept after its end. @param keyLabels the same for all workers of a service */
-export function countsOf(stats: WorkerStats, keyLabels: KeyLabels): Metric[] {
-  const { routes, rejected, keyRequests = [], commits, expired } = stats
-  const perRoute = (value: (route: WorkerStats['routes'][number]) => number): Samples =>
-    routes.map((route) => [{ route: route.route }, value(route)])
-  return [
-    counter(
-      'topicd_requests_total',
-      'Requests answered, by route and status.',
-      routes.flatMap(({ route, statuses }) =>
-        Object.entries(statuses).map(([status, count]) => [{ route, status }, count] as const),
-      ),
-    ),
-    histogram(
-      'topicd_request_duration_seconds',
-      'Time that a worker took to respond.',
-      routes.map(({ route, seconds }) => [{ route }, seconds]),
-    ),
-    counter(
-      'topicd_request_bytes_total',
-      'Bytes of request bodies.',
-      perRoute(({ bytesIn }) => bytesIn),
-    ),
-    counter('topicd_upload_bytes_total', 'Bytes of uploads, line by line.', one(stats.uploads?.bytes ?? 0)),
-    counter(
-      'topicd_response_bytes_total',
-      'Bytes of responses, without headers.',
-      perRoute(({ bytesOut }) => bytesOut),
-    ),
-    counter(
-      'topicd_rejected_total',
-      'Requests and single operations refused, by error code, and connections closed without a response, by cause.',
-      Object.entries(rejected).map(([cause, count]) => [{ cause }, count]),
-    ),
-    counter(
-      'topicd_key_requests_total',
-      `Requests answered, by API key name; all but the first ${keyNamesCountedMax} keys count as "other".`,
-      [...keyLabels.labelled(keyRequests)].map(([key, count]) => [{ key }, count]),
-    ),
-    ...commitCounts({ commits, expired }),
-    ...changesCounts(stats),
-    ...processCounts(stats),
-  ]
-}
-
-function changesCounts({ changes }: WorkerStats): Metric[] {
-  const { deliveries = 0, goneTokens = 0 } = changes ?? {}
-  const goneHelp = 'Tokens and streams refused with since_gone: the log did not go back far enough.'
-  return [
-    counter('topicd_changes_deliveries_total', 'Events sent to streams of changes.', one(deliveries)),
-    counter('topicd_changes_gone_total', goneHelp, one(goneTokens)),
-  ]
-}
-
-/** The counts of a process that commits: of the writer or, on PostgreSQL, of each worker. */
-export function commitCounts({
-  commits,
-  expired,
-  unreadable: { topics, keys } = { topics: 0, keys: 0 },
-}: Pick<WorkerStats, 'commits' | 'expired' | 'unreadable'>): Metric[] {
-  return [
-    counter('topicd_topics_expired_total', 'Topics removed by a REMOVAL policy.', one(expired)),
-    counter('topicd_unreadable_total', 'Stored records that cannot be read, and were skipped, by kind.', [
-      [{ kind: 'removal' }, topics],
-      [{ kind: 'api_key' }, keys],
-    ]),
-    counter('topicd_writes_total', 'Writes given to the store.', one(commits?.writes ?? 0)),
-    counter('topicd_writes_failed_total', 'Writes whose commit failed.', one(commits?.failed ?? 0)),
-    histogram('topicd_commit_duration_seconds', 'Time that a commit took, from its first write until it was on disk.', [
-      [{}, commits?.seconds ?? emptyHistogram],
-    ]),
-    histogram('topicd_commit_writes', 'Writes that one commit made durable together.', [
-      [{}, commits?.batches ?? emptyHistogram],
-    ]),
-  ]
-}
-
-/** The writes of a process that commits. */
-export function writesInFlight({ commits }: Pick<WorkerStats, 'commits'>): Metric {
-  return gauge('topicd_writes_in_flight', 'Writes waiting for their commit.', one(commits?.inFlight ?? 0))
-}
-
-/** The current state of a worker. @param isCurrent whether it answered just now */
-export function stateOf(stats: WorkerStats, isCurrent: boolean): Metric[] {
-  const { connections, connectionsMax, waiting, stored, loopDelay, pid, descriptors } = stats
-  // A worker of an older build does not send its pid. Of one that does not answer, nothing is known now.
-  const ofWorker = (value: number | undefined): Samples =>
-    value === undefined || pid === undefined || !isCurrent ? [] : [[{ pid: String(pid) }, value]]
-  return [
-    gauge('topicd_connections', 'Open connections.', one(connections)),
-    gauge('topicd_connections_max', 'Connections that all workers together accept.', one(connectionsMax)),
-    gauge('topicd_worker_open_fds', 'Open file descriptors of a worker.', ofWorker(descriptors?.open)),
-    gauge('topicd_worker_max_fds', 'File descriptors that a worker may have open.', ofWorker(descriptors?.max)),
-    gauge('topicd_worker_resident_memory_bytes', 'Resident memory of a worker.', ofWorker(stats.residentBytes)),
-    gauge('topicd_requests_waiting', 'Requests waiting for a response.', one(waiting)),
-    gauge('topicd_uploads', 'Uploads that are being received.', one(stats.uploads?.open ?? 0)),
-    writesInFlight(stats),
-    ...changesState(stats),
-    gauge('topicd_event_loop_delay_p50_seconds', loopDelayHelp('in the median'), one(loopDelay.median), 'max'),
-    gauge('topicd_event_loop_delay_p99_seconds', loopDelayHelp('at the 99th percentile'), one(loopDelay.p99), 'max'),
-    gauge('topicd_event_loop_delay_max_seconds', loopDelayHelp('at most'), one(loopDelay.max), 'max'),
-    gauge(
-      'topicd_worker_event_loop_delay_p99_seconds',
-      `How late timers of a worker were at the 99th percentile ${loopDelayWindow}.`,
-      ofWorker(loopDelay.p99),
-    ),
-    ...processMemory(stats),
-    ...(stored === undefined ? [] : [...storedState(stored), ...logState(stats, stored)]),
-  ]
-}
-
-function changesState({ changes }: WorkerStats): Metric[] {
-  if (changes === undefined) return []
-  const { streams, polls, listenersMax, behind } = changes
-  return [
-    gauge('topicd_changes_streams', 'Open streams of changes.', one(streams)),
-    gauge('topicd_changes_polls', 'Requests that may wait for a change.', one(polls)),
-    gauge(
-      'topicd_changes_listeners_max',
-      'Streams, and waiting polls, that all workers together accept.',
-      one(listenersMax),
-    ),
-    gauge('topicd_changes_behind', 'Streams whose clients have not been sent everything yet.', one(behind)),
-  ]
-}
-
-function logState({ changesKeptMin }: WorkerStats, { log }: StoreStats): Metric[] {
-  if (log === undefined) return []
-  const seconds = Math.max(0, (Date.now() - log.sinceMs) / 1000)
-  const minHelp = 'Changes that the log is to keep; older ones are removed.'
-  return [
-    gauge('topicd_changes_kept', 'Changes that the log has.', one(log.changes)),
-    gauge('topicd_changes_kept_seconds', 'How far back the log goes, in seconds.', one(seconds)),
-    gauge('topicd_changes_kept_min', minHelp, one(changesKeptMin)),
-  ]
-}
+const ofProcess = (value: number | undefined): Reading<number> =>
+  value === undefined ? [] : [[{ pid: String(process.pid) }, value]]
 
 const loopDelayWindow = 'over the last 15 s'
 
-function loopDelayHelp(what: string): string {
-  return `How late timers were ${what} ${loopDelayWindow}, in the worst worker.`
+const loopDelayGauge = (what: string, read: (loopDelay: LoopDelay) => number) =>
+  gauge<WorkerSources>(
+    `How late timers were ${what} ${loopDelayWindow}, in the worst worker.`,
+    ({ loopDelay }) => read(loopDelay),
+    'max',
+  )
+
+export const workerTable: Table<WorkerSources> = {
+  topicd_requests_total: counter('Requests answered, by route and status.', ({ counter }) =>
+    [...counter.routes].flatMap(([route, { statuses }]) =>
+      [...statuses.entries()]
+        .filter(([, count]) => count > 0)
+        .map(([status, count]) => [{ route, status: String(status) }, count] as const),
+    ),
+  ),
+  topicd_request_duration_seconds: histogram('Time that a worker took to respond.', (sources) =>
+    byRoute(sources, ({ seconds }) => seconds.read()),
+  ),
+  topicd_request_bytes_total: counter('Bytes of request bodies.', (sources) =>
+    byRoute(sources, ({ bytesIn }) => bytesIn),
+  ),
+  topicd_upload_bytes_total: counter('Bytes of uploads, line by line.', ({ server }) => server.uploads().bytes),
+  topicd_response_bytes_total: counter('Bytes of responses, without headers.', (sources) =>
+    byRoute(sources, ({ bytesOut }) => bytesOut),
+  ),
+  topicd_rejected_total: counter(
+    'Requests and single operations refused, by error code, and connections closed without a response, by cause.',
+    ({ counter }) => [...counter.rejected].map(([cause, count]) => [{ cause }, count]),
+  ),
+  topicd_key_requests_total: counter(
+    `Requests answered, by API key name; all but the first ${keyNamesCountedMax} keys count as "other".`,
+    ({ keyring }) => keyring.requests().map(([key, count]) => [{ key }, count]),
+  ),
+  ...commitTable,
+  topicd_changes_deliveries_total: counter('Events sent to streams of changes.', ({ changes }) => changes.deliveries),
+  topicd_changes_gone_total: counter(
+    'Tokens and streams refused with since_gone: the log did not go back far enough.',
+    ({ changes }) => changes.goneTokens,
+  ),
+  topicd_changes_streams: gauge('Open streams of changes.', ({ changes }) => changes.streams),
+  topicd_changes_polls: gauge('Requests that may wait for a change.', ({ changes }) => changes.polls),
+  topicd_changes_listeners_max: gauge(
+    'Streams, and waiting polls, that all workers together accept.',
+    ({ changes }) => changes.listenersMax,
+  ),
+  topicd_changes_behind: gauge(
+    'Streams whose clients have not been sent everything yet.',
+    ({ changes }) => changes.behind,
+  ),
+  topicd_connections: gauge('Open connections.', ({ server }) => server.connections()),
+  topicd_connections_max: gauge('Connections that all workers together accept.', connectionsAllowed),
+  topicd_requests_waiting: gauge('Requests waiting for a response.', ({ server }) => server.waiting()),
+  topicd_uploads: gauge('Uploads that are being received.', ({ server }) => server.uploads().open),
+  topicd_event_loop_delay_p50_seconds: loopDelayGauge('in the median', ({ median }) => median),
+  topicd_event_loop_delay_p99_seconds: loopDelayGauge('at the 99th percentile', ({ p99 }) => p99),
+  topicd_event_loop_delay_max_seconds: loopDelayGauge('at most', ({ max }) => max),
+  topicd_worker_event_loop_delay_p99_seconds: gauge(
+    `How late timers of a worker were at the 99th percentile ${loopDelayWindow}.`,
+    ({ loopDelay }) => ofProcess(loopDelay.p99),
+  ),
+  topicd_worker_open_fds: gauge('Open file descriptors of a worker.', ({ usage }) => ofProcess(usage.descriptors.open)),
+  topicd_worker_max_fds: gauge('File descriptors that a worker may have open.', ({ usage }) =>
+    ofProcess(usage.descriptors.max),
+  ),
+  topicd_worker_resident_memory_bytes: gauge('Resident memory of a worker.', ({ usage }) =>
+    ofProcess(usage.memory.rss),
+  ),
+  ...processTable,
+  topicd_topics: gauge('Topics stored.', ({ stored }) => stored?.topics),
+  topicd_store_bytes: gauge('Size of the store.', ({ stored }) => stored?.bytes),
+  topicd_last_backup_timestamp_seconds: gauge(
+    'When the last backup finished, in seconds since the epoch.',
+    ({ stored }) => secondsOf(stored?.backupMs),
+  ),
+  topicd_changes_kept: gauge('Changes that the log has.', ({ stored }) => stored?.log?.changes),
+  topicd_changes_kept_seconds: gauge(
+    'How far back the log goes, in seconds.',
+    ({ stored }) => stored?.log && Math.max(0, (Date.now() - stored.log.sinceMs) / 1000),
+  ),
+  topicd_changes_kept_min: gauge(
+    'Changes that the log is to keep; older ones are removed.',
+    ({ stored, changesKeptMin }) => stored?.log && changesKeptMin,
+  ),
 }
 
-function storedState({ topics, bytes, backupMs }: StoreStats): Metric[] {
-  const backupHelp = 'When the last backup finished, in seconds since the epoch.'
-  return [
-    gauge('topicd_topics', 'Topics stored.', one(topics)),
-    gauge('topicd_store_bytes', 'Size of the store.', one(bytes)),
-    ...(backupMs === undefined
-      ? []
-      : [gauge('topicd_last_backup_timestamp_seconds', backupHelp, one(backupMs / 1000))]),
-  ]
+/** Undefined while the store is unavailable; everything else is still reported. */
+export async function readStored(store: StoreMonitor): Promise<StoreStats | undefined> {
+  try {
+    return await store.stats()
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
 }

@@ -1,0 +1,35 @@
+/**
+ * The part of the tables that the writer and the workers share. With LMDB only the writer commits and removes, so a worker
+ * leaves most of it out.
+ */
+import type { StoreMonitor } from '../../store/monitoring.js'
+import { counter, gauge, histogram, type Table } from './metric.js'
+
+export interface CommitSources {
+  readonly store: Pick<StoreMonitor, 'commits'>
+  /** What removes due topics: how many it has removed, and how many it could not read. */
+  readonly sweeper: { readonly removed: number; readonly unreadable: number } | undefined
+  readonly keyring?: { readonly unreadable: number }
+}
+
+export const commitTable: Table<CommitSources> = {
+  topicd_topics_expired_total: counter('Topics removed by a REMOVAL policy.', ({ sweeper }) => sweeper?.removed),
+  topicd_unreadable_total: counter(
+    'Stored records that cannot be read, and were skipped, by kind.',
+    ({ sweeper, keyring }) => [
+      [{ kind: 'removal' }, sweeper?.unreadable ?? 0],
+      [{ kind: 'api_key' }, keyring?.unreadable ?? 0],
+    ],
+  ),
+  topicd_writes_total: counter('Writes given to the store.', ({ store }) => store.commits?.writes),
+  topicd_writes_failed_total: counter('Writes whose commit failed.', ({ store }) => store.commits?.failed),
+  // A worker with LMDB has none, also while there is no writer.
+  topicd_writes_in_flight: gauge('Writes waiting for their commit.', ({ store }) => store.commits?.inFlight ?? 0),
+  topicd_commit_duration_seconds: histogram(
+    'Time that a commit took, from its first write until it was on disk.',
+    ({ store }) => store.commits?.seconds.read(),
+  ),
+  topicd_commit_writes: histogram('Writes that one commit made durable together.', ({ store }) =>
+    store.commits?.batches.read(),
+  ),
+}

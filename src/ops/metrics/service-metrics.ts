@@ -1,0 +1,89 @@
+/** The table of the primary: the service as a whole, and what only the primary measures of its own process. */
+import { version } from '../../base/version.js'
+import { counter, gauge, type Metric, type Reading, secondsOf, type Table } from './metric.js'
+import { type ProcessSources, processTable } from './process-metrics.js'
+
+/** A worker or a writer, as far as it matters here. */
+export interface Reporter {
+  /** The version of its build, where it is known. */
+  readonly version: string | undefined
+  /** Its last report. */
+  readonly metrics: readonly Metric[] | undefined
+  readonly ended: Promise<unknown>
+  /** Requests a report, with `stored` also of the store; resolves when it has come, or after `withinMs`. @returns whether it has */
+  requestMetrics(stored: boolean, withinMs: number): Promise<boolean>
+}
+
+/** The last reload. The start counts as the first, successful one. */
+export interface Reload {
+  readonly successful: boolean
+  /** When the last successful one was. */
+  readonly successMs: number
+}
+
+export interface ServiceSources extends ProcessSources {
+  readonly workers: {
+    /** Those that serve now. */
+    serving(): readonly Reporter[]
+    /** How many were started because one died. */
+    readonly restarts: number
+  }
+  /** Undefined if the engine needs no writer. */
+  readonly writers:
+    | {
+        /** Undefined while there is none. */
+        current(): Reporter | undefined
+        /** Whether a spare has loaded, which writes as soon as the writer dies. */
+        readonly hasSpare: boolean
+        readonly restarts: number
+      }
+    | undefined
+  readonly ready: () => boolean
+  /** When the certificate in use expires, in ms since the epoch; undefined without one. */
+  readonly certificateExpiresMs: () => number | undefined
+  readonly reload: Reload
+}
+
+export const serviceTable: Table<ServiceSources> = {
+  topicd_ready: gauge('Whether /readyz returns 200.', ({ ready }) => Number(ready())),
+  topicd_workers: gauge('Workers that serve.', ({ workers }) => workers.serving().length),
+  topicd_workers_by_version: gauge('Workers that serve, by the version of their build.', workersByVersion),
+  topicd_worker_restarts_total: counter('Workers started to replace one that died.', ({ workers }) => workers.restarts),
+  topicd_certificate_expiry_timestamp_seconds: gauge(
+    'When the certificate in use expires, in seconds since the epoch.',
+    ({ certificateExpiresMs }) => secondsOf(certificateExpiresMs()),
+  ),
+  topicd_writer_up: gauge(
+    'Whether a writer is running.',
+    ({ writers }) => writers && Number(writers.current() !== undefined),
+  ),
+  topicd_writer_spare_up: gauge(
+    'Whether a spare writer is loaded.',
+    ({ writers }) => writers && Number(writers.hasSpare),
+  ),
+  topicd_writer_restarts_total: counter('Writers started because one died.', ({ writers }) => writers?.restarts),
+  topicd_config_last_reload_successful: gauge(
+    'Whether the last reload succeeded; the start counts as the first.',
+    ({ reload }) => Number(reload.successful),
+  ),
+  topicd_config_last_reload_success_timestamp_seconds: gauge(
+    'When settings last took effect, in seconds since the epoch.',
+    ({ reload }) => reload.successMs / 1000,
+  ),
+  topicd_build_info: gauge('Always 1; the labels are the versions of the primary and of Node.js.', () => [
+    [{ version, node: process.version }, 1],
+  ]),
+  ...processTable,
+  process_open_fds: gauge('Open file descriptors of the primary.', ({ usage }) => usage.descriptors.open),
+  process_max_fds: gauge('File descriptors that the primary may have open.', ({ usage }) => usage.descriptors.max),
+  process_start_time_seconds: gauge(
+    'When the service was started, in seconds since the epoch.',
+    () => performance.timeOrigin / 1000,
+  ),
+}
+
+function workersByVersion({ workers }: ServiceSources): Reading<number> {
+  const counts = new Map<string, number>()
+  for (const { version = 'unknown' } of workers.serving()) counts.set(version, (counts.get(version) ?? 0) + 1)
+  return [...counts].map(([version, count]) => [{ version }, count])
+}

@@ -1,0 +1,120 @@
+/**
+ * How the reports of processes become the metrics of a service, with simulated processes: sums, what outlives a process, and
+ * reports of other builds. Real processes: `ops/metrics`.
+ */
+import t from 'tap'
+import { counter, evaluate, gauge, histogram, type Metric, type Table } from '../../dist/ops/metrics/metric.js'
+import { Metrics } from '../../dist/ops/metrics/metrics.js'
+import { keyNamesCountedMax } from '../../dist/settings/limits.js'
+import { at } from '../support/elements.js'
+
+/** The table of a simulated process, which counts and has this many of everything. */
+const table: Table<number> = {
+  counts_total: counter('Counts.', (value) => value),
+  states: gauge('States.', (value) => value),
+  worst: gauge('The worst.', (value) => value, 'max'),
+  own: gauge('Its own.', (value) => [[{ pid: String(value) }, value]]),
+  durations: histogram('Durations.', (value) => ({ bounds: [1], counts: [value, 1], sum: 9 })),
+  absent: gauge('Absent.', () => undefined),
+}
+
+class SimulatedProcess {
+  readonly version = '1.2.3'
+  answers = true
+  end = (): void => {}
+  readonly ended = new Promise<void>((resolve) => (this.end = resolve))
+
+  constructor(readonly metrics: readonly Metric[] | undefined) {}
+
+  async requestMetrics(): Promise<boolean> {
+    return this.answers
+  }
+}
+
+/** A service with a process for each report. */
+function serviceOf(...reports: readonly (readonly Metric[] | undefined)[]) {
+  const processes = reports.map((metrics) => new SimulatedProcess(metrics))
+  const serving = new Set(processes)
+  const errors: string[] = []
+  const metrics = new Metrics({
+    workers: { serving: () => [...serving], restarts: 0 },
+    writers: undefined,
+    ready: () => true,
+    certificateExpiresMs: () => undefined,
+    log: { error: (_: object, message: string) => errors.push(message) } as never,
+  })
+  for (const process of processes) metrics.watch(process)
+  /** Its lines about these metrics. */
+  const read = async (name: RegExp): Promise<readonly string[]> =>
+    (await metrics.read()).split('\n').filter((line) => name.test(line) && !line.startsWith('# TYPE'))
+  return { processes, serving, errors, read }
+}
+
+const simulated = /counts_total|states|worst|own\{|durations|absent/
+
+await t.test('values are summed over the processes', async (t) => {
+  const { read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
+  t.strictSame(await read(simulated), [
+    '# HELP counts_total Counts.',
+    'counts_total 7',
+    '# HELP states States.',
+    'states 7',
+    '# HELP worst The worst.',
+    'worst 5',
+    'own{pid="2"} 2',
+    'own{pid="5"} 5',
+    '# HELP durations Durations.',
+    'durations_bucket{le="1"} 7',
+    'durations_bucket{le="+Inf"} 9',
+    'durations_sum 18',
+    'durations_count 9',
+  ])
+})
+
+const values = /^(counts_total|states|own\{|durations_count)/
+
+await t.test('counts outlive their process, and states do not', async (t) => {
+  const { processes, serving, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
+  const leaving = at(processes, 0)
+  serving.delete(leaving)
+  const left = ['counts_total 7', 'states 5', 'own{pid="5"} 5', 'durations_count 9'].sort()
+  t.strictSame([...(await read(values))].sort(), left, 'while it drains')
+  leaving.end()
+  await leaving.ended
+  t.strictSame([...(await read(values))].sort(), left, 'and after its end')
+})
+
+await t.test('a process that does not answer has no values of its own', async (t) => {
+  const { processes, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
+  at(processes, 0).answers = false
+  t.strictSame(await read(values), ['counts_total 7', 'states 7', 'own{pid="5"} 5', 'durations_count 9'])
+})
+
+await t.test('the first keys of the service have labels, and all others share one', async (t) => {
+  const keysOf = (first: number): Metric[] => {
+    const names = ['other', ...Array.from({ length: keyNamesCountedMax }, (_, i) => `key-${first + i}`)]
+    return evaluate({ requests_total: counter('Requests.', () => names.map((key) => [{ key }, 1])) }, undefined)
+  }
+  const { read } = serviceOf(keysOf(0), keysOf(50))
+  const lines = await read(/^requests_total/)
+  t.equal(lines.length, keyNamesCountedMax + 1)
+  for (const line of ['"key-0"} 1', '"key-99"} 2', '"other"} 52'])
+    t.ok(lines.includes(`requests_total{key=${line}`), line)
+})
+
+await t.test('a process of another build reports what it has, and does no harm', async (t) => {
+  const later = evaluate({ newer: gauge('Newer.', () => 1) }, undefined)
+  const strange = [{ name: 'strange', type: 'counter' }] as never
+  const { processes, serving, errors, read } = serviceOf(evaluate(table, 2), undefined, later, strange)
+  serving.delete(at(processes, 3))
+  at(processes, 3).end()
+  at(processes, 1).answers = false
+  await at(processes, 3).ended
+  t.strictSame(await read(/counts_total|newer|strange/), [
+    '# HELP counts_total Counts.',
+    'counts_total 2',
+    '# HELP newer Newer.',
+    'newer 1',
+  ])
+  t.strictSame(errors, ['the counts of a process that ended are lost'])
+})
