@@ -6,7 +6,7 @@ import { exitCodes } from '../base/exit-codes.js'
 import { version } from '../base/version.js'
 import { createLog, failureMembers, type Logger, logCrashes } from '../ops/log.js'
 import type { FromChild, ToChild } from './messages.js'
-import { sendToParent } from './parent.js'
+import { onParentMessage, sendToParent } from './parent.js'
 import { takeAllSteps } from './steps.js'
 
 const heartbeatMs = 1000
@@ -32,7 +32,7 @@ export abstract class Life {
    * it has loaded.
    */
   begin(): void {
-    process.on('message', (message: ToChild) => this.take(message))
+    onParentMessage((message: ToChild) => this.take(message))
     setInterval(() => this.sendHeartbeat(), heartbeatMs)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
     const killSelf = (): boolean => process.kill(process.pid, 'SIGKILL')

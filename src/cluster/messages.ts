@@ -72,9 +72,6 @@ export type FromChild =
   /** From now on it serves by the API keys as they were when it got `keysChanged`, or later ones. */
   | { readonly kind: 'keysLoaded'; readonly id: number }
 
-/** Where the topics are stored, as settings: all that a tool needs. */
-export type StoreLocation = Pick<Config, 'store' | 'data' | 'diskFreeBytesMin' | 'changesKept'>
-
 /** The last message to a tool: its work, with the connection as the message's handle, or on `connectionDescriptor`. */
 export type ToolMessage =
   | { readonly kind: 'tool'; readonly work: ToolWork }
@@ -83,7 +80,7 @@ export type ToolMessage =
 
 /** From a parent to a tool. */
 export type ToTool =
-  | { readonly kind: 'start'; readonly config: StoreLocation; readonly hasWriter?: true }
+  | { readonly kind: 'start'; readonly config: Config; readonly hasWriter?: true }
   | Extract<ToChild, { kind: 'open' }>
   | ToolMessage
 

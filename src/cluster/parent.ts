@@ -1,7 +1,21 @@
-/** A child's messages to the process that forked it. */
+/** A child's messages from and to the process that forked it. */
+import { defaultConfig } from '../settings/config.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
 import { keyResponse } from './key-requests.js'
-import { type FromChild, machineMs, NothingDone, type ToChild } from './messages.js'
+import { type FromChild, machineMs, NothingDone, type ToChild, type ToTool } from './messages.js'
+
+/**
+ * From now on `take` gets each message of the parent, with every setting: one that a parent of an earlier version does not
+ * know has its default.
+ */
+export function onParentMessage<Message extends ToChild | ToTool>(
+  take: (message: Message, handle: unknown) => void,
+): void {
+  process.on('message', (message: Message, handle: unknown) => {
+    const isStart = message.kind === 'start'
+    take(isStart ? { ...message, config: { ...defaultConfig, ...message.config } } : message, handle)
+  })
+}
 
 /** Sends a message to the parent; does nothing when the parent is gone. */
 export function sendToParent(message: FromChild): void {

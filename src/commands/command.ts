@@ -6,9 +6,17 @@ import { parseArgs } from 'node:util'
 import { suggestion } from '../base/nearest.js'
 import { type GivenSettings, UsageError } from '../settings/config.js'
 import { quoted, redacted } from '../settings/quoted.js'
-import { type Setting, type SettingName, type Settings, settingProblem, settingTable } from '../settings/table.js'
+import {
+  isProblem,
+  parseSetting,
+  type Setting,
+  type SettingName,
+  type Settings,
+  settingTable,
+  type ValueOf,
+} from '../settings/table.js'
 
-export interface Command {
+export interface Command<Flags extends Settings = Settings> {
   /** One line for the list of commands. */
   readonly summary: string
   /** Further help, as one paragraph; may be empty. */
@@ -20,20 +28,27 @@ export interface Command {
   /** The settings that it takes as flags. */
   readonly settings: readonly SettingName[]
   /** Its own flags, which have no environment variables. */
-  readonly flags: Settings
+  readonly flags: Flags
   /** Does all of the work; the exit code is 0 unless it sets another or throws. */
-  run(call: Call): Promise<void>
+  run(call: Call<Flags>): Promise<void>
 }
 
-/** The arguments of a command, checked, except for the settings' texts, which settings/config.ts checks. */
-interface Call {
+/** The arguments of a command: its flags as values, the settings still as texts, which settings/config.ts parses. */
+interface Call<Flags extends Settings> {
   readonly settings: GivenSettings
-  /** The text of each of the command's own flags, or its default if it was not given; undefined if that is empty. */
-  readonly flags: Readonly<Record<string, string | undefined>>
-  /** The texts of a flag that may be repeated. */
-  readonly list: (flag: string) => readonly string[]
+  /** A flag that was not given has its default; without one it is undefined, or the empty list. */
+  readonly flags: { readonly [Name in keyof Flags]: FlagValue<Flags[Name]> }
   /** The text of one of the command's operands. */
   readonly operand: (name: string) => string
+}
+
+type FlagValue<Row extends Setting> = Row extends { readonly isList: true }
+  ? readonly ValueOf<Row>[]
+  : ValueOf<Row> | (Row extends { readonly default: '' } ? undefined : never)
+
+/** A command, whose flags give `run` its types. */
+export function command<const Flags extends Settings>(described: Command<Flags>): Command<Flags> {
+  return described
 }
 
 /** The settings that say where the topics are stored. */
@@ -56,33 +71,37 @@ export function settingsOf({ settings }: Command): Settings {
  *
  * @throws UsageError when one is wrong
  */
-export function parseCall(command: Command, args: readonly string[]): Call {
+export function parseCall<Flags extends Settings>(command: Command<Flags>, args: readonly string[]): Call<Flags> {
   const known: Settings = { ...settingsOf(command), ...command.flags }
   const { given, operands } = argumentsOf(args, known)
   const settings: Record<string, string> = {}
-  const flags: Record<string, string | undefined> = {}
-  const lists: Record<string, readonly string[]> = {}
-  for (const [name, setting] of Object.entries(known)) {
+  const flags: Record<string, unknown> = {}
+  for (const [name, row] of Object.entries(known)) {
     const texts = given.get(name) ?? []
-    if (texts.length > 1 && setting.isList !== true) {
+    if (texts.length > 1 && row.isList !== true) {
       throw new UsageError(`--${name} is given ${texts.length} times; it may be given once`)
     }
-    const [problem] = texts.flatMap((text) => settingProblem(setting, text, `--${name}`) ?? [])
-    if (name in command.flags) {
-      if (problem !== undefined) throw new UsageError(problem)
-      if (setting.isList === true) lists[name] = texts
-      else flags[name] = texts[0] ?? (setting.default === '' ? undefined : setting.default)
-    } else {
-      for (const text of texts) settings[name] = text
-    }
+    if (name in command.flags) flags[name] = flagValue(name, row, texts)
+    else for (const text of texts) settings[name] = text
   }
   checkOperands(command, operands)
   return {
     settings,
-    flags,
-    list: (flag) => lists[flag] ?? [],
+    // Each has the value that its row says.
+    flags: flags as Call<Flags>['flags'],
     operand: (name) => operands[command.operands.indexOf(name)] ?? '',
   }
+}
+
+/** @param texts as they were given @throws UsageError when one is wrong */
+function flagValue(name: string, row: Setting, texts: readonly string[]): unknown {
+  const all = texts.length > 0 || row.default === '' ? texts : [row.default]
+  const values = all.map((text) => {
+    const value = parseSetting(row, text, `--${name}`)
+    if (isProblem(value)) throw new UsageError(value.problem)
+    return value
+  })
+  return row.isList === true ? values : values[0]
 }
 
 /** What was given for each flag, in order, and the operands. @throws UsageError for an unknown flag or a missing value */

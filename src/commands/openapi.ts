@@ -4,10 +4,10 @@
 import { describeApi } from '../api/openapi/openapi.js'
 import { version } from '../base/version.js'
 import { readConfig } from '../settings/config.js'
-import type { Command } from './command.js'
+import { command } from './command.js'
 import { print } from './stdout.js'
 
-export const openapi: Command = {
+export const openapi = command({
   summary: 'prints the OpenAPI 3.1 description of the routes',
   details: 'The admin listener serves it as /openapi.json.',
   operands: [],
@@ -19,4 +19,4 @@ export const openapi: Command = {
       `${JSON.stringify(describeApi({ basePath, pageSizeMax, batchOperationsMax, version }), undefined, 2)}\n`,
     )
   },
-}
+})

@@ -9,10 +9,10 @@ import { parseResponse, requestLine } from '../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../cluster/control/socket.js'
 import { readConfig } from '../settings/config.js'
 import { environmentName } from '../settings/table.js'
-import type { Command } from './command.js'
+import { command } from './command.js'
 import { print } from './stdout.js'
 
-export const reload: Command = {
+export const reload = command({
   summary: 'replaces the workers of the running service, with new settings',
   details:
     'The service rereads its settings file and replaces its workers one by one; the command waits until that is done. If that fails, or no service runs, it says why and exits with status 1.',
@@ -44,4 +44,4 @@ export const reload: Command = {
       `${workers} ${workers === 1 ? 'worker' : 'workers'} replaced in ${seconds} s, version ${versions.join(' and ')}\n`,
     )
   },
-}
+})

@@ -3,16 +3,16 @@
  * comes from; or everything that would keep it from starting. It changes nothing, so it can run while the service runs.
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { complain } from '../base/stderr.js'
 import { readCertificate } from '../ops/tls.js'
 import { portsProblem, type Resolution, redactedText, resolveSettings, UsageError } from '../settings/config.js'
 import { type SettingName, settingNames } from '../settings/table.js'
 import { aligned } from './columns.js'
-import type { Command } from './command.js'
+import { command } from './command.js'
 import { print } from './stdout.js'
 
-export const settings: Command = {
+export const settings = command({
   summary: 'checks and shows the settings, before a start or a reload',
   details:
     'It takes the flags of serve, and exits with status 2 if serve would not start with them. It also checks the certificate, its key and the data directory. Passwords are not shown.',
@@ -27,24 +27,19 @@ export const settings: Command = {
     for (const problem of problems) complain(problem)
     if (last !== undefined) throw new UsageError(last)
     for (const note of [...resolution.overridden, ...notes]) complain(note)
-    await print(flags.json === 'true' ? document(resolution) : table(resolution))
+    await print(flags.json ? document(resolution) : table(resolution))
   },
-}
+})
 
 /** What is wrong with the files that the settings name, and what is worth knowing about them. */
-function examineFiles({ settings: resolved }: Resolution): { found: readonly string[]; notes: readonly string[] } {
-  const [cert, key] = [resolved['tls-cert'].text, resolved['tls-key'].text]
-  const certificate = cert === '' || key === '' ? undefined : problemOf(() => readCertificate(cert, key))
-  const { problem, note } = examineDirectory(resolve(resolved.data.text))
+function examineFiles({ config }: Resolution): { found: readonly string[]; notes: readonly string[] } {
+  const { data, tlsCert = '', tlsKey = '' } = config
+  const certificate = tlsCert === '' || tlsKey === '' ? undefined : problemOf(() => readCertificate(tlsCert, tlsKey))
+  const directory = data === undefined ? undefined : examineDirectory(data)
   return {
-    found: [certificate, problem, portsProblem(portsOf(resolved))].filter((each) => each !== undefined),
-    notes: [note].filter((each) => each !== undefined),
+    found: [certificate, directory?.problem, portsProblem(config)].filter((each) => each !== undefined),
+    notes: [directory?.note].filter((each) => each !== undefined),
   }
-}
-
-function portsOf(resolved: Resolution['settings']): Parameters<typeof portsProblem>[0] {
-  const [port, adminPort] = [Number(resolved.port.text), Number(resolved['admin-port'].text)]
-  return { host: resolved.host.text, port, adminHost: resolved['admin-host'].text, adminPort }
 }
 
 function problemOf(attempt: () => void): string | undefined {

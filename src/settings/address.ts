@@ -23,20 +23,21 @@ export function isPostgresAddress(text: string): boolean {
 }
 
 /**
- * What is wrong with a store's address; undefined when it is valid. An address in which a password could end in two
- * places is invalid: it could be split elsewhere than its author meant, and a part of the password taken for a host.
+ * The address, or what is wrong with it. An address in which a password could end in two places is invalid: it could be
+ * split elsewhere than its author meant, and a part of the password taken for a host.
  */
-export function addressProblem(text: string): string | undefined {
-  if (text === 'lmdb') return undefined
-  if (!isPostgresAddress(text)) return 'must be lmdb or postgres://…'
+export function parseAddress(text: string): string | { readonly problem: string } {
+  if (isExclusive(text)) return text
+  if (!isPostgresAddress(text)) return { problem: 'must be lmdb or postgres://…' }
   const parts = partsOf(text)
   const isClear =
     parts !== undefined &&
     !parts.path.includes('@') &&
     !parts.query.split('&').some((parameter) => nameOf(parameter).includes('@'))
-  return isClear
-    ? undefined
-    : 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password'
+  if (isClear) return text
+  return {
+    problem: 'must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %23, %2F, %3F for #, /, ? in user and password',
+  }
 }
 
 /**

@@ -8,24 +8,31 @@
  */
 import { readFileSync } from 'node:fs'
 import { parseSettingsFile, type SettingsFile, unknownVariable } from './file.js'
-import { environmentName, type Setting, type SettingName, settingNames, settingProblem, settingTable } from './table.js'
+import {
+  environmentName,
+  isProblem,
+  parseSetting,
+  type Setting,
+  type SettingName,
+  settingNames,
+  settingTable,
+  type ValueOf,
+} from './table.js'
 
 /** The command line, the environment or the settings file is wrong; the message is for the person who wrote it. */
 export class UsageError extends Error {}
 
-/** The settings, of the right type and within their bounds: `bodyBytesMax` is the number of `--body-bytes-max`. */
-export type Config = { readonly [Name in SettingName as CamelCase<Name>]: ValueOf<(typeof settingTable)[Name]['kind']> }
+/** The settings' values: `bodyBytesMax` is the number of `--body-bytes-max`. */
+export type Config = { readonly [Name in SettingName as CamelCase<Name>]: ValueOf<(typeof settingTable)[Name]> }
 
 type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name
 
-type ValueOf<Kind extends Setting['kind']> = { text: string; number: number; switch: boolean }[Kind]
-
 /** The texts of the settings that were given as flags. */
 export type GivenSettings = Readonly<Partial<Record<SettingName, string>>>
 
-/** A setting's text, unchecked, and where it comes from. */
+/** A setting's text and where it comes from. */
 interface Resolved {
   readonly text: string
   /** `--port`, `TOPICD_PORT`, `/etc/topicd/topicd.env line 3` or `default`. */
@@ -34,6 +41,8 @@ interface Resolved {
 
 export interface Resolution {
   readonly settings: Readonly<Record<SettingName, Resolved>>
+  /** The value of each text that is not wrong. */
+  readonly config: Partial<Config>
   /** Everything that is wrong, one sentence each. */
   readonly problems: readonly string[]
   /** Lines of the file that have no effect, one sentence each. */
@@ -51,26 +60,32 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   const file = readSettingsFile(path)
   problems.push(...file.problems)
   const resolved: Partial<Record<SettingName, Resolved>> = {}
+  const values: Partial<Record<keyof Config, unknown>> = {}
   const ineffective: string[] = []
   for (const name of settingNames) {
-    const [effective, ...overridden] = textsOf(name, flags, file, path)
+    const [effective, ...overridden] = textsOf(name, flags, file, path) as [Source, ...Source[]]
+    resolved[name] = effective
     // A wrong line of the file is reported even if something overrides it; it would break the first start without the
     // override.
-    const checked = [effective, ...overridden.filter(({ isInFile }) => isInFile)]
-    problems.push(...checked.flatMap(({ text, source }) => settingProblem(settingTable[name], text, source) ?? []))
-    resolved[name] = effective
+    for (const each of [effective, ...overridden.filter(({ isInFile }) => isInFile)]) {
+      const value = parseSetting(settingTable[name], each.text, each.source)
+      if (isProblem(value)) problems.push(value.problem)
+      else if (each === effective) values[memberOf(name)] = value
+    }
     const line = overridden.find(({ isInFile, text }) => isInFile && text !== effective.text)
     const overriding = effective.from === environmentName(name) ? 'the environment' : effective.source
     if (line !== undefined) ineffective.push(`${line.source} has no effect: ${overriding} overrides it`)
   }
+  // The loop has set each member.
   const settings = resolved as Record<SettingName, Resolved>
-  if ((settings['tls-cert'].text === '') !== (settings['tls-key'].text === '')) {
+  const config = values as Partial<Config>
+  if ((config.tlsCert === '') !== (config.tlsKey === '')) {
     problems.push('--tls-cert and --tls-key must be given together')
   }
-  if (settings['first-key'].text === 'true' && settings['first-key-file'].text !== '') {
+  if (config.firstKey === true && config.firstKeyFile !== '') {
     problems.push(`${settings['first-key'].from} and ${settings['first-key-file'].from} cannot be given together`)
   }
-  return { settings, problems, overridden: ineffective }
+  return { settings, config, problems, overridden: ineffective }
 }
 
 interface Source extends Resolved {
@@ -80,26 +95,17 @@ interface Source extends Resolved {
 }
 
 /** A setting's texts in order of precedence; the default is last. */
-function textsOf(
-  name: SettingName,
-  flags: GivenSettings,
-  { texts }: SettingsFile,
-  path: string,
-): [Source, ...Source[]] {
-  const flag = flags[name]
+function textsOf(name: SettingName, flags: GivenSettings, { texts }: SettingsFile, path: string): readonly Source[] {
   const variable = environmentName(name)
-  const given = process.env[variable]
   const inFile = texts.get(variable)
-  const sources: Source[] = []
-  if (flag !== undefined) sources.push({ text: flag, from: `--${name}`, source: `--${name}`, isInFile: false })
-  if (given !== undefined) sources.push({ text: given, from: variable, source: variable, isInFile: false })
-  if (inFile !== undefined) {
-    const from = `${path} line ${inFile.line}`
-    sources.push({ text: inFile.text, from, source: `${from}: ${variable}`, isInFile: true })
-  }
-  const byDefault = { text: settingTable[name].default, from: 'default', source: `--${name}`, isInFile: false }
-  const [first = byDefault, ...others] = sources
-  return [first, ...others, byDefault]
+  const line = `${path} line ${inFile?.line}`
+  const sources = [
+    { text: flags[name], from: `--${name}`, source: `--${name}`, isInFile: false },
+    { text: process.env[variable], from: variable, source: variable, isInFile: false },
+    { text: inFile?.text, from: line, source: `${line}: ${variable}`, isInFile: true },
+    { text: settingTable[name].default, from: 'default', source: `--${name}`, isInFile: false },
+  ]
+  return sources.filter((each): each is Source => each.text !== undefined)
 }
 
 function readSettingsFile(path: string): SettingsFile {
@@ -119,21 +125,44 @@ function readSettingsFile(path: string): SettingsFile {
  * @throws UsageError when one is wrong
  */
 export function readConfig(flags: GivenSettings): Config {
-  const { settings, problems } = resolveSettings(flags)
+  const { config, problems } = resolveSettings(flags)
   const [problem] = problems
   if (problem !== undefined) throw new UsageError(problem)
-  const members = settingNames.map((name) => [camelCase(name), settingValue(settingTable[name], settings[name].text)])
-  // The type is derived from the same table.
-  return Object.freeze(Object.fromEntries(members) as Config)
+  // Without a problem, each setting has its value.
+  return Object.freeze(config as Config)
 }
 
-/** Why the two listeners cannot both have their ports; undefined if they can. */
-export function portsProblem({
-  host,
-  port,
-  adminHost,
-  adminPort,
-}: Pick<Config, 'host' | 'port' | 'adminHost' | 'adminPort'>): string | undefined {
+/** What each setting is unless it is given. */
+export const defaultConfig = configOf((name) => parseSetting(settingTable[name], settingTable[name].default, name))
+
+/**
+ * The settings after a reload: as they were read now, except for those that need a restart.
+ *
+ * @returns these, and the names of those that would have changed
+ */
+export function reloadedConfig(before: Config, read: Config) {
+  const isKept = (name: SettingName): boolean => (settingTable[name] as Setting).needsRestart === true
+  const config = configOf((name) => (isKept(name) ? before : read)[memberOf(name)])
+  const restartNeeded = settingNames.filter((name) => read[memberOf(name)] !== config[memberOf(name)])
+  return { config, restartNeeded }
+}
+
+/** The settings as they may be shown. */
+export function redactedConfig(config: Config): Config {
+  return configOf((name) => {
+    const value = config[memberOf(name)]
+    return typeof value === 'string' ? redactedText(name, value) : value
+  })
+}
+
+/** Settings with these values, each of its setting's type. */
+function configOf(memberValue: (name: SettingName) => unknown): Config {
+  return Object.freeze(Object.fromEntries(settingNames.map((name) => [memberOf(name), memberValue(name)])) as Config)
+}
+
+/** Why the two listeners cannot both have their ports; undefined if they can, or a setting is wrong. */
+export function portsProblem({ host, port, adminHost, adminPort }: Partial<Config>): string | undefined {
+  if (host === undefined || adminHost === undefined || port === undefined) return undefined
   if (port === 0 || port !== adminPort) return undefined
   const shareAddress = host === adminHost || includesAddress(host, adminHost) || includesAddress(adminHost, host)
   return shareAddress ? '--port and --admin-port must differ' : undefined
@@ -144,22 +173,9 @@ function includesAddress(host: string, other: string): boolean {
   return host === '::' || (host === '0.0.0.0' && !other.includes(':'))
 }
 
-function camelCase(name: string): string {
-  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
-}
-
-/** The value of a checked text. */
-function settingValue({ kind, normalise }: Setting, text: string): string | number | boolean {
-  switch (kind) {
-    case 'text':
-      return normalise === undefined ? text : normalise(text)
-    case 'number':
-      return Number(text)
-    case 'switch':
-      return text === 'true'
-    default:
-      return kind satisfies never
-  }
+/** The name of a setting in the `Config`. */
+function memberOf(name: SettingName): keyof Config {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()) as keyof Config
 }
 
 /** A setting's text as it may be shown. */

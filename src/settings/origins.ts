@@ -11,26 +11,16 @@ export const everyOrigin = '*'
 /** A wildcard is a valid character of a host to `URL`, so it is excluded here. */
 const originForm = /^https?:\/\/[^/?#@\\*\s]+$/i
 
-/** The origins in a text, each as browsers send it: `HTTPS://App.Example:443` is `https://app.example`. */
-export function originsOf(text: string): readonly string[] {
-  const parts = partsOf(text)
-  return [...new Set(parts.map((part) => (part === everyOrigin ? part : new URL(part).origin)))]
-}
-
-/** What is wrong with a text, as the rest of a sentence that begins with "it"; undefined when it is valid. */
-export function originsProblem(text: string): string | undefined {
-  const parts = partsOf(text)
-  if (parts.length > originsMax) return `must list at most ${originsMax} origins, or be * for all`
-  if (parts.length === 1 && parts[0] === everyOrigin) return undefined
-  for (const part of parts) {
-    const problem = partProblem(part)
-    if (problem !== undefined) return problem
-  }
-  return undefined
-}
-
-function partsOf(text: string): readonly string[] {
-  return text.trim() === '' ? [] : text.split(',').map((part) => part.trim())
+/**
+ * The origins in a text, joined by commas, each once and as browsers send it: `HTTPS://App.Example:443` is
+ * `https://app.example`. Or what is wrong with the text.
+ */
+export function parseOrigins(text: string): string | { readonly problem: string } {
+  const parts = text.trim() === '' ? [] : text.split(',').map((part) => part.trim())
+  if (parts.length > originsMax) return { problem: `must list at most ${originsMax} origins, or be * for all` }
+  if (parts.length === 1 && parts[0] === everyOrigin) return everyOrigin
+  const [problem] = parts.flatMap((part) => partProblem(part) ?? [])
+  return problem === undefined ? [...new Set(parts.map((part) => new URL(part).origin))].join(',') : { problem }
 }
 
 function partProblem(part: string): string | undefined {

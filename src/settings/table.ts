@@ -1,14 +1,19 @@
 /**
  * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it.
- * The service and every command use this one table; a new setting is added here only. config.ts reads the values.
+ * The service and every command use this one table; a new setting is added here only. config.ts resolves the texts.
  */
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { addressProblem, redactAddress } from './address.js'
+import { parseAddress, redactAddress } from './address.js'
 import { usableCores } from './cores.js'
 import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
-import { originsOf, originsProblem } from './origins.js'
+import { parseOrigins } from './origins.js'
 import { quoted } from './quoted.js'
+
+/** Why a text is not a value, as the rest of a sentence that begins with "it". */
+export interface Problem {
+  readonly problem: string
+}
 
 /** One setting, or one flag of a command. */
 export interface Setting {
@@ -16,20 +21,32 @@ export interface Setting {
   readonly kind: 'text' | 'number' | 'switch'
   /** The name of its value in the help, for a text. */
   readonly value?: string
+  /** The text that it has unless another is given. A flag of a command that has none is undefined then. */
   readonly default: string
   readonly min?: number
   readonly max?: number
   /** Whether it may be given several times. Only for flags of a command. */
   readonly isList?: boolean
-  /** What is wrong with a text, as the rest of a sentence that begins with "it"; undefined when the text is valid. */
-  readonly check?: (text: string) => string | undefined
-  /** A valid text as the service uses it, if that is not the text itself. */
-  readonly normalise?: (text: string) => string
+  /** Whether a reload leaves it as it is. */
+  readonly needsRestart?: boolean
+  /** The value of a text, if that is not the text itself. A number and a switch are read by their kind. */
+  readonly parse?: (text: string) => unknown
   /** The text as it may be shown, if not all of it may be. */
   readonly redact?: (text: string) => string
 }
 
 export type Settings = Readonly<Record<string, Setting>>
+
+/** The type of a row's values; of any row, unknown. */
+export type ValueOf<Row extends Setting> = Setting extends Row
+  ? unknown
+  : Row extends { readonly kind: 'number' }
+    ? number
+    : Row extends { readonly kind: 'switch' }
+      ? boolean
+      : Row extends { readonly parse: (text: string) => infer Parsed }
+        ? Exclude<Parsed, Problem>
+        : string
 
 const mebibyte = 1024 * 1024
 
@@ -46,33 +63,44 @@ const workersDefault = Math.min(workersMax, Math.max(2, usableCores()))
 const headerBytesMaxMax = 64 * 1024
 
 /** An address, or a name as resolvers take it, with underscores too. */
-function hostProblem(text: string): string | undefined {
-  if (isIP(text) !== 0 || /^[\w.-]+$/.test(text)) return undefined
-  return 'must be an IP address or a host name, without quotes, a scheme or a port'
+function parseHost(text: string): string | Problem {
+  if (isIP(text) !== 0 || /^[\w.-]+$/.test(text)) return text
+  return { problem: 'must be an IP address or a host name, without quotes, a scheme or a port' }
 }
 
-function emptyProblem(text: string): string | undefined {
-  return text === '' ? 'must not be empty' : undefined
+function parseDirectory(text: string): string | Problem {
+  return text === '' ? { problem: 'must not be empty' } : resolve(text)
 }
+
+/** The path without a slash at its end: the root is empty. */
+function parseBasePath(text: string): string | Problem {
+  return /^\/(?:[\w.~-]+\/)*[\w.~-]*$/.test(text)
+    ? text.replace(/\/$/, '')
+    : { problem: 'must be a path such as / or /diffusion, of letters, digits and . _ ~ -' }
+}
+
+const host = { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', needsRestart: true, parse: parseHost } as const
+const port = { kind: 'number', min: 0, max: 65535, needsRestart: true } as const
 
 /** Every setting. Its flag is its name; its environment variable is TOPICD_ and the name in capitals. */
 export const settingTable = {
-  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', help: 'address to listen on', check: hostProblem },
-  port: { kind: 'number', default: '8080', min: 0, max: 65535, help: 'port to listen on; 0 picks one' },
+  host: { ...host, help: 'address to listen on' },
+  port: { ...port, default: '8080', help: 'port to listen on; 0 picks one' },
   data: {
     kind: 'text',
     value: 'DIR',
     default: './data',
     help: 'data directory, on a local file system',
-    check: emptyProblem,
-    normalise: (text) => resolve(text),
+    needsRestart: true,
+    parse: parseDirectory,
   },
   store: {
     kind: 'text',
     value: 'ADDRESS',
     default: 'lmdb',
     help: 'lmdb, or a postgres:// address that several hosts share',
-    check: addressProblem,
+    needsRestart: true,
+    parse: parseAddress,
     redact: redactAddress,
   },
   workers: {
@@ -87,26 +115,10 @@ export const settingTable = {
     value: 'PATH',
     default: '/',
     help: 'path before /topics/…',
-    check: (text) =>
-      /^\/(?:[\w.~-]+\/)*[\w.~-]*$/.test(text)
-        ? undefined
-        : 'must be a path such as / or /diffusion, of letters, digits and . _ ~ -',
-    normalise: (text) => text.replace(/\/$/, ''),
+    parse: parseBasePath,
   },
-  'admin-host': {
-    kind: 'text',
-    value: 'ADDRESS',
-    default: '127.0.0.1',
-    help: 'address of the admin listener',
-    check: hostProblem,
-  },
-  'admin-port': {
-    kind: 'number',
-    default: '8081',
-    min: 0,
-    max: 65535,
-    help: 'port of the admin listener; 0 picks one',
-  },
+  'admin-host': { ...host, help: 'address of the admin listener' },
+  'admin-port': { ...port, default: '8081', help: 'port of the admin listener; 0 picks one' },
   'header-bytes-max': {
     kind: 'number',
     default: '16384',
@@ -178,8 +190,7 @@ export const settingTable = {
     value: 'ORIGINS',
     default: '',
     help: 'comma-separated origins whose web pages may use the API, such as https://app.example; * for all',
-    check: originsProblem,
-    normalise: (text) => originsOf(text).join(','),
+    parse: parseOrigins,
   },
   'fenced-reads': {
     kind: 'switch',
@@ -218,28 +229,32 @@ export function environmentName(flag: string): string {
 }
 
 /**
- * What is wrong with a text for a setting, as a sentence; undefined when the text is valid.
+ * The value of a text for a setting, or what is wrong with the text, as a sentence.
  *
  * @param source where the text comes from; it begins the sentence
  */
-export function settingProblem(setting: Setting, text: string, source: string): string | undefined {
-  const problem = textProblem(setting, text)
-  return problem === undefined ? undefined : `${source} is ${quoted(setting.redact?.(text) ?? text)}; it ${problem}`
+export function parseSetting<Row extends Setting>(row: Row, text: string, source: string): ValueOf<Row> | Problem {
+  // What `parsedText` returns is of the type that the row's kind and `parse` have.
+  const value = parsedText(row, text) as ValueOf<Row> | Problem
+  return isProblem(value)
+    ? { problem: `${source} is ${quoted(row.redact?.(text) ?? text)}; it ${value.problem}` }
+    : value
 }
 
-function textProblem(
-  { kind, min = 0, max = Number.MAX_SAFE_INTEGER, check }: Setting,
-  text: string,
-): string | undefined {
+export function isProblem(value: unknown): value is Problem {
+  return typeof value === 'object' && value !== null && 'problem' in value
+}
+
+function parsedText({ kind, min = 0, max = Number.MAX_SAFE_INTEGER, parse }: Setting, text: string): unknown {
   switch (kind) {
     case 'number':
       return /^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max
-        ? undefined
-        : `must be a whole number from ${min} to ${max}`
+        ? Number(text)
+        : { problem: `must be a whole number from ${min} to ${max}` }
     case 'switch':
-      return text === 'true' || text === 'false' ? undefined : 'must be true or false'
+      return text === 'true' || text === 'false' ? text === 'true' : { problem: 'must be true or false' }
     case 'text':
-      return check?.(text)
+      return parse === undefined ? text : parse(text)
     default:
       return kind satisfies never
   }

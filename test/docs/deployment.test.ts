@@ -1,6 +1,6 @@
 /** compose.yaml and the manifests of docs/kubernetes.md agree with the image, with each other and with the program. */
 import t from 'tap'
-import { environmentName, type Setting, settingProblem, settingTable } from '../../dist/settings/table.js'
+import { environmentName, isProblem, parseSetting, type Setting, settingTable } from '../../dist/settings/table.js'
 import { composeService, kubernetesManifests } from '../support/deployment.js'
 import { readDocument } from '../support/documents.js'
 
@@ -20,7 +20,9 @@ function problemsOf(environment: Readonly<Record<string, string>>): string[] {
   )
   return Object.entries(environment).flatMap(([name, text]) => {
     const setting = settings.get(name)
-    return setting === undefined ? `${name} is no setting` : (settingProblem(setting, text, name) ?? [])
+    if (setting === undefined) return `${name} is no setting`
+    const value = parseSetting(setting, text, name)
+    return isProblem(value) ? value.problem : []
   })
 }
 

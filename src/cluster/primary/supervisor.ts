@@ -19,8 +19,8 @@ import { Metrics } from '../../ops/metrics/metrics.js'
 import { onTerminal, print } from '../../ops/output.js'
 import { notify, watchdogMs } from '../../ops/systemd.js'
 import type { Certificate } from '../../ops/tls.js'
-import { isExclusive, redactAddress } from '../../settings/address.js'
-import type { Config } from '../../settings/config.js'
+import { isExclusive } from '../../settings/address.js'
+import { type Config, redactedConfig, reloadedConfig } from '../../settings/config.js'
 import type { Reloaded } from '../control/messages.js'
 import { readKeys } from '../control/new-key.js'
 import { checkedResponse } from '../control/protocol.js'
@@ -238,12 +238,7 @@ export class Supervisor {
     const before = this.#config
     try {
       const { config: read, certificate } = this.options.readSettings()
-      const { host, port, data, adminHost, adminPort, store } = before
-      const kept = { host, port, data, adminHost, adminPort, store }
-      const restartNeeded = Object.entries(kept).flatMap(([name, value]) =>
-        read[name as keyof typeof kept] === value ? [] : [settingName(name)],
-      )
-      const next: Config = { ...read, ...kept }
+      const { config: next, restartNeeded } = reloadedConfig(before, read)
       this.#workersExpected = Math.min(before.workers, next.workers)
       this.#log.info({ config: redactedConfig(next) }, 'rolling restart')
       await this.#replaceAll(before, next)
@@ -355,14 +350,4 @@ export class Supervisor {
     this.#log.info({ code }, 'stopped')
     process.exit()
   }
-}
-
-/** The flag of a member of the configuration. */
-function settingName(member: string): string {
-  return member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-}
-
-/** The settings without any password. */
-function redactedConfig(config: Config): Config {
-  return { ...config, store: redactAddress(config.store) }
 }

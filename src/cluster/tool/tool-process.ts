@@ -14,14 +14,15 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { version } from '../../base/version.js'
 import { within } from '../../base/within.js'
 import { createLog, logCrashes } from '../../ops/log.js'
+import type { Config } from '../../settings/config.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
 import { runTool } from '../../tools/registry.js'
 import { connectToWriter } from '../control/directory-sockets.js'
 import { responseLine } from '../control/protocol.js'
 import { keyResponse } from '../key-requests.js'
-import { connectionDescriptor, type StoreLocation, type ToolMessage, type ToTool } from '../messages.js'
-import { sendToParent } from '../parent.js'
+import { connectionDescriptor, type ToolMessage, type ToTool } from '../messages.js'
+import { onParentMessage, sendToParent } from '../parent.js'
 import { ToolConnection } from './tool-connection.js'
 
 /**
@@ -31,7 +32,7 @@ import { ToolConnection } from './tool-connection.js'
 const stopMsMax = 300
 
 class ToolProcess {
-  #config: StoreLocation | undefined
+  #config: Config | undefined
   /** Whether a service runs, whose writer writes for this process. */
   #hasWriter = false
   #opening: Promise<TopicStore> | undefined
@@ -58,7 +59,7 @@ class ToolProcess {
     this.#connection?.stop(reason)
   }
 
-  #requireConfig(): StoreLocation {
+  #requireConfig(): Config {
     if (this.#config === undefined) throw new Error('the parent has sent no settings')
     return this.#config
   }
@@ -67,7 +68,7 @@ class ToolProcess {
    * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
    * `#run`.
    */
-  async #open({ store, data, diskFreeBytesMin, changesKept }: StoreLocation): Promise<void> {
+  async #open({ store, data, diskFreeBytesMin, changesKept }: Config): Promise<void> {
     const options = { directory: data, readsInOrder: true, disk: { freeBytesMin: diskFreeBytesMin }, changesKept }
     this.#opening = openStore(store, options, this.#hasWriter ? () => connectToWriter(data) : undefined)
     await this.#openedStore()
@@ -120,7 +121,7 @@ const program = new ToolProcess()
 process.on('uncaughtException', () => (program.isEnding = true))
 logCrashes(createLog('tool'))
 
-process.on('message', (message: ToTool, handle: unknown) => program.take(message, handle))
+onParentMessage((message: ToTool, handle) => program.take(message, handle))
 process.on('SIGTERM', () => program.stop('the service is stopping'))
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 

@@ -23,7 +23,6 @@ import { readStored, workerTable } from '../../ops/metrics/worker-metrics.js'
 import { RefusedKeys } from '../../ops/refused-keys.js'
 import { isExclusive } from '../../settings/address.js'
 import { answerBytesWaitingMax } from '../../settings/limits.js'
-import { settingTable } from '../../settings/table.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
 import { connectToWriter } from '../control/directory-sockets.js'
@@ -107,17 +106,15 @@ class Worker extends Life {
     const polls = announcesKeys !== true || !isExclusive(config.store)
     const keyring = await Keyring.open(store, onFailure, config.workers, polls)
     const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.log)
-    const listenersMax = config.changesListenersMax ?? Number(settingTable['changes-listeners-max'].default)
-    const changes = new LiveChanges(store, listenersMax, (error) => this.log.error({ err: error }, 'stream failed'))
+    const onFailedStream = (error: unknown): void => this.log.error({ err: error }, 'stream failed')
+    const changes = new LiveChanges(store, config.changesListenersMax, onFailedStream)
     keyring.watch(() => changes.keysChanged())
     this.#opened = { store, keyring, sweeper, changes }
   }
 
   async #serve({ config, port }: Start, { store, keyring, sweeper, changes }: Opened): Promise<void> {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey, adminHost, adminPort } = config
-    // A primary of an earlier version knows not all settings.
-    const batchOperationsMax = config.batchOperationsMax ?? Number(settingTable['batch-operations-max'].default)
-    const uploadBytesMax = config.uploadBytesMax ?? Number(settingTable['upload-bytes-max'].default)
+    const { batchOperationsMax, uploadBytesMax, corsOrigins } = config
     const answerRoom = { bytesFree: answerBytesWaitingMax }
     const findCaller = (authorization: string): Access | undefined => keyring.find(authorization)
     const counter = createRequestCounter(apiRoutes.map((route) => basePath + pathOf(route)))
@@ -131,16 +128,14 @@ class Worker extends Life {
       uploadBytesMax,
       hasConsole: !config.noConsole,
       admin: { host: adminHost, port: adminPort },
-      // As above.
-      compresses: config.gzip ?? false,
+      compresses: config.gzip,
       address: `${bracketed(host)}:${port}`,
       onFailure: (error) => this.log.error({ err: error }, 'request failed'),
       onRefusedKey: () => this.#refusedKeys.add(),
       ...(config.accessLog ? this.#countedAndLogged(counter) : counter),
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
-    const origins = config.corsOrigins ?? ''
-    const options = { host, port, bodyBytesMax, uploadBytesMax, answerRoom, origins, tls }
+    const options = { host, port, bodyBytesMax, uploadBytesMax, answerRoom, origins: corsOrigins, tls }
     this.#serving = { server: await startHttpServer(service, options), counter }
     sweeper?.enable(true)
   }

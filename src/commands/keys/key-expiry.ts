@@ -1,28 +1,30 @@
 /**
- * When an API key or a replaced token expires, as a person writes it: after a period, or at a time. Pure. What is wrong
- * with a text is said as the rest of a sentence that begins with "it".
+ * When an API key or a replaced token expires, as a person writes it: after a period, or at a time. Pure.
  */
 import { keyExpiresMsMax } from '../../settings/limits.js'
+import type { Problem } from '../../settings/table.js'
 import { parsePeriod } from '../../topics/removal/period.js'
 
 /** ISO 8601, in UTC: a day, which means its first moment, or a time. */
 const timeForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/
 
-const tooLate = 'must expire before the year 10000'
+const tooLate: Problem = { problem: 'must expire before the year 10000' }
 
 /**
  * The time in ms since the epoch, which is after `nowMs`; or what is wrong.
  *
  * @param text a period that begins now, or a time
  */
-export function parseExpiry(text: string, nowMs: number): number | string {
+export function parseExpiry(text: string, nowMs = Date.now()): number | Problem {
   const periodMs = parsePeriod(text)
   if (periodMs === undefined && !timeForm.test(text)) {
-    return 'must be a period such as 12h or 30d, or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z'
+    return {
+      problem: 'must be a period such as 12h or 30d, or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
+    }
   }
   const expiresMs = periodMs === undefined ? Date.parse(text) : nowMs + periodMs
-  if (periodMs === undefined && !isInCalendar(text, expiresMs)) return 'must be a day and time that exist'
-  if (expiresMs <= nowMs) return 'must be in the future'
+  if (periodMs === undefined && !isInCalendar(text, expiresMs)) return { problem: 'must be a day and time that exist' }
+  if (expiresMs <= nowMs) return { problem: 'must be in the future' }
   return expiresMs <= keyExpiresMsMax ? expiresMs : tooLate
 }
 
@@ -32,9 +34,9 @@ function isInCalendar(text: string, ms: number): boolean {
 }
 
 /** The grace period in ms during which a replaced token stays valid, 0 for none; or what is wrong. */
-export function parseGrace(text: string, nowMs: number): number | string {
+export function parseGrace(text: string, nowMs = Date.now()): number | Problem {
   const graceMs = parsePeriod(text)
-  if (graceMs === undefined) return 'must be a period such as 10m, 12h or 7d, or 0s'
+  if (graceMs === undefined) return { problem: 'must be a period such as 10m, 12h or 7d, or 0s' }
   return nowMs + graceMs <= keyExpiresMsMax ? graceMs : tooLate
 }
 

@@ -8,13 +8,14 @@ import { complain, fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
 import { NothingDone } from '../../cluster/messages.js'
-import { type KeyRecord, keyNameForm, operations } from '../../keys/record.js'
+import { type KeyRecord, keyNameForm, type Operation, operations } from '../../keys/record.js'
 import { ownerOf } from '../../keys/rotation.js'
 import { isExclusive } from '../../settings/address.js'
 import { type Config, readConfig, UsageError } from '../../settings/config.js'
 import { keyRateMax } from '../../settings/limits.js'
-import { type Path, parsePath } from '../../topics/path.js'
-import { type Command, storeSettings } from '../command.js'
+import type { Problem } from '../../settings/table.js'
+import { parsePath } from '../../topics/path.js'
+import { command, storeSettings } from '../command.js'
 import { MissingStore, requestsTo } from '../store/store-client.js'
 import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
@@ -26,7 +27,7 @@ import { issueToken, storeToken } from './new-token.js'
  */
 const waitingMs = 6000
 
-export const addKey: Command = {
+export const addKey = command({
   summary: 'creates an API key and prints its token, only this once',
   details: `NAME is ${keyNameForm}. Without other flags the key may do everything. With --token-file, nothing is printed.`,
   operands: ['NAME'],
@@ -37,7 +38,7 @@ export const addKey: Command = {
       value: 'LIST',
       default: operations.join(','),
       help: 'operations that the key may do, separated by commas',
-      check: operationsProblem,
+      parse: parseOperations,
     },
     under: {
       kind: 'text',
@@ -45,14 +46,14 @@ export const addKey: Command = {
       default: '',
       isList: true,
       help: 'subtree that the key may touch, everything by default; may be repeated',
-      check: pathProblem,
+      parse: parsePath,
     },
     expires: {
       kind: 'text',
       value: 'WHEN',
       default: '',
       help: 'when the key expires, never by default: a period such as 30d (a whole number and s, m, h or d), or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
-      check: expiryProblem,
+      parse: (text: string) => parseExpiry(text),
     },
     rate: {
       kind: 'number',
@@ -69,24 +70,22 @@ export const addKey: Command = {
     },
     create: { kind: 'switch', default: 'false', help: 'create a store if the data directory has none' },
   },
-  async run({ settings, flags, list, operand }) {
+  async run({ settings, flags, operand }) {
     const name = checkedName(operand('NAME'))
-    const nowMs = Date.now()
     const file = flags['token-file']
     const token = file === undefined ? makeToken() : checkedToken(file)
-    const allowed = flags.allow?.split(',') ?? []
     const record: KeyRecord = {
       name,
       tokenHash: hashToken(token),
-      allow: operations.filter((operation) => allowed.includes(operation)),
-      under: list('under').map(checkedPath),
-      madeMs: nowMs,
-      expiresMs: flags.expires === undefined ? undefined : checkedEnd(flags.expires, nowMs),
-      rate: flags.rate === undefined ? undefined : Number(flags.rate),
+      allow: flags.allow,
+      under: flags.under,
+      madeMs: Date.now(),
+      expiresMs: flags.expires,
+      rate: flags.rate,
     }
-    await addKeyOrEnd(readConfig(settings), record, flags.create === 'true', file === undefined ? token : undefined)
+    await addKeyOrEnd(readConfig(settings), record, flags.create, file === undefined ? token : undefined)
   },
-}
+})
 
 /** Adds the key; ends the process, with a message, when that fails. @param shown the token, if it is to be printed */
 async function addKeyOrEnd(
@@ -116,7 +115,7 @@ async function addKeyOrEnd(
   await (shown === undefined ? storeToken(config, issue) : issueToken(config, shown, issue))
 }
 
-export const revokeKey: Command = {
+export const revokeKey = command({
   summary: 'revokes an API key',
   details:
     'When the command returns, no worker on this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. While the service waits for its writer or its disk, workers already refuse the key; if the revocation fails, they accept it again. On PostgreSQL, other hosts follow within a second.',
@@ -139,7 +138,7 @@ export const revokeKey: Command = {
       })
     if (!isRevoked) fatal(exitCodes.failed, `there is no key named "${name}"`)
   },
-}
+})
 
 /** What is known of a key whose revocation failed, as a clause. */
 function notRevoked(error: Error, name: string): string {
@@ -147,12 +146,11 @@ function notRevoked(error: Error, name: string): string {
   return `the key may not have been revoked, and is accepted if it was not: topicd keys revoke ${name} makes sure that it is`
 }
 
-function operationsProblem(text: string): string | undefined {
+/** The operations in the order of `operations`. */
+function parseOperations(text: string): readonly Operation[] | Problem {
   const words = text.split(',')
-  const areKnown = words.every((word) => operations.some((operation) => operation === word))
-  return areKnown && new Set(words).size === words.length
-    ? undefined
-    : `must be some of ${operations.join(',')}, each once`
+  const named = operations.filter((operation) => words.includes(operation))
+  return named.length === words.length ? named : { problem: `must be some of ${operations.join(',')}, each once` }
 }
 
 function checkedToken(file: string): string {
@@ -161,26 +159,4 @@ function checkedToken(file: string): string {
   } catch (error) {
     throw new UsageError(`--token-file: ${(error as Error).message}`)
   }
-}
-
-function checkedPath(text: string): Path {
-  const path = parsePath(text)
-  if (typeof path === 'string') return path
-  throw new UsageError(`--under ${path.problem}`)
-}
-
-function pathProblem(text: string): string | undefined {
-  const path = parsePath(text)
-  return typeof path === 'string' ? undefined : path.problem
-}
-
-function checkedEnd(text: string, nowMs: number): number {
-  const expiry = parseExpiry(text, nowMs)
-  if (typeof expiry === 'number') return expiry
-  throw new UsageError(`--expires ${expiry}`)
-}
-
-function expiryProblem(text: string): string | undefined {
-  const expiry = parseExpiry(text, Date.now())
-  return typeof expiry === 'string' ? expiry : undefined
 }

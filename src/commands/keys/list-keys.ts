@@ -7,7 +7,7 @@ import type { ListedKey } from '../../keys/record.js'
 import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
 import { aligned } from '../columns.js'
-import { type Command, storeSettings } from '../command.js'
+import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { requestsTo } from '../store/store-client.js'
 import { shownTime } from './key-expiry.js'
@@ -15,7 +15,7 @@ import { shownTime } from './key-expiry.js'
 /** The widest column of a list: one key with many subtrees must not make every other line as long. */
 const columnCharactersMax = 64
 
-export const listKeys: Command = {
+export const listKeys = command({
   summary: 'lists the API keys',
   details:
     'For each: its name, permissions, subtrees, when it was created, and when it was last used, to the minute; and, if any key has them, when it expires, its rate, and when the previous token expires.',
@@ -25,9 +25,9 @@ export const listKeys: Command = {
   async run({ settings, flags }) {
     const config = readConfig(settings)
     const keys = await readKeys(requestsTo(config))
-    await print(flags.json === 'true' ? keys.map(jsonLine).join('') : table(keys))
+    await print(flags.json ? keys.map(jsonLine).join('') : table(keys))
   },
-}
+})
 
 /** When the token that a rotation replaced expires; undefined if there is none that is still valid. */
 function oldTokenExpiresMs(key: ListedKey): number | undefined {

@@ -9,7 +9,8 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { MalformedRequest } from '../../cluster/control/protocol.js'
-import { NothingDone, type StoreLocation } from '../../cluster/messages.js'
+import { NothingDone } from '../../cluster/messages.js'
+import type { Config } from '../../settings/config.js'
 import { OutputClosed, print } from '../stdout.js'
 import { persistentRequestsTo } from '../store/store-client.js'
 
@@ -25,7 +26,7 @@ interface Issue {
 }
 
 /** Prints the token and gives it to its key; ends the process, with a message, when that fails. */
-export async function issueToken(location: StoreLocation, token: string, issue: Issue): Promise<void> {
+export async function issueToken(location: Config, token: string, issue: Issue): Promise<void> {
   await print(`${token}\n`).catch((error: Error) =>
     fatal(
       exitCodes.failed,
@@ -40,7 +41,7 @@ export async function issueToken(location: StoreLocation, token: string, issue: 
  *
  * @param isVoid what is said of the token when no key has it
  */
-export async function storeToken(location: StoreLocation, issue: Issue, isVoid = ''): Promise<void> {
+export async function storeToken(location: Config, issue: Issue, isVoid = ''): Promise<void> {
   const isStored = await issue
     .store(persistentRequestsTo(location))
     .catch((error: Error) => fatal(exitCodes.failed, `${error.message}; ${consequence(error, issue, isVoid)}`))

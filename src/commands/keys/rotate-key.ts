@@ -7,14 +7,14 @@ import { complain, fatal } from '../../base/stderr.js'
 import { readKeys } from '../../cluster/control/new-key.js'
 import type { ListedKey } from '../../keys/record.js'
 import { formerExpiresMs } from '../../keys/rotation.js'
-import { readConfig, UsageError } from '../../settings/config.js'
-import { type Command, storeSettings } from '../command.js'
+import { readConfig } from '../../settings/config.js'
+import { command, storeSettings } from '../command.js'
 import { requestsTo } from '../store/store-client.js'
 import { parseGrace, shownTime } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
-export const rotateKey: Command = {
+export const rotateKey = command({
   summary: 'gives an API key a new token and prints it, only this once',
   details:
     "The old token stays valid for a while, so that clients can switch. The key's rights, rate and expiry stay the same. If an even older token is still valid, from a recent rotation, it expires now.",
@@ -26,14 +26,12 @@ export const rotateKey: Command = {
       value: 'PERIOD',
       default: '1h',
       help: 'how long the old token stays valid: a whole number and s, m, h or d; 0s for not at all',
-      check: graceProblem,
+      parse: (text: string) => parseGrace(text),
     },
   },
   async run({ settings, flags, operand }) {
     const name = checkedName(operand('NAME'))
     const nowMs = Date.now()
-    const graceMs = parseGrace(flags.grace ?? '', nowMs)
-    if (typeof graceMs === 'string') throw new UsageError(`--grace ${graceMs}`)
     const config = readConfig(settings)
     const key = (await readKeys(requestsTo(config))).find((known) => known.name === name)
     if (key === undefined) fatal(exitCodes.failed, `there is no key named "${name}"`)
@@ -45,7 +43,7 @@ export const rotateKey: Command = {
       )
     }
     const token = makeToken()
-    const formerUntilMs = graceMs === 0 ? undefined : nowMs + graceMs
+    const formerUntilMs = flags.grace === 0 ? undefined : nowMs + flags.grace
     const rotation = { name, formerHash, formerUntilMs, tokenHash: hashToken(token) }
     await issueToken(config, token, {
       store: (send) => send({ command: 'rotateKey', rotation }),
@@ -55,12 +53,7 @@ export const rotateKey: Command = {
     })
     complain(formerTokens(key, formerUntilMs && Math.min(formerUntilMs, expiresMs), nowMs))
   },
-}
-
-function graceProblem(text: string): string | undefined {
-  const grace = parseGrace(text, Date.now())
-  return typeof grace === 'string' ? grace : undefined
-}
+})
 
 /** What becomes of the tokens that the key had before, as a sentence. */
 function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {

@@ -9,7 +9,7 @@ import { backupIn } from '../../cluster/control/protocol.js'
 import { UsageError } from '../../settings/config.js'
 import { directoryId } from '../../tools/backup.js'
 import type { BackupOptions } from '../../tools/tool-messages.js'
-import { type Command, storeSettings } from '../command.js'
+import { command, storeSettings } from '../command.js'
 import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { backupName, deleteOldBackups } from './backup-series.js'
@@ -22,7 +22,7 @@ const backupsKeptMax = 3660
 /** A week of daily ones. */
 const keptByDefault = 7
 
-export const backup: Command = {
+export const backup = command({
   summary: 'copies everything into one file, and checks the copy',
   details:
     'API keys are included. FILE must not exist. If the service runs, it writes the file, so its account must be allowed to.',
@@ -64,10 +64,10 @@ export const backup: Command = {
       return undefined
     }).finally(progress.end)
     // Before anything is printed, which fails when nobody reads it.
-    if (into !== undefined) done += deleteOldBackups(options.file, Number(keep ?? keptByDefault))
+    if (into !== undefined) done += deleteOldBackups(options.file, keep ?? keptByDefault)
     await print(done)
   },
-}
+})
 
 function optionsOf(file: string): BackupOptions {
   const directory = dirname(file)

@@ -6,13 +6,13 @@ import { exitCodes } from '../../base/exit-codes.js'
 import { checkLineIn } from '../../cluster/control/protocol.js'
 import { checkExport } from '../../tools/check-export.js'
 import type { CheckLine } from '../../tools/tool-messages.js'
-import { allowUnfinished, type Command, storeSettings } from '../command.js'
+import { allowUnfinished, command, storeSettings } from '../command.js'
 import { Progress } from '../progress.js'
 import { OutputClosed, print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
 
-export const check: Command = {
+export const check = command({
   summary: 'checks everything in the store and reports what is broken',
   details:
     'With FILE, an export, it checks that instead: every line, and that none is missing. It exits with status 1 if anything is broken.',
@@ -26,10 +26,10 @@ export const check: Command = {
   async run({ settings, flags, operand }) {
     const show = (line: CheckLine): Promise<void> => {
       if ('checked' in line && line.checked.findings > 0) process.exitCode = exitCodes.failed
-      return print(`${flags.json === 'true' ? JSON.stringify(line) : sentence(line)}\n`).catch(refuseClosed)
+      return print(`${flags.json ? JSON.stringify(line) : sentence(line)}\n`).catch(refuseClosed)
     }
     const file = operand('FILE')
-    if (file !== '') return checkFile(file, flags['allow-unfinished'] === 'true', show)
+    if (file !== '') return checkFile(file, flags['allow-unfinished'], show)
     const progress = new Progress()
     await runTool(readStoreConfig(settings), { tool: 'check', options: {} }, (text) => {
       if (progress.take(text)) return undefined
@@ -37,7 +37,7 @@ export const check: Command = {
       return show(checkLineIn(text))
     }).finally(progress.end)
   },
-}
+})
 
 async function checkFile(
   file: string,

@@ -3,7 +3,7 @@
  */
 import { planSelector } from '../../selectors/planner.js'
 import type { ExportOptions } from '../../tools/tool-messages.js'
-import { type Command, storeSettings } from '../command.js'
+import { command, storeSettings } from '../command.js'
 import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
@@ -12,7 +12,7 @@ import { readStoreConfig } from './store-config.js'
 /** Lines are written together: one at a time would be a system call each. */
 const chunkCharacters = 64 * 1024
 
-export const exportTopics: Command = {
+export const exportTopics = command({
   summary: 'writes topics to standard output, one line of JSON each',
   details: 'They are in tree order and from one snapshot. A last line marks the export as complete.',
   operands: [],
@@ -23,16 +23,16 @@ export const exportTopics: Command = {
       value: 'SELECTOR',
       default: '',
       help: 'topics to export; all by default',
-      check(text) {
+      parse(text: string) {
         const plan = planSelector(text)
-        return 'problem' in plan ? plan.problem : undefined
+        return 'problem' in plan ? plan : text
       },
     },
     'with-keys': { kind: 'switch', default: 'false', help: 'include API keys, as hashes' },
   },
   async run({ settings, flags }) {
     const config = readStoreConfig(settings)
-    const options: ExportOptions = { selector: flags.selector, withKeys: flags['with-keys'] === 'true' }
+    const options: ExportOptions = { selector: flags.selector, withKeys: flags['with-keys'] }
     const progress = new Progress()
     let text = ''
     async function flush(): Promise<void> {
@@ -47,4 +47,4 @@ export const exportTopics: Command = {
     }).finally(progress.end)
     await flush()
   },
-}
+})

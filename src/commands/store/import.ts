@@ -6,13 +6,13 @@ import { importedIn } from '../../cluster/control/protocol.js'
 import { unfinished, unfinishedAdvice } from '../../tools/export-end.js'
 import { isEndLine } from '../../tools/import-line.js'
 import type { ImportOptions } from '../../tools/tool-messages.js'
-import { allowUnfinished, type Command, storeSettings } from '../command.js'
+import { allowUnfinished, command, storeSettings } from '../command.js'
 import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
 
-export const importTopics: Command = {
+export const importTopics = command({
   summary: 'creates and updates topics from an export',
   details:
     'It reads standard input. Importing a line again changes nothing. A wrong line or a truncated export is reported, and the import exits with status 1.',
@@ -25,16 +25,15 @@ export const importTopics: Command = {
   },
   async run({ settings, flags }) {
     const config = readStoreConfig(settings)
-    const allowsUnfinished = flags['allow-unfinished'] === 'true'
     const options: ImportOptions = {
-      fromLine: Number(flags['from-line']),
-      withKeys: flags['with-keys'] === 'true',
-      ...(allowsUnfinished ? { allowUnfinished: true } : {}),
+      fromLine: flags['from-line'],
+      withKeys: flags['with-keys'],
+      ...(flags['allow-unfinished'] ? { allowUnfinished: true } : {}),
     }
     const input = fstatSync(0)
     // Node.js would read a directory as empty input.
     if (input.isDirectory()) throw new Error('standard input is a directory')
-    if (input.isFile() && !allowsUnfinished && !endsWithEndLine(0, input.size)) {
+    if (input.isFile() && !flags['allow-unfinished'] && !endsWithEndLine(0, input.size)) {
       throw new Error(`standard input ${unfinished}; nothing was imported; ${unfinishedAdvice}`)
     }
     const progress = new Progress(input.isFile() ? input.size : undefined)
@@ -47,7 +46,7 @@ export const importTopics: Command = {
     }
     await runTool(config, { tool: 'import', options }, onLine, process.stdin).finally(progress.end)
   },
-}
+})
 
 /** Far more than the end of an export takes, with some blank lines after it. */
 const endBytesMax = 4096

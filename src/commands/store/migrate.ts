@@ -6,10 +6,10 @@
 import { isExclusive } from '../../settings/address.js'
 import { readConfig, UsageError } from '../../settings/config.js'
 import { migrateStore } from '../../store/open.js'
-import type { Command } from '../command.js'
+import { command } from '../command.js'
 import { print } from '../stdout.js'
 
-export const migrate: Command = {
+export const migrate = command({
   summary: 'creates or updates the schema in PostgreSQL',
   details: 'It needs the right to create a schema at the address in --store. Running it again changes nothing.',
   operands: [],
@@ -26,4 +26,4 @@ export const migrate: Command = {
         : `the schema was migrated from version ${from} to ${to}\n`,
     )
   },
-}
+})

@@ -8,12 +8,11 @@
 import { constants, fstatSync, lstatSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
-import type { StoreLocation } from '../../cluster/messages.js'
 import { isExclusive } from '../../settings/address.js'
-import { readConfig } from '../../settings/config.js'
+import { type Config, readConfig } from '../../settings/config.js'
 import { dataFile, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { topicsProblem } from '../../store/lmdb/environment/preflight.js'
-import { type Command, storeSettings } from '../command.js'
+import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { type Backup, restoreCopy } from './restored-copy.js'
 import { becomeOwner } from './store-account.js'
@@ -21,7 +20,7 @@ import { becomeOwner } from './store-account.js'
 /** The child of a restore that was killed checks the copy a little longer, and holds the lock until it notices. */
 const lockMsMax = 5_000
 
-export const restore: Command = {
+export const restore = command({
   summary: 'puts a backup into a data directory without a store, and checks it',
   details: "The backup's API keys become valid again. FILE is only read. The service must not be running.",
   operands: ['FILE'],
@@ -49,9 +48,9 @@ export const restore: Command = {
       throw named(error as Error, data)
     }
   },
-}
+})
 
-async function restoreUnder(lock: DirectoryLock, location: StoreLocation, backup: Backup): Promise<void> {
+async function restoreUnder(lock: DirectoryLock, location: Config, backup: Backup): Promise<void> {
   // Another restore may have ended since the first look.
   requireNoStore(location.data)
   return restoreCopy(location, lock, backup)

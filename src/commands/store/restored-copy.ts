@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises'
 import { complain } from '../../base/stderr.js'
 import { checkLineIn } from '../../cluster/control/protocol.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
-import type { StoreLocation } from '../../cluster/messages.js'
+import type { Config } from '../../settings/config.js'
 import { dataFile, flush, requireSpace, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { moveToNew } from '../../store/lmdb/file/move-to-new.js'
 import { createReport } from '../../tools/progress.js'
@@ -35,7 +35,7 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
  * @param lock the lock on the data directory, which the caller releases
  * @throws Error when the backup is not sound, the disk fails, or there is a store; it says whether one was restored
  */
-export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<void> {
+export async function restoreCopy(location: Config, lock: DirectoryLock, backup: Backup): Promise<void> {
   const { data } = location
   const directory = dirname(dataFile(data))
   const staging = stagingDirectory(data)
@@ -65,7 +65,7 @@ export async function restoreCopy(location: StoreLocation, lock: DirectoryLock, 
 }
 
 /** Copies the backup into the staging directory, and checks the copy. */
-async function stage(location: StoreLocation, lock: DirectoryLock, backup: Backup): Promise<void> {
+async function stage(location: Config, lock: DirectoryLock, backup: Backup): Promise<void> {
   const staging = stagingDirectory(location.data)
   const copy = dataFile(staging)
   requireSpace(dirname(staging), backup.bytes, location.diskFreeBytesMin)
@@ -124,7 +124,7 @@ async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<v
 }
 
 /** Checks everything in the copy. @throws Error that names the backup rather than the copy */
-async function checkInChild(copy: StoreLocation, lock: DirectoryLock, file: string): Promise<void> {
+async function checkInChild(copy: Config, lock: DirectoryLock, file: string): Promise<void> {
   const progress = new Progress()
   const findings: string[] = []
   try {

@@ -8,8 +8,9 @@ import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { within } from '../../base/within.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
-import { connectionDescriptor, type StoreLocation, type ToolMessage, type ToTool } from '../../cluster/messages.js'
+import { connectionDescriptor, type ToolMessage, type ToTool } from '../../cluster/messages.js'
 import { nativeFaults, shortage } from '../../cluster/native-faults.js'
+import type { Config } from '../../settings/config.js'
 import { dataFile } from '../../store/lmdb/environment/files.js'
 
 /** A connection to a tool that runs in a child of the service or of the command. */
@@ -54,11 +55,7 @@ function endOf(child: ChildProcess): Promise<End> {
  *
  * @param lock the lock on the data directory, which is released at the end; undefined for a store that needs none
  */
-export function runAlone(
-  { data, store, diskFreeBytesMin, changesKept }: StoreLocation,
-  lock: DirectoryLock | undefined,
-  work: ToolMessage,
-): Connection {
+export function runAlone(config: Config, lock: DirectoryLock | undefined, work: ToolMessage): Connection {
   const script = fileURLToPath(new URL('../../cluster/tool/tool-process.js', import.meta.url))
   // Its log, with the stack of any defect, goes to standard error. The last descriptor is the connection, a socket
   // pair, and has the number `connectionDescriptor`.
@@ -67,11 +64,7 @@ export function runAlone(
   const ended = endOf(child)
   const stream = (child.stdio as readonly unknown[])[connectionDescriptor] as Socket
   stream.on('error', () => {})
-  const messages: readonly ToTool[] = [
-    { kind: 'start', config: { data, store, diskFreeBytesMin, changesKept } },
-    { kind: 'open' },
-    work,
-  ]
+  const messages: readonly ToTool[] = [{ kind: 'start', config }, { kind: 'open' }, work]
   // Its first message is that it has loaded. Whether the store could be opened is reported on the connection.
   let isOpening = false
   child.once('message', () => {
@@ -89,7 +82,7 @@ export function runAlone(
         return new Error(
           `nothing was done: the process died before it opened the store (${reason})${shortage(end, ';')}`,
         )
-      if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(data, signal)
+      if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(config.data, signal)
       return new Error(`the process that did the work died unexpectedly (${reason})`)
     },
     async close() {

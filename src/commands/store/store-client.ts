@@ -15,8 +15,9 @@ import { persistently } from '../../cluster/control/new-key.js'
 import { endLine, failureIn, parseResponse, readyLine, requestLine } from '../../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../cluster/control/socket.js'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
-import { NothingDone, type StoreLocation } from '../../cluster/messages.js'
+import { NothingDone } from '../../cluster/messages.js'
 import { isExclusive } from '../../settings/address.js'
+import type { Config } from '../../settings/config.js'
 import { importLineBytesMax } from '../../settings/limits.js'
 import { dataFile, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { splitLines } from '../../tools/lines.js'
@@ -47,7 +48,7 @@ type OnLine = (line: string) => Promise<void> | void
  * @param creates whether a missing store may be created, which is reported on standard error
  * @returns what sends one request, and rejects with an Error when no response came
  */
-export function requestsTo(location: StoreLocation, creates = false): SendKeyRequest {
+export function requestsTo(location: Config, creates = false): SendKeyRequest {
   return async (request) => {
     const reached = await connectOrLock(location, creates)
     if ('service' in reached)
@@ -62,13 +63,13 @@ export function requestsTo(location: StoreLocation, creates = false): SendKeyReq
 }
 
 /** As `requestsTo`, repeated for as long as the end of the service may be the reason that no response comes. */
-export function persistentRequestsTo(location: StoreLocation): SendKeyRequest {
+export function persistentRequestsTo(location: Config): SendKeyRequest {
   const send = requestsTo(location)
   return (request) => persistently(() => send(request), requestMsMax)
 }
 
 /** Has the workers of this host's service, if one runs, load the keys of a store that it may share. */
-async function announceChange(location: StoreLocation): Promise<void> {
+async function announceChange(location: Config): Promise<void> {
   try {
     const service = await connectToControl(location.data)
     if (service === undefined) return
@@ -91,7 +92,7 @@ function responseOf<Command extends keyof Responses>({
 }
 
 /** Sends a request to the service, and closes the connection. @returns the line that responds to it */
-async function exchange(service: Socket, { data }: StoreLocation, request: ControlRequest): Promise<string> {
+async function exchange(service: Socket, { data }: Config, request: ControlRequest): Promise<string> {
   boundSilence(service)
   service.write(`${requestLine(request)}\n`)
   const line = await readLine(service).catch(() => {
@@ -109,7 +110,7 @@ async function exchange(service: Socket, { data }: StoreLocation, request: Contr
  * @throws Error with the tool's own message, or when the input cannot be read
  */
 export async function runTool(
-  location: StoreLocation,
+  location: Config,
   work: ToolWork,
   onLine: OnLine,
   input: Readable = noInput(),
@@ -162,7 +163,7 @@ async function* linesOf(stream: Socket): AsyncGenerator<string> {
   }
 }
 
-function runInService(service: Socket, { data }: StoreLocation, work: ToolWork): Connection {
+function runInService(service: Socket, { data }: Config, work: ToolWork): Connection {
   boundSilence(service)
   service.write(`${requestLine({ command: 'tool', ...work })}\n`)
   return {
@@ -198,7 +199,7 @@ type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | u
  * @param creates whether a missing store may be created
  * @throws Error when there is none, and none may be created; nothing was changed then
  */
-async function connectOrLock({ data, store }: StoreLocation, creates: boolean): Promise<Reached> {
+async function connectOrLock({ data, store }: Config, creates: boolean): Promise<Reached> {
   if (!isExclusive(store)) return { lock: undefined, isNew: false }
   const deadline = Date.now() + waitMs
   for (;;) {

@@ -20,6 +20,7 @@ import { connectToControl, readLine } from '../../../dist/cluster/control/socket
 import { keyResponse } from '../../../dist/cluster/key-requests.js'
 import { requestsTo } from '../../../dist/commands/store/store-client.js'
 import { type Operation, operations } from '../../../dist/keys/record.js'
+import { defaultConfig } from '../../../dist/settings/config.js'
 import { openStore } from '../../../dist/store/open.js'
 import type { TopicStore } from '../../../dist/store/store.js'
 import { type Path, parsePath } from '../../../dist/topics/path.js'
@@ -310,7 +311,7 @@ export class Server {
   async request<Command extends KeyCommand>(request: KeyRequestOf<Command>): Promise<Responses[Command]> {
     const { store = 'lmdb' } = this.#options
     if (store === 'lmdb')
-      return requestsTo({ store, data: this.dataDir, diskFreeBytesMin: 0, changesKept: 1000 })(request)
+      return requestsTo({ ...defaultConfig, store, data: this.dataDir, diskFreeBytesMin: 0 })(request)
     this.#database ??= openStore(store, { directory: this.dataDir })
     const response = await keyResponse(await this.#database, request)
     const control = await connectToControl(this.dataDir)
