@@ -17,7 +17,7 @@ const responders: {
     request: KeyRequestOf<Command>,
   ) => Awaitable<Responses[Command]>
 } = {
-  addKey: (store, { record }) => store.addKey(record),
+  addKey: (store, { record }) => store.addKey(record).then((addition) => addition === 'added' || addition),
   rotateKey: (store, { rotation }) => store.rotateKey(rotation),
   revokeKey: (store, { name }) => store.revokeKey(name),
   async listKeys(store) {

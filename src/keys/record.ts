@@ -10,19 +10,23 @@ export const operations = ['fetch', 'set', 'add', 'remove'] as const
 
 export type Operation = (typeof operations)[number]
 
-/** What the pattern of a name says, in words. */
+/** Easy to type, to log and to align in a table. */
+const keyName = /^[\w.@-]{1,64}$/
+
+/** The same in words. */
 export const keyNameForm = '1 to 64 letters, digits or any of . _ @ -'
+
+/** Whether an API key may have this name. */
+export function isKeyName(name: string): boolean {
+  return keyName.test(name)
+}
 
 /**
  * An API key as it is stored: never the token itself, only its SHA-256. In what comes from outside, a subtree may be any
  * string until it is parsed.
  */
 export interface KeyRecord<Subtree extends string = Path> extends HashedToken {
-  /**
-   * Easy to type, to log and to align in a table.
-   *
-   * @pattern ^[\w.@-]{1,64}$
-   */
+  /** As `isKeyName` says. */
   readonly name: string
   readonly allow: readonly Operation[]
   /** The subtrees that the key may touch; empty means all. */
@@ -69,6 +73,9 @@ interface FormerToken extends HashedToken {
    */
   readonly untilMs: number
 }
+
+/** What comes of adding an API key: it exists now, or another one has its name or its token. */
+export type KeyAddition = 'added' | 'name_taken' | 'token_taken'
 
 /** A new token for an API key. */
 export interface KeyRotation extends Pick<KeyRecord, 'name' | 'tokenHash'> {

@@ -1,9 +1,18 @@
 /**
- * What a rotation makes of the record of an API key, for every engine alike, when the replaced token expires, and whose a
- * token is. Pure:
- * each engine reads the record, decides and writes in one step, so that a key that is being revoked is not resurrected.
+ * What changes of API keys do, for every engine alike: whether a key can be added, what a rotation makes of a record, when the
+ * replaced token expires, and whose a token is. Pure: each engine reads the records, decides and writes in one step, so that a
+ * key that is being revoked is not resurrected.
+ *
+ * A process may end between its commit and its response, so each change can be repeated, with the same outcome.
  */
-import type { KeyRecord, KeyRotation } from './record.js'
+import type { KeyAddition, KeyRecord, KeyRotation } from './record.js'
+
+/** What comes of adding a key to these. A key with the same name and token is the same key, perhaps rotated since. */
+export function additionTo(keys: readonly KeyRecord<string>[], { name, tokenHash }: KeyRecord): KeyAddition {
+  const named = keys.find((key) => key.name === name)
+  if (named !== undefined) return ownerOf(tokenHash, [named]) === undefined ? 'name_taken' : 'added'
+  return ownerOf(tokenHash, keys) === undefined ? 'added' : 'token_taken'
+}
 
 /**
  * The record after the rotation: with the new token, and with the former one beside it until its end. A token that an

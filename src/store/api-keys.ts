@@ -1,6 +1,6 @@
 /** How every engine reads and changes the records of API keys (keys/record.ts). What a key may touch is not its business. */
 import type { Awaitable } from '../base/awaitable.js'
-import type { KeyRecord, KeyRotation } from '../keys/record.js'
+import type { KeyAddition, KeyRecord, KeyRotation } from '../keys/record.js'
 
 /** What tells callers apart. */
 export interface KeyReader {
@@ -15,8 +15,8 @@ export interface KeyReader {
 
 /** What an operator does with keys. */
 export interface KeyChanger {
-  /** False when the name is taken; nothing is changed then. */
-  addKey(record: KeyRecord): Promise<boolean>
+  /** Adds a key as `additionTo` in keys/rotation.ts says. Unless it is `added`, nothing is changed. */
+  addKey(record: KeyRecord): Promise<KeyAddition>
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
   /**

@@ -227,7 +227,8 @@ export interface Decider<Request, Outcome> {
 /** What deciding a request may read. */
 export interface Needs {
   readonly topics: readonly NeededTopic[]
-  readonly records: readonly (readonly [RecordTable, string])[]
+  /** The tables of records. */
+  readonly records: readonly RecordTable[]
 }
 
 export interface NeededTopic {
@@ -259,6 +260,7 @@ export interface Stored {
    */
   topic(path: Path, type: TopicType | undefined, wanted: Wanted): StoredTopic | undefined
   record(table: RecordTable, name: string): Buffer | undefined
+  records(table: RecordTable): readonly (readonly [string, Buffer])[]
 }
 
 /** A topic to create. */

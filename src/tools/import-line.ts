@@ -3,10 +3,10 @@
  * the bytes that it was parsed from. Nothing here reads the store.
  */
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/bodies/parse.js'
-import { type Read, readBody } from '../api/bodies/read-object.js'
+import { describe, type Read, readBody } from '../api/bodies/read-object.js'
 import { type Shape, shapeOf } from '../api/bodies/shape.js'
 import { isProblem, type Problem } from '../api/problems.js'
-import type { KeyRecord } from '../keys/record.js'
+import { isKeyName, type KeyRecord, keyNameForm } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
 import type { Creation } from '../store/topics.js'
 import { parsePath } from '../topics/path.js'
@@ -75,6 +75,8 @@ function parseTopic(line: Buffer): ImportedTopic {
 
 function parseKey(line: Buffer): ImportedKey {
   const { key } = read(line, shapes.key)
+  if (!isKeyName(key.name))
+    throw new WrongLine(`The name of the key is ${describe(key.name)}; it must be ${keyNameForm}`)
   const under = key.under.map((text) => {
     const path = parsePath(text)
     if (typeof path !== 'string') throw new WrongLine(`A subtree of the key ${path.problem}.`)

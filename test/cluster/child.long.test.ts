@@ -142,11 +142,6 @@ t.test('a request whose process ended without a response is repeated, and may ha
       { kind: 'response', response: true },
       { response: true, late: [] },
     ],
-    [
-      { command: 'addKey', record },
-      { kind: 'response', response: false },
-      { response: false, late: [] },
-    ],
     [{ command: 'listKeys' }, { kind: 'response', response: [] }, { response: [] }],
     // Nobody knows whether the first has done it.
     [{ command: 'addKey', record }, refused, new Error('process 3 was killed by SIGKILL before it opened the store')],

@@ -73,6 +73,7 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'a tool named __proto__': '{"command":"tool","tool":"__proto__"}',
   'a backup to a relative path': '{"command":"tool","tool":"backup","options":{"file":"copy"}}',
   'a first line of 0': '{"command":"tool","tool":"import","options":{"fromLine":0,"withKeys":false}}',
+  'a record with a wrong name': adding({ name: 'a*b' }),
   'a record with a token for a hash': adding({ tokenHash: 'topicd_secret' }),
   'a record with a subtree that is not a normalized path': adding({ under: ['/a'] }),
   'a record with a secret in a quoted member name': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
@@ -98,9 +99,10 @@ await t.test('a malformed request gets an error, is logged and changes nothing',
   t.notMatch((await server.command('keys', 'list')).stdout, 'made', 'no key was created')
 })
 
-await t.test('a well-formed record makes a key, once', async (t) => {
-  t.equal(await send(adding({})), '{"response":true}\n')
-  t.equal(await send(adding({})), '{"response":false}\n', 'the second time it makes none')
+await t.test('a well-formed record makes a key, and may be sent again', async (t) => {
+  for (const _ of ['first', 'again']) t.equal(await send(adding({})), '{"response":true}\n')
+  t.equal(await send(adding({ tokenHash: '1'.repeat(64) })), '{"response":"name_taken"}\n')
+  t.equal(await send(adding({ name: 'other' })), '{"response":"token_taken"}\n')
   t.match((await server.command('keys', 'list')).stdout, /^made +fetch +a\/b/m)
 })
 
@@ -137,7 +139,7 @@ await t.test('requests are served during a flood of malformed lines', async (t) 
 
 await t.test('the first line may have one mebibyte and no byte more', async (t) => {
   const fill = (bytes: number): string => {
-    const [before = '', after = ''] = adding({ name: 'long', under: ['?'] }).split('?')
+    const [before = '', after = ''] = adding({ name: 'long', tokenHash: '2'.repeat(64), under: ['?'] }).split('?')
     const room = bytes - before.length - after.length
     // Many subtrees; the last one fills what is left.
     const under = Array.from({ length: Math.floor(room / 1000) - 1 }, () => 'a'.repeat(997)).join('","')

@@ -3,25 +3,25 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import type { KeyRequest, SendKeyRequest } from '../../dist/cluster/control/messages.js'
-import { persistently } from '../../dist/cluster/control/new-key.js'
-import { makeFirstKey } from '../../dist/cluster/primary/first-key.js'
+import { persistently } from '../../dist/cluster/control/persistently.js'
+import { addFirstKey, makeFirstKey } from '../../dist/cluster/primary/first-key.js'
+import type { KeyRecord } from '../../dist/keys/record.js'
+import { additionTo } from '../../dist/keys/rotation.js'
 
-interface Key {
-  readonly name: string
-  readonly tokenHash: string
-}
+const keyOf = (name: string, tokenHash: string): KeyRecord => ({ name, tokenHash, allow: [], under: [], madeMs: 0 })
 
 /**
  * A simulated worker with these keys, to which requests are repeated. `dies` says, by number, which requests it carries out
  * without a response.
  */
-function fakeWorker(keys: Key[], dies: (asked: number) => boolean = () => false) {
+function fakeWorker(keys: KeyRecord[], dies: (asked: number) => boolean = () => false) {
   let asked = 0
   async function respond(request: KeyRequest): Promise<unknown> {
     let response: unknown = [...keys]
     if (request.command === 'addKey') {
-      response = !keys.some(({ name }) => name === request.record.name)
-      if (response === true) keys.push(request.record)
+      const addition = additionTo(keys, request.record)
+      if (addition === 'added' && !keys.some(({ name }) => name === request.record.name)) keys.push(request.record)
+      response = addition === 'added' || addition
     }
     if (request.command === 'revokeKey')
       keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== request.name))
@@ -50,7 +50,7 @@ async function printed(
 }
 
 t.test('without a key, one is created and printed', async (t) => {
-  const keys: Key[] = []
+  const keys: KeyRecord[] = []
   t.match(await printed(fakeWorker(keys).send), /topicd_[\w-]{43}/)
   t.strictSame(
     keys.map(({ name }) => name),
@@ -59,20 +59,20 @@ t.test('without a key, one is created and printed', async (t) => {
 })
 
 t.test('a key that cannot be shown is revoked', async (t) => {
-  const keys: Key[] = []
+  const keys: KeyRecord[] = []
   await printed(fakeWorker(keys).send, false)
   t.strictSame(keys, [])
 })
 
 t.test('with a key, none is created', async (t) => {
-  const keys = [{ name: 'mine', tokenHash: '' }]
+  const keys = [keyOf('mine', '')]
   t.notMatch(await printed(fakeWorker(keys).send), /topicd_/)
   t.equal(keys.length, 1)
 })
 
 for (const lost of [1, 2]) {
   t.test(`one key is created though a worker dies over request ${lost}`, async (t) => {
-    const keys: Key[] = []
+    const keys: KeyRecord[] = []
     const { send, asked } = fakeWorker(keys, (asked) => asked === lost)
     t.match(await printed(send), /topicd_[\w-]{43}/, 'the token is printed')
     t.strictSame(
@@ -84,18 +84,38 @@ for (const lost of [1, 2]) {
   })
 }
 
+t.test('a given token becomes that of the first key, unless there are other keys', async (t) => {
+  const made: KeyRecord[] = []
+  t.equal(await addFirstKey(fakeWorker(made, (asked) => asked === 2).send, 'given'), 'made', 'though an answer is lost')
+  t.match(made, [{ name: 'first', tokenHash: 'given' }])
+  for (const [key, outcome] of [
+    [keyOf('mine', 'given'), 'known'],
+    [keyOf('first', 'other'), 'unused'],
+  ] as const) {
+    t.equal(await addFirstKey(fakeWorker([key]).send, 'given'), outcome, 'a key from before')
+    const keys: KeyRecord[] = []
+    const { send } = fakeWorker(keys)
+    const slower: SendKeyRequest = (request) => {
+      if (request.command === 'addKey') keys.push(key)
+      return send(request)
+    }
+    t.equal(await addFirstKey(slower, 'given'), outcome, 'a key of another host that was faster')
+    t.strictSame(keys, [key])
+  }
+})
+
 t.test('no token is printed if another host creates the first key', async (t) => {
-  const keys: Key[] = []
+  const keys: KeyRecord[] = []
   const { send } = fakeWorker(keys)
   const slower: SendKeyRequest = (request) => {
-    if (request.command === 'addKey') keys.push({ name: 'first', tokenHash: 'of the other host' })
+    if (request.command === 'addKey') keys.push(keyOf('first', 'of the other host'))
     return send(request)
   }
   t.notMatch(await printed(slower), /topicd_/, 'the token would not work')
 })
 
 t.test('the banner names the console and the command for another key', async (t) => {
-  const { send } = fakeWorker([{ name: 'mine', tokenHash: '' }])
+  const { send } = fakeWorker([keyOf('mine', '')])
   const command = /Another key: +(node \S*dist\/main\.js keys add NAME.*)/
   const banner = await printed(send)
   t.match(banner, 'Console:      http://x/console\n')

@@ -251,10 +251,16 @@ await eachStore(t, async (t, address) => {
       madeMs: 5,
     })
     const revisions = [await store.keysRevision()]
-    t.equal(await store.addKey(record('one')), true)
+    t.equal(await store.addKey(record('one')), 'added')
     revisions.push(await store.keysRevision())
-    t.equal(await store.addKey(record('one', 'other')), false, 'a name that is taken')
-    t.equal(await store.keysRevision(), revisions[1], 'changes nothing')
+    t.equal(await store.addKey({ ...record('one'), allow: [] }), 'added', 'repeated')
+    t.equal(await store.addKey(record('one', 'other')), 'name_taken')
+    t.equal(await store.addKey(record('other', 'one')), 'token_taken')
+    t.strictSame(
+      [await store.readKeys(), await store.keysRevision()],
+      [[record('one')], revisions[1]],
+      'changes nothing',
+    )
     await store.restoreKey(record('one', 'restored'))
     revisions.push(await store.keysRevision())
     t.strictSame(await store.readKeys(), [record('one', 'restored')])
@@ -293,6 +299,8 @@ await eachStore(t, async (t, address) => {
     t.strictSame(await store.readKeys(), [rotated])
     t.not(await store.keysRevision(), revision, 'a new revision')
     t.equal(await store.rotateKey(second), true, 'repeated')
+    t.equal(await store.addKey(record), 'added', 'it still is')
+    t.equal(await store.addKey({ ...record, name: 'other' }), 'token_taken', 'the former one, too')
     t.strictSame(await store.readKeys(), [rotated], 'which changes nothing')
     const late = { name, formerHash: 'one', tokenHash: 'other' }
     const current = await store.keysRevision()
@@ -304,6 +312,13 @@ await eachStore(t, async (t, address) => {
     t.equal(await store.revokeKey(name), true)
     t.equal(await store.rotateKey({ name, formerHash: 'three', tokenHash: 'four' }), false, 'a revoked key')
     t.strictSame(await store.readKeys(), [])
+  })
+
+  await t.test('one of concurrent additions of a name, and of a token, succeeds', async (t) => {
+    const add = (name: string, tokenHash: string) => store.addKey({ name, tokenHash, allow: [], under: [], madeMs: 1 })
+    const additions = [add('a', 'one'), add('a', 'two'), add('c', 'one'), add('b', 'three'), add('a', 'one')]
+    t.strictSame(await Promise.all(additions), ['added', 'name_taken', 'token_taken', 'added', 'added'])
+    for (const name of ['a', 'b']) await store.revokeKey(name)
   })
 
   await t.test('one of concurrent rotations succeeds; a revoked key stays revoked', async (t) => {

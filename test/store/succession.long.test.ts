@@ -160,7 +160,7 @@ for (const successor of ['the same writer', 'the next writer, after a drain', 't
         outcomeOf(link.write([removed('a')])),
         outcomeOf(link.write([counted('missing', 1)])),
       ]
-      const key = { name: `k${round}`, tokenHash: '', allow: [], under: [], madeMs: 0 }
+      const key = { name: `k${round}`, tokenHash: `${round}`, allow: [], under: [], madeMs: 0 }
       const changed = link.change({ about: 'addKey', record: key })
       await dropped
       t.equal(await Promise.race([...written, changed, turns(2)]), undefined, 'nothing is answered')

@@ -2,7 +2,7 @@
  * The messages on the control socket, in both directions: types only. protocol.ts reads and writes their lines;
  * validators.ts checks what arrives by these types.
  */
-import type { KeyRecord, KeyRotation, ListedKey } from '../../keys/record.js'
+import type { KeyAddition, KeyRecord, KeyRotation, ListedKey } from '../../keys/record.js'
 import type { ToolWork } from '../../tools/tool-messages.js'
 import type { Path } from '../../topics/path.js'
 
@@ -25,8 +25,9 @@ export type KeyRequest<Subtree extends string = Path> =
 
 /** The response to each request, except one for a tool. */
 export interface Responses {
-  /** Whether the key was added; the next two say whether it was rotated and revoked. */
-  readonly addKey: boolean
+  /** True for `added`. */
+  readonly addKey: true | Exclude<KeyAddition, 'added'>
+  /** Whether the key was rotated; and below, whether it was revoked. */
   readonly rotateKey: boolean
   readonly revokeKey: boolean
   readonly listKeys: readonly ListedKey[]

@@ -12,7 +12,7 @@
  * connection.
  */
 import { isAbsolute } from 'node:path'
-import type { KeyRecord } from '../../keys/record.js'
+import { isKeyName, type KeyRecord, keyNameForm } from '../../keys/record.js'
 import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
 import { isBackupLine, isCheckLine, isImportedLine, isProgressLine } from '../../tools/validators.js'
@@ -51,7 +51,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   const validation = validateControlRequest(input)
   if (!validation.success) return { problem: problemOf(validation.errors.at(0)) }
   const request = validation.data
-  if (request.command === 'addKey') return checkSubtrees(request.record)
+  if (request.command === 'addKey') return checkRecord(request.record)
   if (request.command === 'tool' && request.tool === 'backup' && !isAbsolute(request.options.file)) {
     return { problem: `${malformedStart}: options.file must be an absolute path` }
   }
@@ -71,8 +71,9 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
   return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
-/** A request to add a key whose subtrees are normalized paths. */
-function checkSubtrees(record: KeyRecord<string>): KeyRequest | RequestProblem {
+/** A request to add a key whose name is one, and whose subtrees are normalized paths. */
+function checkRecord(record: KeyRecord<string>): KeyRequest | RequestProblem {
+  if (!isKeyName(record.name)) return { problem: `${malformedStart}: record.name must be ${keyNameForm}` }
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
   if (wrong >= 0) return { problem: `${malformedStart}: record.under[${wrong}] must be a normalized path` }
   return { command: 'addKey', record: record as KeyRecord }

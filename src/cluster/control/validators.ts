@@ -3,7 +3,6 @@
  * other file. What the tags in the comments of the types mean is said in api/bodies/bodies.ts.
  */
 import typia, { type IValidation } from 'typia'
-import type { KeyRecord } from '../../keys/record.js'
 import type { ControlRequest, ErrorLine, ResponseLine, Responses } from './messages.js'
 
 /** A request on the control socket. */
@@ -24,6 +23,3 @@ export const isResponseLine: {
   keysChanged: typia.createIs<ResponseLine<'keysChanged'>>(),
   reload: typia.createIs<ResponseLine<'reload'>>(),
 }
-
-/** Whether an API key may have this name. */
-export const isNamed: (key: Pick<KeyRecord, 'name'>) => boolean = typia.createIs<Pick<KeyRecord, 'name'>>()

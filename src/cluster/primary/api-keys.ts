@@ -3,14 +3,14 @@
  * keys before the response is returned; a worker that does not respond delays this but cannot prevent it. Nothing here
  * opens the store.
  *
- * A process may have executed a request and ended before its response, so a repeated request must have the same outcome: a
- * rotation has it (keys/rotation.ts), a new key is known by its token (control/new-key.ts), and a revoked key is gone.
+ * A process may have executed a request and ended before its response. So the request is repeated, and has the same outcome
+ * (keys/rotation.ts). It is repeated here, not by the command, so that workers refuse a key throughout its revocation.
  *
  * A revocation may wait for a writer that hangs, or for its disk. Until its outcome is known, all workers refuse the key;
  * after that, what is stored decides: if the revocation failed, the key is accepted again before its caller is told.
  */
 import type { KeyCommand, KeyRequest, ResponseLine, Responses } from '../control/messages.js'
-import { persistently } from '../control/new-key.js'
+import { persistently } from '../control/persistently.js'
 import type { Child } from './child.js'
 
 /** How long one response may take: a writer or a worker that hangs is killed within 20 s. */

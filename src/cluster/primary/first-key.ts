@@ -10,7 +10,6 @@ import { type KeyRecord, operations } from '../../keys/record.js'
 import { ownerOf } from '../../keys/rotation.js'
 import { settingTable } from '../../settings/table.js'
 import type { SendKeyRequest } from '../control/messages.js'
-import { addNewKey, readKeys } from '../control/new-key.js'
 import { NothingDone } from '../messages.js'
 
 /** Between two checks of whether the store is available, and whether its disk has room. */
@@ -41,11 +40,11 @@ export async function makeFirstKey(
 ): Promise<void> {
   const { url } = started
   show(banner(started))
-  if ((await readKeys(send)).length > 0) return
+  if ((await send({ command: 'listKeys' })).length > 0) return
   const token = makeToken()
   const record = firstRecord(hashToken(token))
   // Another host that shares the store may have been faster.
-  if (!(await addNewKey(send, record))) return
+  if ((await send({ command: 'addKey', record })) !== true) return
   const shown = show(`The first API key, "first", shown only this once:
 
   ${token}
@@ -66,8 +65,12 @@ Try it:
  * @throws Error when no response came; the key may exist then
  */
 export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Promise<'made' | 'known' | 'unused'> {
-  if ((await readKeys(send)).length === 0 && (await addNewKey(send, firstRecord(tokenHash)))) return 'made'
-  return ownerOf(tokenHash, await readKeys(send)) === undefined ? 'unused' : 'known'
+  const keys = await send({ command: 'listKeys' })
+  if (keys.length > 0) return ownerOf(tokenHash, keys) === undefined ? 'unused' : 'known'
+  // Another host that shares the store may have been faster.
+  const added = await send({ command: 'addKey', record: firstRecord(tokenHash) })
+  if (added === true) return 'made'
+  return added === 'token_taken' ? 'known' : 'unused'
 }
 
 /**

@@ -22,7 +22,6 @@ import type { Certificate } from '../../ops/tls.js'
 import { isExclusive } from '../../settings/address.js'
 import { type Config, redactedConfig, reloadedConfig } from '../../settings/config.js'
 import type { Reloaded } from '../control/messages.js'
-import { readKeys } from '../control/new-key.js'
 import { checkedResponse } from '../control/protocol.js'
 import { listenForControl } from '../control/socket.js'
 import { bracketed, listenExitCode, listenProblem } from '../listening.js'
@@ -214,7 +213,7 @@ export class Supervisor {
     try {
       if (firstKey) await makeFirstKey(send, { url, place, data, hasConsole: !noConsole }, print)
       if (firstTokenHash === undefined) {
-        if (!firstKey && (await readKeys(send).catch(() => undefined))?.length === 0)
+        if (!firstKey && (await send({ command: 'listKeys' }).catch(() => undefined))?.length === 0)
           this.#log.warn('there is no API key, so every request is answered 401; create one with: topicd keys add NAME')
         return
       }

@@ -1,11 +1,10 @@
 /** The names of API keys, as operands of commands. */
-import { isNamed } from '../../cluster/control/validators.js'
-import { keyNameForm } from '../../keys/record.js'
+import { isKeyName, keyNameForm } from '../../keys/record.js'
 import { UsageError } from '../../settings/config.js'
 import { quoted } from '../../settings/quoted.js'
 
 /** The name. @throws UsageError when it is not one */
 export function checkedName(name: string): string {
-  if (isNamed({ name })) return name
+  if (isKeyName(name)) return name
   throw new UsageError(`NAME is ${quoted(name)}; it must be ${keyNameForm}`)
 }

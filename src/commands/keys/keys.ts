@@ -6,7 +6,6 @@ import { hashToken, makeToken, readTokenFile } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
-import { addNewKey, readKeys } from '../../cluster/control/new-key.js'
 import { NothingDone } from '../../cluster/messages.js'
 import { type KeyRecord, keyNameForm, type Operation, operations } from '../../keys/record.js'
 import { ownerOf } from '../../keys/rotation.js'
@@ -19,7 +18,7 @@ import { command, storeSettings } from '../command.js'
 import { MissingStore, requestsTo } from '../store/store-client.js'
 import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
-import { issueToken, storeToken } from './new-token.js'
+import { issueToken } from './new-token.js'
 
 /**
  * How long a revocation may take before the command says what it may wait for, in ms: longer than a worker that hangs delays
@@ -74,15 +73,8 @@ export const addKey = command({
     const name = checkedName(operand('NAME'))
     const file = flags['token-file']
     const token = file === undefined ? makeToken() : checkedToken(file)
-    const record: KeyRecord = {
-      name,
-      tokenHash: hashToken(token),
-      allow: flags.allow,
-      under: flags.under,
-      madeMs: Date.now(),
-      expiresMs: flags.expires,
-      rate: flags.rate,
-    }
+    const { allow, under, expires: expiresMs, rate } = flags
+    const record = { name, tokenHash: hashToken(token), allow, under, madeMs: Date.now(), expiresMs, rate }
     await addKeyOrEnd(readConfig(settings), record, flags.create, file === undefined ? token : undefined)
   },
 })
@@ -96,8 +88,9 @@ async function addKeyOrEnd(
 ): Promise<void> {
   const { name } = record
   const taken = `there is already a key named "${name}", to which "keys rotate ${name}" gives another token`
-  // Here a new store is made, if at all, so that this cannot fail once the token is printed.
-  const known = await readKeys(requestsTo(config, creates)).catch((error: Error) => {
+  // What would be refused is found, and a new store is created, before the token is printed.
+  const send = requestsTo(config, creates)
+  const known = await send({ command: 'listKeys' }).catch((error: Error) => {
     throw error instanceof MissingStore
       ? new Error(`${error.message}; the service creates a store there when it starts, and so does --create`)
       : error
@@ -107,12 +100,15 @@ async function addKeyOrEnd(
   if (owner !== undefined)
     fatal(exitCodes.failed, `the token is that of the key "${owner.name}"; each key needs its own`)
   const issue = {
-    store: (send: SendKeyRequest) => addNewKey(send, record),
+    async store(send: SendKeyRequest) {
+      const added = await send({ command: 'addKey', record })
+      if (added === true) return undefined
+      return added === 'name_taken' ? taken : 'the token is that of another key; each key needs its own'
+    },
     unchanged: 'no key was created',
     unknown: `the key may have been created, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
-    impossible: taken,
   }
-  await (shown === undefined ? storeToken(config, issue) : issueToken(config, shown, issue))
+  await issueToken(config, shown, issue)
 }
 
 export const revokeKey = command({

@@ -2,7 +2,6 @@
  * `topicd keys list`: every API key, as a table or as lines of JSON. No token, and no hash of one, is shown.
  */
 
-import { readKeys } from '../../cluster/control/new-key.js'
 import type { ListedKey } from '../../keys/record.js'
 import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
@@ -24,7 +23,7 @@ export const listKeys = command({
   flags: { json: { kind: 'switch', default: 'false', help: 'print one line of JSON per key' } },
   async run({ settings, flags }) {
     const config = readConfig(settings)
-    const keys = await readKeys(requestsTo(config))
+    const keys = await requestsTo(config)({ command: 'listKeys' })
     await print(flags.json ? keys.map(jsonLine).join('') : table(keys))
   },
 })

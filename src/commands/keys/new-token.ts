@@ -15,38 +15,32 @@ import { OutputClosed, print } from '../stdout.js'
 import { persistentRequestsTo } from '../store/store-client.js'
 
 interface Issue {
-  /** Gives the token to its key; false when that is impossible. Its requests may be repeated. */
-  readonly store: (send: SendKeyRequest) => Promise<boolean>
+  /** Gives the token to its key. Its requests may be repeated. @returns why that is impossible, as a clause, if it is */
+  readonly store: (send: SendKeyRequest) => Promise<string | undefined>
   /** What is so when nothing was done, as a clause. */
   readonly unchanged: string
   /** What is not known when no response came, and what to do, as a clause. */
   readonly unknown: string
-  /** Why it was impossible, as a clause. */
-  readonly impossible: string
-}
-
-/** Prints the token and gives it to its key; ends the process, with a message, when that fails. */
-export async function issueToken(location: Config, token: string, issue: Issue): Promise<void> {
-  await print(`${token}\n`).catch((error: Error) =>
-    fatal(
-      exitCodes.failed,
-      `${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${issue.unchanged}`,
-    ),
-  )
-  await storeToken(location, issue, '; the token that was just printed is void')
 }
 
 /**
- * Gives a key its token; ends the process, with a message, when that fails.
+ * Prints the token and gives it to its key; ends the process, with a message, when that fails.
  *
- * @param isVoid what is said of the token when no key has it
+ * @param shown undefined for a token that is not printed
  */
-export async function storeToken(location: Config, issue: Issue, isVoid = ''): Promise<void> {
-  const isStored = await issue
-    .store(persistentRequestsTo(location))
-    .catch((error: Error) => fatal(exitCodes.failed, `${error.message}; ${consequence(error, issue, isVoid)}`))
-  if (!isStored) fatal(exitCodes.failed, `${issue.impossible}${isVoid}`)
+export async function issueToken(config: Config, shown: string | undefined, issue: Issue): Promise<void> {
+  if (shown !== undefined)
+    await print(`${shown}\n`).catch((error: Error) =>
+      refuse(`${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${issue.unchanged}`),
+    )
+  const isVoid = shown === undefined ? '' : '; the token that was just printed is void'
+  const refusal = await issue
+    .store(persistentRequestsTo(config))
+    .catch((error: Error) => refuse(`${error.message}; ${consequence(error, issue, isVoid)}`))
+  if (refusal !== undefined) refuse(`${refusal}${isVoid}`)
 }
+
+const refuse = (reason: string): never => fatal(exitCodes.failed, reason)
 
 function consequence(error: Error, { unchanged, unknown }: Issue, isVoid: string): string {
   if (error instanceof MalformedRequest)

@@ -4,7 +4,6 @@
 import { hashToken, makeToken } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
-import { readKeys } from '../../cluster/control/new-key.js'
 import type { ListedKey } from '../../keys/record.js'
 import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
@@ -33,7 +32,7 @@ export const rotateKey = command({
     const name = checkedName(operand('NAME'))
     const nowMs = Date.now()
     const config = readConfig(settings)
-    const key = (await readKeys(requestsTo(config))).find((known) => known.name === name)
+    const key = (await requestsTo(config)({ command: 'listKeys' })).find((known) => known.name === name)
     if (key === undefined) fatal(exitCodes.failed, `there is no key named "${name}"`)
     const { expiresMs = Infinity, tokenHash: formerHash } = key
     if (expiresMs <= nowMs) {
@@ -46,10 +45,12 @@ export const rotateKey = command({
     const formerUntilMs = flags.grace === 0 ? undefined : nowMs + flags.grace
     const rotation = { name, formerHash, formerUntilMs, tokenHash: hashToken(token) }
     await issueToken(config, token, {
-      store: (send) => send({ command: 'rotateKey', rotation }),
+      store: async (send) =>
+        (await send({ command: 'rotateKey', rotation }))
+          ? undefined
+          : `the key "${name}" was revoked or rotated at the same time`,
       unchanged: 'the key keeps its token',
       unknown: `the key may not have the new token: topicd keys rotate ${name} gives it another one`,
-      impossible: `the key "${name}" was revoked or rotated at the same time`,
     })
     complain(formerTokens(key, formerUntilMs && Math.min(formerUntilMs, expiresMs), nowMs))
   },

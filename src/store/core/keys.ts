@@ -3,6 +3,7 @@
  * change does is decided in the transaction that makes it.
  */
 import { whenKnown } from '../../base/awaitable.js'
+import { additionTo } from '../../keys/rotation.js'
 import type { ApiKeyStore } from '../api-keys.js'
 import type { Engine } from '../engine.js'
 import { numberOf } from '../number-record.js'
@@ -14,24 +15,30 @@ export function createKeyRecords(
   engine: Pick<Engine, 'atOnce'>,
   change: (change: RecordChange) => Promise<boolean>,
 ): ApiKeyStore {
+  const readKeys: ApiKeyStore['readKeys'] = (onUnreadable = refuse) =>
+    whenKnown(
+      engine.atOnce((view) => view.records('keys')),
+      (stored) =>
+        stored.flatMap(([name, bytes]) => {
+          const record = readKeyRecord(name, bytes.toString())
+          if (typeof record !== 'string') return [record]
+          onUnreadable(name, record)
+          return []
+        }),
+    )
   return {
-    readKeys: (onUnreadable = refuse) =>
-      whenKnown(
-        engine.atOnce((view) => view.records('keys')),
-        (stored) =>
-          stored.flatMap(([name, bytes]) => {
-            const record = readKeyRecord(name, bytes.toString())
-            if (typeof record !== 'string') return [record]
-            onUnreadable(name, record)
-            return []
-          }),
-      ),
+    readKeys,
     keysRevision: () =>
       whenKnown(
         engine.atOnce((view) => view.record('meta', keysRevisionName)),
         keysRevisionOf,
       ),
-    addKey: (record) => change({ about: 'addKey', record }),
+    async addKey(record) {
+      if (await change({ about: 'addKey', record })) return 'added'
+      // Only why: the key that was in the way may be gone by now, or be one that cannot be read.
+      const reason = additionTo(await readKeys(() => {}), record)
+      return reason === 'added' ? 'name_taken' : reason
+    },
     async restoreKey(record) {
       await change({ about: 'restoreKey', record })
     },

@@ -62,9 +62,12 @@ export async function readRecords(
     case 'keyUses':
       return (await read(readUses, [name])).map((row) => [row.name, numberRecord(Number(row.used))])
     case 'meta': {
-      const column = name === null ? undefined : numberNames[name]
-      const rows = column === undefined ? [] : await read(readNumber, [column])
-      return rows.map(({ value }) => [name as string, numberRecord(Number(value))])
+      const found: [string, Buffer][] = []
+      for (const [known, column] of Object.entries(numberNames)) {
+        const [row] = name === null || name === known ? await read(readNumber, [column]) : []
+        if (row !== undefined) found.push([known, numberRecord(Number(row.value))])
+      }
+      return found
     }
     case 'receipts':
       return []

@@ -21,7 +21,7 @@ import type { BatchResult, Creation } from '../../topics.js'
 import { BatchDecisions, type Change } from './batch.js'
 import { DueDecisions, type DueOutcome } from './due.js'
 import { newItem, type Prepared, sizeOf } from './operations.js'
-import { type RecordChange, RecordDecisions, recordsOf, sizeOfChange } from './records.js'
+import { type RecordChange, RecordDecisions, sizeOfChange, tablesOf } from './records.js'
 
 /** What is asked of a commit, at once or not at all. */
 export type Request =
@@ -46,7 +46,7 @@ function sizeOfRequest(request: Request): WriteSize {
 }
 
 function needsOf(request: Request): Needs {
-  if ('change' in request) return { topics: [], records: recordsOf(request.change) }
+  if ('change' in request) return { topics: [], records: tablesOf(request.change) }
   if ('due' in request) {
     const topics = request.due.flatMap(({ path }) => (path === undefined ? [] : [{ path, reads: 'version' } as const]))
     return { topics, records: [] }

@@ -4,10 +4,10 @@
  * are current.
  */
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
-import { rotated } from '../../../keys/rotation.js'
+import { additionTo, rotated } from '../../../keys/rotation.js'
 import type { Changes, RecordTable, Stored, WriteSize } from '../../engine.js'
 import { numberOf, numberRecord } from '../../number-record.js'
-import { requireKeyRecord } from '../key-records.js'
+import { readKeyRecord, requireKeyRecord } from '../key-records.js'
 
 /** In `meta`: a number that changes with every change of an API key. */
 export const keysRevisionName = 'keysRevision'
@@ -47,25 +47,10 @@ export function sizeOfChange(change: RecordChange): WriteSize {
   return { operations: change.about === 'touchKeys' ? change.uses.length : 1, bytes, grows: false }
 }
 
-/** The records that deciding a change may read. */
-export function recordsOf(change: RecordChange): readonly (readonly [RecordTable, string])[] {
-  switch (change.about) {
-    case 'noteBackup':
-    case 'noteClock':
-      return []
-    case 'touchKeys':
-      return change.uses.flatMap(([name]) => [['keys', name] as const, ['keyUses', name] as const])
-    default:
-      return [
-        ['keys', nameOf(change)],
-        ['meta', keysRevisionName],
-      ]
-  }
-}
-
-function nameOf(change: Exclude<RecordChange, { about: 'touchKeys' | 'noteBackup' | 'noteClock' }>): string {
-  if ('record' in change) return change.record.name
-  return 'rotation' in change ? change.rotation.name : change.name
+/** The tables of the records that deciding a change may read. */
+export function tablesOf({ about }: RecordChange): readonly RecordTable[] {
+  if (about === 'noteBackup' || about === 'noteClock') return []
+  return about === 'touchKeys' ? ['keys', 'keyUses'] : ['keys', 'meta']
 }
 
 export class RecordDecisions {
@@ -78,7 +63,7 @@ export class RecordDecisions {
   decide(change: RecordChange): boolean {
     switch (change.about) {
       case 'addKey':
-        return this.#read('keys', change.record.name) === undefined && this.#putKey(change.record)
+        return this.#addKey(change.record)
       case 'restoreKey':
         return this.#putKey(change.record)
       case 'rotateKey': {
@@ -113,6 +98,16 @@ export class RecordDecisions {
   #touch(name: string, usedMs: number): void {
     if (usedMs <= (numberOf(this.#read('keyUses', name)) ?? 0) || this.#read('keys', name) === undefined) return
     this.#put('keyUses', name, numberRecord(usedMs))
+  }
+
+  #addKey(record: KeyRecord): boolean {
+    const all = new Map([...this.stored.records('keys'), ...(this.#changed.get('keys') ?? [])])
+    const keys = [...all].map(([name, bytes]) => bytes && readKeyRecord(name, bytes.toString()))
+    const readable = keys.filter((key) => typeof key === 'object')
+    if (additionTo(readable, record) !== 'added') return false
+    if (all.get(record.name) === undefined) return this.#putKey(record)
+    // It is stored already, unless its name is that of one that cannot be read.
+    return readable.some(({ name }) => name === record.name)
   }
 
   #putKey(record: KeyRecord): true {

@@ -61,6 +61,10 @@ export class Transaction implements Stored, Changes {
     return this.view.record(table, name)
   }
 
+  records(table: RecordTable): readonly (readonly [string, Buffer])[] {
+    return this.view.records(table)
+  }
+
   create({ path, type, properties, item, dueMs, tracksUpdates }: NewTopic, former: StoredTopic | undefined): void {
     if (former !== undefined) this.#removeRecords(path, former)
     const isPlain = Object.keys(properties).length === 0

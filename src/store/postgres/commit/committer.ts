@@ -254,7 +254,7 @@ class StoredRows implements Stored {
   constructor(
     readonly moment: Moment,
     private readonly known: Known,
-    private readonly records: ReadonlyMap<string, Buffer> = new Map(),
+    private readonly needed: Needed = new Map(),
   ) {}
 
   topic(path: Path, type: TopicType | undefined): StoredTopic | undefined {
@@ -264,7 +264,11 @@ class StoredRows implements Stored {
   }
 
   record(table: RecordTable, name: string): Buffer | undefined {
-    return this.records.get(recordId(table, name))
+    return this.needed.get(table)?.get(name)
+  }
+
+  records(table: RecordTable): readonly (readonly [string, Buffer])[] {
+    return [...(this.needed.get(table) ?? [])]
   }
 }
 
@@ -318,16 +322,13 @@ function undefinedOrRefused(group: readonly Write[]): undefined {
   return undefined
 }
 
-const recordId = (table: RecordTable, name: string): string => `${table} ${name}`
+/** Records by their tables and names. */
+type Needed = ReadonlyMap<RecordTable, ReadonlyMap<string, Buffer>>
 
-/** The records that a group needs: of a table, one by itself or all. */
-async function readNeeded(read: Execute, group: readonly Write[]): Promise<ReadonlyMap<string, Buffer>> {
-  const needed = group.flatMap(({ needs }) => needs.records)
-  const records = new Map<string, Buffer>()
-  for (const table of new Set(needed.map(([table]) => table))) {
-    const [name, ...others] = new Set(needed.flatMap(([of, name]) => (of === table ? [name] : [])))
-    for (const [found, record] of await readRecords(read, table, others.length === 0 ? name : null))
-      records.set(recordId(table, found), record)
-  }
+/** The records that a group needs. */
+async function readNeeded(read: Execute, group: readonly Write[]): Promise<Needed> {
+  const records = new Map<RecordTable, ReadonlyMap<string, Buffer>>()
+  for (const table of new Set(group.flatMap(({ needs }) => needs.records)))
+    records.set(table, new Map(await readRecords(read, table)))
   return records
 }

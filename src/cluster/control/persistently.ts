@@ -1,12 +1,10 @@
 /**
- * Adds an API key even if a response gets lost: a process that ends between its commit and its response has created the key.
- * So the request is repeated, and the key is recognized by its token's hash. The caller decides which process gets a
- * request.
+ * Repeats a request about API keys until a response comes: the process that was asked may have ended, perhaps between its commit
+ * and its response. Each request may be executed twice, with the same outcome (keys/rotation.ts). The caller decides which
+ * process gets it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KeyRecord, ListedKey } from '../../keys/record.js'
 import { NothingDone } from '../messages.js'
-import type { SendKeyRequest } from './messages.js'
 import { MalformedRequest } from './protocol.js'
 
 /** Between two attempts; a dead process is replaced within a few attempts. */
@@ -32,21 +30,4 @@ export async function persistently<Response>(attempt: () => Promise<Response>, m
     }
     await sleep(retryMs)
   }
-}
-
-/** All keys. @throws Error when no response came */
-export function readKeys(send: SendKeyRequest): Promise<readonly ListedKey[]> {
-  return send({ command: 'listKeys' })
-}
-
-/**
- * Adds a key; `send` may repeat the request.
- *
- * @returns whether this key exists now; if not, another key has its name
- * @throws Error when no response came; the key may exist or not
- */
-export async function addNewKey(send: SendKeyRequest, record: KeyRecord): Promise<boolean> {
-  if (await send({ command: 'addKey', record })) return true
-  // An earlier attempt may have added it without a response.
-  return (await readKeys(send)).some(({ tokenHash }) => tokenHash === record.tokenHash)
 }
