@@ -1,7 +1,4 @@
-/**
- * Reading the log of changes: which topics changed since a place in it, and what they are now. What becomes of that for
- * a client is decided in changes/; how the log is kept, by each engine.
- */
+/** Reading the log of changes. Its meaning for clients is decided in changes/, and how it is kept, by each engine. */
 import type { Awaitable } from '../base/awaitable.js'
 import type { Slice } from '../base/time-slices.js'
 import type { Path } from '../topics/path.js'
@@ -13,21 +10,18 @@ import type { ItemForm } from './topics.js'
  */
 export type LogPlace = Buffer
 
-/** Changes after a place, each after those of which it could depend. */
+/** Changes after a place, ordered so that no change precedes one it depends on. */
 export interface LoggedChanges {
   /** The topics that changed, by the texts of their keys (topics/key.ts), one for each change. */
   readonly keys: readonly string[]
-  /** Whether the log has no others after them. */
+  /** The log has no changes after these. */
   readonly isAll: boolean
   /** The place before the change with this index, or, for the number of keys, after all of them. */
   placeAt(index: number): LogPlace
 }
 
-/** What one commit changed. */
 export interface LoggedCommit {
-  /** The place before it. */
   readonly from: LogPlace
-  /** The place after it. */
   readonly to: LogPlace
   /** The topics that changed, by the texts of their keys. */
   readonly keys: readonly string[]
@@ -49,11 +43,9 @@ export interface LogSnapshot {
     take: (changes: LoggedChanges | 'gone', slice: Slice) => Awaitable<T>,
   ): Awaitable<T>
   /**
-   * Reads topics in a form.
-   *
    * @param bytesMax once the items have more bytes than this, together, no other need be read
    * @param take receives the item of each, in this order, valid only during the call, or undefined where there is no topic
-   *   in that form; returns whether to go on
+   *   in that form; returns whether to continue
    */
   readItems(
     paths: readonly Path[],
@@ -63,14 +55,12 @@ export interface LogSnapshot {
   ): Awaitable<void>
 }
 
-/** How far back the log reaches. */
 export interface LogRange {
   readonly changes: number
   /** When its first change was made, in ms since the epoch, about. */
   readonly sinceMs: number
 }
 
-/** Reading what changed. */
 export interface ChangeReader {
   /**
    * Reads at one moment, not earlier than the call, in a slice: at once if the caller runs in one. Where an engine reads
@@ -80,7 +70,7 @@ export interface ChangeReader {
    * @throws what `work` throws; StoreError `unavailable`
    */
   inSnapshot<T>(work: (log: LogSnapshot) => Awaitable<T>): Awaitable<T>
-  /** Whether everything before `earlier` is before `place` too: of two ends of one log, whether it is the later one, or both are. */
+  /** Compares two ends of one log: true if `place` is the later one, or both are equal. */
   isAfter(place: LogPlace, earlier: LogPlace): boolean
   /**
    * Calls `onGrown` soon after changes were logged, once for any number of them, until the returned function is called.

@@ -1,6 +1,4 @@
-/**
- * Removal by policy: what one sweep does to the topics that are due. Who sweeps, and when, is decided by the caller.
- */
+/** Removal by policy: what one sweep does to the due topics. Who sweeps, and when, is decided by the caller. */
 import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
 import type { UnreadableTopic } from './errors.js'
@@ -11,11 +9,10 @@ export type PlanOf = (selector: string) => Plan | { readonly problem: string }
 /** A remove clause that was due and has ended its policy, but removed nothing: its selector is refused today. */
 export interface RefusedClause {
   readonly path: Path
-  /** What is wrong with the selector, as the end of a sentence. */
+  /** The selector's fault, as the end of a sentence. */
   readonly problem: string
 }
 
-/** What a call of `removeDue` did. */
 export interface DueRemovals {
   readonly removed: number
   readonly refused: readonly RefusedClause[]
@@ -25,10 +22,8 @@ export interface DueRemovals {
   readonly nextMs: number | undefined
 }
 
-/** What a call does that removes nothing. */
 export const nothingRemoved: DueRemovals = { removed: 0, refused: [], unreadable: [], nextMs: undefined }
 
-/** Executing the policies of topics. */
 export interface DueRemover {
   /**
    * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that

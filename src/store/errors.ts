@@ -1,7 +1,7 @@
 /** The failures of a store that its users must expect. What a client did wrong is a value of topics.ts instead. */
 import type { Path } from '../topics/path.js'
 
-/** What is known about a write that failed, or why a read was impossible. */
+/** The known effect of a failed write, or the reason why a read was impossible. */
 type StoreErrorKind =
   /** Nothing happened, or only a part of a bulk removal; a retry may succeed. */
   | 'retry'
@@ -12,7 +12,6 @@ type StoreErrorKind =
   /** Nothing happened; the engine cannot be reached. */
   | 'unavailable'
 
-/** Every failure of a store that callers must expect, by kind. */
 export class StoreError extends Error {
   constructor(
     readonly kind: StoreErrorKind,
@@ -23,9 +22,7 @@ export class StoreError extends Error {
   }
 }
 
-/**
- * The store cannot be used in its present state. The message says which file or record is wrong, how, and what to do.
- */
+/** The store is unusable as it is. The message says which file or record is wrong, how, and what to do. */
 export class StoreUnusable extends Error {}
 
 /** The error for a person when a walk failed with `cause`; LMDB's own messages are as short as MDB_CORRUPTED. */
@@ -54,7 +51,7 @@ export class UnreadableTopic extends Error {
   }
 }
 
-/** What `read` returns. @throws UnreadableTopic when it throws anything */
+/** @throws UnreadableTopic when `read` throws anything */
 export function readOf<T>(path: Path, read: () => T): T {
   try {
     return read()

@@ -7,7 +7,6 @@ export class Followers<T = void> {
   /** @param onWatching called when the first follower comes, and when the last one goes */
   constructor(private readonly onWatching: () => void = () => {}) {}
 
-  /** Whether there are any. */
   get isWatching(): boolean {
     return this.#all.size > 0
   }
@@ -22,7 +21,6 @@ export class Followers<T = void> {
     }
   }
 
-  /** The log has grown. */
   notify(news: T): void {
     for (const { onGrown } of [...this.#all]) onGrown(news)
   }

@@ -1,13 +1,9 @@
-/**
- * The keys of the topics that a commit changed, as its record in the log has them: one after the other, each after its length
- * (16 bits, big-endian). Every engine stores the same bytes.
- */
+/** Keys in the records of the log, each after its length (16 bits, big-endian). Every engine stores the same bytes. */
 import { keyTextOf, writeKey } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 
 const lengthBytes = 2
 
-/** The most bytes that a change of this topic adds to the log. */
 export function loggedBytesMax(path: Path): number {
   return lengthBytes + 3 * path.length
 }
@@ -20,7 +16,7 @@ export function writeLoggedKey(path: Path, target: Buffer, position: number): nu
   return end
 }
 
-/** How many keys there are; undefined when the last one is not whole. */
+/** Undefined when the last key is not whole. */
 export function countLoggedKeys(keys: Buffer): number | undefined {
   let count = 0
   let at = 0

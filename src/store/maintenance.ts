@@ -5,7 +5,6 @@ import type { PlanOf } from './due-removals.js'
 /** A broken invariant, in one sentence that names the record. */
 export type Finding = string
 
-/** A backup that was made. */
 export interface BackupDone {
   readonly records: number
   readonly bytes: number
@@ -13,12 +12,10 @@ export interface BackupDone {
   readonly unnoted?: string
 }
 
-/** Checking what is stored. */
 export interface StoreChecker {
   /**
-   * Walks everything and reports each broken invariant, and each remove clause that could not be carried out.
+   * Walks everything and reports each broken invariant, and each remove clause that could not be executed.
    *
-   * @param onProgress gets the number of records examined, and of all
    * @throws Cancelled once `cancellation` is set
    */
   check(
@@ -29,7 +26,6 @@ export interface StoreChecker {
   ): Promise<{ readonly records: number }>
 }
 
-/** Copying what is stored. */
 export interface StoreCopier {
   /**
    * A consistent copy of everything in a file that must not exist yet; the file gets its name only after the copy was

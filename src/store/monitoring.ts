@@ -3,10 +3,9 @@ import type { Awaitable } from '../base/awaitable.js'
 import type { Histogram } from '../base/histogram.js'
 import type { LogRange } from './changes.js'
 
-/** What is stored, for monitoring. */
 export interface StoreStats {
   readonly topics: number
-  /** What they occupy on disk, free space within the files included. */
+  /** Occupied on disk, free space within the files included. */
   readonly bytes: number
   /** When the last backup was completed, in ms since the epoch; undefined without one, or if the engine makes none. */
   readonly backupMs?: number
@@ -28,10 +27,8 @@ export interface CommitStats {
   readonly batches: Pick<Histogram, 'read'>
 }
 
-/** Bounds for `CommitStats.batches`. */
 export const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
-/** The disk that the store is on. */
 interface StoreDisk {
   /** In bytes; 0 while it cannot be measured. */
   readonly freeBytes: () => number
@@ -40,7 +37,6 @@ interface StoreDisk {
   readonly isNearlyFull: () => boolean
 }
 
-/** Reading those measurements. */
 export interface StoreMonitor {
   stats(): Awaitable<StoreStats>
   /** Absent where another process writes the topics, which reports by itself that its disk is full. */

@@ -1,6 +1,4 @@
-/**
- * Chooses the engine from the store's address. No other file depends on more than one engine.
- */
+/** Chooses the engine from the store's address. No other file depends on more than one engine. */
 
 import type { Socket } from 'node:net'
 import { isExclusive, isPostgresAddress, redactAddress } from '../settings/address.js'
@@ -28,12 +26,7 @@ export async function openStore(
   return openPostgresStore(address, options)
 }
 
-/**
- * Creates, or upgrades, what the store at `address` needs before it can be opened.
- *
- * @returns the versions before and after
- * @throws Error when that cannot be done, or the store is lmdb, which needs nothing
- */
+/** Creates, or upgrades, what opening needs. @throws Error when that fails, or for lmdb, which needs nothing */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   if (isExclusive(address))
     throw new Error('the lmdb store is created when it is first opened; --store must be a postgres:// address')

@@ -17,7 +17,6 @@ import type { StoreChecker, StoreCopier } from './maintenance.js'
 import type { StoreMonitor } from './monitoring.js'
 import type { TopicReader, TopicRemover, TopicWalker, TopicWriter } from './topics.js'
 
-/** Whether the store can be used now. */
 export interface Availability {
   /** Why the store is unavailable now, for a person; undefined while it is available. Absent if it always is. */
   notReady?(): string | undefined
@@ -36,10 +35,6 @@ export interface TopicStore
     StoreCopier,
     StoreMonitor,
     Availability {
-  /**
-   * Waits for the writes in flight, then releases everything.
-   *
-   * @throws Error while a backup is still being copied, which cannot be stopped
-   */
+  /** Waits for writes in flight, releases everything. @throws Error during a backup's copy, which cannot be stopped */
   close(): Promise<void>
 }

@@ -12,7 +12,6 @@ import type { Path } from '../topics/path.js'
 import type { RemovalPolicy } from '../topics/removal/policy.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 
-/** Nothing at the path, or a topic of the other type. */
 export type Absent = 'no_such_topic' | 'incompatible_type'
 
 /** Which topics a read returns, and what it shows of them. */
@@ -20,7 +19,7 @@ export interface ItemForm {
   readonly type: TopicType | 'any'
   readonly values: boolean
   readonly properties: boolean
-  /** Whether items say the version of their topic, and when it was last updated. */
+  /** Items include their topic's version and the time of its last update. */
   readonly versions: boolean
 }
 
@@ -30,15 +29,11 @@ export const storedForms = {
   string: { type: 'string', values: true, properties: false, versions: false },
 } as const satisfies Readonly<Record<TopicType, ItemForm>>
 
-/** Whether a form is one of `storedForms`, or like one. */
 export function isStoredForm(form: ItemForm): form is ItemForm & { readonly type: TopicType } {
   return form.type !== 'any' && form.values && !form.properties && !form.versions
 }
 
-/**
- * At most `limit` results of each branch. A branch is a path of `depth` segments with everything below it; topics with
- * fewer segments are in none.
- */
+/** At most `limit` results of each branch, a path of `depth` segments with all below it. Shorter paths are in none. */
 export interface BranchLimit {
   /** At least 1. */
   readonly depth: number
@@ -75,22 +70,15 @@ export interface Page {
 /** Space on either side of a page's items, in bytes: the caller wraps them in it. */
 export const pageHeadroom = 64
 
-/** Reading topics as clients see them. */
 export interface TopicReader {
   /** The topic's item in this form, valid until this turn ends or the next store call; or why there is none. */
   readTopic(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
   /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
-  /**
-   * How many topics of a type, or of both, match, counted in bounded steps: of both, as many as `removeMatches` would
-   * remove.
-   *
-   * @throws Cancelled once `cancellation` is set
-   */
+  /** In bounded steps; `any` counts as `removeMatches` would remove. @throws Cancelled once `cancellation` is set */
   countMatches(plan: Plan, type: TopicType | 'any', cancellation: Cancellation): Promise<number>
 }
 
-/** What a topic is created with. */
 export interface Creation {
   readonly path: Path
   readonly type: TopicType
@@ -99,12 +87,11 @@ export interface Creation {
   readonly removal: RemovalPolicy | undefined
 }
 
-/** An operation that may create a topic: it has what the topic is created with. */
 type CreatingAction = { readonly kind: 'add' | 'addAndSet' } & Creation
 
 /** One operation, without the value that it sets. */
 export type WriteAction = {
-  /** What must hold for the topic; decided before everything else. */
+  /** Decided before everything else. */
   readonly constraint?: Constraint | undefined
 } & (
   | CreatingAction
@@ -116,13 +103,9 @@ export type WriteAction = {
 /** The members that only an operation has that may create a topic. */
 type NotCreating = { readonly [Member in Exclude<keyof Creation, 'path' | 'type'>]?: undefined }
 
-/**
- * One operation. `valueText` is JSON, UTF-8: the value that it sets, or the number that an increment adds to the value;
- * undefined for those that set no value.
- */
+/** `valueText` is JSON in UTF-8: the value to set, or the number that an increment adds; undefined without one. */
 export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
 
-/** What an operation did. */
 export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed' | Incremented
 
 /** The value that an increment has set, as JSON. */
@@ -130,23 +113,17 @@ export interface Incremented {
   readonly valueText: string
 }
 
-/** Why an operation is refused. */
 export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint' | 'not_a_number'
 
-/** The operation that is refused, by its index. */
 export interface RefusedOperation {
   readonly index: number
   readonly action: WriteAction
   readonly refusal: WriteRefusal
 }
 
-/**
- * What each operation did; of an atomic batch, the first that is refused, and nothing has changed then; of another one, also
- * why an operation is refused, which has changed nothing.
- */
+/** Each outcome or refusal; of an atomic batch with a refusal, only its first one, and nothing has changed. */
 export type BatchResult = readonly (WriteOutcome | WriteRefusal)[] | RefusedOperation
 
-/** Every change of topics at paths that the caller knows. */
 export interface TopicWriter {
   /**
    * Carries out all operations, in order, a later one seeing the earlier ones, in one commit. No read sees a part of them.
@@ -157,13 +134,8 @@ export interface TopicWriter {
   write(operations: readonly WriteOperation[], isAtomic?: boolean): Promise<BatchResult>
 }
 
-/** Removing what a selector matches. */
 export interface TopicRemover {
-  /**
-   * Removes every match that exists throughout, of either type, in tree order and bounded steps.
-   *
-   * @returns how many were removed
-   */
+  /** Removes every match that exists throughout, of either type, in tree order and bounded steps. @returns how many */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
 }
 
@@ -172,12 +144,7 @@ export interface WholeTopic extends Omit<Creation, 'removal'> {
   readonly valueText: Uint8Array | undefined
 }
 
-/** Reading everything that is stored of topics. */
 export interface TopicWalker {
-  /**
-   * Every match, complete, of both types, in tree order, in one snapshot.
-   *
-   * @throws Cancelled once `cancellation` is set
-   */
+  /** Matches of both types, complete, in tree order, in one snapshot. @throws Cancelled once `cancellation` is set */
   walk(plan: Plan, cancellation: Cancellation): AsyncIterable<WholeTopic>
 }

@@ -6,7 +6,6 @@ import { dueMs, type RemovalPolicy, tracksUpdates } from '../../topics/removal/p
 import type { DuePlace, StoredTopic } from '../engine.js'
 import { readOf } from '../errors.js'
 
-/** What the policy of a topic says at a moment. */
 export interface Evaluated {
   /** In ms since the epoch. */
   readonly dueMs: number
@@ -15,11 +14,7 @@ export interface Evaluated {
   readonly selector: string | undefined
 }
 
-/**
- * Evaluates the policy of the topic at a path; undefined if that does not own the place.
- *
- * @throws UnreadableTopic
- */
+/** Evaluates the policy of the topic at a path; undefined if that does not own the place. @throws UnreadableTopic */
 export function ownedBy(place: DuePlace, path: Path, topic: StoredTopic, present: Moment): Evaluated | undefined {
   const head = topic.head()
   if (head?.due?.id !== place.id) return undefined
@@ -32,12 +27,7 @@ export function ownedBy(place: DuePlace, path: Path, topic: StoredTopic, present
   })
 }
 
-/**
- * When a policy is due, in ms since the epoch.
- *
- * @param updated the topic's last update, if updates defer the policy
- * @throws RangeError when that is no time that an engine can store, since one of the times is none
- */
+/** @param updated if updates defer the policy @throws RangeError when that is no time that an engine can store */
 export function dueMsOf(policy: RemovalPolicy, created: Moment, updated: Moment | undefined, present: Moment): number {
   const createdMs = wallMsOf(created, present)
   const atMs = dueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))

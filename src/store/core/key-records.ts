@@ -1,9 +1,7 @@
-/**
- * The records of API keys as every engine reads them, and as `check` does. Nothing here knows where they are stored.
- */
+/** Reading the records of API keys, for every engine and for `check`. Nothing here knows where they are stored. */
 import type { KeyRecord } from '../../keys/record.js'
 
-/** The record of the key with this name; or what is wrong with it, as the end of a sentence. */
+/** Returns a string, the end of a sentence, if the record is wrong. */
 export function readKeyRecord(name: string, text: string): KeyRecord | string {
   let record: unknown
   try {
@@ -15,19 +13,18 @@ export function readKeyRecord(name: string, text: string): KeyRecord | string {
   return record.name === name ? record : 'its record has another name'
 }
 
-/** The record of the key with this name. @throws Error when it cannot be read */
+/** @throws Error when the record cannot be read */
 export function requireKeyRecord(name: string, text: string): KeyRecord {
   const record = readKeyRecord(name, text)
   if (typeof record === 'string') throw new Error(unreadableKey(name, record))
   return record
 }
 
-/** What a person is told of a key that cannot be read. */
 export function unreadableKey(name: string, problem: string): string {
   return `API key "${name}": ${problem}; topicd keys revoke ${name} removes it`
 }
 
-/** Whether it has what is needed to find and to check callers: one record must not make those of all keys useless. */
+/** Checks only the members needed to find and check callers: one record must not make all keys useless. */
 function isKeyRecord(input: unknown): input is KeyRecord {
   if (typeof input !== 'object' || input === null) return false
   const { name, tokenHash, allow, under, expiresMs = 0, rate = 1, former } = input as Partial<KeyRecord>

@@ -10,7 +10,6 @@ import { Reads } from './read/reads.js'
 import { walk } from './read/walk.js'
 import { Matches } from './removal/matches.js'
 
-/** What a store does with topics, their changes and API keys. */
 export type CoreStore = TopicReader & TopicWriter & TopicRemover & TopicWalker & ChangeReader & ApiKeyStore
 
 export function createCore(

@@ -25,7 +25,7 @@ import { LogCheck } from './log.js'
 /** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
 const misplacedMax = 1000
 
-/** What is read at once by an engine that waits for it. */
+/** Read-ahead of an engine that waits for its reads. */
 const ahead = { topics: 500, bytes: 8 * 1024 * 1024 }
 
 /** Wider than every valid key, so that invalid ones are found too. */
@@ -39,11 +39,7 @@ interface CheckOptions {
   readonly cancellation?: Cancellation | undefined
 }
 
-/**
- * Reports every broken invariant; returns how many records were examined.
- *
- * @throws Cancelled at the next slice once `cancellation` is set
- */
+/** @returns the number of records examined. @throws Cancelled at the next slice once `cancellation` is set */
 export async function check(
   engine: Pick<Engine, 'openSnapshot'>,
   report: (finding: Finding) => void,
@@ -64,10 +60,9 @@ export async function check(
 
 class Checker {
   readonly #log: LogCheck
-  /** How many records of each kind were seen. */
   readonly #seen = { topics: 0, json: 0, string: 0, updates: 0, due: 0, changes: 0, keys: 0, keyUses: 0 }
   #misplaced = 0
-  /** Whether the policies of some topics are not known, nor what they need. */
+  /** Some policies could not be read, so the records that they need are unknown. */
   #hasUnreadable = false
 
   constructor(
@@ -185,7 +180,6 @@ class Checker {
     }
   }
 
-  /** Compares what was seen with what the engine states. */
   #compareCounts(): void {
     const { stated } = this.snapshot
     if (stated === undefined) return
@@ -197,7 +191,7 @@ class Checker {
   }
 }
 
-/** What findings call records of each kind. */
+/** Names for the kinds of record in findings. */
 const words: Readonly<Record<keyof Records, string>> = {
   topics: 'topics',
   json: 'items of type json',
@@ -209,7 +203,7 @@ const words: Readonly<Record<keyof Records, string>> = {
   keyUses: 'times of use of API keys',
 }
 
-/** What is wrong with the item of the topic at `path`, as the end of a sentence; undefined when it is sound. */
+/** As the end of a sentence; undefined when the item is sound. */
 function itemProblem(path: Path, type: TopicType, item: string): string | undefined {
   const parsed = parseObject(item)
   if (parsed === undefined) return 'it is not valid JSON'
@@ -229,7 +223,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** What a topic's properties say, or what is wrong with them, as the end of a sentence. */
+/** Returns a string, the end of a sentence, if the properties are wrong. */
 function checkedProperties(properties: Properties): CheckedProperties | string {
   try {
     const checked = parseProperties(properties)
@@ -239,10 +233,7 @@ function checkedProperties(properties: Properties): CheckedProperties | string {
   }
 }
 
-/**
- * Why a policy's remove clause removes nothing, as the end of a sentence; undefined when it can be carried out. An
- * earlier version may have stored a selector that is refused today.
- */
+/** As the end of a sentence. An earlier version may have stored a selector that is refused today. */
 function clauseProblem({ selector }: RemovalPolicy, planOf: PlanOf): string | undefined {
   if (selector === undefined) return undefined
   const plan = planOf(selector)

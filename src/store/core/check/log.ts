@@ -16,7 +16,6 @@ const keysAheadMax = 2000
 const outOfOrder = 'it is out of order'
 
 export class LogCheck {
-  /** The first and the last record; undefined while there is none. */
   #first: LogPosition | undefined
   #last: LogPosition | undefined
   /** Versions of topics that must be in the log, by the texts of their keys. */
@@ -48,7 +47,7 @@ export class LogCheck {
     return count
   }
 
-  /** Whether versions have to be compared before others are noted. */
+  /** Versions must be compared before others are noted. */
   get isFull(): boolean {
     return this.#expected.size >= topicsAtOnceMax
   }
@@ -60,12 +59,11 @@ export class LogCheck {
     if (this.#first === undefined || this.#last === undefined) return
     if (version > this.#last.version)
       return this.report(`item at "${path}": its version is ${version}, but the last one is ${this.#last.version}`)
-    // What was logged before the first record is not known.
+    // Changes before the first record are not known.
     if (version <= this.#first.version) return
     this.#expected.set(keyTextOf(encodeKey(path)), version)
   }
 
-  /** Compares the noted versions with the log. */
   async compareVersions(): Promise<void> {
     const expected = this.#expected
     if (expected.size === 0) return

@@ -1,7 +1,4 @@
-/**
- * Limits for branches: a plan whose matcher also counts the matches of each branch, and skips the rest of a branch once
- * its limit is reached. Engines share it; nothing is read here.
- */
+/** Plans that count the matches of each branch, and skip its rest once the limit is reached. Nothing is read here. */
 import type { Matcher, Plan } from '../../../selectors/plan.js'
 import { encodeKey } from '../../../topics/key.js'
 import { isWithin, type Path } from '../../../topics/path.js'

@@ -5,21 +5,15 @@ import { versionMembers } from '../../../topics/version.js'
 import type { StoredTopic, Wanted } from '../../engine.js'
 import { type ItemForm, isStoredForm } from '../../topics.js'
 
-/** What has to be read for a form. */
 export function wantedFor(form: ItemForm): Wanted {
   return { head: form.properties, item: form.values, version: form.versions }
 }
 
-/** The type whose topics a form shows, as an engine is asked for it. */
 export function typeOfForm({ type }: ItemForm): Exclude<ItemForm['type'], 'any'> | undefined {
   return type === 'any' ? undefined : type
 }
 
-/**
- * The item of a topic that was read for this form, in it; undefined if its item is lost.
- *
- * @throws UnreadableTopic
- */
+/** The topic must have been read for this form. Undefined if its item is lost. @throws UnreadableTopic */
 export function itemIn(form: ItemForm, path: Path, topic: StoredTopic): Uint8Array | undefined {
   const { type, item, version } = topic
   if ((form.values && item === undefined) || (form.versions && version === 0)) return undefined

@@ -33,11 +33,7 @@ interface Place extends LogPosition {
   readonly next: number | undefined
 }
 
-/**
- * The place after a commit and some keys of the next one.
- *
- * @param next the version of that, if there are any
- */
+/** The place after a commit and some keys of the next one, whose version is `next` if there are any. */
 function encodePlace(storeId: number, { version, total }: LogPosition, keys = 0, next?: number): LogPlace {
   const place = Buffer.allocUnsafe(placeBytes + (next === undefined ? 0 : doubleBytes))
   place.writeDoubleBE(storeId)
@@ -70,9 +66,8 @@ interface Commit {
   readonly skipped: number
 }
 
-/** Reads the log of an engine. */
 export class LogReads implements ChangeReader {
-  /** The versions of the unreadable records that were reported. */
+  /** Versions of unreadable records. */
   readonly #reported = new Set<number>()
   /** The id of the store, once it was read. */
   #storeId: number | undefined
@@ -96,7 +91,6 @@ export class LogReads implements ChangeReader {
     return this.#storeId ?? whenKnown(this.engine.storeId(), (id) => (this.#storeId = id))
   }
 
-  /** How far back the log reaches. */
   range(view: View): Awaitable<LogRange> {
     return whenKnown(view.logEnd('last'), ({ total: last }) =>
       whenKnown(view.logEnd('first'), ({ version, total }) => {
@@ -150,7 +144,7 @@ export class LogReads implements ChangeReader {
     this.onUnreadable(new Error(`record ${version} of the log: its keys cannot be read; ${followers}`))
   }
 
-  /** What a record says that was just written, without reading anything; undefined while the store's id is not known. */
+  /** Built without reading anything; undefined while the store's id is not known. */
   #commitOf({ before, version, total, keys: bytes }: LoggedRecord): LoggedCommit | undefined {
     const id = this.#storeId
     const keys: string[] = []
@@ -159,7 +153,7 @@ export class LogReads implements ChangeReader {
   }
 }
 
-/** The changes after a place, as record by record is read from the one of its version on. */
+/** Collects the changes after a place, record by record from that of its version. */
 class LogReading {
   readonly #keys: string[] = []
   readonly #commits: Commit[] = []
@@ -167,7 +161,7 @@ class LogReading {
   #skipped: number
   #isGone = false
   #isAll = true
-  /** The record that ended the reading, since its keys cannot be read. */
+  /** Ended the reading: its keys cannot be read. */
   unreadable: LogRecord | undefined
   /** The version of the first record that was read, if the place's own is missing: it must be the first of the log. */
   missedBefore: number | undefined
@@ -179,7 +173,7 @@ class LogReading {
     this.#skipped = place.keys
   }
 
-  /** Takes the next record. @returns whether another one is needed */
+  /** @returns whether another record is needed */
   readonly take = (record: LogRecord): boolean => {
     const { version, total, keys } = record
     if (this.#last === undefined) {
@@ -196,7 +190,7 @@ class LogReading {
     return this.#isAll && !this.#isGone
   }
 
-  /** Whether the place is within a commit that the log does not have, so that it is gone. */
+  /** The place is within a commit that the log does not have, and so gone. */
   #isOther(version: number): boolean {
     this.#isGone ||= this.#skipped > 0 && (this.place.next ?? version) !== version
     return this.#isGone

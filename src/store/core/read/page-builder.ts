@@ -1,20 +1,11 @@
-/**
- * Builds a page: stored items, copied unchanged, with commas between them, up to the page's bounds. The buffer is used again
- * for the next page.
- */
+/** Builds a page of stored items, copied unchanged, with commas between them. The next page uses the same buffer. */
 import { type Page, type PageQuery, pageHeadroom } from '../../topics.js'
 
-/** The bounds of a page. */
 type PageBounds = Pick<PageQuery, 'size' | 'bytesMax'>
 
 export interface PageBuilder {
-  /** Starts an empty page. */
   begin(bounds: PageBounds): void
-  /**
-   * Adds the next item if it fits; its bytes need to be valid only during the call. Needs no `this`.
-   *
-   * @returns false if the page was full: then it has more
-   */
+  /** The item must be valid only during the call. Needs no `this`. @returns false if the page was full and has more */
   readonly add: (item: Uint8Array) => boolean
   /** Ends the page before the next item, which exists. @returns false */
   end(): boolean
@@ -45,7 +36,6 @@ export function createPageBuilder(initialBytes = initialBytesDefault): PageBuild
   let lastStart = pageHeadroom
   let hasMore = false
 
-  /** Moves the page to a buffer of at least `needed` bytes. */
   function grow(needed: number): void {
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * buffer.length))
     buffer.copy(larger, 0, 0, end)

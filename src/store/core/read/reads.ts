@@ -29,7 +29,6 @@ const unfinishedBytesMax = 32 * 1024 * 1024
 export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   readonly #builder = createPageBuilder()
   #spareBuilder: PageBuilder | undefined
-  /** What the unfinished scanned pages have found so far, in bytes. */
   #unfinishedBytes = 0
 
   constructor(private readonly engine: Engine) {}
@@ -58,11 +57,7 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
     return whenKnown(view.items(type, ranges, aheadOf(query), builder.add), builder.finish)
   }
 
-  /**
-   * A page of the plan, within the query's bounds, or ended early because unfinished ones have found too much.
-   *
-   * @throws Cancelled at the next slice once `cancellation` is set
-   */
+  /** Ends early if unfinished pages hold too much. @throws Cancelled at the next slice once `cancellation` is set */
   #scannedPage(query: PageQuery, plan: Plan, cancellation: Cancellation): Awaitable<Page> {
     const { form } = query
     const builder = this.#spareBuilder ?? createPageBuilder(waitingBytes)
@@ -95,7 +90,7 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   }
 }
 
-/** What is worth reading for a page: its items, and one more, which says that there are others. */
+/** Read-ahead for a page: its items, and one more, which shows that there are others. */
 function aheadOf({ size, bytesMax }: PageQuery): Scan['ahead'] {
   return { topics: size + 1, bytes: bytesMax }
 }

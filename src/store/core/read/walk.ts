@@ -1,7 +1,4 @@
-/**
- * Every topic of one snapshot, complete, for export. The snapshot is held for the whole walk; a process that serves requests
- * should not do this.
- */
+/** Every topic of one snapshot, for export. The whole walk holds the snapshot: not for processes that serve requests. */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { encodeKey } from '../../../topics/key.js'
@@ -16,11 +13,7 @@ import type { WholeTopic } from '../../topics.js'
 const topicsAtOnceMax = 500
 const bytesAtOnceMax = 1024 * 1024
 
-/**
- * Every match of the plan, in tree order. Other work gets its turn in between.
- *
- * @throws StoreUnusable when it meets a damaged page, or at its end when some topics could not be read
- */
+/** In tree order, in slices. @throws StoreUnusable at a damaged page, or at the end if some topics could not be read */
 export async function* walk(
   engine: Pick<Engine, 'openSnapshot'>,
   plan: Plan,

@@ -38,11 +38,7 @@ const placesPerCommit = 200
 /** Unreadable topics that are reported at once: each sweep meets the same ones. */
 const unreadableMax = 1000
 
-/**
- * Does some work if this process is the one that evaluates removals, of all that could, or can become it.
- *
- * @returns undefined if another process leads
- */
+/** Works if this process is, or can become, the one that evaluates removals. @returns undefined if another one leads */
 export type Lead = <T>(work: (term: Term) => Promise<T>) => Promise<T | undefined>
 
 /** While this process leads without a gap. */
@@ -56,16 +52,15 @@ export interface Term {
 
 export class Expiry {
   readonly #closing = new AbortController()
-  /** Those that have not ended. */
   readonly #sweeps = new Set<Promise<DueRemovals>>()
   /** Executes all waiting clauses; undefined while none is executed. */
   #pass: Promise<void> | undefined
-  /** What came of clauses and sweeps since the last report. */
+  /** Results of clauses and sweeps since the last report. */
   #removed = 0
   #refused: RefusedClause[] = []
   readonly #unreadable = new Map<Path, UnreadableTopic>()
   #failure: { readonly error: unknown } | undefined
-  /** Whether a commit has met a topic that cannot be read: each sweep does, and must not commit for its sake. */
+  /** A commit has met an unreadable topic: each sweep does, and must not commit for its sake. */
   #hasUnreadable = false
 
   constructor(
@@ -74,12 +69,7 @@ export class Expiry {
     private readonly options: { readonly now: () => Awaitable<Moment>; readonly comparesClocks: boolean },
   ) {}
 
-  /**
-   * Resolves once every topic that is due and has no clause is removed. What comes of clauses is reported by a
-   * later call.
-   *
-   * @throws also the first error of a clause since the last call
-   */
+  /** Resolves once due topics without a clause are gone; a later call reports clauses, or throws their first error. */
   removeDue(planOf: PlanOf): Promise<DueRemovals> {
     const sweep = this.#sweep(planOf).catch((error: unknown) => {
       if (this.#isClosed) return nothingRemoved
@@ -134,7 +124,6 @@ export class Expiry {
     this.#failure ??= { error }
   }
 
-  /** Notes a topic that was left as it is. */
   #addUnreadable(topic: UnreadableTopic): void {
     if (this.#unreadable.size < unreadableMax) this.#unreadable.set(topic.path, topic)
   }
@@ -175,7 +164,6 @@ export class Expiry {
     }
   }
 
-  /** Settles every place whose time is at most `untilMs`. */
   async #settleAll(untilMs: number, term: Term): Promise<void> {
     for await (const places of this.#placesBetween(clauseWaitsMs + 1, untilMs)) {
       const removed = await this.#settle(places, term)
@@ -194,7 +182,7 @@ export class Expiry {
     return removed
   }
 
-  /** Those whose topics can be evaluated; the others are noted. */
+  /** Notes the unreadable ones. */
   async #readableOf(places: readonly DuePlace[]): Promise<readonly DuePlace[]> {
     const readable: DuePlace[] = []
     const take = (place: DuePlace, evaluate: () => unknown): void => {
@@ -210,7 +198,7 @@ export class Expiry {
     return readable
   }
 
-  /** What a topic's policy says now; undefined if no topic owns the place. @throws UnreadableTopic */
+  /** Undefined if no topic owns the place. @throws UnreadableTopic */
   async #evaluated(place: DuePlace): Promise<Evaluated | undefined> {
     let evaluated: Evaluated | undefined
     await this.#examine([place], (_place, evaluate) => {
@@ -219,7 +207,7 @@ export class Expiry {
     return evaluated
   }
 
-  /** Calls `take` for each place, with what evaluates its topic as it is stored. */
+  /** Calls `take` for each place, with a function that evaluates its stored topic. */
   async #examine(
     places: readonly DuePlace[],
     take: (place: DuePlace, evaluate: () => Evaluated | undefined) => void,
@@ -237,7 +225,6 @@ export class Expiry {
     )
   }
 
-  /** Executes all waiting clauses, each once. */
   async #executeClauses(planOf: PlanOf): Promise<void> {
     for await (const places of this.#placesBetween(clauseWaitsMs, clauseWaitsMs)) {
       for (const place of places) {
@@ -258,9 +245,7 @@ export class Expiry {
 
   /**
    * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
-   * policy, even if it was cancelled or its topic updated meanwhile.
-   *
-   * @returns how many topics it removed, or why it was refused
+   * policy, even if it was cancelled or its topic updated in the meantime.
    */
   async #executeClause(place: DuePlace, planOf: PlanOf, term: Term): Promise<number | RefusedClause> {
     const { path } = place

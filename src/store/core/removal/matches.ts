@@ -44,7 +44,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
         if (verdict === true) matches.push(path as Path)
         const isWhole = matches.length === removalsInOneCommitMax || (matches.length > 0 && slice.isOver())
         if (!isWhole) return verdict
-        // What was found is removed before the scan goes on: this key ends the step.
+        // Matches found so far are removed before the scan continues: this key ends the step.
         next = typeof verdict === 'boolean' ? keyAfter(encodeKey(path as Path)) : verdict
         return true
       }

@@ -28,27 +28,25 @@ export const comparedBytesMax = 512 * 1024 * 1024
 
 const noProperties: Properties = {}
 
-/** What a decision needs of a topic at first. */
+/** The parts of a topic that a decision reads first. */
 export const headAlone = { head: true, item: false, version: false }
 
-/** Whether a batch was refused. */
 export function isRefused(result: BatchResult): result is RefusedOperation {
   return 'refusal' in result
 }
 
-/** What came of a batch of one operation. */
+/** Of a batch of one operation. */
 export function onlyOutcome(result: BatchResult): WriteOutcome | WriteRefusal {
   return isRefused(result) ? result.refusal : (result[0] as WriteOutcome | WriteRefusal)
 }
 
-/** What batches make of the topic at one path. A topic that is removed and created again is another one. */
+/** The effect of batches on one path. A topic that is removed and created again is another one. */
 export interface Change {
   readonly path: Path
-  /** The topic as it was read; undefined where there was none. */
   readonly stored: FoundTopic | undefined
-  /** Whether that one is removed. */
+  /** The topic in `stored` is removed. */
   readonly isRemoved: boolean
-  /** The operation that creates the topic that is there afterwards; undefined if it is not new. */
+  /** Creates the topic that is there afterwards; undefined if it is not new. */
   readonly creator: (Prepared & Creation) | undefined
   /** The last operation that sets its value. */
   readonly setter: Prepared | undefined
@@ -89,11 +87,7 @@ class FoundTopic implements Constrained {
   readonly properties: Properties
   readonly policy: RemovalPolicy | undefined
 
-  /**
-   * Reads its properties, and the policy among them, unless it is to be removed: a topic of which these are damaged can be.
-   *
-   * @throws Error when they cannot be read
-   */
+  /** Skips the properties of a topic to be removed: they may be damaged. @throws Error when they cannot be read */
   constructor(
     private readonly path: Path,
     readonly stored: StoredTopic,
@@ -123,7 +117,7 @@ class FoundTopic implements Constrained {
     return this.records.topic(this.path, this.type, { head: false, item: false, version: true })?.version === version
   }
 
-  /** Its value as a view, valid until the next read; undefined without one. */
+  /** A view, valid until the next read; undefined without a value. */
   valueText(): Uint8Array | undefined {
     const item = this.records.topic(this.path, this.type, { head: false, item: true, version: false })?.item
     return item && valueOfItem(item, this.path, this.type)
@@ -136,11 +130,7 @@ export class BatchDecisions {
 
   constructor(private readonly stored: Stored) {}
 
-  /**
-   * Decides one batch, in order, over what is stored and what the batches before it have changed.
-   *
-   * @throws StoreError of the kind `retry` when its constraints need too much of what is stored; Error when that is damaged
-   */
+  /** @throws StoreError `retry` when its constraints need too much of what is stored; Error when that is damaged */
   decide(actions: readonly Prepared[], isAtomic: boolean): BatchResult {
     this.#texts.beginRequest()
     const before: Change[] = []
@@ -167,13 +157,13 @@ export class BatchDecisions {
     }
   }
 
-  /** What the batches before have made of the topic at a path; undefined if they have not changed it. */
+  /** Made by the batches before; undefined if they have not changed the topic. */
   changeOf(path: Path): Change | undefined {
     const change = this.#changes.get(path)
     return change !== undefined && isChanged(change) ? change : undefined
   }
 
-  /** What the batches that were not refused have changed, each path once. */
+  /** Each path once; refused batches leave none. */
   *changes(): Generator<Change> {
     for (const change of this.#changes.values()) if (isChanged(change)) yield change
   }
@@ -212,7 +202,7 @@ export class BatchDecisions {
 
   #incremented(action: Prepared, { stored, creator, setter }: Change): WriteOutcome | WriteRefusal {
     const isKept = retainsValue((creator ?? stored)?.properties ?? {})
-    // What is stored is read only where nothing in the batches has set the value: reading costs more than the sum.
+    // The stored value is read only where nothing in the batches has set it: reading costs more than the sum.
     let value: Uint8Array | undefined
     if (setter !== undefined && isKept) value = valueTextOf(setter)
     else if (creator === undefined) value = stored?.valueText()
@@ -221,7 +211,6 @@ export class BatchDecisions {
     return valueText === undefined ? 'not_a_number' : { valueText }
   }
 
-  /** The topic that is there, for a constraint. */
   #constrained({ stored, creator, setter }: Change): Constrained {
     if (setter === undefined) return creator === undefined && stored !== undefined ? stored : withoutValue
     if (!retainsValue((creator ?? stored)?.properties ?? {})) return withoutValue
@@ -242,7 +231,6 @@ function numberText(text: Uint8Array): string {
 /** A topic without a value that the batches have changed: it gets its version when that is written. */
 const withoutValue: Constrained = { hasValue: () => false, hasText: () => false, hasVersion: () => false }
 
-/** The change after one more operation. */
 function after(action: Prepared, change: Change, outcome: WriteOutcome): Change {
   if (typeof outcome !== 'string') {
     const { path, type = 'json' } = action
@@ -266,7 +254,6 @@ function after(action: Prepared, change: Change, outcome: WriteOutcome): Change 
   }
 }
 
-/** Whether an operation was refused. */
 export function isRefusal(outcome: WriteOutcome | WriteRefusal): outcome is WriteRefusal {
   switch (outcome) {
     case 'no_such_topic':

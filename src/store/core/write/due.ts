@@ -11,7 +11,6 @@ import { type BatchDecisions, headAlone } from './batch.js'
  */
 export const clauseWaitsMs = 0
 
-/** What came of topics that were due. */
 export interface DueOutcome {
   readonly removed: number
   /** Left as they are. */
@@ -29,8 +28,8 @@ export class DueDecisions {
   ) {}
 
   /**
-   * Removes the topics that are due and have no clause, and decides when every other is due next, or that its clause waits. What
-   * requests of the same commit have changed is left to the next sweep.
+   * Removes the topics that are due and have no clause, and decides when every other is due next, or that its clause waits.
+   * Topics that requests of the same commit have changed are left to the next sweep.
    *
    * @param endsPolicies whether the policies end instead, even of topics that have been updated
    */

@@ -6,7 +6,7 @@ import type { ItemBytes, WriteSize } from '../../engine.js'
 import { loggedBytesMax } from '../../logged-keys.js'
 import type { WriteAction, WriteOperation } from '../../topics.js'
 
-/** An operation with the item of its value; a removal has none. */
+/** A removal has no item. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
 
 /** Copies everything of an operation that is a view into the request. */
@@ -17,18 +17,18 @@ export function prepare(operation: WriteOperation): Prepared {
   return { kind, path, type, properties, removal, constraint: copied, item } as Prepared
 }
 
-/** The item of a topic in a buffer of its own. */
+/** In a buffer of its own. */
 export function newItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): ItemBytes {
   const bytes = encodeItem(path, type, valueText)
   return { bytes, start: 0, end: bytes.length }
 }
 
-/** The text of the value that an operation sets, as a view. */
+/** A view of the value that the operation sets. */
 export function valueTextOf({ path, type, item }: Prepared): Uint8Array | undefined {
   return type && item && valueOfItem(item.bytes.subarray(item.start, item.end), path, type)
 }
 
-/** What operations may add to the store. */
+/** The most that operations may add to the store. */
 export function sizeOf(operations: readonly Prepared[]): WriteSize {
   let bytes = 0
   let grows = false
@@ -42,7 +42,7 @@ export function sizeOf(operations: readonly Prepared[]): WriteSize {
   return { operations: operations.length, bytes, grows }
 }
 
-/** What properties add to the records of a topic, in bytes, but for the times that are stored with them. */
+/** Excludes the times that are stored with the properties. */
 function propertiesBytes(properties: Properties | undefined): number {
   if (properties === undefined || Object.keys(properties).length === 0) return 0
   return Buffer.byteLength(JSON.stringify(properties))
