@@ -35,11 +35,9 @@ import { createItemRanges } from './view/item-ranges.js'
 import { createSnapshots, type Snapshots } from './view/read-freshness.js'
 import { LmdbView } from './view/view.js'
 
-/** How a process reads the store. */
 interface LmdbReadOptions {
-  /** The data directory. */
   readonly directory: string
-  /** Whether the store is read in the tree's order, as tools do; see environment/read-ahead.ts. */
+  /** The store is read in the tree's order, as by tools; see environment/read-ahead.ts. */
   readonly readsInOrder?: boolean
   /** The number of sockets that this process polls; 0 by default. See view/read-freshness.ts. */
   readonly socketCount?: () => number
@@ -56,14 +54,11 @@ export interface LmdbOptions extends LmdbReadOptions {
   readonly onBroken?: (reason: Error) => void
   /** Without it, writes do not look at the disk's free space. */
   readonly disk?: DiskRoomOptions
-  /** How many changes the log keeps. */
   readonly changesKept?: number
 }
 
-/** The store in the process that writes for all others. */
 export interface LmdbWriter {
   readonly store: TopicStore
-  /** Serves a connection of another process. */
   accept(socket: Socket): void
   /** Frames that other processes have sent since the start. */
   frames(): number
@@ -85,23 +80,15 @@ interface OpenedHere {
 /** In `meta`: when a writer last opened the store, in ms since the epoch. */
 const openedName = 'opened'
 
-/**
- * Opens the store in a data directory, creating it on first use. No other process may have it open.
- *
- * @throws StoreUnusable as `openEnvironment` does
- */
+/** Creates it on first use; no other process may have it open. @throws StoreUnusable as `openEnvironment` does */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
   return openHere(options, openEnvironment(options.directory, options)).store
 }
 
-/**
- * Opens the store as `openLmdbStore` does, to write for other processes too.
- *
- * @throws also Error when the disk refuses a first commit
- */
+/** As `openLmdbStore`, to write for other processes too. @throws also Error when the disk refuses a first commit */
 export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   const environment = openEnvironment(options.directory, options)
-  // What the last writer was committing when it died is on disk from here on, so that its receipts can be relied on.
+  // A commit during which the last writer died is on disk from here on, so that its receipts can be relied on.
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
   let server: WriterServer | undefined
   const onCommitted = (record: LoggedRecord | undefined): void => server?.answerAll(record)
@@ -124,12 +111,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   }
 }
 
-/**
- * Opens the store beside a writer, which has created it.
- *
- * @param connect begins a connection to the writer
- * @throws StoreUnusable as `openEnvironment` does
- */
+/** A writer, which `connect` reaches, has created the store. @throws StoreUnusable as `openEnvironment` does */
 export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket): TopicStore {
   const environment = openEnvironment(options.directory, { ...options, readOnly: true })
   const link = new WriterLink(connect, options.onUnusable ?? (() => {}), options.onUnreadable)
@@ -139,7 +121,6 @@ export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket):
   return { ...assemble(parts, options, () => Promise.resolve()), removeDue }
 }
 
-/** An open environment with what reads and writes it. */
 interface Parts {
   readonly environment: Environment
   readonly snapshots: Snapshots

@@ -23,22 +23,18 @@ const recordsTrimmedInOneCommitMax = 2 * operationsInOneCommitMax
 /** Keys of the oldest records that are read at once. */
 const oldestReadMax = 100
 
-/**
- * What `add` and `put` do belongs to one transaction: if that fails, the
- * process has to open the store again.
- */
+/** If the transaction of `add` and `put` fails, the process has to open the store again. */
 export class ChangeLog {
   /** The last version that a change took. */
   #last: number
   /** How many changes the log has had. */
   #total: number
-  /** The key of the last record. */
   #lastKey: Buffer
   /** Keys of the oldest records, as far as they were read. */
   #oldest: Buffer[] = []
   #buffer = Buffer.allocUnsafeSlow(bufferBytesMin)
   #end = 0
-  /** Whether anything was added since the last `put`. */
+  /** Something was added since the last `put`. */
   #isChanged = false
 
   /**
@@ -66,11 +62,7 @@ export class ChangeLog {
     return this.#last
   }
 
-  /**
-   * To be called last in each transaction: writes the record of what was added, and trims the log.
-   *
-   * @returns the record, whose keys are valid until the next `add`; undefined if nothing was added
-   */
+  /** Call last in each transaction; trims the log. @returns its record, with keys valid until the next `add`, if any */
   put(): LoggedRecord | undefined {
     if (!this.#isChanged) return undefined
     const position = { version: this.#last, total: this.#total }
@@ -99,7 +91,7 @@ export class ChangeLog {
     for (let left = recordsTrimmedInOneCommitMax; left > 0; left--) {
       if (this.#oldest.length === 0) this.#oldest = [...this.table.getKeys({ limit: oldestReadMax })]
       const [oldest = this.#lastKey] = this.#oldest
-      // What is kept after this record would still be enough.
+      // The changes after this record would still suffice.
       if (oldest.equals(this.#lastKey) || this.#total - logPositionOf(oldest).total < this.keptMin) return
       this.table.removeSync(oldest)
       this.#oldest.shift()

@@ -46,23 +46,21 @@ type Room = Pick<DiskRoom, 'begin' | 'admit'>
 interface Transactions {
   /** Calls `callback` in a transaction, and returns once that is on disk; throws when it is not, or may not be. */
   readonly transact: (callback: () => void) => void
-  /** What is read and written in the transaction whose callback is running. */
+  /** Reads and writes in the transaction whose callback is running. */
   readonly transaction: Stored & Changes & { begin(): void; end(): LoggedRecord | undefined }
   /** Called once it is on disk, before its writes are settled. @param record its record in the log, if it has one */
   readonly committed: (record: LoggedRecord | undefined) => void
 }
 
-/** What came of a request: its error is that of its decision, of its commit, or of the disk that has no room for it. */
+/** The error is that of the decision, of the commit, or of the disk that has no room. */
 type Settled<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown }
 
-/** A request on its way to the disk. */
 interface Write<Request, Outcome> {
   readonly request: Request
   readonly size: WriteSize
   readonly sinceMs: number
   /** Called once: when its transaction is on disk; or with the reason why there is none, or its outcome is unknown. */
   readonly settle: (settled: Settled<Outcome>) => void
-  /** What was decided. */
   decided: Settled<Outcome>
 }
 
@@ -72,13 +70,11 @@ export class Commits<Request, Outcome> {
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batchSizes = createHistogram(batchBounds)
   readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
-  /** Writes that have not joined a transaction, in their order. */
   #waiting: Write<Request, Outcome>[] = []
   #isScheduled = false
   /** Runs while more writes are expected before the next transaction. */
   #gathering: NodeJS.Timeout | undefined
-  /** How many writes the last transaction had, and how long it took. */
-  #last = { writes: 0, tookMs: 0 }
+  #lastTransaction = { writes: 0, tookMs: 0 }
   /** Of the next transaction: on a slow disk, the most would take so long that this process counts as hanging. */
   readonly #operationsMax = new PacedBound(operationsInOneCommitMax)
   #isPaused = false
@@ -89,10 +85,7 @@ export class Commits<Request, Outcome> {
   /** Between two turns of the event loop, `writes` is the number of those in `batches` and those `inFlight`. */
   readonly stats: CommitStats = Object.assign(this.#stats, { seconds: this.#seconds, batches: this.#batchSizes })
 
-  /**
-   * @param onBroken called once, with the reason, when commits can no longer be trusted
-   * @param room on the disk; without it, every write is admitted
-   */
+  /** @param onBroken called once, when commits are no longer trusted @param room without it, every write is admitted */
   constructor(
     private readonly transactions: Transactions,
     private readonly decider: Decider<Request, Outcome>,
@@ -101,9 +94,7 @@ export class Commits<Request, Outcome> {
   ) {}
 
   /**
-   * Has a request carried out in a later transaction.
-   *
-   * @returns what came of it, once that is on disk
+   * @returns the outcome, once it is on disk
    * @throws StoreError of the kind `unknown_outcome` when the commit failed, `full` when the disk has no room for the write,
    *   or `unavailable` when the store has been closed; an error of its decision, unchanged
    */
@@ -148,7 +139,7 @@ export class Commits<Request, Outcome> {
   /** A transaction at the end of this turn or, while clearly fewer writes wait than the last one had, a little later. */
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return
-    const { writes, tookMs } = this.#last
+    const { writes, tookMs } = this.#lastTransaction
     if (this.#waiting.length >= gatheredShare * writes || this.#stats.inFlight >= this.#operationsMax.value) {
       this.#isScheduled = true
       setImmediate(() => this.#commitNext())
@@ -223,7 +214,7 @@ export class Commits<Request, Outcome> {
     const group = taken.slice(0, decided)
     if (decided < taken.length) this.#waiting = [...taken.slice(decided), ...this.#waiting]
     const tookMs = performance.now() - beganMs
-    this.#last = { writes: group.length, tookMs }
+    this.#lastTransaction = { writes: group.length, tookMs }
     this.#operationsMax.took(tookMs, operationsOf(group) >= this.#operationsMax.value)
     this.#record(group)
     committed(record)

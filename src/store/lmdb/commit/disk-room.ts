@@ -11,10 +11,7 @@ import type { WriteSize } from '../../engine.js'
 import type { TreePages } from '../environment/environment.js'
 import { freeBytes } from '../environment/files.js'
 
-/**
- * What every write leaves free on the disk, removals included: for the pages that no estimate counts, such as the list
- * of free pages.
- */
+/** Left free by every write, removals too: for pages that no estimate counts, such as the list of free pages. */
 const diskBytesLeftMin = 1024 * 1024
 
 export interface DiskRoomOptions {
@@ -22,8 +19,7 @@ export interface DiskRoomOptions {
   readonly freeBytesMin: number
 }
 
-/** How old the sizes of the trees may be. */
-const treesMsMax = 100
+const treesAgeMsMax = 100
 
 const pageBytes = 4096
 
@@ -39,7 +35,6 @@ export class DiskRoom {
   #treesAtMs = -Infinity
   /** When the commit began. */
   #freeBytes = 0
-  /** What the writes that were admitted to the commit may need. */
   #admittedBytes = 0
 
   constructor(
@@ -65,12 +60,11 @@ export class DiskRoom {
   begin(): void {
     this.#freeBytes = this.freeBytes()
     this.#admittedBytes = 0
-    if (performance.now() - this.#treesAtMs < treesMsMax) return
+    if (performance.now() - this.#treesAtMs < treesAgeMsMax) return
     this.#trees = this.readTrees()
     this.#treesAtMs = performance.now()
   }
 
-  /** Admits a write to the commit, if what is free is enough for it and for those that were admitted before. */
   admit({ operations, bytes, grows }: WriteSize): Admission {
     const { levels, pages } = this.#trees
     const copied = Math.min(operations * levels, operations + pages)

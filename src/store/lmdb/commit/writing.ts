@@ -20,9 +20,7 @@ export interface LocalWriting extends Writing {
   commit(request: Request): Promise<Outcome>
 }
 
-/** What local writing needs beside its environment. */
 interface WritingOptions {
-  /** What topics' times are taken from. */
   readonly clock: Clock
   /** Called once, with the reason, when commits can no longer be trusted. */
   readonly onBroken: (reason: Error) => void
@@ -30,7 +28,6 @@ interface WritingOptions {
   readonly receipts: Receipts
   /** Called when a commit is on disk, before its requests are settled. @param record its record in the log */
   readonly onCommitted: (record: LoggedRecord | undefined) => void
-  /** How many changes the log keeps. */
   readonly changesKept: number | undefined
 }
 

@@ -13,12 +13,10 @@
 import type { Database } from 'lmdb'
 import type { LogPosition } from '../../engine.js'
 
-/** Keys and values are those of the records. */
 export type LogTable = Database<Buffer, Buffer>
 
 const doubleBytes = 8
 
-/** The key of a record. */
 export function changeRecordKey({ version, total }: LogPosition): Buffer {
   const key = Buffer.allocUnsafe(2 * doubleBytes)
   key.writeDoubleBE(version)
@@ -31,7 +29,6 @@ export function logBound(version: number): Buffer {
   return changeRecordKey({ version, total: 0 }).subarray(0, doubleBytes)
 }
 
-/** What the key of a record says. */
 export function logPositionOf(key: Buffer): LogPosition {
   return { version: key.readDoubleBE(), total: key.readDoubleBE(doubleBytes) }
 }

@@ -16,9 +16,7 @@
  */
 export type ReadAt = (offset: number, bytes: number) => Buffer
 
-/**
- * One of the two pages that name the roots of a snapshot. If both are sound, LMDB uses that of the later transaction.
- */
+/** One of two pages that name the roots of a snapshot. If both are sound, LMDB uses that of the later transaction. */
 export interface Meta {
   readonly pageSize: number
   readonly version: number
@@ -30,7 +28,6 @@ export interface Meta {
   readonly mainRoot: number | undefined
 }
 
-/** A page of a tree. */
 interface TreePage {
   readonly isLeaf: boolean
   readonly nodes: readonly Node[]
@@ -62,7 +59,6 @@ const treeFlag = 0x02
 /** The size of a meta page's content, from the start of the page. */
 export const metaBytes = pageHeaderBytes + 136
 
-/** The meta page at `offset`; undefined if there is none. */
 export function readMeta(read: ReadAt, offset: number): Meta | undefined {
   const page = read(offset, metaBytes)
   if (page.length < metaBytes || (page.readUInt16LE(18) & metaFlag) === 0 || page.readUInt32LE(24) !== magic)
@@ -82,7 +78,6 @@ function rootAt(bytes: Buffer, offset: number): number | undefined {
   return root === noRoot ? undefined : Number(root)
 }
 
-/** The tree page with this number; undefined if the file has none there. */
 export function readTreePage(read: ReadAt, number: number, pageSize: number): TreePage | undefined {
   const page = read(number * pageSize, pageSize)
   if (page.length < pageSize || Number(page.readBigUInt64LE(0)) !== number) return undefined
@@ -110,7 +105,7 @@ function readNode(page: Buffer, at: number, isLeaf: boolean): Node | undefined {
     : { child: page.readUIntLE(at, 6), flags, data: page.subarray(from, to), dataBytes }
 }
 
-/** The root of the tree in a node; undefined if the node has no tree, or an empty one. */
+/** Undefined if the node has no tree, or an empty one. */
 export function rootOfNode({ flags, data }: Node): number | undefined {
   return (flags & treeFlag) === 0 || data.length < 48 ? undefined : rootAt(data, 40)
 }

@@ -32,13 +32,9 @@ import { beginCreation, dataFile, endCreation, isUnfinished } from './files.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
 
-/**
- * Address space reserved for the LMDB map: the file grows into it as needed, and no process ever remaps. Far more than
- * any disk, and far less than the 47 bits of a process.
- */
+/** Reserved address space: no process ever remaps. Far more than any disk, far less than the 47 bits of a process. */
 const mapBytes = 2 ** 42
 
-/** A key as it is passed to lmdb: a path, or the bytes of a key. */
 export type StoredKey = Path | Buffer
 
 /** A database whose keys are paths, in tree order, and whose records have versions. */
@@ -47,7 +43,6 @@ export interface Tree extends Database<Buffer, StoredKey> {
   getBinaryFast(id: StoredKey, options?: GetOptions): Buffer | undefined
 }
 
-/** A database whose keys are names. */
 type Table = Database<Buffer, string>
 
 /**
@@ -106,15 +101,13 @@ export function bytesUsed(environment: Environment): number {
   }, 0)
 }
 
-/** The trees that topics are in, as one operation sees them. */
 export interface TreePages {
   /** The most levels that one operation changes, in all trees together; an empty tree counts as one. */
   readonly levels: number
-  /** Pages in these trees. */
   readonly pages: number
 }
 
-/** The trees that topics are in. A topic has one item, in one of two trees. */
+/** A topic has one item, in one of two trees. */
 export function treePages({ specifications, items, updates, due }: Environment): TreePages {
   const [json, string, ...others] = [items.json, items.string, specifications, updates, due].map((tree) => {
     const { treeDepth, treeBranchPageCount, treeLeafPageCount } = tree.getStats() as TreeStats
@@ -124,7 +117,7 @@ export function treePages({ specifications, items, updates, due }: Environment):
   return [item, ...others].reduce((all, tree) => ({ levels: all.levels + tree.levels, pages: all.pages + tree.pages }))
 }
 
-/** The version of the stored format: builds before 1.0.0 had others. */
+/** Builds before 1.0.0 had others. */
 const formatVersion = 3
 
 const formatName = 'format'
@@ -133,22 +126,18 @@ const formatName = 'format'
 export const recordVersion = 1
 
 interface EnvironmentOptions {
-  /** Whether this process only reads: another one has created whatever is needed, and writes. */
+  /** This process only reads: another one has created whatever is needed, and writes. */
   readonly readOnly?: boolean
-  /**
-   * Whether the file is read in the tree's order, as tools do, not a page here and there, as requests do. What follows
-   * from it is decided once, for as long as the environment is open.
-   */
+  /** Reads in the tree's order, as tools do, not here and there, as requests do. Decided once, at the opening. */
   readonly readsInOrder?: boolean
   /** For the control of the power-cut test alone: commits that are not on disk when they are acknowledged. */
   readonly noSync?: boolean
 }
 
 /**
- * Opens (and on first use creates) the environment in `directory`. No other process may be writing to it meanwhile.
+ * Opens (and on first use creates) the environment in `directory`. No other process may write to it in the meantime.
  *
- * @throws StoreUnusable when the files are damaged, cannot be accessed, or were written by a newer program; they are
- *   unchanged
+ * @throws StoreUnusable, with the files unchanged, if they are damaged, inaccessible, or of a newer program
  */
 export function openEnvironment(
   directory: string,
@@ -216,11 +205,7 @@ function transact(root: RootDatabase, callback: () => void): void {
   })
 }
 
-/**
- * Ensures that this program knows the store's format, before anything else in it is read or written.
- *
- * @returns whether the store is new
- */
+/** Call before anything else in the store is read or written. @returns true if the store is new */
 function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boolean {
   const version = meta.get(formatName)?.readDoubleBE()
   if (version === formatVersion) return false
@@ -235,10 +220,7 @@ function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boole
 /** In `meta`, for a check of 1.0.0 alone: no topic has a version before this one. */
 const firstVersionName = 'conversionVersion'
 
-/**
- * Begins a new store, and gives an id to one without. Each is one transaction, so a process that is killed leaves the store
- * either as it was or begun.
- */
+/** Begins a store, or gives it an id, each in one transaction: a killed process leaves it as it was or begun. */
 function prepare(meta: Table, changes: LogTable, isNew: boolean): void {
   if (isNew) {
     meta.transactionSync(() => {
@@ -260,7 +242,7 @@ const storeIdName = 'storeId'
 /** The largest range of `randomInt`. */
 const storeIdMax = 2 ** 48 - 1
 
-/** Makes a backup of an open copy of the store. */
+/** Turns an open copy of the store into a backup. */
 export function forgetStoreId({ meta }: Environment): void {
   meta.removeSync(storeIdName)
 }

@@ -1,38 +1,24 @@
-/**
- * Where an lmdb store is, how its files reach the disk, and whether its creation was completed, for code that must know this
- * without loading lmdb. What the files have is not examined here.
- */
+/** Where an lmdb store is, how its files reach the disk, whether its creation was completed: all without loading lmdb. */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/**
- * The one file that holds everything in a data directory; lmdb keeps a lock file beside it, and creates that whenever
- * it is missing.
- */
+/** The file that holds everything in a data directory; lmdb creates a lock file next to it whenever that is missing. */
 export function dataFile(directory: string): string {
   return join(directory, 'topics', 'data.mdb')
 }
 
-/**
- * Where a restore keeps its copy until it is checked: a data directory of its own, on the file system of the store,
- * which may be another one than that of `directory`.
- */
+/** Where a restore keeps its copy until it is checked: on the store's file system, not always that of `directory`. */
 export function stagingDirectory(directory: string): string {
   return join(directory, 'topics', 'restore.partial')
 }
 
-/** The bytes that are free on the file system of a directory. @throws Error when it cannot be measured */
+/** @throws Error when the file system cannot be measured */
 export function freeBytes(directory: string): number {
   const { bavail, bsize } = statfsSync(directory)
   return bavail * bsize
 }
 
-/**
- * Requires room for a backup, or its copy.
- *
- * @param taken the bytes that it takes, as the message says them
- * @throws Error with a message for a person when fewer than `bytes` and `freeBytesMin` are free
- */
+/** @throws Error for a person, with `taken` in its message, when fewer than `bytes` plus `freeBytesMin` are free */
 export function requireSpace(directory: string, bytes: number, freeBytesMin: number, taken = String(bytes)): void {
   const free = freeBytes(directory)
   if (free >= bytes + freeBytesMin) return
@@ -58,12 +44,12 @@ function markOf(file: string): string {
   return join(dirname(file), 'new')
 }
 
-/** Whether the creation of this data file was begun, and not completed. */
+/** The creation of this data file was begun, and not completed. */
 export function isUnfinished(file: string): boolean {
   return existsSync(markOf(file))
 }
 
-/** Makes the mark, on disk, for a data file that does not exist yet. */
+/** Puts the mark on disk, for a data file that does not exist yet. */
 export function beginCreation(file: string): void {
   closeSync(openSync(markOf(file), 'w', 0o600))
   flush(dirname(file))

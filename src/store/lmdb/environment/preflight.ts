@@ -80,11 +80,7 @@ export function examine(file: string): boolean {
   )
 }
 
-/**
- * Whether the file exists.
- *
- * @throws StoreUnusable when it is not a plain file, or one that this process cannot find, read and write
- */
+/** False if missing. @throws StoreUnusable if it is no plain file, or this process may not find, read and write it */
 function isUsable(file: string): boolean {
   const stats = stat(file)
   if (stats === undefined) return false
@@ -173,10 +169,7 @@ function inspect(file: string): { readonly problem: string | undefined; readonly
   }
 }
 
-/**
- * Whether this may be the remains of a first start that ended before its first commit: less than two pages, or only
- * zeros.
- */
+/** Perhaps the remains of a first start that ended before its first commit: less than two pages, or only zeros. */
 function isBlank(read: ReadAt, size: number): boolean {
   if (size > metaPages * pageBytesMax) return false
   const first = readMeta(read, 0)
@@ -206,7 +199,7 @@ function latestMeta(read: ReadAt, size: number): Meta | string {
   return latest
 }
 
-/** What is wrong with the pages that opening the store reads immediately. */
+/** Examines the pages that opening the store reads immediately. */
 function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | undefined {
   const { pageSize, lastPage, freeRoot, mainRoot } = meta
   for (const root of [freeRoot, mainRoot]) {
@@ -227,7 +220,6 @@ function sizeOf(size: number, pageSize: number): string {
   return `${size} bytes, so pages up to ${Math.floor(size / pageSize) - 1}`
 }
 
-/** How many of the pages from `from` to the last one are free. */
 function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, from: number): number {
   const seen = new Set<number>()
   const runs: { readonly first: number; readonly end: number }[] = []
@@ -247,10 +239,7 @@ function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, fro
   return pagesOf(runs, from, lastPage + 1)
 }
 
-/**
- * How many pages from `from` to before `to` are in any of the runs, which in a damaged file may overlap and have any
- * length.
- */
+/** Counts the pages in any of the runs, which in a damaged file may overlap and have any length. Excludes `to`. */
 function pagesOf(runs: { readonly first: number; readonly end: number }[], from: number, to: number): number {
   let pages = 0
   let counted = from

@@ -17,21 +17,19 @@ const memoryShareMax = 0.75
 /** Linux's default (`VM_READAHEAD_PAGES`). */
 const readAheadBytesMax = 128 * 1024
 
-/** What decides it. */
 interface Circumstances {
   readonly fileBytes: number
   /** Of the machine, or what the process's control group may use, cached pages included. */
   readonly memoryBytes: number
-  /** What the system reads from the file's disk for a page. */
+  /** Read by the system from the file's disk for a page. */
   readonly readAheadBytes: number
 }
 
-/** Whether reading ahead does more harm than good to requests. */
 export function isReadAheadHarmful({ fileBytes, memoryBytes, readAheadBytes }: Circumstances): boolean {
   return fileBytes > memoryShareMax * memoryBytes && readAheadBytes > readAheadBytesMax
 }
 
-/** The circumstances of a file as they are now; one that does not exist is empty. */
+/** A file that does not exist is empty. */
 export function circumstancesOf(file: string): Circumstances {
   const stats = statSync(file, { throwIfNoEntry: false })
   return {

@@ -25,9 +25,6 @@ type Copy = (directory: string) => Promise<void>
 type OnProgress = (step: string, done: number, total: number) => void
 
 /**
- * Makes a backup in `file`.
- *
- * @param copy makes the copy
  * @param bytesUsed the approximate size of the copy
  * @param freeBytesMin what must stay free on the file's disk
  * @throws Cancelled once `cancellation` is set; otherwise Error with a message for a person. Nothing is left behind then,
@@ -79,10 +76,7 @@ function taken(file: string): Error {
   return new Error(`${file} already exists; a backup never replaces a file`)
 }
 
-/**
- * Resolves with the copy. Rejects as soon as `cancellation` is set or too little space is left; the copy then continues
- * unwatched.
- */
+/** Rejects as soon as `cancellation` is set or too little space is left; the copy then continues unwatched. */
 async function watchedCopy(
   copy: Copy,
   copied: string,
@@ -124,9 +118,7 @@ function makeDirectory(partial: string): void {
   }
 }
 
-/**
- * LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as that of a full disk.
- */
+/** LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as a full disk's. */
 function explain(error: Error): never {
   if (error.message.startsWith('MDB_')) throw unsound(error.message)
   throw error
@@ -136,10 +128,7 @@ function unsound(finding: Finding): Error {
   return new Error(`the store is damaged, so this is not a backup: ${finding} (see topicd check)`)
 }
 
-/**
- * Checks the copy in a directory, removes the store's id from it, and returns the number of its records. The copy keeps
- * the number of entries that each database states, so records lost in copying are detected.
- */
+/** Returns the number of records. The copy states the numbers of entries, so records lost in copying are found. */
 async function checkCopyAndForgetId(
   directory: string,
   onProgress: OnProgress,

@@ -5,8 +5,7 @@ import { existsSync, linkSync, renameSync, unlinkSync } from 'node:fs'
 const noLinkCodes: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
 /**
- * Moves a file within its file system. By a link, since that fails if a file of the new name has appeared meanwhile; a
- * rename would replace it.
+ * Moves a file within its file system by a link, which fails if the new name is taken; a rename would replace it.
  *
  * @returns false, with nothing changed, when there is a file of that name
  * @throws Error when it cannot be moved

@@ -13,10 +13,7 @@ import { LmdbView } from './view.js'
 /** Visits for one slice. @returns the ranges that are left; undefined at the end */
 type Visit = (ranges: readonly KeyRange[], slice: Slice) => readonly KeyRange[] | undefined
 
-/**
- * @param current reads in lmdb's current snapshot
- * @param follow is told of commits by whatever writes
- */
+/** @param current reads in lmdb's current snapshot @param follow is told of commits by whatever writes */
 export function createEngine(
   environment: Environment,
   current: LmdbView,

@@ -19,18 +19,13 @@ import { isAfterPoll } from '../../../base/after-poll.js'
 const socketsInOnePollMax = 900
 
 export interface Snapshots {
-  /**
-   * To be called before the reads of a request that is handled as it arrives, or after the poll that brought its end.
-   */
+  /** Call before the reads of a request that is handled as it arrives, or after the poll that brought its end. */
   forRequest(): void
   /** For reads at any other time: they see every earlier commit, and leave no snapshot to later reads. */
   alone<T>(read: () => T): T
 }
 
-/**
- * @param freshen ends the current snapshot, so that the next read takes a new one
- * @param socketCount how many sockets this process polls
- */
+/** @param freshen ends the current snapshot @param socketCount the number of sockets that this process polls */
 export function createSnapshots(freshen: () => void, socketCount: () => number): Snapshots {
   let isShared = false
   const endOfTurn = (): void => {

@@ -6,20 +6,16 @@
 import type { Moment } from '../../../base/clock.js'
 import type { Properties, TopicType } from '../../../topics/topic.js'
 
-/** What a topic was created with. */
 interface Specification {
   readonly type: TopicType
   /** Undefined for a topic without properties. */
   readonly details: Details | undefined
 }
 
-/** What is stored of a topic with properties. */
 export interface Details {
   readonly properties: Properties
   readonly created: Moment
-  /**
-   * The key of its entry in `due`, hexadecimal; undefined without a REMOVAL policy, or once its clause was executed.
-   */
+  /** The key of its entry in `due`, in hex; undefined without a REMOVAL policy, or once its clause was executed. */
   readonly due: string | undefined
 }
 
@@ -31,7 +27,7 @@ const plainRecords: Readonly<Record<TopicType, Buffer>> = {
   string: Buffer.from([typeBytes.string]),
 }
 
-/** The record of a specification; the caller must not change it. */
+/** The caller must not change the record. */
 export function encodeSpecification({ type, details }: Specification): Buffer {
   if (details === undefined) return plainRecords[type]
   const rest = JSON.stringify(details)
@@ -41,20 +37,19 @@ export function encodeSpecification({ type, details }: Specification): Buffer {
   return record
 }
 
-/** The text of the details in a record; undefined for that of a plain topic. */
+/** Undefined for the record of a plain topic. */
 export function detailsText(record: Uint8Array): string | undefined {
   if (record.length === 1) return undefined
   return Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
 }
 
-/** What such a text says. @throws Error when it cannot be read, or has no properties */
+/** @throws Error when the text cannot be read, or has no properties */
 export function parseDetails(text: string): Details {
   const details = JSON.parse(text) as Details | null
   if (typeof details?.properties !== 'object' || details.properties === null) throw new Error('it has no properties')
   return details
 }
 
-/** The type of the topic in a record. */
 export function typeOf(record: Uint8Array): TopicType {
   return record[0] === typeBytes.json ? 'json' : 'string'
 }
@@ -69,7 +64,6 @@ export function dueKey(atMs: number, number: number): Buffer {
   return key
 }
 
-/** The time in a key that `dueKey` made, in ms since the epoch. */
 export function dueMsOfKey(key: Buffer): number {
   return Number(key.readBigUInt64BE(0))
 }

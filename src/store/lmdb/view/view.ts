@@ -30,7 +30,6 @@ export class LmdbView implements View {
   readonly #view = createItemView()
   readonly #items: Environment['items']
   readonly #specifications: Environment['specifications']
-  /** Passed to lmdb's reads as their options. */
   readonly #options: { readonly transaction: Transaction } | undefined
 
   /** @param transaction a snapshot that is held; without it, lmdb's current one is read */
@@ -111,15 +110,12 @@ export class LmdbView implements View {
     return undefined
   }
 
-  /** The record at a path, valid until the next read. */
+  /** Valid until the next read. */
   #read(tree: Tree, path: Path): Buffer | undefined {
     return tree.getBinaryFast(path, this.#options)
   }
 
-  /**
-   * @param type of the topic, if it is known; a topic of the other type is none then
-   * @param specification its record, if it was read already
-   */
+  /** @param type if it is known; a topic of the other type is none then @param specification if it was read already */
   topic(path: Path, type: TopicType | undefined, wanted: Wanted, specification?: Buffer): LmdbTopic | undefined {
     if (type !== undefined && !wanted.head) {
       const item = this.#read(this.#items[type], path)
@@ -187,7 +183,6 @@ export class LmdbView implements View {
   }
 }
 
-/** A topic as the view has read it. */
 export class LmdbTopic implements StoredTopic {
   #details: Details | undefined
 
@@ -251,13 +246,13 @@ function bareTopic(type: TopicType): StoredTopic {
   return { type, head: none, updated: none, isScheduled: () => false, item: undefined, version: 0 }
 }
 
-/** The path in the value of an entry; undefined if it is none, so that no topic can own the entry. */
+/** Undefined if the value is no path, so that no topic can own the entry. */
 function pathIn(value: Buffer): Path | undefined {
   const text = value.toString()
   return parsePath(text) === text ? (text as Path) : undefined
 }
 
-/** The time in the key of an entry; 0 for one that is too short for any. */
+/** 0 for a key that is too short for a time. */
 function readDueMs(key: Buffer): number {
   return key.length < dueKeyBytes ? 0 : dueMsOfKey(key)
 }
