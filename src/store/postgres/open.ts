@@ -35,9 +35,7 @@ import { readClock } from './sql/statement.js'
 import { createStats } from './stats.js'
 import { createEngine } from './view/engine.js'
 
-/**
- * How long an engine that cannot be reached is tried for a caller that cannot wait longer, in ms: it may be restarting.
- */
+/** How long, in ms, an unreachable engine is tried for a caller that cannot wait longer: it may be restarting. */
 const patienceMs = 6000
 
 /** After this long, in ms, a caller that can wait gets its store, although the engine has not answered. */
@@ -48,9 +46,9 @@ const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be 
 export interface PostgresOptions {
   /** Processes of this host that share its part of the engine's sessions; 1 by default. */
   readonly sharers?: number
-  /** Whether fetches wait for proof that the engine is still the primary; see connection/fence.ts. */
+  /** Fetches wait for proof that the engine is still the primary; see connection/fence.ts. */
   readonly fencedReads?: boolean
-  /** How many changes of topics the log keeps, about. `changesKeptDefault` by default. */
+  /** Approximate; `changesKeptDefault` by default. */
   readonly changesKept?: number
   /**
    * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves
@@ -60,10 +58,8 @@ export interface PostgresOptions {
 }
 
 /**
- * Opens the store at an address, whose schema must exist.
- *
- * @throws Error when the engine refuses access, its schema does not fit this program, its commits are not durable, or
- *   it cannot store every text; without `onUnusable` also when it cannot be reached
+ * @throws Error when the engine refuses access, its schema is missing or does not fit this program, its commits are not
+ *   durable, or it cannot store every text; without `onUnusable` also when it cannot be reached
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
   const { sharers = 1, fencedReads = false, changesKept = changesKeptDefault, onUnusable } = options
@@ -80,7 +76,7 @@ export async function openPostgresStore(address: string, options: PostgresOption
   return createStore(connections, contact, fencedReads, changesKept)
 }
 
-/** What is wrong with the engine; undefined when nothing is. One that cannot be reached is tried again for `waitMs`. */
+/** An engine that cannot be reached is tried again for `waitMs`. */
 async function problemOf(connections: Connections, fencedReads: boolean, waitMs: number): Promise<Error | undefined> {
   const deadline = performance.now() + waitMs
   for (;;) {
@@ -157,7 +153,7 @@ function leadBy(engine: Engine, committer: Committer, lease: Lease): Lead {
     })
 }
 
-/** Creates or migrates the schema at an address. See `migrateSchema`. @throws Error whose message says what to do */
+/** See `migrateSchema`. @throws Error whose message says what to do */
 export async function migratePostgresStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   const connections = new Connections(address, 1)
   try {

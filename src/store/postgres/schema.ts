@@ -87,7 +87,6 @@ const completeSchema = `
 /** The version of the schema of 1.0.0, the only former one that is migrated. */
 const releasedVersion = 4
 
-/** The version that this program migrates to. */
 const schemaVersion = 6
 
 /**
@@ -117,7 +116,7 @@ const raceStates: readonly (string | undefined)[] = ['23505', '40P01', '42710', 
 const raceAttemptsMax = 20
 const raceMs = 100
 
-/** The version of the stored schema; 0 for none. */
+/** 0 if there is no schema. */
 async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
   try {
     const [row] = await read(readNumber, ['schema_version'])
@@ -128,11 +127,7 @@ async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
   }
 }
 
-/**
- * Checks that this program can work with the stored schema: its own version, or a later one that allows older programs.
- *
- * @throws Error whose message says what to run
- */
+/** Accepts this program's version, or a later one that allows it. @throws Error whose message says what to run */
 export async function requireSchema(connections: Pick<Connections, 'read'>): Promise<void> {
   const version = await versionOf(connections)
   if (version === schemaVersion) return
@@ -151,13 +146,7 @@ export async function requireSchema(connections: Pick<Connections, 'read'>): Pro
   throw new Error(`${problem}: run "topicd migrate" with the same --store`)
 }
 
-/**
- * Creates the schema, or migrates it to this program's version. A later version that allows this program is left
- * unchanged.
- *
- * @returns the versions before and after
- * @throws Error when a later version does not allow this program, or a build before 1.0.0 has made it
- */
+/** Leaves a later schema unchanged. @throws Error if it does not allow this program, or if the schema predates 1.0.0 */
 export async function migrateSchema(connections: Connections): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(connections)
   if (from > schemaVersion) {
@@ -176,10 +165,7 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
   return { from, to: schemaVersion }
 }
 
-/**
- * Repeats after a race: `if not exists` checks first and creates afterwards, so a concurrent migration can come in
- * between.
- */
+/** Repeats after a race: `if not exists` checks before it creates, so a concurrent migration can come in between. */
 async function define(connections: Connections, text: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

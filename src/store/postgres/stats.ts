@@ -1,7 +1,4 @@
-/**
- * What is stored, for metrics: the engine's own estimates, since counting reads a whole index. While the engine is
- * away, the last result is returned.
- */
+/** Metrics by the engine's own estimates, because counting reads a whole index. While it is down: the last result. */
 import type { Awaitable } from '../../base/awaitable.js'
 import type { LogRange } from '../changes.js'
 import type { StoreStats } from '../monitoring.js'
@@ -10,10 +7,7 @@ import type { Execute, Statement } from './sql/statement.js'
 /** How long a result is reused, in ms: the engine updates these estimates about once a second. */
 const reuseMs = 5000
 
-/**
- * The live rows that the engine counts as they change; after a crash that count is lost, and the last `analyze` is
- * used.
- */
+/** The engine counts live rows as they change; after a crash that count is lost, and the last `analyze` is used. */
 const estimate: Statement<{ topics: string; bytes: string }> = {
   name: 'estimate_stats',
   text: `
@@ -22,7 +16,7 @@ const estimate: Statement<{ topics: string; bytes: string }> = {
     from pg_class c where c.oid = 'topicd.topics'::regclass`,
 }
 
-/** The reader of the statistics; it rejects only while the engine is away and has never answered. */
+/** Rejects only while the engine is unavailable and has never answered. */
 export function createStats(read: Execute, readLog: () => Awaitable<LogRange>): () => Promise<StoreStats> {
   let known: StoreStats | undefined
   let knownMs = -Infinity

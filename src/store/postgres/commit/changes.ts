@@ -22,13 +22,11 @@ import { PostgresTopic } from '../view/topics.js'
 import type { CommitRow } from './function.js'
 import type { Known } from './heads.js'
 
-/** A topic at a path, if there is one. */
 interface Found {
   readonly path: Path
   readonly topic: PostgresTopic | undefined
 }
 
-/** A change of a topic that is there. */
 interface Changed extends Found {
   readonly topic: PostgresTopic
 }
@@ -41,7 +39,7 @@ export class CommitChanges implements Changes {
   readonly #rescheduled: (Changed & { readonly dueMs: number | undefined })[] = []
   /** The topics that change, in the order of the log. */
   readonly #logged: Path[] = []
-  /** That of the topics that are created. */
+  /** Of the topics that are created. */
   readonly #generation = newGeneration()
 
   constructor(readonly moment: Moment) {}
@@ -71,7 +69,6 @@ export class CommitChanges implements Changes {
     this.records.push({ table, name, value })
   }
 
-  /** Whether the engine's function has anything to change. */
   get isEmpty(): boolean {
     return this.#logged.length === 0 && this.#rescheduled.length === 0
   }
@@ -104,13 +101,13 @@ export class CommitChanges implements Changes {
     ]
   }
 
-  /** What is known of the topics after the commit. */
+  /** The topics as known after the commit. */
   *after(): Generator<readonly [Path, PostgresTopic | undefined]> {
     for (const { path } of this.#removals) yield [path, undefined]
     for (const { topic } of this.#creations) yield [topic.path, this.#created(topic)]
   }
 
-  /** The record of the commit in the log; undefined if it has changed no topic. */
+  /** Undefined if the commit has changed no topic. */
   record({ before_version, before_total, first_version }: CommitRow): LoggedRecord | undefined {
     const count = this.#logged.length
     if (count === 0) return undefined

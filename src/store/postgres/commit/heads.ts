@@ -50,7 +50,7 @@ const takeOrder: Statement<OrderRow> = {
 /** Topics by their paths; undefined where there is none. */
 export type Known = Map<Path, PostgresTopic | undefined>
 
-/** Reads topics. @param itemBytesMax the items of others are left out once some have so many bytes */
+/** @param itemBytesMax the items of others are left out once some have so many bytes */
 export async function readTopics(read: Execute, needed: readonly NeededTopic[], itemBytesMax: number): Promise<Known> {
   if (needed.length === 0) return new Map()
   return knownOf(needed, await read(readHeads, headParameters(needed, itemBytesMax)))
@@ -88,10 +88,7 @@ const cachedMax = 20_000
 /** The same in bytes, about: one has up to 16 KiB of properties. */
 const cachedBytesMax = 16 * 1024 * 1024
 
-/**
- * For what a process knows of topics from its last commits; undefined if there is none at a path. A commit checks what it
- * relies on, so it may be wrong.
- */
+/** Topics as of this process's last commits; undefined if there is none. A commit checks them, so they may be wrong. */
 export function createHeadCache(): LRUCache<Path, { readonly topic: PostgresTopic | undefined }> {
   return new LRUCache({
     max: cachedMax,

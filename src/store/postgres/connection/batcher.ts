@@ -7,11 +7,10 @@
  */
 import { beforeNextPoll } from '../../../base/after-poll.js'
 
-/** A request about one key. */
 export interface Request {
   /** Names the key: requests with the same id are about the same key. */
   readonly id: unknown
-  /** What it adds to the statement, in bytes. */
+  /** The bytes that it adds to the statement. */
   readonly bytes: number
   reject(reason: unknown): void
 }
@@ -19,11 +18,7 @@ export interface Request {
 /** Requests about one key, at least one. */
 export type RequestGroup<R extends Request> = readonly [R, ...R[]]
 
-/**
- * Has a request of a batch tried again in a later one, before those that have arrived since, whatever becomes of the batch.
- *
- * @param instead is tried in its place
- */
+/** Retries a request, or `instead`, in a later batch, before those that arrived since, whatever becomes of this one. */
 export type PutBack<R extends Request> = (request: R, instead?: R) => void
 
 interface BatcherOptions<R extends Request> {
@@ -65,7 +60,6 @@ export class Batcher<R extends Request> {
     beforeNextPoll(() => void this.#send())
   }
 
-  /** Sends what has come as one statement. */
   async #send(): Promise<void> {
     this.#isScheduled = false
     const groups = this.#take()

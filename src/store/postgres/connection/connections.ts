@@ -46,9 +46,7 @@ type TransactionWork<T> = (statements: {
 const readersMax = 8
 const writersMax = 8
 
-/**
- * The share of the engine's sessions that one host takes, so that there is room for two hosts and a person with psql.
- */
+/** The share of the engine's sessions for one host, so that there is room for two hosts and a person with psql. */
 const hostShare = 0.4
 
 /** How long after it was requested a write may begin, in ms. */
@@ -68,19 +66,13 @@ const writerUnreadMsMax = 4000
 
 const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax, unreadMsMax: writerUnreadMsMax }
 
-/**
- * The same for reads. A statement of a scan or a snapshot reads up to 8 MiB of rows; between two of them, a snapshot
- * waits until its rows are taken.
- */
+/** For reads. A statement reads up to 8 MiB of rows; between two, a snapshot waits until its rows are taken. */
 const readerLimits = { statementMsMax: 8000, idleMsMax: 60_000, unreadMsMax: 0 }
 
 /** The least time to wait for the answer to a write that was sent, in ms, even if its deadline is sooner. */
 const answerMsMin = 1000
 
-/**
- * How old a reading of the engine's clock may be, in ms: two clocks drift apart by a few ms in this time, unless one is
- * set.
- */
+/** Maximum age of a reading of the engine's clock: in this time two clocks drift a few ms apart, unless one is set. */
 const clockMsMax = 60_000
 
 /** Attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
@@ -99,21 +91,17 @@ function answerMsMax(sinceMs: number): number {
   return Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
 }
 
-/** Whether a read may succeed when it is repeated. One that was not answered in time would not be in time then either. */
+/** A read may succeed when it is repeated, unless it was not answered in time: it would be late again. */
 function isLost(error: unknown): boolean {
   return meaningOf(error) === 'lost' && !(error instanceof TimedOut)
 }
 
-/** Whether a write was refused as late although there was time: the engine's clock has stepped. It has been read again since. */
+/** A write was refused as late although there was time: the engine's clock, read again since, has stepped. */
 function isEarly(sinceMs: number): (error: unknown) => boolean {
   return (error) => meaningOf(error) === 'late' && performance.now() - sinceMs < beginMsMax / 2
 }
 
-/**
- * Tries again after each conflict with other statements, a few times, and once after a failure that is to be repeated.
- *
- * @throws the failure of the last attempt, as `failureFor` describes it
- */
+/** Retries conflicts a few times, repeatable failures once. @throws the last failure, as `failureFor` describes it */
 async function untilNoConflict<T>(
   attemptOnce: () => Promise<T>,
   isRepeated: (error: unknown) => boolean,
@@ -163,22 +151,14 @@ export class Connections {
     )
   }
 
-  /** Why the engine cannot be used at the moment; undefined while it can. */
   get failure(): StoreError | undefined {
     return this.#readers.failure ?? this.#writers.failure
   }
 
-  /**
-   * The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on
-   * alone.
-   */
+  /** Of the newest primary seen so far: each primary has its own. A field, so that it can be passed on alone. */
   readonly timeline = (): number => this.#engine.timeline
 
-  /**
-   * Executes a statement that changes nothing.
-   *
-   * @throws StoreError `unavailable` when the engine cannot be reached
-   */
+  /** For statements that change nothing. @throws StoreError `unavailable` when the engine cannot be reached */
   readonly read: Execute = (statement, parameters) =>
     untilNoConflict(() => this.#readOnce(statement, parameters), isLost, readFailure)
 
@@ -241,7 +221,7 @@ export class Connections {
     }
   }
 
-  /** Ends every session. See `Pool.close`. */
+  /** See `Pool.close`. */
   async close(): Promise<void> {
     this.#engine.close()
     await Promise.all([this.#readers.close(), this.#writers.close()])
@@ -263,7 +243,7 @@ export class Connections {
     const session = await this.#acquire(this.#readers)
     try {
       const rows = await session.execute(statement, parameters, commitDeadlineMs)
-      // What a deposed primary returns may be out of date, so the read goes to its successor.
+      // Results of a deposed primary may be out of date, so the read goes to its successor.
       if (!this.#engine.isCurrent(session)) throw deposedDuringRead()
       this.#readers.release(session)
       return rows

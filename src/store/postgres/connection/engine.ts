@@ -61,7 +61,6 @@ export class Engine {
     return this.#timeline
   }
 
-  /** Calls the listener whenever a later primary than the known one is seen. */
   onSuccessor(listener: () => void): void {
     this.#onSuccessor.push(listener)
   }
@@ -71,16 +70,12 @@ export class Engine {
     this.#onReached.push(listener)
   }
 
-  /** Whether a session is on the newest primary seen so far. */
+  /** The session is on the newest primary seen so far. */
   isCurrent(session: Session): boolean {
     return session.timeline >= this.#timeline
   }
 
-  /**
-   * Opens a session on the primary.
-   *
-   * @throws NoSlot; Refused; StoreError `unavailable` with each host's error
-   */
+  /** Opens a session on the primary. @throws NoSlot; Refused; StoreError `unavailable` with each host's error */
   async open(limits: SessionLimits): Promise<Session> {
     const errors: Error[] = []
     const open = async (address: string): Promise<Session | undefined> => {
@@ -105,11 +100,7 @@ export class Engine {
     clearTimeout(this.#checking)
   }
 
-  /**
-   * Returns the session, or ends it when its host is a former primary; notifies the listeners of a new primary.
-   *
-   * @throws Error when the host is a former primary
-   */
+  /** Ends the session, and throws, if its host is a former primary; notifies the listeners of a new one. */
   #requireCurrent(session: Session): Session {
     if (!this.isCurrent(session)) {
       session.destroy()
@@ -122,10 +113,7 @@ export class Engine {
     return session
   }
 
-  /**
-   * Waits for sessions of all hosts, but at most `othersMsMax` after the first; returns the newest primary's session and
-   * ends the others.
-   */
+  /** Waits for all hosts, at most `othersMsMax` after the first; returns the newest primary's session, ends the others. */
   async #newest(
     addresses: readonly string[],
     open: (address: string) => Promise<Session | undefined>,
@@ -175,7 +163,6 @@ export class Engine {
   }
 }
 
-/** Why no session could be opened, by the error of each host. */
 function failureOf(errors: readonly Error[]): StoreError {
   if (errors.some((error) => noSlotStates.includes(stateOf(error))))
     return new NoSlot('unavailable', 'the PostgreSQL server has no connection left')

@@ -1,7 +1,4 @@
-/**
- * What a failed statement means: which SQLSTATEs prove that nothing was changed, and which StoreError a caller gets.
- * Whether a statement is tried again, or its session used again, is decided in connections.ts.
- */
+/** The meaning of failed statements, and the StoreErrors for callers. Retries and reuse are up to connections.ts. */
 import { StoreError } from '../../errors.js'
 import { lateState, staleState } from '../sql/statement.js'
 import { isPlainError, stateOf, Warned } from './session.js'
@@ -9,7 +6,7 @@ import { isPlainError, stateOf, Warned } from './session.js'
 type Meaning =
   /** It lost against another statement and changed nothing. */
   | 'conflict'
-  /** What it relies on is not so any more: it changed nothing, and has to be decided again. */
+  /** Its premises no longer hold: it changed nothing, and has to be decided again. */
   | 'stale'
   /** It began too late by the engine's clock, and changed nothing. */
   | 'late'
@@ -22,10 +19,7 @@ type Meaning =
   /** It changed nothing, and trying again is useless: the statement, the schema or the engine is wrong. */
   | 'wrong'
 
-/**
- * SQLSTATEs, or their first two letters, of errors after which the engine has changed nothing, except those that are
- * `lost`.
- */
+/** SQLSTATEs, or their first two letters; except for `lost`, the engine has changed nothing after these errors. */
 const meanings: Readonly<Record<string, Meaning>> = {
   [lateState]: 'late',
   '40001': 'conflict', // serialization failure
@@ -45,7 +39,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** A defect of ours in the work of a transaction, which is rolled back. */
 export class Defect extends Error {}
 
-/** What the failure of a statement means. Errors of the connection, and any that are not the engine's, are `lost`. */
+/** Errors of the connection, and any that are not the engine's, are `lost`. */
 export function meaningOf(error: unknown): Meaning {
   if (error instanceof Defect) return 'wrong'
   if (error instanceof StoreError) return 'unavailable'
@@ -57,7 +51,7 @@ export function meaningOf(error: unknown): Meaning {
   return isPlainError(error) || meaning === 'conflict' || meaning === 'stale' ? meaning : 'lost'
 }
 
-/** The error for the caller of a write; a StoreError and an error of the meaning `wrong` are returned unchanged. */
+/** A StoreError and an error of the meaning `wrong` are returned unchanged. */
 export function writeFailure(error: unknown, meaning: Meaning): unknown {
   if (error instanceof StoreError) return error
   const { message } = error as Error
@@ -79,7 +73,7 @@ export function writeFailure(error: unknown, meaning: Meaning): unknown {
   }
 }
 
-/** The error for the caller of a read, which changes nothing whatever happens. */
+/** A read changes nothing, whatever happens. */
 export function readFailure(error: unknown, meaning: Meaning): unknown {
   return writeFailure(error, meaning === 'lost' ? 'unavailable' : meaning)
 }

@@ -22,7 +22,7 @@ const commitNothing: Statement<{ lsn: string }> = {
 /** Attempts of a read whose rows and proof came from different primaries. */
 const attemptsMax = 3
 
-/** Does a read, and fences it. It rejects with StoreError `unavailable` when there was no proof. */
+/** Rejects with StoreError `unavailable` when there was no proof. */
 export type Fence = <T>(read: () => Promise<T>) => Promise<T>
 
 export function createFence({ write, timeline }: Pick<Connections, 'write' | 'timeline'>): Fence {

@@ -1,7 +1,4 @@
-/**
- * The time before the engine has responded for the first time: every statement is rejected, and the engine is examined
- * again and again until it can be reached. Not what makes an engine usable; open.ts says that.
- */
+/** The time before the engine first responds: statements are rejected, and it is examined until it can be reached. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
 
@@ -30,7 +27,6 @@ export class FirstContact {
     return (...args) => (this.refusal === undefined ? run(...args) : Promise.reject(this.refusal))
   }
 
-  /** Ends the attempts. */
   close(): void {
     this.#isClosed = true
   }

@@ -77,7 +77,7 @@ export class Lease {
     }
   }
 
-  /** Lets another process take it at once. */
+  /** Lets another process take the lease immediately. */
   async end(): Promise<void> {
     if (!this.#isHeld()) return
     this.#heldUntil = 0

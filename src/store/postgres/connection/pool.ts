@@ -76,11 +76,7 @@ export class Pool {
     return this.#live.size > this.#givenUp.size ? undefined : this.#failure
   }
 
-  /**
-   * Returns a session for one use; the caller gives it back by `release`, `giveUp` or `discard`.
-   *
-   * @throws StoreError `unavailable` when none is free in time
-   */
+  /** Give it back by `release`, `giveUp` or `discard`. @throws StoreError `unavailable` when none is free in time */
   acquire(): Promise<Session> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
     const idle = this.#idle.pop()
@@ -121,7 +117,6 @@ export class Pool {
     })
   }
 
-  /** Ends a session. */
   discard(session: Session): void {
     session.destroy()
     this.#forget(session)

@@ -45,10 +45,7 @@ const settings: readonly string[] = [
 /** SQLSTATEs of what an engine or a pooler does not know: a setting, its value, a function, a feature, a syntax. */
 const unknownStates: readonly (string | undefined)[] = ['42704', '22023', '42883', '0A000', '42601']
 
-/**
- * Reads the timeline, which distinguishes one primary from the next: it is part of the name of the write-ahead log's
- * file, and a standby writes no log.
- */
+/** Distinguishes one primary from the next: the timeline is in the log file's name, and a standby writes no log. */
 const readTimeline = `
   select pg_is_in_recovery()::text as standby,
     case when pg_is_in_recovery() then null else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`
@@ -86,23 +83,20 @@ export class TimedOut extends Error {}
 /** A write succeeded with a warning: it is committed on this host, and perhaps nowhere else. */
 export class Warned extends Error {}
 
-/** The host's engine is a standby, which is read-only. */
 export class Standby extends Error {}
 
 export class Session {
-  /**
-   * The timeline of the engine: a promoted standby has a higher one than its predecessor. 0 where the engine has none.
-   */
+  /** The engine's timeline: a promoted standby has a higher one than its predecessor. 0 where the engine has none. */
   timeline = 0
-  /** Sessions that the engine allows this role in all; undefined where it does not say. */
+  /** Sessions that the engine allows this role in total; undefined where it does not say. */
   slots: number | undefined
   /** How far, at least, the engine's clock was ahead of performance.now() when it was last read, in ms. */
   clockOffsetMs = 0
-  /** When the engine's clock was last read, in ms of performance.now(). */
+  /** In ms of performance.now(). */
   clockReadAtMs = 0
 
   #warning: string | undefined
-  /** Whether a statement is in flight, including one that was given up. */
+  /** A statement is in flight, perhaps one that was given up. */
   #isBusy = false
   #onAnswered: (() => void) | undefined
 
@@ -115,12 +109,7 @@ export class Session {
     })
   }
 
-  /**
-   * Connects to the engine at an address of one host and prepares the session.
-   *
-   * @param msMax for everything together
-   * @throws Standby; TimedOut; otherwise the system's or the engine's error
-   */
+  /** @param msMax for everything together @throws Standby; TimedOut; otherwise the system's or the engine's error */
   static async open(address: string, msMax: number, limits: SessionLimits): Promise<Session> {
     const client = new pg.Client({
       connectionString: address,
@@ -175,7 +164,7 @@ export class Session {
     }
   }
 
-  /** Reads the engine's clock. @throws as `execute` does */
+  /** @throws as `execute` does */
   async readClock(msMax: number): Promise<void> {
     const [row] = await this.execute(readClock, [], msMax)
     if (row === undefined) throw new Error('the PostgreSQL server did not return its time')
@@ -183,17 +172,11 @@ export class Session {
     this.clockOffsetMs = Number(row.now) - this.clockReadAtMs
   }
 
-  /** The id of the engine's process for this session. */
   get backendId(): number {
     return (this.client as unknown as { processID: number }).processID
   }
 
-  /**
-   * Executes a statement.
-   *
-   * @throws TimedOut after `msMax`, and the statement may still be carried out; otherwise the engine's or the
-   *   connection's error
-   */
+  /** @throws TimedOut after `msMax`, but it may still be executed; otherwise the engine's or the connection's error */
   execute<Row>(
     { name, text }: Statement<Row>,
     parameters: readonly Parameter[],
@@ -242,10 +225,7 @@ export class Session {
     return this.#isBusy ? new Promise((resolve) => (this.#onAnswered = resolve)) : Promise.resolve()
   }
 
-  /**
-   * Ends the connection at once. The engine's own time limit ends the statement in flight, unless it waits for a
-   * standby.
-   */
+  /** The engine's own time limit ends the statement in flight, unless it waits for a standby. */
   destroy(): void {
     // `end` says goodbye if the other side still reads; the socket is destroyed in any case.
     this.client.end().catch(() => {})
@@ -254,15 +234,12 @@ export class Session {
   }
 }
 
-/** The SQLSTATE of an error that the engine reported; undefined for any other error. */
+/** Undefined for an error that the engine did not report. */
 export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
-/**
- * Whether the engine reports that an error ended the statement and not the session. Severities may be in another
- * language.
- */
+/** The engine reports that it ended the statement and not the session. Severities may be in another language. */
 export function isPlainError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }

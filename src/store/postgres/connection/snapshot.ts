@@ -1,7 +1,4 @@
-/**
- * A snapshot: one transaction that only reads, so that all its statements see one moment. It holds a session until it
- * is closed, and until then the engine keeps what others remove.
- */
+/** A read-only transaction at one point in time. Until closed, it holds a session and the rows that others remove. */
 import { commitDeadlineMs } from '../../../settings/limits.js'
 import type { Execute, Statement } from '../sql/statement.js'
 import { meaningOf, readFailure } from './failures.js'
@@ -16,17 +13,13 @@ const beginSnapshot: Statement<never> = {
 const endSnapshot: Statement<never> = { name: 'end_snapshot', text: 'commit' }
 
 export interface Snapshot {
-  /** Executes a statement in the snapshot. @throws StoreError `unavailable` when the engine is lost */
+  /** @throws StoreError `unavailable` when the engine is lost */
   readonly read: Execute
   /** Ends the transaction and gives the session back. */
   readonly close: () => Promise<void>
 }
 
-/**
- * Begins a snapshot on a session of the pool, to which it returns the session when it is closed.
- *
- * @throws StoreError `unavailable` when the engine cannot be reached
- */
+/** Closing returns the session to the pool. @throws StoreError `unavailable` when the engine cannot be reached */
 export async function openSnapshot(session: Session, pool: Pool): Promise<Snapshot> {
   let isLost = false
   const read: Execute = async (statement, parameters) => {

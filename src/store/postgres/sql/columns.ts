@@ -62,14 +62,14 @@ export function typeOfColumn(column: string): TopicType {
   return Number(column) === typeNumbers.json ? 'json' : 'string'
 }
 
-/** The properties in a `properties` column. @throws Error when it has none */
+/** @throws Error when the column has none */
 export function propertiesOf(column: string | null): Properties {
   const properties: unknown = column === null ? {} : JSON.parse(column)
   if (typeof properties !== 'object' || properties === null) throw new Error('it has no properties')
   return properties as Properties
 }
 
-/** The `properties` column of a topic; undefined for null, which most topics have: no properties. */
+/** Undefined, for null, if there are no properties, as for most topics. */
 export function columnOfProperties(properties: Properties): Buffer | undefined {
   return Object.keys(properties).length === 0 ? undefined : Buffer.from(JSON.stringify(properties))
 }

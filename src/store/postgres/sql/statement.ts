@@ -1,7 +1,4 @@
-/**
- * What a statement is in this folder, and the SQL fragments that many statements share: the engine's clock, the time limit
- * on writes, and how topics are found. No statement is executed here.
- */
+/** Statements and shared SQL: the engine's clock, the time limit on writes, finding topics. Nothing is executed here. */
 import type { TopicType } from '../../../topics/topic.js'
 import { typeNumbers } from './columns.js'
 
@@ -16,7 +13,6 @@ export interface Statement<Row> {
 /** A Buffer is sent unchanged, in the binary form of the parameter's type; columns.ts makes those of arrays. */
 export type Parameter = string | number | Buffer | null
 
-/** Executes a statement and returns its rows. */
 export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
 
 /**
@@ -56,7 +52,6 @@ export const byTypeAndKey = (type: string): Index => ({
   order: 'type, key',
 })
 
-/** Executes the variant of a statement for topics of one type, or of both. */
 type ExecuteOfType<Row> = (
   execute: Execute,
   type: TopicType | undefined,

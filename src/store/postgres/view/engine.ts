@@ -12,10 +12,7 @@ import { scan } from './scan.js'
 import { SharedReads } from './shared-reads.js'
 import { PostgresView } from './view.js'
 
-/**
- * Statements of scans in flight in this process. A scan sends one after another, so sessions stay free for other requests,
- * however many scans there are.
- */
+/** Statements of scans in flight in this process, so that sessions stay free for others, however many scans there are. */
 const scansInFlightMax = 2
 
 /** Snapshots of the log in this process: each has a session for some round trips. */
@@ -25,10 +22,7 @@ interface PostgresEngine extends Engine {
   readonly follower: LogFollower
 }
 
-/**
- * @param read for statements that need no proof
- * @param fence proves, before what a client asked for is returned, that the engine was still the primary
- */
+/** @param read needs no proof @param fence proves, before a client's read returns, that the engine was still primary */
 export function createEngine(
   read: Execute,
   fence: Fence,

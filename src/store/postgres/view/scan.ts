@@ -99,7 +99,7 @@ const stepsMax = 1000
 /** A larger limit is left to the matcher: where so many keys are taken of a branch, that hardly reads any in vain. */
 const branchLimitMax = 100
 
-/** Whether the first keys of each branch are found by `findBranches`. No path has more segments than bytes. */
+/** No path has more segments than bytes. */
 function findsBranches({ depth, limit }: BranchLimit): boolean {
   return limit <= branchLimitMax && depth <= pathBytesMax
 }
@@ -183,7 +183,7 @@ function wayToFind(read: Execute, { plan, branches, type, wanted, ahead }: Scan)
     : findRows(read, type, wanted, ahead)
 }
 
-/** Whether nothing of a topic is wanted but its type, which is known. */
+/** Nothing of a topic is wanted but its type, which is known. */
 function isBare(type: TopicType | undefined, { head, item, version }: Wanted): type is TopicType {
   return type !== undefined && !head && !item && !version
 }
@@ -208,7 +208,7 @@ async function matching(
   return { keys: matches, jump }
 }
 
-/** Takes the topics at these keys. @returns whether more are taken */
+/** @returns whether more are taken */
 async function takeKeys(
   read: Execute,
   asked: Scan,

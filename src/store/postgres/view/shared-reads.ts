@@ -86,7 +86,7 @@ interface TopicRequest extends Request {
   readonly id: string
   readonly key: Buffer
   readonly type: TopicType
-  /** Whether an earlier statement found its item too large. */
+  /** An earlier statement found its item too large. */
   readonly isLarge: boolean
   resolve(item: Uint8Array | Absent): void
 }
@@ -113,7 +113,6 @@ export class SharedReads {
 
   constructor(private readonly read: Execute) {}
 
-  /** The item of the topic of this type. */
   item(path: Path, type: TopicType): Promise<Uint8Array | Absent> {
     const key = encodeKey(path)
     const id = columnOf(key)
@@ -177,7 +176,7 @@ export class SharedReads {
   }
 }
 
-/** Whether items, each with a comma, have more bytes than this. A UTF-16 unit takes three bytes at most. */
+/** Counts a comma with each item. A UTF-16 unit takes three bytes at most. */
 function isLonger(items: readonly string[], bytesMax: number): boolean {
   const units = items.reduce((sum, { length }) => sum + length + 1, 0)
   return units * 3 > bytesMax && items.reduce((sum, item) => sum + Buffer.byteLength(item) + 1, 0) > bytesMax

@@ -1,7 +1,4 @@
-/**
- * Topics as rows: the statements that read them, at keys and as the first of ranges, and what a row says of its topic. Each
- * reads what is wanted and no more; columns that were not asked for are null.
- */
+/** Statements that read topics as rows, at keys and as the first of ranges. Columns that were not asked for are null. */
 import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
@@ -11,7 +8,6 @@ import { readOf } from '../../errors.js'
 import { bytesArray, momentOf, propertiesOf, typeNumbers, typeOfColumn } from '../sql/columns.js'
 import { type Execute, ofTypes, type Statement, sameKey } from '../sql/statement.js'
 
-/** What a row says of a topic. */
 interface TopicColumns {
   readonly type: string
   readonly properties: string | null
@@ -44,7 +40,6 @@ const topicColumns = `
  * Topics in order, with what fits into `$3` bytes: of the first that exceeds them, too.
  *
  * @param topics selects them, with the columns of a `TopicRow` and `place`
- * @param order of the topics
  */
 function placed(topics: string, order: string): string {
   return `
@@ -136,7 +131,7 @@ export class PostgresTopic implements StoredTopic {
     return this.row.generation
   }
 
-  /** Whether its item was left out. */
+  /** The item was left out. */
   get isCut(): boolean {
     return this.row.fits !== 'true'
   }
