@@ -2,13 +2,11 @@
 import type { Socket } from 'node:net'
 import type { ByteWriter } from '../../base/bytes.js'
 
-/** The place of the length. */
 export const frameHeadBytes = 4
 
 /** More than the largest body, encoded; what claims to be longer is no frame. */
 const frameBytesMax = 512 * 1024 * 1024
 
-/** Begins a frame. */
 export function beginFrame(out: ByteWriter): void {
   out.uint32(0)
 }

@@ -40,7 +40,6 @@ const frameBytesFull = 1024 * 1024
 /** Room for the numbers that begin a frame, and for the client's name. */
 const headBytes = 64
 
-/** Who waits for the answer to a request. */
 type Caller = { readonly reject: (reason: Error) => void } & (
   | { readonly operations: readonly WriteOperation[]; readonly resolve: (result: BatchResult) => void }
   | { readonly operations: undefined; readonly resolve: (hasChanged: boolean) => void }
@@ -54,9 +53,9 @@ export class WriterLink implements Writing {
   #turn: Pending<Caller>[] = []
   #socket: Socket | undefined
   #isClosed = false
-  /** Whether the end of this turn will send its frame. */
+  /** The end of this turn will send its frame. */
   #endsSoon = false
-  /** Whether a frame was reported as unreadable, and no answer has come since. */
+  /** A frame was reported as unreadable, and no answer has come since. */
   #isReported = false
   #onDrained: (() => void)[] = []
   readonly #deadlines: NodeJS.Timeout
@@ -65,7 +64,6 @@ export class WriterLink implements Writing {
   /**
    * Connects, now and whenever the connection ends.
    *
-   * @param connect begins a connection to the writer's socket
    * @param onUnusable called when the writer is of a build that cannot serve this process
    * @param onUnreadable called with the defect when something that the writer sent cannot be taken, and then not again
    *   before an answer was
@@ -89,7 +87,7 @@ export class WriterLink implements Writing {
       this.#keep(start, { operations, resolve, reject })
     })
 
-  /** Has a change made. @returns whether it changed anything */
+  /** @returns whether anything changed */
   change(change: RecordChange): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closedError())
@@ -241,7 +239,6 @@ export class WriterLink implements Writing {
     socket.write(takeFrame(out))
   }
 
-  /** What a later frame of the writer says. */
   #takeFrame(frame: Buffer): void {
     const from = new ByteReader(frame)
     const notice = readNotice(from)

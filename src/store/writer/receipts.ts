@@ -15,15 +15,12 @@ import type { BatchResult } from '../topics.js'
 import { beginFrame, frameHeadBytes, takeFrame } from './frames.js'
 import { readOutcome, writeOutcome } from './wire.js'
 
-/** Outcomes that are sent in one frame. */
 interface Outcomes {
   /** The frame, whose first bytes are its length. */
   readonly frame: Buffer
-  /** The highest number among them. */
   readonly lastNumber: number
 }
 
-/** What is known of one client. */
 export class Receipt {
   /** The number of the last request that this process has taken from it. */
   lastTaken = 0
@@ -53,14 +50,12 @@ export class Receipt {
     this.#kept.push({ frame: Buffer.concat([Buffer.alloc(frameHeadBytes), stored]), lastNumber })
   }
 
-  /** Adds what came of a request. */
   add(number: number, outcome: BatchResult | boolean | Error): void {
     if (this.#out.length === 0) beginFrame(this.#out)
     writeOutcome(this.#out, number, outcome)
     this.#lastNumber = Math.max(this.#lastNumber, number)
   }
 
-  /** The client has every outcome up to this number. */
   acknowledge(number: number): void {
     this.#acknowledged = Math.max(this.#acknowledged, number)
     let known = 0
@@ -85,7 +80,6 @@ export class Receipt {
     return Buffer.concat(this.#kept.map(({ frame }) => frame.subarray(frameHeadBytes)))
   }
 
-  /** The frames that have not been sent yet. */
   takeUnsent(): readonly Buffer[] {
     this.#gather()
     const unsent = this.#unsent
@@ -102,15 +96,11 @@ export class Receipt {
   }
 }
 
-/** The receipts of all clients, in a table of their own. */
 export class Receipts {
   readonly #all = new Map<string, Receipt>()
   readonly #changed = new Set<Receipt>()
 
-  /**
-   * @param stored those that an earlier writer has left, by the names of clients
-   * @param onUnreadable called for each client whose receipts are damaged
-   */
+  /** @param stored of an earlier writer, by client @param onUnreadable called for each client with damaged receipts */
   constructor(stored: readonly (readonly [string, Buffer])[], onUnreadable: (reason: Error) => void = () => {}) {
     for (const [name, record] of stored) {
       const receipt = new Receipt(name, record)
@@ -120,12 +110,11 @@ export class Receipts {
     }
   }
 
-  /** The names of all clients. */
   names(): readonly string[] {
     return [...this.#all.keys()]
   }
 
-  /** That of a client, which may be new. */
+  /** The client may be new. */
   of(name: string): Receipt {
     const known = this.#all.get(name) ?? new Receipt(name)
     this.#all.set(name, known)
@@ -143,7 +132,7 @@ export class Receipts {
     for (const receipt of this.#changed) changes.put('receipts', receipt.name, receipt.record())
   }
 
-  /** Those that `put` has stored since the last call. */
+  /** The receipts that `put` stored since the last call. */
   takeChanged(): readonly Receipt[] {
     const changed = [...this.#changed]
     this.#changed.clear()
@@ -156,14 +145,14 @@ export class Receipts {
   }
 }
 
-/** What is asked of a commit in the writer: by itself, by a client, or that the receipts of clients are removed. */
+/** Requests by the writer itself, by a client, or to remove the receipts of clients. */
 export type WriterRequest =
   | { readonly request: Request; readonly from?: { readonly receipt: Receipt; readonly number: number } }
   | { readonly forgotten: () => readonly string[]; readonly clients: number }
 
 export type WriterOutcome = Outcome | Error
 
-/** Decides requests as `decider` does, and keeps what came of those of clients in the same commit. */
+/** Decides requests as `decider` does, and keeps the outcomes of clients' requests in the same commit. */
 export function withReceipts(
   decider: Decider<Request, Outcome>,
   receipts: Receipts,

@@ -36,19 +36,18 @@ const noticeValueBytesMax = 8 * 1024
 /** A client that has so many bytes to read is sent empty notices, so that one that hangs costs little memory. */
 const unreadBytesMax = 64 * 1024
 
-/** One client's connection, and what is queued from it. */
 interface Connection {
   readonly socket: Socket
   readonly receipt: Receipt
   operations: number
   bytes: number
-  /** Whether it can read a notice with a record. */
+  /** The client can read a notice with a record. */
   readonly takesRecords: boolean
-  /** Whether it gets a notice whenever the log has grown. */
+  /** The client gets a notice whenever the log has grown. */
   isWatching: boolean
 }
 
-/** Where requests are carried out. Its decider is that of `withReceipts`, over the same receipts. */
+/** Its decider is that of `withReceipts`, over the same receipts. */
 interface WriterCommits {
   commit(request: WriterRequest): Promise<WriterOutcome>
   /** @param settle called once, with the reason why the request, or its whole commit, is not on disk, if it is not */
@@ -59,7 +58,7 @@ interface WriterCommits {
 interface WriterServerOptions {
   readonly commits: WriterCommits
   readonly receipts: Receipts
-  /** Called with what a client sent that cannot be read: a defect, of which only the request in question is told. */
+  /** Called with an unreadable message of a client: a defect, reported only to the request in question. */
   readonly onUnreadable: (reason: Error) => void
 }
 
@@ -82,7 +81,6 @@ export class WriterServer {
     return this.#frames
   }
 
-  /** Serves a connection until it ends. */
   accept(socket: Socket): void {
     let connection: Connection | undefined
     socket.on('error', () => socket.destroy())
@@ -153,7 +151,7 @@ export class WriterServer {
     receipt.acknowledge(from.double())
     let number = from.double()
     const isWatching = from.byte() === 1
-    // What was committed before this frame came, the client may not have seen.
+    // The client may not have seen commits from before this frame.
     if (isWatching && !connection.isWatching) connection.socket.write(emptyNotice)
     connection.isWatching = isWatching
     if (number <= receipt.lastTaken) throw new RangeError('a request was sent twice')

@@ -7,18 +7,12 @@ import { strict as assert } from 'node:assert'
 import { commitDeadlineMs, writerClientGoneMs } from '../../settings/limits.js'
 import { StoreError } from '../errors.js'
 
-/**
- * How long a client waits for any answer of a writer before it gives its oldest requests up: longer than a writer may hang,
- * so that the next one can still answer.
- */
+/** The wait for any answer before requests are given up: longer than a writer may hang, so the next can answer. */
 const writerAnswerMsMax = commitDeadlineMs + 2000
 
 assert(writerClientGoneMs > writerAnswerMsMax)
 
-/**
- * Writers that a request is sent to, one after the death of the other, before its outcome is reported as unknown: it may be
- * what they die of.
- */
+/** Writers that a request may outlive before its outcome is reported as unknown: it may be what they die of. */
 export const writerSendsMax = 3
 
 /** Between two checks for requests that nobody answers. */
@@ -27,7 +21,6 @@ export const lateCheckMs = 500
 /** A check this late means that this process was suspended or starved. */
 const suspendedMsMin = 2 * lateCheckMs
 
-/** A request without an answer. */
 export interface Pending<Caller> {
   readonly number: number
   readonly sinceMs: number
@@ -41,7 +34,6 @@ export interface Pending<Caller> {
   sends: number
 }
 
-/** A request that is given up. */
 export interface GivenUp<Caller> {
   readonly pending: Pending<Caller>
   readonly reason: StoreError
@@ -51,9 +43,8 @@ export class Session<Caller> {
   /** In the order of their numbers. */
   readonly #pending = new Map<number, Pending<Caller>>()
   #lastNumber = 0
-  /** Whether the writer has said what it knows of this end, so that requests can be sent. */
+  /** The writer has said what it knows of this end, so requests can be sent. */
   #isGreeted = false
-  /** Whether it was this end that ended the last connection. */
   #hasEndedConnection = false
   /** As the writer last said. */
   #lastTaken = 0
@@ -65,7 +56,6 @@ export class Session<Caller> {
     this.#checkedAtMs = nowMs
   }
 
-  /** The number of the last request. */
   get lastNumber(): number {
     return this.#lastNumber
   }
@@ -193,7 +183,6 @@ export class Session<Caller> {
   }
 }
 
-/** What is known of a request that nobody has answered. */
 function unanswered({ sends }: Pending<unknown>, reason: string): StoreError {
   return new StoreError(sends > 0 ? 'unknown_outcome' : 'unavailable', reason)
 }

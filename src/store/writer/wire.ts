@@ -28,7 +28,7 @@ import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcom
 /** Of this format. A process of another build is refused if its number differs. */
 export const protocolVersion = 3
 
-/** What came of a request: of operations, their result; of a change, whether anything changed. */
+/** Of operations, their result; of a change, whether anything changed. */
 export type Outcome = BatchOutcome | boolean | Error
 
 /** As `BatchResult`, without the operation itself, which the other end knows. */
@@ -50,10 +50,10 @@ const hasConstraintText = 0b100_0000
 
 const noProperties: Properties = {}
 
-/** What an operation did, where one word says all of it. */
+/** Outcomes that one word describes in full. */
 type Named = Exclude<WriteOutcome, Incremented>
 
-/** Appends a request for operations; copies everything of them. */
+/** Copies everything of the operations. */
 export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[], isAtomic: boolean): void {
   out.byte(isAtomic ? requestKinds.operations : requestKinds.eachOperation)
   out.uint32(operations.length)
@@ -80,13 +80,12 @@ function writeOperation(out: ByteWriter, operation: WriteOperation): void {
   else out.bytes(text)
 }
 
-/** Appends a request for a change. */
 export function writeChange(out: ByteWriter, change: RecordChange): void {
   out.byte(requestKinds.change)
   out.text(JSON.stringify(change))
 }
 
-/** Reads the next request of `frame`, into which its items are views. */
+/** The request's items are views into `frame`. */
 export function readRequest(from: ByteReader, frame: Buffer): Request {
   const kind = from.byte()
   if (kind === requestKinds.change) return { change: JSON.parse(from.text()) as RecordChange }
@@ -130,14 +129,13 @@ const refusals: readonly WriteRefusal[] = [
 
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 
-/** What comes of one operation, each with a number; an increment has one more, and a text. */
+/** Outcomes of one operation, each with a number; an increment has one more, and a text. */
 const ofOne: readonly (Named | WriteRefusal)[] = [...outcomes, ...refusals]
 const incremented = 15
 
 /** In the place of an outcome's number, which is greater. */
 const noticeNumber = 0
 
-/** Appends the record of a commit. */
 export function writeNotice(out: ByteWriter, { before, version, total, keys }: LoggedRecord): void {
   out.double(noticeNumber)
   for (const position of [before, { version, total }]) {
@@ -147,11 +145,7 @@ export function writeNotice(out: ByteWriter, { before, version, total, keys }: L
   out.raw(keys)
 }
 
-/**
- * Reads a notice: the record of a commit, whose keys are a view of the frame, or undefined where it has none.
- *
- * @returns `outcomes`, having read nothing, when the frame has outcomes
- */
+/** Its keys are a view of the frame; undefined without a record. @returns `outcomes`, nothing read, if it has those */
 export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefined {
   if (!from.hasMore) return undefined
   if (from.peekDouble() !== noticeNumber) return 'outcomes'
@@ -163,7 +157,6 @@ export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefi
 /** The kinds of outcomes. Lower ones are that of a single operation. */
 const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
 
-/** Appends what came of the request with this number. */
 export function writeOutcome(
   out: ByteWriter,
   number: number,
@@ -198,7 +191,6 @@ function writeFailure(out: ByteWriter, error: Error): void {
   out.text(error.message)
 }
 
-/** Reads the next outcome, with the number of its request. */
 export function readOutcome(from: ByteReader): { readonly number: number; readonly outcome: Outcome } {
   const number = from.double()
   return { number, outcome: readRest(from, from.byte()) }
@@ -233,7 +225,6 @@ function member<T>(all: readonly T[], index: number): T {
   return found
 }
 
-/** The result with the operation that was refused, if one was. */
 export function resultOf(outcome: BatchOutcome, operations: readonly WriteAction[]): BatchResult {
   if (!('refusal' in outcome)) return outcome
   const action = operations[outcome.index]
