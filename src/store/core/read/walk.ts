@@ -1,4 +1,4 @@
-/** Every topic of one snapshot, for export. The whole walk holds the snapshot: not for processes that serve requests. */
+/** Every topic of a snapshot, for export. The walk holds the snapshot: not for processes that serve requests. */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { encodeKey } from '../../../topics/key.js'

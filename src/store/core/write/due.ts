@@ -28,7 +28,7 @@ export class DueDecisions {
   ) {}
 
   /**
-   * Removes the topics that are due and have no clause, and decides when every other is due next, or that its clause waits.
+   * Removes due topics without a clause, and decides when every other is due next, or that its clause waits.
    * Topics that requests of the same commit have changed are left to the next sweep.
    *
    * @param endsPolicies whether the policies end instead, even of topics that have been updated

@@ -1,4 +1,4 @@
-/** Where an lmdb store is, how its files reach the disk, whether its creation was completed: all without loading lmdb. */
+/** Where an lmdb store is, how its files reach the disk, whether its creation was completed, without loading lmdb. */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

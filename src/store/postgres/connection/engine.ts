@@ -113,7 +113,7 @@ export class Engine {
     return session
   }
 
-  /** Waits for all hosts, at most `othersMsMax` after the first; returns the newest primary's session, ends the others. */
+  /** Waits for all hosts, at most `othersMsMax` after the first; returns the newest primary's session, ends others. */
   async #newest(
     addresses: readonly string[],
     open: (address: string) => Promise<Session | undefined>,

@@ -1,4 +1,4 @@
-/** Statements and shared SQL: the engine's clock, the time limit on writes, finding topics. Nothing is executed here. */
+/** Statements and shared SQL: the engine's clock, the time limit on writes, finding topics. Nothing is run here. */
 import type { TopicType } from '../../../topics/topic.js'
 import { typeNumbers } from './columns.js'
 

@@ -12,7 +12,7 @@ import { scan } from './scan.js'
 import { SharedReads } from './shared-reads.js'
 import { PostgresView } from './view.js'
 
-/** Statements of scans in flight in this process, so that sessions stay free for others, however many scans there are. */
+/** Statements of scans in flight in this process, so that sessions stay free however many scans there are. */
 const scansInFlightMax = 2
 
 /** Snapshots of the log in this process: each has a session for some round trips. */

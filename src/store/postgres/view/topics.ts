@@ -1,4 +1,4 @@
-/** Statements that read topics as rows, at keys and as the first of ranges. Columns that were not asked for are null. */
+/** Statements that read topics as rows, at keys or as the first of ranges. Columns not asked for are null. */
 import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
