@@ -6,7 +6,6 @@
  */
 let isRunning = false
 
-/** Runs `work` in an immediate of this turn. */
 export function afterPoll(work: () => void): void {
   setImmediate(() => {
     isRunning = true
@@ -18,21 +17,18 @@ export function afterPoll(work: () => void): void {
   })
 }
 
-/** Whether the caller runs, synchronously, in work that was given to `afterPoll`, or in a resumed slice. */
+/** True while the caller runs, synchronously, in work that was given to `afterPoll` or in a resumed slice. */
 export function isAfterPoll(): boolean {
   return isRunning
 }
 
-/**
- * Calls `work` once all that runs now is done, and before the next poll: for what the work of a turn is gathered for. After the
- * poll, an immediate would be too late, since it belongs to the next turn.
- */
+/** Runs `work` before the next poll, after all that runs now. After the poll an immediate would be a turn too late. */
 export function beforeNextPoll(work: () => void): void {
   if (isRunning) process.nextTick(work)
   else setImmediate(work)
 }
 
-/** Says whether a slice that was resumed outside the poll phase is running, with its microtasks (time-slices.ts). */
+/** Set while a slice that was resumed outside the poll phase is running, with its microtasks (time-slices.ts). */
 export function setAfterPoll(isIt: boolean): void {
   isRunning = isIt
 }

@@ -56,23 +56,18 @@ export class ByteWriter {
     this.#end += value.length
   }
 
-  /**
-   * Begins a byte string that is written in place: into `buffer`, from the position that this returns, up to `endSized`.
-   *
-   * @param bytesMax the most bytes that it may have
-   */
+  /** Begins a byte string of at most `bytesMax` bytes, which is written into `buffer` from the returned position. */
   sized(bytesMax: number): number {
     this.#ensure(lengthBytes + bytesMax)
     return this.#end + lengthBytes
   }
 
-  /** Ends the byte string that `sized` began. @param end the position after it */
+  /** @param end the position after the byte string that `sized` began */
   endSized(end: number): void {
     this.#buffer.writeUInt32LE(end - this.#end - lengthBytes, this.#end)
     this.#end = end
   }
 
-  /** Where `sized` has its byte string written. */
   get buffer(): Buffer {
     return this.#buffer
   }
@@ -109,7 +104,6 @@ export class ByteReader {
     return this.#at < this.buffer.length
   }
 
-  /** How many bytes have been read. */
   get position(): number {
     return this.#at
   }
@@ -130,7 +124,6 @@ export class ByteReader {
     return value
   }
 
-  /** The number that `double` would read. */
   peekDouble(): number {
     return this.buffer.readDoubleLE(this.#at)
   }
@@ -153,7 +146,7 @@ export class ByteReader {
     return this.buffer.subarray(from)
   }
 
-  /** Where the next byte string begins and ends in the buffer. */
+  /** The start and the end of the next byte string in the buffer. */
   range(): readonly [number, number] {
     const start = this.#at + lengthBytes
     const end = start + this.uint32()

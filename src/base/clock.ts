@@ -6,15 +6,12 @@
 import { readFileSync } from 'node:fs'
 
 export interface Moment {
-  /** Milliseconds since the epoch, by the wall clock. */
   readonly wallMs: number
   /** Monotonic: milliseconds since the machine was booted, asleep or not. Stored under this name. */
   readonly steadyMs: number
-  /** Identifies the boot. */
   readonly boot: string
 }
 
-/** Returns the present moment. */
 export type Clock = () => Moment
 
 /** Moments stored by versions that did not count sleep lack this prefix, so the two kinds are never compared. */
@@ -33,7 +30,6 @@ const boot = bootPrefix + bootName()
 let sleptMs = 0
 let measuredAtWallMs = -Infinity
 
-/** The machine's clock. */
 export function now(): Moment {
   const wallMs = Date.now()
   if (Math.abs(wallMs - measuredAtWallMs) >= sleepCheckMs && measureSleep()) measuredAtWallMs = wallMs
@@ -44,19 +40,13 @@ function awakeMs(): number {
   return Math.floor(Number(process.hrtime.bigint() / 1_000_000n))
 }
 
-/**
- * When `moment` was, in ms since the epoch, by the wall clock as it is at `present`. If both are of one boot, steps of
- * the wall clock in between have no effect on the time between them.
- */
+/** The time of `moment` by the wall clock as it is at `present`; within one boot, steps in between have no effect. */
 export function wallMsOf(moment: Moment, present: Moment): number {
   if (moment.boot !== present.boot) return moment.wallMs
   return present.wallMs - (present.steadyMs - moment.steadyMs)
 }
 
-/**
- * Measures how long the machine has slept since it was booted; returns whether the result is reliable. No sleep is
- * counted if the system does not report its uptime, nor in a container, whose own uptime is less than the machine's.
- */
+/** Counts no sleep without a reported uptime, nor in a container, whose uptime is shorter. @returns true if reliable */
 function measureSleep(): boolean {
   const beforeMs = awakeMs()
   const bootedMs = readBootedMs()

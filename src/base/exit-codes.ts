@@ -6,7 +6,6 @@ export const exitCodes = {
   failed: 1,
   /** The command line, the environment or the settings file is wrong. */
   usage: 2,
-  /** Another process listens on the port. */
   portInUse: 10,
   /** Another service, or a worker that is still ending, uses the data directory. */
   directoryInUse: 11,

@@ -1,7 +1,4 @@
-/**
- * Histograms of durations and sizes. Recording costs a few nanoseconds and allocates nothing. What a histogram means
- * and how it is shown is decided in the tables of ops/metrics/.
- */
+/** Histograms. Recording takes nanoseconds and allocates nothing. The tables of ops/metrics/ decide what they mean. */
 
 /** A histogram at one moment, as plain data that a message can carry. */
 export interface HistogramStats {

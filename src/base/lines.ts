@@ -1,11 +1,8 @@
-/**
- * Cuts bytes that arrive in pieces of any size into lines. Nothing here decodes a line or knows its content: its reader must be
- * able to refuse invalid UTF-8, which decoding would replace.
- */
+/** Cuts pieces of bytes into lines. Nothing here decodes a line: its reader must be able to refuse invalid UTF-8. */
 
 const lineFeed = 0x0a
 
-/** What some editors and programs, most of them on Windows, put before UTF-8. */
+/** Some editors and programs, most of them on Windows, put this before UTF-8. */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Memory for pieces that are smaller, in bytes: they may be of a few bytes each. */
@@ -25,7 +22,7 @@ interface Block {
   end: number
 }
 
-/** Cuts what is added into lines. A byte order mark before the first is no part of it. */
+/** A byte order mark before the first line is not part of it. */
 export class Lines {
   /** The number of the line that `next` returned last, from 1. */
   number = 0
@@ -43,17 +40,17 @@ export class Lines {
   /** @param bytesMax the longest line, without its end */
   constructor(private readonly bytesMax: number) {}
 
-  /** What is kept of what has arrived, in bytes. */
+  /** The number of bytes that have arrived and were not returned. */
   get bytes(): number {
     return this.#begunBytes + this.#blockBytes - this.#at
   }
 
-  /** Whether the line whose end has not arrived is too long already. */
+  /** True if the line whose end has not arrived is already too long. */
   get isTooLong(): boolean {
     return this.#tooLong !== undefined
   }
 
-  /** Adds a piece, which is copied. */
+  /** The piece is copied. */
   add(piece: Uint8Array): void {
     let last = this.#blocks.at(-1)
     if (last === undefined || last.end + piece.length > last.memory.length) {
@@ -70,7 +67,6 @@ export class Lines {
     this.#isEnded = true
   }
 
-  /** Forgets everything that was not returned. */
   clear(): void {
     this.#blocks.length = this.#at = this.#blockBytes = 0
     this.#begin()
@@ -117,7 +113,7 @@ export class Lines {
     return tooLong ?? line
   }
 
-  /** Whether so many bytes of the line that has begun are too many, whatever follows. */
+  /** True if a line that already has so many bytes is too long, whatever follows. */
   #exceeds(bytes: number): boolean {
     return bytes > this.bytesMax + (this.number === 0 ? byteOrderMark.length : 0)
   }
@@ -132,7 +128,6 @@ export class Lines {
     return isMarked ? line.subarray(byteOrderMark.length) : line
   }
 
-  /** Begins another line. */
   #begin(): void {
     this.#begun = []
     this.#begunBytes = 0

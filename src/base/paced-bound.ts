@@ -23,10 +23,8 @@ export class PacedBound {
   }
 
   /**
-   * To be called when something has taken so long.
-   *
-   * @param isFull whether the bound was reached
-   * @param bound what it was when that began: of several that were begun with it, the first one changes it
+   * @param isFull true if the bound was reached
+   * @param bound its value at the start: of several that started with it, the first one changes it
    */
   took(ms: number, isFull: boolean, bound = this.#value): void {
     if (bound !== this.#value) return

@@ -4,13 +4,11 @@ import { fstatSync, writeSync } from 'node:fs'
 /** Syslog priorities, which the journal takes from the beginning of a line. */
 const priorities = { error: 3, warning: 4 } as const
 
-/** Ends the process with one line on standard error that says why. */
 export function fatal(code: number, reason: string): never {
   writeLine(reason, 'error')
   process.exit(code)
 }
 
-/** Writes one line to standard error. */
 export function complain(reason: string): void {
   writeLine(reason, 'warning')
 }
@@ -19,7 +17,7 @@ function writeLine(reason: string, priority: keyof typeof priorities): void {
   writeError(`${isJournal() ? `<${priorities[priority]}>` : ''}topicd: ${reason}\n`)
 }
 
-/** Whether standard error goes to the journal, whose device and inode systemd names; a redirected one does not. */
+/** True if standard error goes to the journal, whose device and inode systemd names; a redirected one does not. */
 function isJournal(): boolean {
   const { JOURNAL_STREAM: journal } = process.env
   if (journal === undefined) return false

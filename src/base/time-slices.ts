@@ -12,7 +12,6 @@ import { setAfterPoll } from './after-poll.js'
 import type { Awaitable } from './awaitable.js'
 import { type Cancellation, Cancelled } from './cancellation.js'
 
-/** How long a slice may occupy the event loop, in ms. */
 export const sliceMs = 1
 
 /** A slice that took longer than this is followed by a pause; the margin above `sliceMs` is for a busy machine. */
@@ -21,10 +20,7 @@ const overrunMs = 5 * sliceMs
 /** The longest pause, in ms: the worst steps take less, and a process that was suspended meanwhile has nothing to make up for. */
 const pauseMsMax = 200
 
-/**
- * How long the requests of a turn may work as they arrive, in ms. Some large pages are sent from where they are built; one that
- * waits for a slice is copied, and the copies of many would be a worker's largest memory.
- */
+/** In a turn, before requests wait for slices: a large page that waits is copied, and many copies fill the memory. */
 const requestsMsMax = 20
 
 /** Requests that take less, in ms, count for nothing: a turn is there to handle some dozens of them. */
@@ -32,7 +28,7 @@ const shortRequestMs = 0.1
 
 /** The right to work in the accounted time of a turn. */
 export interface Slice {
-  /** Whether the rest is for a later slice. To be asked between two steps. */
+  /** True if the rest is for a later slice. To be checked between two steps. */
   isOver(): boolean
 }
 
@@ -45,7 +41,6 @@ class AccountedSlice implements Slice {
   }
 }
 
-/** The slice whose time is being accounted. */
 let current: AccountedSlice | undefined
 
 /** A slice that has begun and is not over, for a caller that runs in one; undefined for any other. */
@@ -56,7 +51,7 @@ export function sliceNow(): Slice | undefined {
 const waiting: ((slice: Slice) => void)[] = []
 let isScheduled = false
 let pausedUntilMs = 0
-/** What requests have used of the time since slices were resumed last, in ms. */
+/** The time that requests have used since slices were resumed last, in ms. */
 let requestsSinceMs = 0
 
 /**
@@ -72,11 +67,7 @@ export function waitForSlice(cancellation?: Cancellation): Promise<Slice> {
   })
 }
 
-/**
- * Runs `work` in a slice: at once if the caller runs in one that is not over, otherwise in a later one.
- *
- * @throws what `work` throws
- */
+/** Runs `work` now if the caller is in a slice that is not over, else in a later slice. @throws what `work` throws */
 export function inSlice<T>(work: (slice: Slice) => Awaitable<T>): Awaitable<T> {
   const slice = sliceNow()
   if (slice !== undefined) return work(slice)
@@ -131,7 +122,7 @@ function resumeWaiting(): void {
 let requestsMs = 0
 let isCounting = false
 
-/** Whether the requests of this turn leave no time for another one that may be long: it takes a slice. */
+/** True if the requests of this turn leave no time for another long one, which then takes a slice. */
 export function isTurnSpent(): boolean {
   return requestsMs > requestsMsMax
 }

@@ -1,6 +1,4 @@
-/**
- * The time limit of a promise. Work that can be stopped takes an AbortSignal instead: nothing here stops it.
- */
+/** The time limit of a promise. Work that can be stopped takes an AbortSignal instead: nothing here stops it. */
 
 /**
  * Settles as `promise` does, or after `ms` as `onLate` does, whose exception counts as a rejection. What becomes of the
