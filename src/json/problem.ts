@@ -4,17 +4,13 @@
  */
 import { space } from './bytes.js'
 
-/**
- * The first byte with which a text can no longer begin any JSON text, and what could stand there: a negative number,
- * which fits where a position is expected.
- */
+/** The first byte that cannot continue a JSON text, and what could: negative, so it fits in place of a position. */
 export type Wrong = number
 
 /** More than there are expectations. */
 const expectationsMax = 32
 const expectations: string[] = []
 
-/** Something that can be expected at a byte, in the words of a message. */
 function expectation(words: string): number {
   return expectations.push(words) - 1
 }
@@ -60,7 +56,7 @@ export function describeWrong(text: Uint8Array, wrong: Wrong): string {
 /** Bytes that are examined to name what was found: enough for any word a program might print by mistake. */
 const foundBytesMax = 20
 
-/** What was found at an index, as a message can show it: a word, a character, or the end. */
+/** The word or the character at an index, or the end, as a message shows it. */
 function nameOf(text: Uint8Array, at: number): string {
   if (at >= text.length) return 'the end'
   const rest = Buffer.from(text.subarray(at, at + foundBytesMax)).toString()

@@ -52,12 +52,7 @@ export class JsonReader implements Levels {
     return this.#bytes[this.#at]
   }
 
-  /**
-   * Enters the object that comes next.
-   *
-   * @param isDecoded whether the name is needed; if not, it is returned as the empty text
-   * @returns the name of its first member; undefined if it is empty, and then left
-   */
+  /** @returns the name of the first member, empty unless decoded; undefined if the object is empty, and then left */
   enterObject(isDecoded = true): string | undefined {
     const at = this.#enter()
     return this.#bytes[at] === closeBrace ? this.#leave(at) : this.#name(at, aNameOrEnd, isDecoded)
@@ -85,7 +80,7 @@ export class JsonReader implements Levels {
     return at !== undefined
   }
 
-  /** Reads a value. In place of an array or object it is an empty one, whose contents are checked all the same. */
+  /** Reads a value. An array or object is returned empty, but its contents are checked. */
   value(): unknown {
     const { first } = this
     const start = this.#at
@@ -114,25 +109,20 @@ export class JsonReader implements Levels {
     return passed.breaks === breaks ? text : withoutBreaks(text)
   }
 
-  /** The position of the value that comes next. */
   get position(): number {
     return this.#at
   }
 
-  /** What was read since a position; undefined if something is wrong. */
+  /** Undefined if something is wrong. */
   readSince(position: number): Buffer | undefined {
     return this.#wrong === undefined ? this.#bytes.subarray(position, this.#at) : undefined
   }
 
-  /** Passes over a value. */
   skip(): void {
     this.#goTo(valueEnd(this.#bytes, this.#at, this))
   }
 
-  /**
-   * What is wrong, as a phrase that follows "is not valid JSON:"; undefined if nothing was found, or only too many
-   * levels. To be asked once all was read: nothing but white space may follow.
-   */
+  /** Completes "is not valid JSON:". Ask once all was read. Undefined if nothing is wrong, or only the depth. */
   problem(): string | undefined {
     const at = spaceEnd(this.#bytes, this.#at)
     if (at < this.#bytes.length) this.#goTo(wrongAt(at, theEnd))
@@ -145,14 +135,14 @@ export class JsonReader implements Levels {
     if (at < 0) this.#wrong ??= at
   }
 
-  /** Enters the array or object that comes next. @returns where its contents begin */
+  /** @returns where the contents of the array or object begin */
   #enter(): number {
     if (++this.outer > this.deepest) this.deepest = this.outer
     if (this.outer > this.max) this.#goTo(wrongAt(this.#at, fewerLevels))
     return spaceEnd(this.#bytes, this.#at + 1)
   }
 
-  /** Leaves an array or object, whose closing bracket is at `at`. */
+  /** @param at its closing bracket */
   #leave(at: number): undefined {
     this.outer--
     this.#at = at + 1
@@ -168,7 +158,7 @@ export class JsonReader implements Levels {
     return undefined
   }
 
-  /** Reads the name at `start`, and goes on to its value. */
+  /** Reads the name at `start`, and continues at its value. */
   #name(start: number, expected: number, isDecoded: boolean): string | undefined {
     const end = nameEnd(this.#bytes, start, expected)
     this.#goTo(end < 0 ? end : afterColon(this.#bytes, end))

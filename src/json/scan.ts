@@ -23,7 +23,6 @@ import {
   wrongAt,
 } from './problem.js'
 
-/** A position; or what is wrong, which is negative. */
 type Position = number | Wrong
 
 /** How many tabs and line ends were passed over so far, in all texts: a value without any need not be copied. */
@@ -43,7 +42,7 @@ function spacesEnd(bytes: Buffer, start: number): number {
   }
 }
 
-/** Passes over a value. Not by recursion, so that the stack has room for any depth. */
+/** Not recursive, so that the stack has room for any depth. */
 export function valueEnd(bytes: Buffer, start: number, levels: Levels): Position {
   const { outer } = levels
   let { deepest } = levels
@@ -88,13 +87,11 @@ export function valueEnd(bytes: Buffer, start: number, levels: Levels): Position
   }
 }
 
-/** How deep arrays and objects nest. */
 export interface Levels {
   /** Those around what is passed over. */
   outer: number
   /** The deepest level that was reached; the outermost array or object of a text is the first. */
   deepest: number
-  /** The deepest that is allowed. */
   readonly max: number
 }
 
@@ -134,7 +131,6 @@ export function stringEnd(bytes: Buffer, start: number): Position {
 /** From so many bytes on, a string is passed over by four bytes at a time. */
 const longString = 16
 
-/** Passes over plain bytes. */
 function plainEnd(bytes: Buffer, start: number): number {
   const { length } = bytes
   let at = start
@@ -158,7 +154,6 @@ function escapeEnd(bytes: Buffer, start: number): Position {
   return start + 1 + hexadecimalDigits
 }
 
-/** Passes over a number or a word. */
 function scalarEnd(bytes: Buffer, start: number): Position {
   switch (bytes[start]) {
     case letterT:
@@ -227,7 +222,6 @@ const letterT = 0x74
 const letterU = 0x75
 const hexadecimalDigits = 4
 
-/** A table with 1 at the bytes of these characters. */
 function tableOf(characters: string): Uint8Array {
   const table = new Uint8Array(256)
   for (const byte of Buffer.from(characters)) table[byte] = 1

@@ -5,10 +5,7 @@ import { quote } from './bytes.js'
 /** A longer string is not kept. */
 const shortMax = 16
 
-/**
- * Short strings that were read recently, of ASCII and without escapes. The same names come in every body, and making a
- * string from bytes takes five times as long as finding it here: a twelfth of the work for each topic of a batch.
- */
+/** Recent ASCII strings without escapes. Finding one takes a fifth of decoding it: a batch takes a twelfth less. */
 const recent: string[] = Array.from({ length: 256 }, () => '')
 
 /** The string whose quotes are at `start` and before `end`. */
@@ -25,7 +22,7 @@ export function stringAt(bytes: Buffer, start: number, end: number): string {
   return string
 }
 
-/** Whether a text of ASCII is in `bytes` at `start`. */
+/** @param text in ASCII */
 export function isAt(bytes: Buffer, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false
   return true
@@ -36,7 +33,7 @@ function decoded(bytes: Buffer, start: number, end: number): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/** Whatever JSON text may have to escape, or to encode. */
+/** Any character that JSON text may have to escape, or to encode. */
 const notPlain = /[^ !#-[\]-~]/
 
 /** The JSON text of a string. Where nothing is to be escaped, V8's own function would take five times as long. */

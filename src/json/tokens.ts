@@ -1,10 +1,7 @@
 /** The tokens of JSON texts that a reader has checked: what is compared of two values, and what may be dropped of one. */
 import { backslash, quote, space } from './bytes.js'
 
-/**
- * Whether two JSON texts differ at most in the white space between their tokens. So `1.0` is not `1`, and an escaped
- * letter is not the letter: a value is its text.
- */
+/** True if only white space between tokens differs: `1.0` is not `1`, and an escaped letter is not the letter. */
 export function areSameTokens(a: Uint8Array, b: Uint8Array): boolean {
   let i = 0
   let j = 0
