@@ -8,11 +8,9 @@ export interface Access extends Rights {
   readonly name: string
   /** Of this worker; undefined for a key that may make any number of requests. */
   readonly rateLimit: RateLimit | undefined
-  /** Its answered requests. */
   readonly count: KeyCount
 }
 
-/** The access that a key record grants. */
 export function accessOf(record: KeyRecord, rateLimit: RateLimit | undefined, count: KeyCount): Access {
   return { ...rightsOf(record), name: record.name, rateLimit, count }
 }

@@ -1,7 +1,4 @@
-/**
- * The authorization header: which token it carries, and, for a refusal, what was found in it instead. Pure: the token
- * is checked in keyring.ts.
- */
+/** The token in an authorization header or, for a refusal, what it has instead. Pure: keyring.ts checks the token. */
 
 /** This API's own scheme, and the one that proxies and client libraries know; the token is the same. */
 const tokenLine = /^(?:apikey|bearer) +(\S+) *$/i
@@ -16,7 +13,7 @@ export function tokenOf(authorization: string): string | undefined {
   return tokenLine.exec(authorization)?.[1]
 }
 
-/** What was found instead of a known token, as a clause that follows "but". It never contains any part of a token. */
+/** The content of the header in place of a known token, as a clause that follows "but"; never any part of a token. */
 export function describeAuthorization(authorization: string): string {
   if (authorization === '') return 'there is no such header'
   if (tokenOf(authorization) !== undefined) return 'its token is not known'

@@ -18,7 +18,6 @@ export class KeyCounts {
     return count
   }
 
-  /** The counts by label. */
   read(): readonly (readonly [label: string, requests: number])[] {
     return [...this.#byLabel].map(([label, { requests }]) => [label, requests])
   }

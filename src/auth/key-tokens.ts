@@ -1,11 +1,7 @@
-/**
- * The tokens of all API keys, by their hashes, and when each expires: that of a key may, and one that a rotation
- * replaced does. Pure: the caller has the clock.
- */
+/** The tokens of all API keys, former ones included, by hash, and their expiry. Pure: the caller has the clock. */
 import type { KeyRecord } from '../keys/record.js'
 import { formerExpiresMs } from '../keys/rotation.js'
 
-/** A token, and the key that it belongs to. */
 interface KeyToken {
   readonly record: KeyRecord
   /** From then on it is refused, in ms since the epoch; Infinity if it does not expire. */
@@ -22,12 +18,11 @@ export class KeyTokens {
     this.#expiryTimesMs = tokens.map(([, { expiresMs }]) => expiresMs).filter(Number.isFinite)
   }
 
-  /** The key that a token with this hash belongs to, and when it expires; undefined for an unknown one. */
   get(hash: string): KeyToken | undefined {
     return this.#byHash.get(hash)
   }
 
-  /** Whether any token expires, or has expired. */
+  /** True if any token expires, or has expired. */
   get canExpire(): boolean {
     return this.#expiryTimesMs.length > 0
   }

@@ -36,7 +36,6 @@ const lastTouchMsMax = 1000
 /** Header values of known keys that are cached, in every spelling; beyond that, the cache is cleared. */
 const callersMax = 10_000
 
-/** What it needs of a store. */
 type KeyStore = KeyReader & Pick<KeyUses, 'touchKeys'> & Availability
 
 interface KeyRateLimit {
@@ -68,7 +67,7 @@ export class Keyring {
   /** The last reading of the keys; never rejects. */
   #reading: Promise<void> = Promise.resolve()
   #isClosed = false
-  /** Whether the last failure has been reported, and nothing has been read since. */
+  /** True if the last failure has been reported, and nothing has been read since. */
   #isFailing = false
   #touching: Promise<void> | undefined
   #onChange = (): void => {}
@@ -146,7 +145,7 @@ export class Keyring {
     this.#onChange = onChange
   }
 
-  /** Whether the header has a known token that has expired. */
+  /** True for a known token that has expired. */
   hasExpired(authorization: string): boolean {
     // While no token expires, a flood of unknown ones is not hashed a second time here.
     const token = this.#tokens.canExpire ? tokenOf(authorization) : undefined
@@ -164,7 +163,7 @@ export class Keyring {
     return this.#unreadable.size
   }
 
-  /** Whether the keys have ever been read: the store may be unavailable when the service starts. */
+  /** False until the keys have been read: the store may be unavailable when the service starts. */
   isKnown(): boolean {
     return this.#revision !== undefined
   }

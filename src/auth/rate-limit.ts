@@ -7,7 +7,7 @@ import { turnMs } from '../base/turn-clock.js'
 export class RateLimit {
   /** After how many seconds a refused request may be repeated: at least 1, and by then a request is allowed again. */
   readonly retrySeconds: number
-  /** What a request costs, where each millisecond brings in `#rate`: so whole numbers stay whole. */
+  /** The cost of a request, where each millisecond brings in `#rate`: so whole numbers stay whole. */
   readonly #cost: number
   readonly #creditMax: number
   #credit: number
@@ -29,7 +29,7 @@ export class RateLimit {
     this.#sinceMs = nowMs()
   }
 
-  /** Whether one more request is within the rate now; it then counts. */
+  /** Counts one more request if the rate allows it now. */
   tryTake(): boolean {
     const nowMs = this.nowMs()
     this.#credit = Math.min(this.#creditMax, this.#credit + (nowMs - this.#sinceMs) * this.rate)

@@ -1,7 +1,4 @@
-/**
- * Tokens: made once and shown once, or made by an operator and read from a file; and stored only as a hash. Nothing here
- * stores or logs one.
- */
+/** Tokens: created and shown once, or read from an operator's file. Only hashes are stored; none is logged. */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 
@@ -24,7 +21,7 @@ export function hashToken(token: string): string {
 /** A file with more than this is not that of a token. */
 const tokenFileBytesMax = 1024
 
-/** What an operator's token may consist of: the characters of token68 in RFC 9110, 11.2. */
+/** The characters of token68 in RFC 9110, 11.2. */
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 
 /** So many bits no one guesses. */
