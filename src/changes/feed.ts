@@ -21,54 +21,44 @@ import type { Position } from './token.js'
 /** Changes that are read at once: those of some full commits. Of more, each listener reads its own. */
 const keysAtOnceMax = 30_000
 
-/**
- * For how long patterns are asked whether changes concern them, in ms: other requests wait meanwhile. The listeners of those
- * that are left find that out for themselves, in slices. To compare keys with ranges costs next to nothing.
- */
+/** In ms, for asking patterns: others wait. Listeners ask the rest in slices. Ranges cost next to nothing. */
 const matchingMsMax = 20
 
 /** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
 
-/**
- * A page for many: the bytes that a listener does not take are kept for it, so it is small, but has one result at least. With
- * what is around the results, its line is shorter than the 64 KiB that Go's scanner takes by default.
- */
+/** Small, because pages that a listener does not take are kept. A line stays below the 64 KiB of Go's scanner. */
 export const sharedPageBytesMax = 60 * 1024
 
-/** What was read of the log at once. */
 export interface Reading {
-  /** Where it began. */
   readonly from: LogPlace
-  /** Where the log ended then. */
+  /** The end of the log at that time. */
   readonly to: LogPlace
 }
 
 export interface Listener {
-  /** What changed in a reading, of its scope; the last page is complete. */
+  /** The changes of its scope in a reading; the last page is complete. */
   onPages(pages: readonly PageBytes[], reading: Reading): void
   /** Something of its scope has changed by then, or may have, that it has to read by itself. */
   onMissed(to: LogPlace): void
-  /** The log cannot be read: it is not in the feed any more. */
+  /** The log cannot be read: the listener is no longer in the feed. */
   onFailure(error: unknown): void
 }
 
-/** The listeners with one scope. */
 interface Channel {
   readonly scope: Scope
   readonly listeners: Set<Listener>
 }
 
-/** What was found in the log after the feed's position. */
 interface Found {
   /** Where it ends. */
   readonly place: LogPlace
   readonly isAll: boolean
   /** The topics that changed in each channel's scope, by the texts of their keys. */
   readonly touched: ReadonlyMap<Channel, ReadonlySet<string>>
-  /** The channels of which it is not known whether all in their scopes was found. */
+  /** The channels whose patterns were not asked for all keys. */
   readonly unknown: ReadonlySet<Channel>
-  /** The results for them, for each form. */
+  /** By the ids of forms, then by the texts of keys. */
   readonly results: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>
 }
 
@@ -86,15 +76,15 @@ export class Feed {
 
   constructor(private readonly store: ChangeReader) {}
 
-  /** What listeners have who got everything; only while there is one. */
+  /** The position of listeners that got everything; undefined while there is no listener. */
   get position(): Position | undefined {
     return this.#place && { place: this.#place, walk: undefined }
   }
 
   /**
-   * What a listener at a place has to do with the pages of a reading: take them, ignore them since it has it all, or read
-   * by itself. It has everything that the feed has shown since it joined; so at an older place than where the reading
-   * began it lacks nothing, for nothing of its scope has changed since.
+   * A listener at a place takes the pages of a reading, ignores them because it has everything, or reads on its own. It
+   * has everything that the feed has shown since it joined. So at an older place than the start of the reading it
+   * misses nothing, because nothing of its scope has changed since.
    */
   verdict(place: LogPlace, { from, to }: Reading): 'take' | 'ignore' | 'miss' {
     if (place === from || this.store.isAfter(from, place)) return 'take'
@@ -157,12 +147,7 @@ export class Feed {
     if (!this.#isAdvancing) void this.#advance()
   }
 
-  /**
-   * Passes a commit that was read already, or comes next and concerns nobody: to read it in the log would cost many times as
-   * much as this.
-   *
-   * @returns whether nothing is to be read
-   */
+  /** Passes a commit that was read already, or comes next and affects no listener: reading the log costs far more. */
   #passes({ from, to, keys }: LoggedCommit): boolean {
     if (this.#isAdvancing || this.#place === undefined) return false
     if (this.store.isAfter(this.#place, to)) return true
@@ -179,12 +164,7 @@ export class Feed {
     return true
   }
 
-  /**
-   * Searches for the channels whose scopes hold the keys.
-   *
-   * @param take gets each channel and key; without a key, when there is no time to ask the pattern of its scope. It returns
-   *   whether to go on
-   */
+  /** @param take gets each channel and key, or no key if its pattern takes too long to ask; false ends the search */
   #search(keys: readonly string[], slice: Slice, take: (channel: Channel, key: string | undefined) => boolean): void {
     for (const key of keys) {
       if (!this.#ranged.visit(key, (channel) => !channel.scope.has(key, slice) || take(channel, key))) return
@@ -292,7 +272,6 @@ export class Feed {
   }
 }
 
-/** Whether a range holds any of the keys, which are sorted. */
 function holdsAny({ start, end }: Scope['ranges'][number], sorted: readonly string[]): boolean {
   let low = 0
   for (let high = sorted.length; low < high; ) {
@@ -346,10 +325,7 @@ function readForm(log: LogSnapshot, form: ItemForm, keys: readonly string[]): Aw
   return whenKnown(log.readItems(keys.map(pathOfKeyText), form, itemsBytesMax, take), () => read)
 }
 
-/**
- * The pages of a channel; undefined if not all of its topics were read. A client that goes on from one of them but the last
- * begins again with the first: none of them is the state of a moment by itself.
- */
+/** Undefined if some topics were not read. Each page but the last resumes before the first: it is no state. */
 function pagesOf(
   scope: Scope,
   keys: ReadonlySet<string>,

@@ -13,7 +13,6 @@ import { type ChangesStore, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
 import type { Position } from './token.js'
 
-/** What followers share. */
 export interface Shared {
   readonly store: ChangesStore
   readonly feed: Feed
@@ -29,10 +28,7 @@ export abstract class Follower implements Listener {
   /** Something may have changed up to here that was not given. */
   #missed: LogPlace | undefined
 
-  /**
-   * @param position undefined for the present state
-   * @param bytesMax of a page that is read for this client alone
-   */
+  /** @param position undefined for the present state @param bytesMax of a page that is read for this client alone */
   constructor(
     protected readonly shared: Shared,
     private readonly scope: Scope,
@@ -40,10 +36,10 @@ export abstract class Follower implements Listener {
     private readonly bytesMax: number,
   ) {}
 
-  /** Whether the client is to be given a page that was read for it alone. */
+  /** True if a page that was read for this client alone is given to it. */
   protected abstract wants(page: ChangesPage): boolean
 
-  /** Gives a page to the client. @returns whether it takes more */
+  /** @returns whether the client takes more */
   protected abstract give(page: PageBytes): boolean
 
   /** The log does not have what changed since the position. */
@@ -69,7 +65,6 @@ export abstract class Follower implements Listener {
     this.shared.feed.remove(this.scope, this)
   }
 
-  /** The client takes more again. */
   onWritable(): void {
     if (this.state === 'blocked') void this.#read()
   }

@@ -1,7 +1,4 @@
-/**
- * What changed, for the clients of one worker: pages, long polls and streams, within bounds on how many may listen. The
- * rest of this folder serves it. Nothing here knows HTTP.
- */
+/** Changes for the clients of one worker: pages, long polls and streams, within bounds. Nothing here knows HTTP. */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Cancelled } from '../base/cancellation.js'
 import { Feed, type Reading } from './feed.js'
@@ -20,7 +17,7 @@ interface Ongoing {
   onAborted: (() => void) | undefined
 }
 
-/** Whether a poll is to be answered immediately. */
+/** A poll with such a page is answered immediately. */
 function hasSomething({ results, hasMore }: ChangesPage): boolean {
   return results.length > 0 || hasMore
 }
@@ -76,7 +73,6 @@ class Poll extends Follower {
   }
 }
 
-/** What is measured. */
 export interface ChangesStats {
   readonly streams: number
   readonly polls: number
@@ -90,7 +86,6 @@ export interface ChangesStats {
   readonly goneTokens: number
 }
 
-/** Between two looks at the clock, in ms. */
 const checkMs = 1000
 
 export class LiveChanges {
@@ -101,10 +96,7 @@ export class LiveChanges {
   #timer: NodeJS.Timeout | undefined
   #isDraining = false
 
-  /**
-   * @param listenersMax streams, and as many waiting polls
-   * @param onDefect called for an error of a stream that is none of the store's
-   */
+  /** @param listenersMax streams, and as many waiting polls */
   constructor(
     private readonly store: ChangesStore,
     private readonly listenersMax: number,
@@ -115,10 +107,9 @@ export class LiveChanges {
   }
 
   /**
-   * The body of the page after a position, or of the first one of the present state: immediately if `waitMs` is 0, otherwise
-   * once there is something on it, or after that time.
+   * The page after a position, or the first one: once there is something on it, or after `waitMs`.
    *
-   * @returns `gone` if the log does not have what changed since; `full` if no other poll can wait
+   * @returns `gone` if the log no longer has the changes; `full` if no other poll can wait
    * @throws Cancelled; StoreError
    */
   async page(
@@ -142,11 +133,10 @@ export class LiveChanges {
   }
 
   /**
-   * A stream, to be given its outlet, or told that its client has gone. What changes after this resolves is shown, also
-   * since now: a client that has seen its answer begin writes after that.
+   * The caller gives the stream its outlet, or tells it that its client has gone. Changes after this resolves are
+   * shown, also since now: a client that has seen its answer begin writes after that.
    *
-   * @returns `gone` if the log does not have what changed since; `full` if there is no room for another; `draining` if there
-   *   are no more streams
+   * @returns `gone` if the log no longer has the changes; `full` if there is no room; `draining` if streams have ended
    * @throws StoreError
    */
   openStream(

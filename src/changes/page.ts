@@ -9,7 +9,7 @@ export interface ChangesPage {
   /** JSON: each an item, or a removal. */
   readonly results: readonly Uint8Array[]
   readonly hasMore: boolean
-  /** Where the client is once it has them. */
+  /** The client's position once it has the results. */
   readonly next: Position
 }
 
@@ -31,10 +31,7 @@ const space = 0x20
 
 export type Frame = ReturnType<typeof frameOf>
 
-/**
- * What stands before and after the results of a page: the same for all pages with one position. `idBytes` of the tail come
- * after the page. The id comes last: some clients take it over before the rest of a broken event has come.
- */
+/** Around the results. The id comes last: some clients take it over before the rest of a broken event has come. */
 export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>) {
   const token = encodeToken(next)
   const head = Buffer.from(`${dataField}{"has_more":${hasMore},"results":[`)
@@ -42,7 +39,6 @@ export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>
   return { hasMore, next, head, tail: Buffer.from(`],"next":"${token}"}${id}`), idBytes: id.length }
 }
 
-/** A page with these results, in a frame. */
 export function framed(results: readonly Uint8Array[], { hasMore, next, head, tail, idBytes }: Frame): PageBytes {
   const parts: Uint8Array[] = [head]
   for (const [index, result] of results.entries()) {
@@ -56,12 +52,10 @@ export function framed(results: readonly Uint8Array[], { hasMore, next, head, ta
   return page
 }
 
-/** A page as bytes. */
 export function bytesOf(page: ChangesPage): PageBytes {
   return framed(page.results, frameOf(page))
 }
 
-/** The page as the body of an answer: JSON. */
 export function bodyOf({ event, bodyEnd }: PageBytes): Buffer {
   return event.subarray(dataField.length, bodyEnd)
 }

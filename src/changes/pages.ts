@@ -25,10 +25,7 @@ const keysInSliceMax = 2000
 /** The same for a pattern, as long as it takes more than a slice for them: thousands of requests may keep so many keys. */
 const patternKeysMin = 32
 
-/**
- * How long the log may be read for one page, in ms. After that the page ends, perhaps with nothing on it: a client that is far
- * behind gets on even if it has to ask again, and hears of it in time.
- */
+/** In ms, for reading the log. Then the page ends, perhaps empty, so that a client that is far behind gets on. */
 export const pageMsMax = 5000
 
 export type ChangesStore = ChangeReader & Pick<TopicReader, 'readPage'>
@@ -39,12 +36,7 @@ interface Bounds {
   readonly cancellation: Cancellation
 }
 
-/**
- * The page after a position, or the first one; since now, that is an empty one.
- *
- * @returns `gone` if the log does not have what changed since
- * @throws Cancelled; StoreError
- */
+/** Since now, the page is empty. @returns `gone` if the log no longer has the changes @throws Cancelled; StoreError */
 export function readPageAfter(
   store: ChangesStore,
   scope: Scope,
@@ -120,17 +112,11 @@ async function inSlices(store: ChangesStore, page: LogPage, { cancellation }: Bo
   }
 }
 
-/**
- * A page of the log, which is read in steps, each in a snapshot of its own; the topics in the last of them. No snapshot is
- * held while what a step has read is searched.
- */
+/** A page of the log, read in steps with a snapshot each; none is held for a search. The last step reads topics. */
 class LogPage {
-  /**
-   * The topics in the order of their first changes, by the texts of their keys, each with the place before that change. Only
-   * the places are kept: what was read of the log may be most of it.
-   */
+  /** By key text in order of first change, with the place before it; changes, perhaps most of the log, are not kept. */
   readonly #found = new Map<string, LogPlace>()
-  /** What was read last, as long as it has not been searched. */
+  /** The changes that were read last, until they have been searched. */
   #changes: LoggedChanges | undefined
   #searched = 0
   #keysMax: number
@@ -143,7 +129,7 @@ class LogPage {
     this.#keysMax = this.#isPattern ? patternKeysMin : keysInSliceMax
   }
 
-  /** Whether there are keys to be searched before the next step. */
+  /** True if there are keys to be searched before the next step. */
   get isSearching(): boolean {
     return this.#changes !== undefined && !this.#isFull
   }
@@ -172,7 +158,7 @@ class LogPage {
     })
   }
 
-  /** What was found so far, as a page that has more. */
+  /** The results so far, as a page that has more. */
   readonly part = (log: LogSnapshot): Awaitable<ChangesPage> => this.#read(log, true)
 
   /** Searches on for topics of the scope, until the slice is over, the page is full, or there is nothing left to search. */

@@ -1,7 +1,4 @@
-/**
- * Which of many sets of key ranges hold a key: an interval tree in an array, sorted by where the ranges begin. What was
- * added since it was sorted is searched one by one, until it is sorted again.
- */
+/** Finds sets of key ranges that hold a key: an interval tree in an array. New ones are first searched one by one. */
 
 /** A range of keys, half-open, as texts of keys (topics/key.ts). */
 interface TextRange {
@@ -33,7 +30,7 @@ export class RangeIndex<T> {
     return this.#sorted.length + this.#unsorted.length
   }
 
-  /** Adds a value with its ranges, which are sorted and disjoint. */
+  /** @param ranges sorted and disjoint */
   add(ranges: readonly TextRange[], value: T): void {
     const [first] = ranges
     const last = ranges.at(-1)
@@ -54,7 +51,7 @@ export class RangeIndex<T> {
     if (this.#removed > unsortedMax + this.heldRanges / 2) this.#sort()
   }
 
-  /** Visits every value one of whose ranges holds the key, or may hold it, until the visitor returns false. @returns whether it never did */
+  /** Visits the values whose ranges may hold the key until the visitor returns false. @returns whether it never did */
   visit(key: string, visitor: (value: T) => boolean): boolean {
     if (this.#unsorted.length > unsortedMax || this.#removed > unsortedMax) this.#sort()
     for (const { start, end, value, isRemoved } of this.#unsorted) {

@@ -1,7 +1,4 @@
-/**
- * Scopes: what a client wants to know of changes, and may know. Two requests with equal scopes get the same results, so
- * their results are made once.
- */
+/** Scopes: the changes that a client requests and may see. Equal scopes have equal results, which are created once. */
 import { createHash } from 'node:crypto'
 import type { Slice } from '../base/time-slices.js'
 import type { Plan } from '../selectors/plan.js'
@@ -10,7 +7,6 @@ import { keyTextOf, pathOfKeyText } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 import { walkIdBytes } from './token.js'
 
-/** What a request asks for. */
 interface Wanted {
   /** Names the path or the selector. */
   readonly text: string
@@ -26,7 +22,7 @@ interface Wanted {
 export class Scope {
   /** Equal for equal scopes alone. */
   readonly id: string
-  /** What a walk goes through: the token of one is refused for another. */
+  /** Identifies the walked topics: the token of one walk is refused for another. */
   readonly walkId: Buffer
   readonly plan: Plan
   readonly form: ItemForm
@@ -48,7 +44,7 @@ export class Scope {
     this.ranges = plan.ranges.map(({ start, end }) => ({ start: keyTextOf(start), end: keyTextOf(end) }))
   }
 
-  /** Whether the topic with this key is in it, if there is one of its type. */
+  /** The type of the topic is not looked at. */
   has(key: string, slice: Slice): boolean {
     const { ranges } = this
     let low = 0

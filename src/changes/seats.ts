@@ -12,7 +12,6 @@ export class Seats {
   /** @param max of each kind */
   constructor(private readonly max: number) {}
 
-  /** How many of a kind are listening. */
   taken(kind: ListenerKind): number {
     return this.#taken[kind]
   }
@@ -21,7 +20,7 @@ export class Seats {
     return this.#taken[kind] < this.max && (this.#byKey.get(keyName) ?? 0) < listenersOfKeyMax
   }
 
-  /** Takes a seat. @returns what gives it back, once; undefined if there is none */
+  /** @returns a function that gives the seat back, once; undefined if there is none */
   take(kind: ListenerKind, keyName: string): (() => void) | undefined {
     if (!this.hasRoom(kind, keyName)) return undefined
     this.#taken[kind]++

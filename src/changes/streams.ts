@@ -8,13 +8,11 @@ import { pageMsMax } from './pages.js'
 import type { Scope } from './scope.js'
 import type { Position } from './token.js'
 
-/** Where a stream's events go. */
 interface Outlet {
   /** Sends bytes, all of them; returns whether the client takes more at the moment. */
   send(bytes: Uint8Array): boolean
-  /** Ends the stream after these bytes. */
   end(bytes: Uint8Array): void
-  /** Ends the connection at once. */
+  /** Closes the connection immediately. */
   close(): void
 }
 
@@ -25,7 +23,7 @@ const heartbeatMs = 15_000
 const lifeMs = 600_000
 const lifeSpread = 0.2
 
-/** When a client is to come back, in ms: at random, so that those of a worker that ends do not come together. */
+/** In ms. Clients return at random, so that those of a worker that stops do not return together. */
 const retryMsMin = 1000
 const retryMsMax = 5000
 
@@ -41,32 +39,27 @@ const ends = {
 
 type EndCode = keyof typeof ends
 
-/**
- * The ends after which the last id is of no use. They reset it, as the standard of server-sent events has it: a client that
- * resumes by itself would send it again and again.
- */
+/** After these ends the last id is of no use, so they reset it: a client that resumes would send it again and again. */
 const voiding: readonly EndCode[] = ['access_changed', 'since_gone']
 
-/** What a stream is opened with. */
 export interface StreamOptions {
   readonly scope: Scope
   /** Undefined for the present state. */
   readonly since: Position | undefined
-  /** Why its caller may not go on; undefined if it may. */
+  /** Why its caller may not continue; undefined if it may. */
   readonly refusal: () => Extract<EndCode, 'unauthorized' | 'access_changed'> | undefined
   /** Called once it has ended, for whatever reason. */
   readonly onEnd: () => void
 }
 
-/** A comment. */
 const comment = Buffer.from(':\n')
 
 export class Stream extends Follower {
   readonly filler = comment
   #outlet: Outlet | undefined
-  /** Why it ended, for its client; undefined as long as it has not, and if its client has gone. */
+  /** The end event for its client; undefined while the stream is open, and if the client disconnected. */
   #lastEvent: Buffer | undefined
-  /** Whether the last page that the client was sent said that there is nothing more. */
+  /** True if the last page that the client was sent said that nothing more follows. */
   #knowsAll = false
   #nextEventMs = performance.now() + heartbeatMs * (0.5 + Math.random() / 2)
   readonly #untilMs = performance.now() + lifeMs * (1 + lifeSpread * (2 * Math.random() - 1))
@@ -78,12 +71,10 @@ export class Stream extends Follower {
     super(shared, options.scope, options.since, sharedPageBytesMax)
   }
 
-  /** Whether its client has not taken everything. */
   get isBehind(): boolean {
     return this.state !== 'live'
   }
 
-  /** Begins to send. */
   begin(outlet: Outlet): void {
     const retryMs = Math.floor(retryMsMin + Math.random() * (retryMsMax - retryMsMin))
     // Without an empty line: it belongs to the first event, since some clients would take it for an empty one.

@@ -13,7 +13,6 @@ import { crc32 } from 'node:zlib'
 import type { LogPlace } from '../store/changes.js'
 import type { Path } from '../topics/path.js'
 
-/** Where a client is. */
 export interface Position {
   readonly place: LogPlace
   /** Undefined once the present state has been walked. */
@@ -23,29 +22,22 @@ export interface Position {
 /** Where a client begins: at a position, at the present end of the log, or with the present state. */
 export type Since = Position | 'now' | undefined
 
-/** Where it is in a walk. */
 interface Walk {
-  /** What is walked. */
+  /** `Scope.walkId`. */
   readonly id: Buffer
-  /** The walk goes on after this path. */
   readonly after: Path
 }
 
 const kinds = { log: 1, walk: 2 } as const
 
-/** Bytes of `Scope.walkId`. */
 export const walkIdBytes = 8
 
 const headBytes = 3
 const checkBytes = 4
 
-/**
- * The longest token: that of a walk whose last path is a longest one, with a place of version 1.0.0 on PostgreSQL, which had
- * up to 1 KiB. Such a place has gone, and only a token that is decoded can be answered so.
- */
+/** Fits the longest path with a place of 1.0.0 on PostgreSQL (1 KiB): only a decoded token can be answered as gone. */
 export const tokenBytesMax = 4096
 
-/** The token of a position. */
 export function encodeToken({ place, walk }: Position): string {
   const walked = walk === undefined ? [] : [walk.id, Buffer.from(walk.after)]
   const head = Buffer.allocUnsafe(headBytes)
@@ -56,7 +48,6 @@ export function encodeToken({ place, walk }: Position): string {
   return Buffer.concat([content, check]).toString('base64url')
 }
 
-/** The position of a token; undefined for a text that is none. */
 export function decodeToken(token: string): Position | undefined {
   if (token.length > tokenBytesMax) return undefined
   const bytes = Buffer.from(token, 'base64url')
