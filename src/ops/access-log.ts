@@ -14,7 +14,6 @@ interface Outcome {
   readonly bytesOut: number
 }
 
-/** Returns the functions that log an answer, and a request without one. */
 export function createAccessLog(log: Logger): Pick<Service<Access>, 'answered' | 'closed'> {
   function write({ route, startMs, endMs, bytesIn, caller }: Answered<Access>, outcome: Outcome): void {
     const ms = Math.round((endMs - startMs) * 1000) / 1000

@@ -29,7 +29,7 @@ interface PageAddress {
   readonly path: string
 }
 
-/** What `/console/state` answers: what the page at `/` needs besides the metrics of now. */
+/** The answer of `/console/state`: everything that the page at `/` needs besides the present metrics. */
 interface ConsoleState {
   /** By the clock of the samples, in seconds since the epoch. */
   readonly nowS: number
@@ -74,11 +74,7 @@ function fileRequestOf({ headers }: IncomingMessage): FileRequest {
 /** Where the files of the page at `/` are. */
 const filesPath = '/console/'
 
-/**
- * Starts the listener; resolves when it accepts connections.
- *
- * @throws Error when the address cannot be listened on
- */
+/** Resolves when it accepts connections. @throws Error when the address cannot be listened on */
 export function startAdmin(options: AdminOptions): Promise<Admin> {
   const { host, port, notReadyReasons, metrics, topicsPage, description } = options
   const site = loadSite('service')

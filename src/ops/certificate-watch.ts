@@ -1,7 +1,4 @@
-/**
- * The expiry of the certificate in use: kept for the metrics, and checked every day, so that a service that runs for
- * months warns in time, not only at its start.
- */
+/** The expiry of the certificate in use: for metrics, and checked daily to warn in time, months after the start. */
 import type { Logger } from './log.js'
 import type { Certificate } from './tls.js'
 

@@ -20,7 +20,6 @@ const inJournal = process.env.JOURNAL_STREAM !== undefined
 
 const levelOf = /^\{"level":(\d+)/
 
-/** Turns a line as pino writes it into the text that is printed. */
 type Format = (line: string) => string
 
 const toJournal: Format = (line) => `<${journalPriorities[Number(levelOf.exec(line)?.[1])]}>${line}`
@@ -36,7 +35,6 @@ async function formatForPeople(): Promise<Format> {
 
 let dropped = 0
 
-/** Lines that this process could not write since its start. */
 export function logLinesDropped(): number {
   return dropped
 }
@@ -71,10 +69,7 @@ export function failureMembers(error: unknown): { readonly reason: string } | { 
   return error instanceof StoreError ? { reason: error.message } : { err: error }
 }
 
-/**
- * From now on a defect, that is an uncaught exception or an unhandled rejection, is one line in the log, with its
- * stack, and ends the process with the exit code for failures without a code of their own.
- */
+/** Logs a defect (an uncaught exception or an unhandled rejection) in one line with its stack, and exits. */
 export function logCrashes(log: Logger): void {
   process.on('uncaughtException', (error: unknown) => {
     log.error({ err: error instanceof Error ? error : new Error(String(error)) }, 'crashed')

@@ -1,8 +1,4 @@
-/**
- * How late the timers of this process are: a timer that should be called every 20 ms measures how late it was. Node.js
- * has a histogram of that too, but it only forgets when it is reset, and so each of two readers would see what the other
- * left. These samples are forgotten by their age alone.
- */
+/** How late the timers of this process are. Node's histogram forgets only by a reset: two readers would interfere. */
 
 /** Seconds. */
 export interface LoopDelay {
@@ -11,25 +7,20 @@ export interface LoopDelay {
   readonly max: number
 }
 
-/** Between two samples. */
 const sampleMs = 20
 
 /** How long a sample counts: the usual interval at which a monitoring system reads. */
 const windowMs = 15_000
 
-/** What the window holds when no timer is late; later ones leave more room. */
+/** The number of samples when no timer is late; later ones leave more room. */
 const samplesMax = windowMs / sampleMs
 
-/** The samples of the last 15 s. */
 export class LoopDelays {
   readonly #atMs = new Float64Array(samplesMax).fill(-Infinity)
   readonly #lateMs = new Float64Array(samplesMax)
   #next = 0
 
-  /**
-   * Counts a timer, and those that were not called meanwhile, since a loop that is blocked has no samples: a stall
-   * weighs as much as it lasted. The clock is any that never goes back.
-   */
+  /** Counts missed timers as well: a stall weighs as much as it lasted. @param nowMs of a clock that never goes back */
   record(nowMs: number, lateMs: number): void {
     const missed = Math.min(Math.floor(lateMs / sampleMs), samplesMax - 1)
     for (let timer = missed; timer >= 0; timer--) this.#add(nowMs, lateMs - timer * sampleMs)

@@ -8,12 +8,11 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 
-/** Whether standard output is a terminal. */
 export const onTerminal = isatty(1)
 
 const descriptor = openUnblocking()
 
-/** Whether the last line was written only in part, so that the next one must begin with a line feed. */
+/** True if the last line was written only in part, so that the next one must begin with a line feed. */
 let torn = false
 
 /** Writes `text`, which ends with a line feed, at once. False when it could not be written, or only in part. */

@@ -1,7 +1,4 @@
-/**
- * Logs refused API keys: at most one line per second, with their number, since a flood of bad requests must not become
- * a flood of lines.
- */
+/** Logs refused API keys: one line per second with their number, so that bad requests cannot flood the log. */
 import type { Logger } from './log.js'
 
 const intervalMs = 1000

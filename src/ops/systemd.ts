@@ -1,15 +1,9 @@
-/**
- * Notifications to systemd: through the program systemd-notify, since Node has no unix datagram sockets. Without
- * systemd (no NOTIFY_SOCKET) nothing is done.
- */
+/** Notifications to systemd, through systemd-notify: Node has no unix datagram sockets. Without systemd, none. */
 import { spawn } from 'node:child_process'
 
 let last: Promise<void> = Promise.resolve()
 
-/**
- * Sends states, such as READY=1, in the order of the calls; resolves when systemd has them. The unit has
- * NotifyAccess=all, since the sender is a child.
- */
+/** Resolves when systemd has the states, in the order of calls. The sender is a child, hence NotifyAccess=all. */
 export function notify(...states: readonly string[]): Promise<void> {
   if (process.env.NOTIFY_SOCKET === undefined) return last
   last = last.then(

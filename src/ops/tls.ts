@@ -1,20 +1,13 @@
-/**
- * Checks a certificate and its key before anything listens: the HTTP library reports only that they failed, not why.
- */
+/** Checks a certificate and its key before anything listens: the HTTP library reports only a failure, not its cause. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 
 export interface Certificate {
-  /** When it expires, in ms since the epoch. */
   readonly expiresMs: number
 }
 
-/**
- * Reads both files and tries them together.
- *
- * @throws Error that names the file and says what is wrong with it
- */
+/** @throws Error that names the file and what is wrong with it */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const cert = read('--tls-cert', certFile)
   const key = read('--tls-key', keyFile)

@@ -1,13 +1,9 @@
-/**
- * The part of the tables that the writer and the workers share. With LMDB only the writer commits and removes, so a worker
- * leaves most of it out.
- */
+/** The rows of the writer and the workers. With LMDB only the writer commits and removes: workers leave most out. */
 import type { StoreMonitor } from '../../store/monitoring.js'
 import { counter, gauge, histogram, type Table } from './metric.js'
 
 export interface CommitSources {
   readonly store: Pick<StoreMonitor, 'commits'>
-  /** What removes due topics: how many it has removed, and how many it could not read. */
   readonly sweeper: { readonly removed: number; readonly unreadable: number } | undefined
   readonly keyring?: { readonly unreadable: number }
 }

@@ -11,7 +11,7 @@ export const sampleMs = 5000
 /** Ten minutes. */
 const samplesMax = 120
 
-/** What is charted, each summed over all labels but these. */
+/** The charted metrics, each summed over all labels but these. */
 const charted: ReadonlyMap<string, readonly string[]> = new Map([
   ['process_start_time_seconds', []],
   ['process_resident_memory_bytes', []],

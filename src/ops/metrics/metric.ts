@@ -7,7 +7,6 @@ import type { HistogramStats } from '../../base/histogram.js'
 
 type Labels = Readonly<Record<string, string>>
 
-/** A value without labels, or one for each set of labels. */
 export type Reading<Value> = Value | readonly (readonly [labels: Labels, value: Value])[]
 
 /** Reads a metric; undefined if there is nothing to report. */
@@ -58,12 +57,10 @@ export const histogram = <Sources>(help: string, read: Read<Sources, HistogramSt
   read,
 })
 
-/** A time as Prometheus has it. */
 export function secondsOf(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : ms / 1000
 }
 
-/** Reads all rows at one moment. */
 export function evaluate<Sources>(table: Table<Sources>, sources: Sources): Metric[] {
   return Object.entries(table).flatMap(([name, { read, ...row }]) => {
     const reading = read(sources)

@@ -42,7 +42,6 @@ export class Metrics {
     void reporter.ended.then(() => this.#retire(reporter))
   }
 
-  /** The settings were read again and the workers replaced, or not. */
   reloaded(successful: boolean): void {
     this.#reload = { successful, successMs: successful ? Date.now() : this.#reload.successMs }
   }
@@ -65,7 +64,6 @@ export class Metrics {
     }
   }
 
-  /** What was remembered in the last ten minutes. */
   remembered(): readonly MetricsRun[] {
     return this.#history.runs()
   }
@@ -87,7 +85,7 @@ export class Metrics {
     return result
   }
 
-  /** @param withStore whether one worker is asked for the metrics of the store */
+  /** @param withStore also requests the metrics of the store, of one worker */
   async #collect(withStore: boolean): Promise<readonly Metric[]> {
     const { workers, writers } = this.options
     const writer = writers?.current()

@@ -4,7 +4,6 @@ import { descriptorsMax } from '../../http/connections.js'
 import { logLinesDropped } from '../log.js'
 import { counter, gauge, type Table } from './metric.js'
 
-/** The resources that this process uses. */
 interface Usage {
   /** In microseconds. */
   readonly cpu: { readonly user: number; readonly system: number }

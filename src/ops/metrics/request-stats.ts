@@ -1,12 +1,8 @@
-/**
- * The answers of one worker, counted in plain numbers as they are sent, which costs nanoseconds per request. They are read
- * by the table in worker-metrics.ts.
- */
+/** The answers of one worker, counted as they are sent, which costs nanoseconds each; worker-metrics.ts reads them. */
 import type { Access } from '../../auth/access.js'
 import { createHistogram, type Histogram, secondsBounds } from '../../base/histogram.js'
 import type { Answer, Answered, CloseCause } from '../../http/answer.js'
 
-/** One route's answers since the worker's start. */
 export interface RouteCounts {
   /** How many, by status. */
   readonly statuses: Float64Array

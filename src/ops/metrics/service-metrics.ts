@@ -5,7 +5,6 @@ import { type ProcessSources, processTable } from './process-metrics.js'
 
 /** A worker or a writer, as far as it matters here. */
 export interface Reporter {
-  /** The version of its build, where it is known. */
   readonly version: string | undefined
   /** Its last report. */
   readonly metrics: readonly Metric[] | undefined
@@ -17,29 +16,24 @@ export interface Reporter {
 /** The last reload. The start counts as the first, successful one. */
 export interface Reload {
   readonly successful: boolean
-  /** When the last successful one was. */
   readonly successMs: number
 }
 
 export interface ServiceSources extends ProcessSources {
   readonly workers: {
-    /** Those that serve now. */
     serving(): readonly Reporter[]
-    /** How many were started because one died. */
     readonly restarts: number
   }
   /** Undefined if the engine needs no writer. */
   readonly writers:
     | {
-        /** Undefined while there is none. */
         current(): Reporter | undefined
-        /** Whether a spare has loaded, which writes as soon as the writer dies. */
+        /** True if a spare has loaded, which writes as soon as the writer dies. */
         readonly hasSpare: boolean
         readonly restarts: number
       }
     | undefined
   readonly ready: () => boolean
-  /** When the certificate in use expires, in ms since the epoch; undefined without one. */
   readonly certificateExpiresMs: () => number | undefined
   readonly reload: Reload
 }

@@ -17,9 +17,7 @@ interface WorkerSources extends CommitSources, ProcessSources {
   readonly server: Pick<HttpServer, 'connections' | 'waiting' | 'uploads'>
   readonly keyring: Pick<Keyring, 'requests' | 'unreadable'>
   readonly changes: ChangesStats
-  /** How many changes the log is to keep. */
   readonly changesKeptMin: number
-  /** By how much timers were late in the last 15 s. */
   readonly loopDelay: LoopDelay
   /** Undefined in all workers but one, and while the store is unavailable. */
   readonly stored: StoreStats | undefined

@@ -6,7 +6,6 @@ import { type ProcessSources, processTable } from './process-metrics.js'
 
 interface WriterSources extends CommitSources, ProcessSources {
   readonly store: Pick<StoreMonitor, 'commits' | 'disk'>
-  /** Frames that other processes have sent since the start. */
   readonly frames: () => number
 }
 
