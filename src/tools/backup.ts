@@ -1,7 +1,4 @@
-/**
- * The tool behind `topicd backup`: a consistent, compacted and checked copy of everything, as one file. The engine
- * makes it.
- */
+/** The tool behind `topicd backup`: the engine writes a consistent, compacted and checked copy as one file. */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { StoreCopier } from '../store/maintenance.js'
@@ -9,7 +6,7 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { BackupLine, BackupOptions, DirectoryId } from './tool-messages.js'
 
-/** Which directory is at a path. @throws Error when none can be seen there */
+/** @throws Error when no directory can be seen there */
 export function directoryId(directory: string): DirectoryId {
   const { dev, ino } = statSync(directory, { bigint: true })
   return { device: String(dev), inode: String(ino) }

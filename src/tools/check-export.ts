@@ -1,18 +1,14 @@
-/**
- * The check of an export by itself, without a store: every line is valid, and none is missing.
- */
+/** The check of an export by itself, without a store: every line is valid, and none is missing. */
 import { importLineBytesMax } from '../settings/limits.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
 import { parseImportLine, WrongLine } from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'
 
 /**
- * Reads an export to its end.
- *
- * @param allowsUnfinished whether the line that ends an export may be absent or count other lines
+ * @param allowsUnfinished accepts a missing last line, or one that counts other lines
  * @param onFinding receives what is wrong, one sentence each
- * @returns how many lines of topics and keys it has
- * @throws Error when it cannot be read
+ * @returns the number of lines of topics and keys
+ * @throws Error when the input cannot be read
  */
 export async function checkExport(
   input: AsyncIterable<Uint8Array>,

@@ -1,6 +1,4 @@
-/**
- * The tool behind `topicd check`: every broken invariant as a line, then a last line with the counts.
- */
+/** The tool behind `topicd check`: every broken invariant as a line, then a last line with the counts. */
 import { planSelector } from '../selectors/planner.js'
 import type { StoreChecker } from '../store/maintenance.js'
 import { createReport } from './progress.js'

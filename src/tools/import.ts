@@ -40,15 +40,12 @@ import type { Imported, ImportedLine, ImportOptions } from './tool-messages.js'
 /** The lines of a batch: few enough that other writers do not wait long for its commit. */
 const batchLinesMax = 1000
 
-/** The bytes of those lines. */
 const batchBytesMax = 8 * 1024 * 1024
 
 type Counts = { -readonly [Name in keyof Imported]: Imported[Name] }
 
-/** What it needs of a store. */
 type ImportStore = Pick<TopicReader, 'readTopic'> & TopicWriter & Pick<KeyChanger, 'restoreKey'>
 
-/** A parsed line and where it is. */
 interface NumberedLine {
   readonly number: number
   readonly line: Exclude<ImportLine, { kind: 'end' }>
@@ -57,7 +54,6 @@ interface NumberedLine {
 /** Topics read together: enough to hide a network's latency. */
 const readTogetherMax = 32
 
-/** A topic that the store refuses, by its index. */
 type RefusedLine = Pick<RefusedOperation, 'index' | 'refusal'>
 
 /** A line that was not stored; all lines before it were. */
@@ -139,7 +135,6 @@ async function explain(error: Error, batch: Batch, number: number, signal: Abort
 /** The most lines between two waits for a slice of the event loop. */
 const linesPerTurn = 100
 
-/** Lines that are written together. */
 class Batch {
   #lines: NumberedLine[] = []
   #bytes = 0
@@ -167,11 +162,7 @@ class Batch {
     return this.#lines[0]?.number
   }
 
-  /**
-   * Writes the lines up to the first that does not fit an existing topic; resolves when they are durable.
-   *
-   * @throws LineFailed for the first line that was not stored
-   */
+  /** Resolves when all lines are durable. @throws LineFailed for the first that was not stored; those before it were */
   async write(): Promise<void> {
     const lines = this.#lines
     this.#lines = []

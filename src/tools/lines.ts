@@ -1,12 +1,9 @@
 /** The lines of a stream of bytes, for those who read it to its end. How it is cut into lines is in base/lines.ts. */
 import { Lines, TooLong } from '../base/lines.js'
 
-/** A line that is longer than it may be. */
 export class LineTooLong extends Error {}
 
 /**
- * The lines of `chunks`, without their ends, and without a byte order mark before the first.
- *
  * @param unfinished what happens to a last line without a line feed
  * @throws LineTooLong for a line longer than `bytesMax`, after the lines before it
  */

@@ -1,6 +1,4 @@
-/**
- * The progress of a tool: one line every `reportMs` at most, so that reporting costs next to nothing.
- */
+/** The progress of a tool: one line every `reportMs` at most, so that reporting costs next to nothing. */
 import type { ToolIo } from './tool.js'
 import type { ProgressLine } from './tool-messages.js'
 

@@ -1,7 +1,4 @@
-/**
- * The tools by the names that requests use. No other file imports all of them. The options of each are in
- * tool-messages.ts.
- */
+/** The tools by the names that requests use; tool-messages.ts has their options. No other file imports all of them. */
 import type { TopicStore } from '../store/store.js'
 import { backupTool } from './backup.js'
 import { checkTool } from './check.js'
@@ -17,7 +14,7 @@ const tools: { readonly [Name in ToolName]: Tool<ToolOptions[Name]> } = {
   import: importTool,
 }
 
-/** Does the work. @throws Error with a message for the user */
+/** @throws Error with a message for the user */
 export function runTool<Name extends ToolName>(
   store: TopicStore,
   { tool, options }: ToolWork<Name>,

@@ -1,7 +1,4 @@
-/**
- * The options of the tools, and the lines that they send. Types only, so that the command line can use them without
- * loading the tools.
- */
+/** The options of the tools, and the lines that they send. Types only: the command line does not load the tools. */
 import type { BackupDone } from '../store/maintenance.js'
 
 /** What each tool is told, by its name. */

@@ -6,14 +6,13 @@ import typia from 'typia'
 import type { EndLine, KeyLine, TopicLine } from './export-format.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tool-messages.js'
 
-/** The JSON schemas of the lines of an export. */
 export const lineSchemas = {
   topic: typia.json.schemas<[TopicLine], '3.1'>(),
   key: typia.json.schemas<[KeyLine], '3.1'>(),
   end: typia.json.schemas<[EndLine], '3.1'>(),
 }
 
-/** What a tool sends its caller. */
+/** The lines that a tool sends its caller. */
 export const isBackupLine: (input: unknown) => input is BackupLine = typia.createIs<BackupLine>()
 export const isCheckLine: (input: unknown) => input is CheckLine = typia.createIs<CheckLine>()
 export const isImportedLine: (input: unknown) => input is ImportedLine = typia.createIs<ImportedLine>()
