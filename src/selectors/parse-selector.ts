@@ -30,10 +30,7 @@ import type { SyntaxProblem } from './pattern/syntax.js'
 import { memberCost, type PlanningBudget, textUnitCost } from './planning-budget.js'
 import type { Scope } from './scope.js'
 
-/**
- * What a text selects. A full-path pattern with the scope `subtree` has a `literal` if its text is also a path, and no
- * `pattern` if its text is only a path, or says the same as one.
- */
+/** With the scope `subtree`, a path is a `literal`, without a `pattern` unless its text is one that says more. */
 type Selector =
   | { readonly kind: 'path'; readonly path: Path }
   | { readonly kind: 'split-path'; readonly segments: readonly Pattern[]; readonly scope: Scope }
@@ -50,14 +47,9 @@ export interface SelectorProblem {
   readonly problem: string
 }
 
-/** A selector that is not a set. */
 export type Member = Exclude<Selector, { kind: 'set' }>
 
-/**
- * Parses a selector, and compiles its patterns.
- *
- * @throws TooCostly if the budget does not allow for it
- */
+/** @throws TooCostly if the budget does not allow for it */
 export function parseSelector(text: string, planning: PlanningBudget): Selector | SelectorProblem {
   if (text === '') return { problem: 'is empty; a path, a pattern after ? or *, or a set after # is allowed' }
   const bytes = Buffer.byteLength(text)
@@ -80,9 +72,7 @@ function readSet(text: string, reader: SelectorReader): Selector | SelectorProbl
   return { kind: 'set', members }
 }
 
-/**
- * Where each member of a set begins and ends: they are separated by the last four slashes of every run of four or more.
- */
+/** Members are separated by the last four slashes of every run of four or more. */
 function memberBounds(text: string): [from: number, to: number][] {
   const members: [number, number][] = []
   let from = 1
@@ -218,7 +208,6 @@ function segmentEnd(text: string, from: number, to: number, quoting: boolean): {
   return { end: to, open }
 }
 
-/** The patterns of a selector. */
 export function patternsIn(selector: Selector): readonly Pattern[] {
   switch (selector.kind) {
     case 'path':

@@ -20,7 +20,7 @@ const patternRangesMax = 64
 
 const anySegment: readonly Prefix[] = [{ text: '', rest: 'any' }]
 
-/** The plan of a split-path pattern; it has no range when the pattern can match nothing. */
+/** Without ranges if the pattern can match nothing. */
 export function planSplitPath(patterns: readonly Pattern[], scope: Scope): Plan {
   const segments: Segment[] = []
   for (const pattern of patterns) {
@@ -58,9 +58,7 @@ function segmentOf(pattern: Pattern): Segment | undefined {
   return { prefixes, least: first.text, test: test && remembering(test) }
 }
 
-/**
- * A test that remembers its last answer: in key order, most topics share their upper segments with the topic before.
- */
+/** Remembers the last answer: in key order, most topics share their upper segments with the topic before. */
 function remembering(test: Test): Test {
   let last = ''
   let answer = test(last)
@@ -73,10 +71,7 @@ function remembering(test: Test): Test {
   }
 }
 
-/**
- * Every text of the leading `depth` segments, each with a slash at its end; `depth` is as large as `patternRangesMax`
- * allows.
- */
+/** Every text of the leading `depth` segments, each with a slash at its end; `patternRangesMax` bounds `depth`. */
 function multiplyOut(segments: readonly Segment[]): { readonly bases: readonly string[]; readonly depth: number } {
   let bases: readonly string[] = ['']
   let depth = 0

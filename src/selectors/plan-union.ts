@@ -8,7 +8,6 @@ import { encodeKey } from '../topics/key.js'
 import { everyTopic, type KeyRange, mergeRanges } from '../topics/range.js'
 import type { Matcher, Plan } from './plan.js'
 
-/** The plan that covers what any of the plans covers. */
 export function planUnion(plans: readonly Plan[]): Plan {
   const [first, ...others] = plans
   if (first !== undefined && others.length === 0) return first
@@ -58,7 +57,7 @@ function firstEndingAfter(ranges: readonly KeyRange[], key: Buffer): KeyRange | 
   return ranges[low]
 }
 
-/** Whether a range that ends after `key` contains it. */
+/** @param range must end after `key` */
 function contains(range: KeyRange | undefined, key: Buffer): boolean {
   return range !== undefined && Buffer.compare(range.start, key) <= 0
 }

@@ -25,7 +25,6 @@ const planCacheBytesMax = 64 * 1024 * 1024
 
 assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
 
-/** A planned selector, and what that costs. */
 interface Planned {
   readonly result: Plan | SelectorProblem
   readonly units: number
@@ -85,17 +84,13 @@ function tooCostly(where: string): SelectorProblem {
   }
 }
 
-/** @param bytes what the plan takes besides the entry and its text */
+/** @param bytes of the plan, without the entry and its text */
 function remember(text: string, result: Plan | SelectorProblem, units: number, bytes: number): Plan | SelectorProblem {
   cache.set(text, { result, units }, { size: entryBytes + 4 * text.length + bytes })
   return result
 }
 
-/**
- * The plan of a text, and the most bytes that it may take.
- *
- * @throws TooCostly if the budget does not allow for it
- */
+/** @returns the plan, and the maximum of its bytes @throws TooCostly if the budget does not allow for it */
 function planWithin(
   text: string,
   budget: PlanningBudget,
@@ -135,7 +130,7 @@ function compile(member: Member): Plan {
 /** A cached plan's own objects, closures and keys: a rough mean. */
 const entryBytes = 2048
 
-/** What a plan with patterns keeps of the work for it, at most: their prefixes and programs. */
+/** The maximum that a plan with patterns keeps for each unit of work: prefixes and programs. */
 const bytesPerUnit = 16
 
 /** A key range's own objects: itself, two arrays and their buffer. */

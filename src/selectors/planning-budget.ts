@@ -25,10 +25,7 @@ export const namedRangeCost = 8
 /** The same where case is folded: two tables are sorted first. */
 export const foldedRangeCost = 16
 
-/**
- * The code points that a range in brackets contains, where case is folded: the engine looks at each, and sorts the other
- * cases. No range has more than a few thousand letters with cases.
- */
+/** The engine looks at each code point, and sorts the other cases: of any range, a few thousand at most. */
 export function foldedCodePointsCost(codePoints: number): number {
   return Math.min(6 * codePoints, 2 * codePoints + 8000)
 }
@@ -51,34 +48,27 @@ export const prefixCost = 2
 /** A key range of a plan: its two keys, and its place among the others. */
 export const keyRangeCost = 50
 
-/** Ends the planning of a selector. */
 export class TooCostly extends Error {}
 
 export class PlanningBudget {
   #remaining = planningUnitsMax
 
-  /** What is left, in units. */
   get remaining(): number {
     return this.#remaining
   }
 
-  /** Whether no selector has been charged yet. */
+  /** True until a selector is charged. */
   get isWhole(): boolean {
     return this.#remaining === planningUnitsMax
   }
 
-  /**
-   * Pays for work that is about to be done.
-   *
-   * @param where what of the selector it is for, as a phrase
-   * @throws TooCostly if that is more than is left
-   */
+  /** @param where the part of the selector, as a phrase @throws TooCostly if less than that is left */
   charge(units: number, where: string): void {
     if (units > this.#remaining) throw new TooCostly(where)
     this.#remaining -= units
   }
 
-  /** Pays for work that has been done before; returns whether that is no more than is left. */
+  /** Charges for work that has been done before. @returns whether enough was left */
   tryCharge(units: number): boolean {
     if (units > this.#remaining) return false
     this.#remaining -= units

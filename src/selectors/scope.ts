@@ -1,12 +1,9 @@
-/**
- * Scopes: which topics a match selects, by the end of the selector: itself, its descendants (`/`) or both (`//`).
- */
+/** Scopes: which topics a match selects, by the end of the selector: itself, its descendants (`/`) or both (`//`). */
 import type { Path } from '../topics/path.js'
 import { descendantsRange, type KeyRange, subtreeRange, topicRange } from '../topics/range.js'
 
 export type Scope = 'self' | 'descendants' | 'subtree'
 
-/** The keys that one matching path selects. */
 export function scopeRange(path: Path, scope: Scope): KeyRange {
   switch (scope) {
     case 'self':

@@ -17,7 +17,6 @@ import { compareBytes, type Prefix } from './pattern/prefixes.js'
 import type { Matcher } from './plan.js'
 import type { Scope } from './scope.js'
 
-/** The pattern of one segment. */
 export interface Segment {
   /** As in `Pattern`, at least one, without those that no segment can have. */
   readonly prefixes: readonly Prefix[]
@@ -81,10 +80,7 @@ export function splitPathMatcher(
   }
 }
 
-/**
- * The position of the last prefix that does not sort after the segment, or -1. If any prefix begins the segment, this
- * one does.
- */
+/** The last prefix that does not sort after the segment, or -1. If any prefix begins the segment, this one does. */
 function locate(prefixes: readonly Prefix[], path: string, from: number, to: number): number {
   let low = 0
   let high = prefixes.length
@@ -112,10 +108,7 @@ function subtreeEnd(path: string, to: number): Buffer {
   return keyAfterSubtree(encodeKey(path.slice(0, to)))
 }
 
-/**
- * A key longer than any topic's is not returned, because a store need not accept it; the scan goes on to the next
- * topic.
- */
+/** Returns no key longer than any topic's: a store need not accept it. The scan reads the next topic instead. */
 function seekTo(path: string): Buffer | false {
   const key = encodeKey(path)
   return key.length > pathBytesMax ? false : key

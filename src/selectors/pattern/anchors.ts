@@ -5,7 +5,6 @@
  */
 import { type Node, sequenceNode } from './node.js'
 
-/** A tree, and its text. */
 export interface Syntax {
   readonly node: Node
   /** The pattern's text with an open `\Q` closed, so that more can be written after it. */
@@ -44,7 +43,7 @@ export function endIn(node: Node): End | undefined {
   }
 }
 
-/** Whether each node is a character, a class or an anchor, so that nothing matches where one of them goes on after an end. */
+/** True for a plain sequence of characters, classes and anchors, in which nothing can match after an end. */
 export function isPlain(node: Node): boolean {
   return node.kind === 'sequence' && node.nodes.every(({ kind }) => !['sequence', 'either', 'repeat'].includes(kind))
 }

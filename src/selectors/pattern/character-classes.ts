@@ -1,6 +1,4 @@
-/**
- * Character classes as sorted, disjoint ranges of code points. Pure arithmetic: independent of any syntax or engine.
- */
+/** Character classes as sorted, disjoint ranges of code points. Pure arithmetic: independent of syntax and engines. */
 
 /** The first and the last code point, both included. */
 export type CodePointRange = readonly [first: number, last: number]
@@ -23,7 +21,7 @@ const spaces: Ranges = [
   [0x20, 0x20],
 ]
 
-/** What `\d` and the like mean in RE2: ASCII only, and no vertical tab in `\s`; the built-in engine differs in both. */
+/** `\d` and the like in RE2: ASCII only, and no vertical tab in `\s`; the built-in engine differs in both. */
 export const perlClasses: ReadonlyMap<string, Ranges> = new Map([
   ['d', digits],
   ['D', complement(digits)],
@@ -47,7 +45,6 @@ export function sortedRanges(ranges: readonly CodePointRange[]): Ranges {
   return current === undefined ? merged : [...merged, current]
 }
 
-/** Every code point that is in none of the ranges. */
 export function complement(ranges: Ranges): Ranges {
   const rest: CodePointRange[] = []
   let next = 0

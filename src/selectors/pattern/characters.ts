@@ -1,7 +1,4 @@
-/**
- * The syntax of character classes, and of escapes within and outside them. The rest of the syntax is in
- * syntax.ts.
- */
+/** The syntax of character classes, and of escapes within and outside them. The rest of the syntax is in syntax.ts. */
 
 import {
   classMemberCost,
@@ -45,10 +42,7 @@ interface ReadClass {
   readonly rangesMax: number
 }
 
-/**
- * Reads classes and escapes at a cursor, and moves it past them. Charges each class with what it costs the engine.
- * Throws a `PatternError` where there is a syntax error.
- */
+/** Reads classes and escapes at a cursor, and charges each class. @throws PatternError for a syntax error */
 export class CharacterReader {
   #mayHavePosix = true
 
@@ -57,7 +51,6 @@ export class CharacterReader {
     private readonly budget: PlanningBudget,
   ) {}
 
-  /** A class in brackets. */
   bracketed(foldCase: boolean): Node {
     const cursor = this.cursor
     const from = cursor.index++
@@ -130,7 +123,6 @@ export class CharacterReader {
     return { ranges: undefined, rangesMax }
   }
 
-  /** The character that an escape means. */
   escaped(): string {
     const cursor = this.cursor
     const from = cursor.index

@@ -1,11 +1,8 @@
-/**
- * A position in the text of a pattern, and the errors that end parsing. The syntax is in syntax.ts and
- * characters.ts, which move the cursor.
- */
+/** A position in the text of a pattern, and the errors that end parsing. syntax.ts and characters.ts move it. */
 
 /** Ends the parsing of a pattern. `message` names what was found, `at` is its index in the text. */
 export class PatternError extends Error {
-  /** @param refused whether it is a valid pattern elsewhere, ruled out here by linear time or a limit */
+  /** @param refused true for a pattern that is valid elsewhere, but ruled out here by linear time or a limit */
   constructor(
     problem: string,
     readonly at: number,
@@ -15,7 +12,6 @@ export class PatternError extends Error {
   }
 }
 
-/** The text is not a regular expression. */
 export function syntaxError(problem: string, at: number): PatternError {
   return new PatternError(problem, at, false)
 }
@@ -25,7 +21,6 @@ export function unsupported(problem: string, at: number): PatternError {
   return new PatternError(problem, at, true)
 }
 
-/** A construct that is not regular. */
 export function notLinear(construct: string, at: number): PatternError {
   return unsupported(`${construct}, which the linear-time engine lacks (\\Q…\\E quotes plain text)`, at)
 }
@@ -49,7 +44,6 @@ export class Cursor {
     return this.text.startsWith(text, this.index)
   }
 
-  /** Moves past a UTF-16 unit if it is the next one. */
   takeUnit(unit: string): boolean {
     if (this.unit() !== unit) return false
     this.index++

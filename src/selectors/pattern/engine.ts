@@ -14,14 +14,10 @@ import { automatonBytesMax } from '../../settings/limits.js'
 /** After this many resets a pattern runs without its automaton: rebuilding the states costs more than it saves. */
 const automatonResetsMax = 8
 
-/** Whether a pattern matches a text as a whole. */
+/** True if the pattern matches the whole text. */
 export type Test = (text: string) => boolean
 
-/**
- * Compiles a pattern, followed by another one.
- *
- * @returns its test, or why the engine refuses it
- */
+/** @param tail another pattern, which follows @returns the test, or why the engine refuses it */
 export function compileLinear(source: string, tail: string): Test | { readonly refusal: string } {
   try {
     return testOf(RE2JS.compile(`(${source})${tail}`, RE2JS.DOTALL))

@@ -1,6 +1,4 @@
-/**
- * The tree of a parsed pattern, and the sizes of its nodes. Nothing here depends on an engine or a limit.
- */
+/** The tree of a parsed pattern, and the sizes of its nodes. Nothing here depends on an engine or a limit. */
 import type { Ranges } from './character-classes.js'
 
 /**
@@ -32,7 +30,6 @@ export function classNode(ranges: Ranges | undefined, rangesMax = 0): Node {
   return { kind: 'class', ranges, rangesMax: ranges?.length ?? rangesMax, size: 1 }
 }
 
-/** The nodes one after the other. */
 export function sequenceNode(nodes: readonly Node[]): Node {
   return onlyNode(nodes) ?? { kind: 'sequence', nodes, size: totalSize(nodes) }
 }
@@ -42,7 +39,6 @@ export function capturedNode(node: Node): Node {
   return { ...node, size: node.size + 2 }
 }
 
-/** Any one of the nodes. */
 export function eitherNode(nodes: readonly Node[]): Node {
   return onlyNode(nodes) ?? { kind: 'either', nodes, size: totalSize(nodes) + nodes.length - 1 }
 }

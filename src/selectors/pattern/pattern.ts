@@ -36,23 +36,18 @@ export interface Pattern {
 
 interface Engine {
   readonly test: Test
-  /** Whether it is the linear-time engine, which takes longer. */
+  /** True for the linear-time engine, which takes longer. */
   readonly isLinear: boolean
 }
 
-/** What the patterns of one selector may still cost together. Reading a pattern lowers it. */
+/** The cost that the patterns of one selector may still have together. Reading a pattern lowers it. */
 export interface Budget {
   /** In instructions, as `Node.size`. */
   remainingSize: number
   readonly planning: PlanningBudget
 }
 
-/**
- * Parses, checks and compiles one pattern, and charges it to the budget.
- *
- * @param scope what of a path may follow the match
- * @throws TooCostly if the budget of the request does not allow for it
- */
+/** @param scope the part of a path that may follow the match @throws TooCostly if the budget does not allow for it */
 export function readPattern(text: string, budget: Budget, scope: Scope = 'self'): Pattern | SyntaxProblem {
   budget.planning.charge(patternCost, 'its patterns')
   const syntax = readSyntax(text, budget.planning)
@@ -102,12 +97,7 @@ export function linearTest(pattern: ParsedPattern, scope: Scope = 'self'): Test 
   return compileLinear(pattern.source, tails[scope])
 }
 
-/**
- * The pattern as a built-in RegExp, where its worst case is a few steps for each character of the text. Exported so
- * that tests can verify that.
- *
- * @returns undefined where that bound is not proven
- */
+/** Undefined unless the worst case is proven to be a few steps per character. Exported for tests that verify that. */
 export function harmlessExpression({ node }: ParsedPattern, scope: Scope = 'self'): RegExp | undefined {
   const nodes = partsOf(node)
   let source = ''

@@ -19,33 +19,24 @@ export interface Prefix {
   readonly rest: 'none' | 'any' | 'nonEmpty' | 'unknown'
 }
 
-/**
- * The prefixes of a pattern: sorted by UTF-8 bytes, and disjoint (if one may continue, no other begins with its text).
- * At most `prefixesMax`; a pattern with more alternatives gets fewer, shorter prefixes.
- *
- * @throws TooCostly if the budget does not allow for them
- */
+/** Sorted by UTF-8 bytes; if one may continue, no other begins with its text. @throws TooCostly if over the budget */
 export function prefixesOf(node: Node, budget: PlanningBudget): readonly Prefix[] {
   const prefixes = prefixesIn(node, budget)
   budget.charge(2 * prefixCost * prefixes.length, beginnings)
   return disjoint(prefixes)
 }
 
-/** Whether the prefixes alone decide about a match. */
+/** True if the prefixes alone decide about a match. */
 export function isExact(prefixes: readonly Prefix[]): boolean {
   return prefixes.every((prefix) => prefix.rest !== 'unknown')
 }
 
-/** Whether the prefixes are all the matches. */
+/** True if the prefixes are all the matches. */
 export function areFinite(prefixes: readonly Prefix[]): boolean {
   return prefixes.every((prefix) => prefix.rest === 'none')
 }
 
-/**
- * Compares `text` from `from` to `to` with `other` by their UTF-8 bytes, without encoding them; both are well-formed.
- *
- * @returns below 0, 0 or above 0
- */
+/** Compares a part of `text` with `other` by UTF-8 bytes, without encoding them. Both must be well-formed. */
 export function compareBytes(text: string, from: number, to: number, other: string): number {
   const length = Math.min(to - from, other.length)
   for (let i = 0; i < length; i++) {
@@ -138,7 +129,6 @@ function followed(prefixes: readonly Prefix[], next: Node, budget: PlanningBudge
   return longer
 }
 
-/** The same prefixes, followed by something unknown. */
 function continued(prefixes: readonly Prefix[]): readonly Prefix[] {
   return prefixes.map(({ text }) => ({ text, rest: 'unknown' }))
 }
@@ -156,7 +146,7 @@ function disjoint(prefixes: readonly Prefix[]): readonly Prefix[] {
   return kept
 }
 
-/** What may follow a text that two prefixes share. */
+/** The possible continuations of a text that two prefixes share. */
 function either(a: Prefix['rest'], b: Prefix['rest']): Prefix['rest'] {
   if (a === b) return a
   if (a === 'any' || b === 'any') return 'any'

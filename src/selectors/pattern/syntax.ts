@@ -11,21 +11,14 @@ import { CharacterReader } from './characters.js'
 import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './cursor.js'
 import { capturedNode, classNode, eitherNode, type Node, repeatNode, sequenceNode, unknownClass } from './node.js'
 
-/**
- * Why a text is not a pattern. `refused`: it is valid elsewhere, but ruled out here by linear time or a limit;
- * otherwise it is not a regular expression at all. `problem` names what was found, `at` its index.
- */
+/** `refused`: valid elsewhere, but ruled out here by linear time or a limit. `problem` names what was found at `at`. */
 export interface SyntaxProblem {
   readonly problem: string
   readonly at: number
   readonly refused: boolean
 }
 
-/**
- * Parses one pattern, and pays for its classes.
- *
- * @throws TooCostly if the budget does not allow for them
- */
+/** Charges the budget for the classes. @throws TooCostly if it does not allow for them */
 export function readSyntax(text: string, budget: PlanningBudget): Syntax | SyntaxProblem {
   try {
     return new SyntaxReader(text, budget).read()
@@ -152,10 +145,7 @@ class SyntaxReader {
     this.#flags = outerFlags
   }
 
-  /**
-   * Moves past a group's opening and sets its flags. Returns whether that is all of the group, which then has no
-   * content.
-   */
+  /** Moves past a group's opening and sets its flags. @returns true if that is all of the group */
   #groupOpening(): boolean {
     const cursor = this.#cursor
     const from = cursor.index
