@@ -16,7 +16,7 @@ export interface Answer {
   /** In an answer to HEAD, whose body is empty: the length of the body that a GET would get. */
   readonly bodyBytesUnsent?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
-  /** What the body goes on with, for as long as it likes; `body` is empty then. */
+  /** The rest of the body, of any length; `body` is empty then. */
   readonly stream?: Stream
   /** How much of the time until the answer was waited on purpose, in ms: it counts as the client's. */
   readonly waitedMs?: number
@@ -24,18 +24,16 @@ export interface Answer {
   readonly cause?: string
 }
 
-/** The room for answers, or parts of them, that the clients of this process have not read: all who make answers look at it. */
+/** The room for answers that clients have not read, shared by all who create answers in this process. */
 export interface AnswerRoom {
   bytesFree: number
 }
 
-/** A body that is sent piece by piece. */
 export interface Stream {
-  /** What may stand between pieces without a meaning. */
+  /** Without meaning between two pieces. */
   readonly filler: Uint8Array
   /** Called once, when the head has been sent. */
   begin(outlet: Outlet): void
-  /** The client takes more again. */
   onWritable(): void
   /** Called once: the client has gone, or the body has ended. */
   onGone(): void
@@ -47,7 +45,7 @@ export interface Outlet {
   send(piece: Uint8Array): boolean
   /** Ends the body after this piece, a small one. */
   end(piece: Uint8Array): void
-  /** Ends the connection at once. */
+  /** Closes the connection immediately. */
   close(): void
 }
 
@@ -55,21 +53,16 @@ export interface Outlet {
 export interface Upload {
   /** Its body may be a stream that goes on while more arrives. */
   readonly answer: Promise<Answer>
-  /**
-   * The next bytes of the body, valid only during the call, which must be short: while a client sends faster than they are
-   * taken, the library does nothing else. Soon none come until `resume` is called.
-   */
+  /** Bytes valid only during the call, which must be short: it holds up the library. Soon none come until `resume`. */
   take(piece: Uint8Array): void
   /** Nothing follows: that was all, or the rest is refused. */
   end(refusal?: UploadRefusal): void
 }
 
-/** Why the rest of an upload is not carried out. */
 export type UploadRefusal = 'body_too_large' | 'draining' | 'upload_timed_out'
 
 /** Where the pieces of an upload come from. */
 export interface Inlet {
-  /** More may come. */
   resume(): void
   /** No more of it is taken: the rest of the body is dropped. */
   drop(): void
@@ -86,7 +79,6 @@ export interface RouteHeaders {
   readonly lastEventId: string
 }
 
-/** A request that is being handled. */
 export interface Ongoing extends Cancellation {
   /** Undefined unless the route asks for them. */
   readonly headers: RouteHeaders | undefined
@@ -94,26 +86,17 @@ export interface Ongoing extends Cancellation {
   onAborted: (() => void) | undefined
 }
 
-/**
- * Lets long work check whether its request has been abandoned: the client has gone, or the answer has timed out. Only what
- * is read of an AbortSignal: making one for each request would cost microseconds.
- */
+/** For long work: the client has gone, or the answer timed out. An AbortSignal for each would cost microseconds. */
 export type Cancellation = Pick<AbortSignal, 'aborted'>
 
 /** One POST route. `Caller` is what `authenticate` returns for an authorization header. */
 export interface Route<Caller> {
   /** The whole path, base path included. */
   readonly path: string
-  /** Whether its requests change nothing, so that they may be refused even once their answers are known. */
+  /** True if its requests change nothing, so that they may be refused even once their answers are known. */
   readonly isRead: boolean
-  /** Whether its handler gets the request's headers. */
   readonly asksHeaders?: boolean
-  /**
-   * Answers one request.
-   *
-   * @param body the bytes as sent, valid only until the first await
-   * @throws anything; `answerForError` makes the answer
-   */
+  /** @param body as sent, valid only until the first await @throws anything: `answerForError` gives the answer */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
   /** Begins to take a body of lines, application/x-ndjson; undefined for a route that takes none. It gets the headers. */
   readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
@@ -126,9 +109,8 @@ export interface Page {
   read(request: PageRequest): Answer
 }
 
-/** The parts of a request that a page may use. */
 export interface PageRequest {
-  /** Whether this process is stopping: it answers what arrives, and accepts no more connections. */
+  /** True if this process is stopping: it answers what arrives, and accepts no more connections. */
   readonly draining: boolean
   /** `http` or `https`, as the client sees it: a proxy's `x-forwarded-proto` counts. */
   readonly scheme: 'http' | 'https'
@@ -145,52 +127,31 @@ export interface PageRequest {
 export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
-  /**
-   * When its headers arrived or, if it waited for its answer, when it began to; or up to a turn of the event loop earlier.
-   * In ms of performance.now().
-   */
+  /** When its headers arrived, or its wait for the answer began; up to a turn too early. In ms of performance.now(). */
   readonly startMs: number
-  /** When it was answered, likewise. */
   readonly endMs: number
   readonly bytesIn: number
   /** Undefined when the caller is unknown, or was not looked up. */
   readonly caller: Caller | undefined
 }
 
-/** What the HTTP layer serves. */
 export interface Service<Caller> {
   readonly routes: readonly Route<Caller>[]
   readonly pages: readonly Page[]
-  /**
-   * Who is calling, by the value of the authorization header; undefined for an unknown caller. Called before any of the
-   * body is read, and again when the end of a body arrives later than the headers: the key may have been revoked
-   * meanwhile.
-   */
+  /** Called before the body is read, and again if its end arrives later: the key may have been revoked meanwhile. */
   authenticate(authorization: string): Caller | undefined
-  /**
-   * The refusal of a request beyond its caller's rate; undefined if it may proceed, and then it counts. Called once for
-   * each request, before any of the body is read.
-   */
+  /** Undefined if the request may proceed, which then counts. Called once for each, before its body is read. */
   refuseBeyondRate(caller: Caller): Answer | undefined
   /**
-   * The answer to a request that the HTTP layer refuses without calling its route.
-   *
    * @param found what the answer names: for `unauthorized` the authorization header, for `method_not_allowed` the
-   *   methods that are allowed, for `unsupported_encoding` the encoding, for `body_too_large` the largest number of bytes
+   *   allowed methods, for `unsupported_encoding` the encoding, for `body_too_large` the largest number of bytes
    */
   refusal(refusal: Refusal, found?: string): Answer
-  /**
-   * The answer to a request whose handler threw; undefined for `Cancelled`, which a handler throws only when its client
-   * has gone.
-   */
+  /** Undefined for `Cancelled`, which a handler throws only when its client has gone. */
   answerForError(error: unknown): Answer | undefined
   /** Called for each answer, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void
-  /**
-   * Called for each connection that is closed without an answer, or before all of it was read.
-   *
-   * @param request the one that has no answer; undefined where no route has seen one
-   */
+  /** Called when a connection closes before its answer was sent or read. @param request undefined if no route saw it */
   closed(cause: CloseCause, request?: Answered<Caller>): void
 }
 

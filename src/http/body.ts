@@ -1,7 +1,4 @@
-/**
- * Bodies that arrive after their headers or in pieces: they are assembled here, within a bound on all bodies that this
- * process holds. A body that arrives with its headers never gets here.
- */
+/** Assembles bodies that arrive after their headers or in pieces, within a bound for all. Others never get here. */
 import type { HttpResponse } from 'uWebSockets.js'
 import { ByteWriter } from '../base/bytes.js'
 
@@ -11,34 +8,27 @@ export const bodyBytesWaitingMax = 64 * 1024 * 1024
 /** Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out. */
 export const bodyBytesSmallMax = 4 * 1024
 
-/**
- * The smallest buffer for a body that arrives in pieces: what a slow upload costs before it has sent more than a few
- * bytes.
- */
+/** The smallest buffer for a body that arrives in pieces: the cost of a slow upload before it has sent much. */
 export const bodyBytesKeptMin = 4 * 1024
 
-/**
- * How long a body may take to arrive in all, besides the time that it would take at `bodyBytesPerMsMin`: what a slow link
- * needs, but not forever.
- */
+/** The time for a body besides that at `bodyBytesPerMsMin`: enough for a slow link, but not forever. */
 const bodyMsMax = 120_000
 const bodyBytesPerMsMin = 16
 
-/** Whether a body of which `bytes` are announced, or have arrived, may still be on its way after `ms`. */
+/** @param bytes that are announced, or have arrived */
 export function mayStillArrive(bytes: number, ms: number): boolean {
   return ms < bodyMsMax + bytes / bodyBytesPerMsMin
 }
 
 /**
- * Begins anew the time within which the library wants more of a body: it ends a connection whose body arrives with less than
- * 16 KiB a second, for 10 s. This works even after the end of the body, and resumes a connection that was paused.
+ * Restarts the library's timeout: it closes a connection whose body arrives with less than 16 KiB a second for 10 s.
+ * This works even after the end of the body, and resumes a paused connection.
  */
 export function allowTime(res: HttpResponse): void {
   res.pause()
   res.resume()
 }
 
-/** A request whose body is arriving. */
 export interface Arriving {
   /** Its pieces so far, in the first `keptBytes` of a buffer; undefined until a piece is kept, and once released. */
   kept: Buffer | undefined
@@ -58,7 +48,7 @@ export class Bodies {
     return this.#bytes + this.workingBytes()
   }
 
-  /** Whether there is no room for a body of this size. There always is for a small one. */
+  /** There is always room for a small body. */
   isTooMuch(bytes: number): boolean {
     return bytes > bodyBytesSmallMax && this.bytesHeld + bytes > bodyBytesWaitingMax
   }
@@ -71,10 +61,10 @@ export class Bodies {
   }
 
   /**
-   * Adds a piece, whose bytes are copied. Once `bytesMax` bytes have arrived, the body is the whole buffer.
+   * Copies the piece. Once `bytesMax` bytes have arrived, the body is the whole buffer.
    *
-   * @param bytesMax how large the body can get, as announced or as allowed
-   * @returns the body so far; or undefined if there is no room for it, and then what had arrived is released
+   * @param bytesMax the maximum of the body, as announced or as allowed
+   * @returns the body so far; undefined if there is no room for it, and then its bytes so far are released
    */
   add(arriving: Arriving, piece: ArrayBuffer, bytesMax: number): Buffer | undefined {
     const { kept, keptBytes } = arriving
@@ -96,7 +86,6 @@ export class Bodies {
     return buffer.subarray(0, needed)
   }
 
-  /** Releases the buffer of what has arrived, if there is one. */
   releaseBody(arriving: Arriving): void {
     if (arriving.kept !== undefined) this.#bytes -= arriving.kept.length
     arriving.kept = undefined

@@ -42,22 +42,20 @@ const noBytes = new Uint8Array()
 
 /** A request whose body may still be arriving, and where its answer goes. */
 export interface Receiver extends Headed {
-  /** Whether the connection ends with its answer: its client wants it, or what follows on it cannot be trusted. */
+  /** True if the connection closes with its answer: its client wants it, or later bytes cannot be trusted. */
   closing: boolean
-  /** Whether the library closes with the answer by itself: its request wants that in the words that the library knows. */
+  /** True if the library itself closes with the answer: the request wants that in words that the library knows. */
   libraryCloses: boolean
-  /** Whether all of the body has arrived. */
   bodyEnded: boolean
-  /** Whether the client has gone; then `res` must not be touched. */
+  /** Once the client has gone, `res` must not be accessed. */
   aborted: boolean
   /** Called after each piece that arrives once the request has been answered. */
   onDropped: (() => void) | undefined
 }
 
 export class Closing {
-  /** What clients have not read of their answers. */
   readonly rests: Rests
-  /** Whether every answer ends its connection. */
+  /** Every answer then ends its connection. */
   isDraining = false
   #lingering = 0
 
@@ -69,15 +67,11 @@ export class Closing {
     this.rests = new Rests(room, (rest) => this.#giveUp(rest))
   }
 
-  /** Connections that linger. */
   get lingering(): number {
     return this.#lingering
   }
 
-  /**
-   * Closes a connection without an answer, or before all of it was read; its abort handler runs during the call. Must
-   * not be called in an immediate.
-   */
+  /** The abort handler of `res` runs during the call. Must not be called in an immediate. */
   closeSilently(res: HttpResponse, cause: CloseCause): void {
     this.closed(cause)
     res.close()
@@ -101,10 +95,10 @@ export class Closing {
   }
 
   /**
-   * Sends an answer that ends its connection, once the client has taken all of it and stopped sending, within bounds.
-   * Must be called within the library's handler or a cork.
+   * Ends the connection once the client has taken everything and stopped sending, within bounds. Must be called within
+   * the library's handler or a cork.
    *
-   * @param isSmall whether the library may buffer all of it
+   * @param isSmall whether the library may buffer all of the answer
    */
   sendLast(receiver: Receiver, answer: Answer, isSmall: boolean): void {
     const { res } = receiver

@@ -1,13 +1,7 @@
-/**
- * How many connections this process may have: `connectionsMax`, or fewer where the system allows it too few
- * descriptors.
- */
+/** How many connections this process may have: fewer than `connectionsMax` if it may have too few descriptors. */
 import { readFileSync } from 'node:fs'
 
-/**
- * Open connections of one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed at
- * once.
- */
+/** For one worker: each costs a few KB, so this many stay within 200 MB. Further ones are closed immediately. */
 const connectionsMax = 20_000
 
 /** Descriptors that a worker needs for everything but connections: the store, the pipes, a listener, room for more. */

@@ -19,7 +19,7 @@ import type { Responses } from './response.js'
 export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, Ongoing {
   startMs: number
   endMs: number
-  /** What its headers announce; for a chunked body, or one that no route takes, what has arrived so far. */
+  /** The announced bytes; for a chunked body, or one that no route takes, the bytes that have arrived. */
   bytesIn: number
   caller: Caller | undefined
   /** The client has gone, or the answer has been sent. */
@@ -30,7 +30,6 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   headers: RouteHeaders | undefined
 }
 
-/** An answer that waits to be sent. */
 interface Ready<Caller> {
   readonly exchange: Exchange<Caller>
   readonly answer: Answer
@@ -61,12 +60,10 @@ export class Exchanges<Caller extends object> {
     return this.#working
   }
 
-  /** The bodies of those, in bytes. */
   get workingBytes(): number {
     return this.#workingBytes
   }
 
-  /** Opens the exchange of a request whose headers have arrived. */
   open(res: HttpResponse, route: Route<Caller> | undefined, bytesIn: number): Exchange<Caller> {
     this.#unanswered++
     return {
@@ -92,10 +89,7 @@ export class Exchanges<Caller extends object> {
     }
   }
 
-  /**
-   * Sends the answer before it returns, unless the exchange is done. Must be called within the library's handler or in
-   * work after the poll.
-   */
+  /** Sends before it returns, unless done. Must be called within the library's handler or in work after the poll. */
   finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
     exchange.endMs = performance.now()
@@ -103,10 +97,7 @@ export class Exchanges<Caller extends object> {
     else this.#send(exchange, answer)
   }
 
-  /**
-   * Queues the answer, to be sent after the parser has returned from the bytes that have arrived; undefined sends none. A
-   * stream whose answer is not sent learns that its client has gone.
-   */
+  /** Sends the answer, if any, after the parser has returned. An unsent stream learns that its client has gone. */
   finishLater(exchange: Exchange<Caller>, answer: Answer | undefined): void {
     this.#waiting.delete(exchange)
     if (exchange.done) return answer?.stream?.onGone()
@@ -114,7 +105,6 @@ export class Exchanges<Caller extends object> {
     if (this.#ready.push({ exchange, answer }) === 1) afterPoll(this.#sendReady)
   }
 
-  /** Answers once the promise settles. */
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     // What its body took to arrive is its client's time: neither a reason to expire it nor part of what is measured.
     exchange.startMs = turnMs()
@@ -122,7 +112,7 @@ export class Exchanges<Caller extends object> {
     this.finishWhenDone(exchange, answer)
   }
 
-  /** The same without a limit on the time: for a body that is carried out as it arrives. */
+  /** Unlike `finishWhenKnown` without a time limit: for a body that is carried out as it arrives. */
   finishWhenDone(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     this.#working++
     this.#workingBytes += exchange.bytesIn
@@ -140,9 +130,7 @@ export class Exchanges<Caller extends object> {
     exchange.onAborted?.()
   }
 
-  /**
-   * Cancels the requests that have waited since before `beforeMs`, of performance.now(), and answers them `timed_out`.
-   */
+  /** Cancels requests that have waited since before `beforeMs` of performance.now(), and answers them `timed_out`. */
   expire(beforeMs: number): void {
     for (const exchange of this.#waiting) {
       if (exchange.startMs > beforeMs) break
@@ -169,7 +157,7 @@ export class Exchanges<Caller extends object> {
     this.#next = undefined
   }
 
-  /** One function for all answers: making one for each costs more. */
+  /** One function for all answers: creating one for each costs more. */
   readonly #sendNext = (): void => {
     const { exchange, answer } = this.#next as Ready<Caller>
     this.#send(exchange, answer)

@@ -1,7 +1,4 @@
-/**
- * Heads of answers: the status line, and the headers except those that the library adds. Bodies are in
- * response.ts, and how connections end in closing.ts.
- */
+/** Heads of answers, without the headers that the library adds. Bodies are in response.ts, ends in closing.ts. */
 
 import type { HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
@@ -16,20 +13,15 @@ function statusLine(status: number): string {
   return `${status} ${STATUS_CODES[status]}`
 }
 
-/** What an answer's head depends on, besides the answer. */
 export interface Headed {
   readonly res: HttpResponse
-  /** Whether a 100 has been sent, which the library took for the status line. */
+  /** True if a 100 has been sent, which the library took for the status line. */
   continued: boolean
-  /** What the answer carries because of the request's origin; undefined without a policy on origins. */
+  /** Undefined without a policy on origins. */
   originHeaders: OriginHeaders | undefined
 }
 
-/**
- * Sends `100 Continue`. The library does so only for one spelling of the expectation, and has no call for it. So the
- * status line is a 100 followed by an empty line, and the real one is written later, in front of the first header's
- * name.
- */
+/** The library has no call for it: the status line is a 100 and an empty line; the real one precedes a header name. */
 export function sendContinue(headed: Headed): void {
   headed.res.writeStatus('100 Continue\r\n')
   headed.continued = true

@@ -5,7 +5,7 @@
  */
 import type { HttpRequest } from 'uWebSockets.js'
 
-/** What one pass finds. Reused for every request: headers are read and used before anything else runs. */
+/** Reused for every request: headers are read and used before anything else runs. */
 export const seen = {
   accept: '',
   acceptEncoding: '',
@@ -19,15 +19,12 @@ export const seen = {
   transferEncoding: '',
   transferEncodings: 0,
   connections: 0,
-  /** Whether the connection ends with the answer: its client wants it, or `libraryCloses`. */
+  /** True if the connection closes with the answer: its client wants it, or `libraryCloses`. */
   close: false,
-  /** Whether the library takes the client to want that; it then closes with the answer, and adds no header for it. */
+  /** True if the library takes the client to want that; it then closes with the answer, and adds no header for it. */
   libraryCloses: false,
-  /**
-   * Whether the client waits for a 100 that the library does not send, because the expectation is not in lower case.
-   */
+  /** True if the client waits for a 100 that the library does not send: the expectation is not in lower case. */
   continueExpected: false,
-  /** Whether the client expects anything else. */
   unknownExpectation: false,
 }
 
@@ -40,7 +37,6 @@ const closeBytes = 'close'.length
 /** The library answers this expectation, only in lower case, with 100 before the request's handler runs. */
 const metExpectation = '100-continue'
 
-/** The option "close" in a list of them. */
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i
 
 const anyCaseContinue = /^100-continue$/i
@@ -87,12 +83,10 @@ function see(name: string, value: string): void {
   }
 }
 
-/** A list to which a further line adds. */
 function listed(list: string, line: string): string {
   return list === '' ? line : `${list},${line}`
 }
 
-/** Reads the request's headers into `seen`. */
 export function readHeaders(req: HttpRequest): void {
   seen.accept =
     seen.acceptEncoding =
@@ -116,7 +110,6 @@ const chunked = /^chunked$/i
 const json = /^application\/json[ \t]*(;|$)/i
 const lines = /^application\/x-ndjson[ \t]*(;|$)/i
 
-/** The framing of the request that was read into `seen`. */
 export function framingOfSeen(): Framing {
   const { contentLength, contentLengths, transferEncoding, transferEncodings } = seen
   if (transferEncodings > 0) {
@@ -126,12 +119,10 @@ export function framingOfSeen(): Framing {
   return contentLengths === 1 && digits.test(contentLength) ? 'length' : 'invalid'
 }
 
-/** Whether that request has the content type application/json, with or without parameters. */
 export function isJson(): boolean {
   return json.test(seen.contentType)
 }
 
-/** Whether it is application/x-ndjson: JSON texts, each on a line. */
 export function isLines(): boolean {
   return lines.test(seen.contentType)
 }

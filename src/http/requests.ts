@@ -24,22 +24,15 @@ const requestsWaitingMax = 10_000
 /** The same without reads, which go on while the writer hangs and writes wait for it. */
 const writesWaitingMax = 0.9 * requestsWaitingMax
 
-/**
- * How long a chunked body that is refused may take to arrive before its client is told so: less than the 10 s after which
- * the library gives a slow one up, such as an upload of live values; a refused one gets no more time.
- */
+/** The time for a refused chunked body before its answer: below the 10 s after which the library ends a slow one. */
 const refusedMsMax = 5000
 
-/**
- * How much of a body beyond the largest allowed is read and dropped, so that its client finishes sending and reads the
- * refusal. A body that is larger still ends its connection.
- */
+/** Dropped beyond the limit, so that the client sends all and reads the refusal; a larger body ends its connection. */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
-/** A method that bytes precede: those of the body before it that its content-length did not count, up to a space; JSON ends in no letter. */
+/** A method after bytes of the body before it that its content-length did not count; JSON ends in no letter. */
 const precededMethod = /[^a-z](?:get|head|post)$/
 
-/** A request all of which has arrived. */
 interface Whole<Caller> {
   readonly exchange: Exchange<Caller>
   readonly route: Route<Caller>
@@ -52,7 +45,6 @@ export class Requests<Caller extends object> {
   /** Those that are handled once the parser has returned. */
   #whole: Whole<Caller>[] = []
 
-  /** @param bodyBytesMax the largest body that is accepted */
   constructor(
     private readonly service: Service<Caller>,
     private readonly exchanges: Exchanges<Caller>,
@@ -93,10 +85,7 @@ export class Requests<Caller extends object> {
     this.#receive(exchange, route)
   }
 
-  /**
-   * A request for a page, a preflight, or one that no route takes. It is answered once its body has arrived and been
-   * dropped. The connection stays open only after a whole page.
-   */
+  /** For pages, preflights and no route: answered once the body was dropped. Only a whole page keeps the connection. */
   onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
     readHeaders(req)
     const framing = framingOfSeen()
@@ -115,10 +104,7 @@ export class Requests<Caller extends object> {
     this.#answerUnread(exchange, reply)
   }
 
-  /**
-   * Lets bodies that arrive slowly go on; one of which nothing arrives is given up by the library after 10 s. Must be called
-   * from a timer, about once a second.
-   */
+  /** Lets slow bodies continue; the library ends silent ones after 10 s. Must be called from a timer, once a second. */
   allowTime(): void {
     const nowMs = performance.now()
     // Where room gets scarce, slow ones give way.
@@ -129,9 +115,7 @@ export class Requests<Caller extends object> {
     this.#arriving.clear()
   }
 
-  /**
-   * The refusal of a request, before any of its body is kept; undefined if it may proceed, and then its caller is set.
-   */
+  /** The refusal, before any of the body is kept; undefined if the request may proceed, and then its caller is set. */
   #check(exchange: Exchange<Caller>, { isRead }: Route<Caller>, takesLines: boolean): Answer | undefined {
     const { service } = this
     const { bytesIn } = exchange
@@ -169,11 +153,7 @@ export class Requests<Caller extends object> {
     })
   }
 
-  /**
-   * Receives a chunked body, whose size is not announced. A refused one is read and dropped to its end, since most
-   * clients do not look for an answer before they have sent everything; only one that is endless, or slow, is answered
-   * earlier.
-   */
+  /** Drops a refused body to its end, unless it is endless or slow: most clients read nothing before they sent all. */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
     let refused = refusedBefore
@@ -215,10 +195,7 @@ export class Requests<Caller extends object> {
     return exchange.caller !== undefined
   }
 
-  /**
-   * Handles a request after the parser has returned. If it has ended the connection meanwhile, because of bytes behind the
-   * request, in place of the answer, nothing is carried out.
-   */
+  /** After the parser has returned. If bytes behind the request made it close the connection, nothing is done. */
   #handleSoon(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer): void {
     if (this.#whole.push({ exchange, route, body }) === 1) afterPoll(this.#handleWhole)
   }
@@ -247,19 +224,14 @@ export class Requests<Caller extends object> {
     else if (answer !== undefined) this.exchanges.finish(exchange, answer)
   }
 
-  /**
-   * Refuses a request whose end is known. Its body is dropped as it arrives: most clients do not look for an answer
-   * before they have sent everything, and would see only a broken connection. Only an endless body ends the connection.
-   */
+  /** Drops the body, because most clients read no answer before they have sent all. Only an endless one is cut off. */
   #refuseUnread(exchange: Exchange<Caller>, answer: Answer): void {
     if (this.#isEndless(exchange)) return this.#answerAndClose(exchange, answer)
     this.#onPiece(exchange, () => {})
     this.#refuse(exchange, answer)
   }
 
-  /**
-   * Refuses a request whose body is being received. Its body counts as 0 bytes: an announced length may never arrive.
-   */
+  /** For a body that is being received. It counts as 0 bytes: an announced length may never arrive. */
   #refuse(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.bytesIn = 0
     this.exchanges.finish(exchange, answer)
@@ -315,12 +287,11 @@ export class Requests<Caller extends object> {
   }
 }
 
-/** Whether this is a page with its body: the library cannot complete an answer without one (head.ts). */
+/** True for a page with a body: the library cannot complete an answer without one (head.ts). */
 function isPage({ status, body }: Answer): boolean {
   return status < 400 && body.length > 0
 }
 
-/** The answer to a HEAD for which a GET would get `answer`. */
 function headOf(answer: Answer): Answer {
   return { ...answer, body: '', bodyBytesUnsent: Buffer.byteLength(answer.body) }
 }

@@ -24,16 +24,13 @@ const answersPerProbe = 8
 export class Responses {
   constructor(private readonly closing: Closing) {}
 
-  /** Whether this answer can be kept though its client reads nothing, or is so small that it is always sent. */
+  /** True if the answer fits although its client reads nothing, or is so small that it is always sent. */
   hasRoom({ body }: Answer): boolean {
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
     return bytes <= answerBytesAlwaysMax || bytes <= this.closing.rests.bytesFree
   }
 
-  /**
-   * Sends an answer, which ends the connection if the receiver or a drain wants that. Must be called within the library's
-   * handler or a cork, so that everything is sent in one piece.
-   */
+  /** Must be called within the library's handler or a cork, so that everything is sent in one piece. */
   send(receiver: Receiver, answer: Answer): void {
     const { body, stream } = answer
     if (stream !== undefined) return openStream(this.closing, receiver, answer, stream)

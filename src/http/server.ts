@@ -75,25 +75,16 @@ interface HttpOptions {
 }
 
 export interface HttpServer {
-  /**
-   * Stops accepting, answers every request with `Connection: close`, waits until the answers are read, then closes
-   * every connection. That happens after `withinMs` at the latest.
-   */
+  /** Stops accepting, answers with `Connection: close`, and closes when all is read, or after `withinMs`. */
   drain(withinMs: number): Promise<void>
   /** Ends every connection, and stops listening, at once. */
   close(): void
-  /** Sockets that are open now. */
   connections(): number
-  /** Requests that wait for their answer now. */
   waiting(): number
   uploads(): UploadStats
 }
 
-/**
- * Serves the routes and pages until drained.
- *
- * @throws Error when the port cannot be listened on, or the certificate and key cannot be used
- */
+/** @throws Error when the port cannot be listened on, or the certificate and key cannot be used */
 export async function startHttpServer<Caller extends object>(
   service: Service<Caller>,
   options: HttpOptions,
@@ -106,7 +97,6 @@ export async function startHttpServer<Caller extends object>(
 /** How long a drain waits for further requests on idle connections, to answer them with `Connection: close`. */
 const idleMsBeforeClose = 500
 
-/** The interval between checks for requests and connections that have waited too long. */
 const expiryCheckMs = 1000
 
 class Server<Caller extends object> implements HttpServer {
@@ -158,7 +148,6 @@ class Server<Caller extends object> implements HttpServer {
     return this.#uploads.stats
   }
 
-  /** @throws Error when the port cannot be listened on */
   async listen(): Promise<void> {
     this.#expiry = setInterval(() => {
       this.#exchanges.expire(performance.now() - answerMsMax)

@@ -41,10 +41,10 @@ export function openStream(closing: Closing, receiver: Receiver, answer: Answer,
 }
 
 class Sending implements Outlet {
-  /** Whether the stream has ended, or its client has gone. */
+  /** True once the stream has ended, or its client has gone. */
   #isOver = false
   #lastPiece: Uint8Array | undefined
-  /** Whether everything was sent: what is written then would follow the end of the body. */
+  /** True once everything was sent: more bytes would follow the end of the body. */
   #isComplete = false
 
   constructor(

@@ -1,17 +1,11 @@
-/**
- * The parts of bodies that clients have not read yet, within a bound on their total size, ordered by when their clients
- * last read a part of them. Which connections are closed for them, and when, is decided in closing.ts.
- */
+/** The unread parts of bodies, within a bound, by when their clients last read; closing.ts decides what to close. */
 import type { HttpResponse } from 'uWebSockets.js'
 import type { AnswerRoom } from './answer.js'
 
-/**
- * A client that takes less than this, and less than half of what it had left, counts as reading nothing: otherwise a few
- * bytes a second would hold a page for hours.
- */
+/** Less than this, and less than half of the rest, is no progress: a few bytes a second must not hold a page. */
 const progressBytesMin = 64 * 1024
 
-/** The part of a body that its client has not read, preceded by no more than the same amount that it has. */
+/** The unread part of a body, preceded by at most as many bytes that its client has taken. */
 export interface Rest {
   readonly res: HttpResponse
   bytes: Buffer
@@ -23,7 +17,7 @@ export interface Rest {
   sinceMs: number
   /** Hands over what the kernel has room for. */
   sendMore: () => boolean
-  /** Whether its connection has ended: `res` must not be touched any more. */
+  /** True once the connection has ended: `res` must not be accessed any more. */
   isGone: boolean
 }
 
@@ -41,7 +35,6 @@ export class Rests {
     return this.#rests.size
   }
 
-  /** Room for further rests. */
   get bytesFree(): number {
     return this.room.bytesFree
   }
@@ -51,15 +44,12 @@ export class Rests {
     return this.#rests
   }
 
-  /** Whether it is still kept: its client is there and has not taken all of it. */
+  /** True while its client is there and has not taken all of it. */
   has(rest: Rest): boolean {
     return this.#rests.has(rest)
   }
 
-  /**
-   * Keeps what has not been sent of `body`, until it is released or the client has gone. Makes room by closing
-   * connections, which only an answer that cannot be refused needs.
-   */
+  /** Keeps the unsent part. Makes room by closing connections, which only an answer that cannot be refused needs. */
   keep(res: HttpResponse, body: Uint8Array): Rest {
     const from = res.getWriteOffset()
     const more = body.length - from
@@ -111,8 +101,8 @@ export class Rests {
   }
 
   /**
-   * If the client has taken enough, it is now the last to be closed. What it has taken is freed once it is half of what is
-   * kept: all these copies together are no larger than the body.
+   * A client that has taken enough is the last to be closed. Its bytes are freed once they are half of what is kept:
+   * all these copies together are no larger than the body.
    */
   #advance(rest: Rest): void {
     const end = rest.from + rest.bytes.length
@@ -130,7 +120,6 @@ export class Rests {
   }
 }
 
-/** A body as bytes, which can be sent in parts. */
 export function bytesOf(body: Uint8Array | string): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body
 }

@@ -24,9 +24,7 @@ export interface UploadStats {
   readonly bytes: number
 }
 
-/** Where an upload comes from. */
 class Source {
-  /** Whether what arrives is taken. */
   isTaken = true
   hasEnded = false
   #isPaused = false
@@ -42,7 +40,7 @@ class Source {
     return this.isTaken && !this.#isPaused && !this.hasEnded && performance.now() - this.#heardMs > silenceMsMax
   }
 
-  /** Counts a piece. @returns how many bytes have arrived in all */
+  /** @returns how many bytes have arrived in total */
   count(bytes: number): number {
     this.#heardMs = performance.now()
     this.#bytes += bytes
@@ -71,7 +69,6 @@ export class Uploads<Caller extends object> {
   #bytes = 0
   #isDraining = false
 
-  /** @param bytesMax the largest body */
   constructor(
     private readonly exchanges: Exchanges<Caller>,
     readonly bytesMax: number,
