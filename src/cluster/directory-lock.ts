@@ -15,18 +15,15 @@ export interface DirectoryLock {
   release(): void
 }
 
-/** Between two attempts to take it. */
 const retryMs = 50
 
 /** flock's exit status if another process holds the lock. */
 const busyStatus = 1
 
 /**
- * Takes the lock, waiting for processes that are about to end.
+ * Waits for processes that are about to end; undefined if one still holds the lock after `waitMs`.
  *
- * @param waitMs how long to wait
- * @returns undefined when another process held it all that time
- * @throws Error when the directory cannot be made or used, or there is no `flock` program
+ * @throws Error when the directory cannot be created or used, or there is no `flock` program
  */
 export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
   const descriptor = openLock(directory)
@@ -57,10 +54,7 @@ function openLock(directory: string): number {
   }
 }
 
-/**
- * What is too open about a directory: its mode, as octal digits, and a cure. Undefined if no other account has access, or
- * only a group through which this one has it, as with a volume of Kubernetes.
- */
+/** Undefined if no other account has access, or only a group through which this one has it, as with Kubernetes. */
 export function exposure(directory: string): { readonly mode: string; readonly cure: string } | undefined {
   const { mode, uid, gid } = statSync(directory)
   const isOwn = uid === process.getuid?.()

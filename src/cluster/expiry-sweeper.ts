@@ -1,7 +1,4 @@
-/**
- * Removes expired topics, in the writer or, on PostgreSQL, in every worker, of which one has the lease: one sweep after
- * another, with a pause between two.
- */
+/** Removes expired topics: in the writer or, on PostgreSQL, in the worker with the lease. One sweep at a time. */
 import { failureMembers, type Logger } from '../ops/log.js'
 import { planSelector } from '../selectors/planner.js'
 import type { DueRemover } from '../store/due-removals.js'
@@ -28,7 +25,6 @@ export class ExpirySweeper {
     private readonly log: Logger,
   ) {}
 
-  /** Topics removed since the start. */
   get removed(): number {
     return this.#removed
   }

@@ -30,12 +30,7 @@ const anyPortMax = 65_535
 /** How many ports are tried if any will do: some may be taken, perhaps for UDP alone. */
 const anyPortTriesMax = 20
 
-/**
- * Reserves the port, until the process ends; with 0, a free one.
- *
- * @returns the real one
- * @throws PortHeld when its UDP port is taken; otherwise the Error of the failed bind, with its `code`
- */
+/** @returns the real port @throws PortHeld when its UDP port is taken, or the Error of the failed bind, with `code` */
 export async function holdPort(host: string, port: number): Promise<number> {
   if (port !== 0) return holdOnce(host, port)
   for (let tries = 1; ; tries++) {
@@ -73,22 +68,14 @@ async function holdUdp(type: 'udp4' | 'udp6', address: string, port: number): Pr
   }
 }
 
-/**
- * Ports below this are for processes with a capability, unless the system says otherwise
- * (net.ipv4.ip_unprivileged_port_start).
- */
+/** Lower ports need a capability, unless the system says otherwise (net.ipv4.ip_unprivileged_port_start). */
 const unprivilegedPortMin = 1024
 
-/** The exit code for an address that cannot be listened on. */
 export function listenExitCode({ code }: NodeJS.ErrnoException): number {
   return code === 'EADDRINUSE' ? exitCodes.portInUse : exitCodes.listenFailed
 }
 
-/**
- * Why an address cannot be listened on, in one sentence.
- *
- * @param what names the listener; empty for that of the routes
- */
+/** One sentence. @param what names the listener; empty for that of the routes */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
   return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
 }

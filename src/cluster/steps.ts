@@ -1,6 +1,6 @@
 /** A way to end: several steps, each of which is taken even if an earlier one failed. */
 
-/** Takes the steps one after the other. @param onFailure gets the error of each that failed */
+/** @param onFailure gets the error of each step that failed */
 export async function takeAllSteps(
   steps: readonly (() => unknown)[],
   onFailure: (error: unknown) => void,

@@ -1,7 +1,4 @@
-/**
- * Sockets in the data directory: their addresses, and who may connect. That of the writer, to which workers and tools send
- * what they want written, is here; that of commands in socket.ts.
- */
+/** Sockets in the data directory, and who may connect: the writer's is here, that of commands in socket.ts. */
 import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -13,8 +10,8 @@ const socketPathBytesMax = 107
 const socketUmask = 0o177
 
 /**
- * Calls `use` with a path to a socket of `directory` that fits into a socket address: if the plain path is too long, one
- * through a descriptor of the directory. `use` must not need the path after this turn of the event loop.
+ * Calls `use` with a path that fits into a socket address: if the plain path is too long, one through a descriptor of
+ * the directory. The path is valid only in this turn of the event loop.
  */
 export function withSocketPath<T>(directory: string, name: string, use: (path: string) => T): T {
   const plain = join(directory, name)
@@ -27,10 +24,7 @@ export function withSocketPath<T>(directory: string, name: string, use: (path: s
   }
 }
 
-/**
- * Listens on a socket of the directory; resolves once the owner's processes can connect. The caller must be the only one
- * who uses that name: an existing file is that of a process that has died, and is replaced.
- */
+/** Resolves when others can connect. The caller alone may use the name: an existing file is a dead process's. */
 export function listenInDirectory(server: Server, directory: string, name: string): Promise<void> {
   rmSync(join(directory, name), { force: true })
   return new Promise((resolve, reject) => {

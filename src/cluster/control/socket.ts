@@ -37,9 +37,7 @@ export interface ControlHandlers {
   onRefused(reason: string): void
 }
 
-/**
- * Listens for commands; resolves once callers can connect. This process holds the directory's lock.
- */
+/** Resolves once callers can connect. This process must hold the directory's lock. */
 export async function listenForControl(directory: string, handlers: ControlHandlers): Promise<Server> {
   let waiting = 0
   const server = createServer((socket) => {
@@ -82,15 +80,11 @@ function endWith(socket: Socket, line: string, msMax: number): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/**
- * The errors of connecting while no service runs: no directory, no socket, the socket of a dead service, or of one that
- * died before it accepted.
- */
+/** While no service runs: no directory, no socket, a dead service's socket, or it died before it accepted. */
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET']
 
 /**
- * A connection to the service that uses `directory`, or undefined when none does. A connection that breaks later just
- * closes, which ends every wait for a line.
+ * Undefined if no service uses the directory. A connection that breaks later just closes, which ends waits for a line.
  *
  * @throws Error when a service may be running, but cannot be reached
  */
@@ -115,11 +109,7 @@ export async function connectToControl(directory: string): Promise<Socket | unde
 /** The connection ended before a whole line had come. */
 class BrokenOff extends Error {}
 
-/**
- * Reads the next line, of any length, without its end; then pauses the socket, which keeps everything that follows.
- *
- * @throws Error when the connection ends before the line does
- */
+/** Reads a line of any length; then pauses the socket, which keeps the rest. @throws Error when the connection ends */
 export async function readLine(socket: Socket): Promise<string> {
   return (await readLineBytes(socket, Infinity, undefined)).toString()
 }

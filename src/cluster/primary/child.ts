@@ -28,16 +28,14 @@ export const loadMsMax = 60_000
 
 type ChildState = (typeof states)[number]
 
-/** How a child ended, and in which state. */
 export interface End {
   readonly code: number | null
   readonly signal: string | null
   readonly during: ChildState
-  /** Whether it may have read the store: it was told to open it. */
+  /** True if it was told to open the store. */
   readonly mayHaveRead: boolean
 }
 
-/** A wait for a message. */
 interface Waiter {
   readonly isFor: (message: FromChild) => boolean
   readonly resolve: (message: FromChild) => void
@@ -49,9 +47,9 @@ export class Child {
   readonly startedMs = performance.now()
   /** When its last message came, in ms of performance.now(). */
   heardMs = performance.now()
-  /** Whether it could write, by its last heartbeat. */
+  /** By its last heartbeat. */
   writable = true
-  /** Why its store is unavailable, by its last heartbeat; undefined while it is available. */
+  /** By its last heartbeat; undefined while its store is available. */
   storeProblem: string | undefined
   /** By its last report. */
   metrics: readonly Metric[] | undefined
@@ -91,7 +89,7 @@ export class Child {
     process.on('message', (message: FromChild) => this.#receive(message))
   }
 
-  /** Whether there is a process: without the memory or the descriptors for one, a fork returns all the same. */
+  /** False if no process could be started: without memory or descriptors for one, a fork returns all the same. */
   get isStarted(): boolean {
     return this.process.pid !== undefined
   }
@@ -100,7 +98,7 @@ export class Child {
     return this.#state
   }
 
-  /** Moves on to a later state. Returns false, with nothing changed, if `state` is not a later one. */
+  /** Returns false, with nothing changed, if `state` is not a later one. */
   enter(state: ChildState): boolean {
     if (states.indexOf(state) <= states.indexOf(this.#state)) return false
     this.#state = state
@@ -112,21 +110,16 @@ export class Child {
     if (this.process.connected) this.process.send(message)
   }
 
-  /**
-   * Waits for a message that the child must send; a child that is late is killed.
-   *
-   * @throws Error that says why the message will never come: the child ended, or was late
-   */
+  /** Kills a child that is late. @throws Error that says why the message will never come: it ended, or was late */
   async waitFor(kind: FromChild['kind'], withinMs: number): Promise<void> {
     const onLate = (): void => this.end(`it was not "${kind}" within ${withinMs} ms`)
     await this.#wait((message) => message.kind === kind, withinMs, onLate)
   }
 
   /**
-   * Sends a request about API keys, and waits for the response. Once the wait is over, the child does not act on the request.
+   * Once the wait is over, the child does not act on the request.
    *
-   * @throws NothingDone or Error with the child's own reason; Error when it ended, or no response came in time, which does
-   *   not end it
+   * @throws NothingDone or Error with the child's reason; Error when it ended, or was late, which does not end it
    */
   async request(request: KeyRequest, withinMs: number): Promise<Responses[KeyCommand]> {
     const untilMs = machineMs() + withinMs
@@ -137,10 +130,10 @@ export class Child {
   }
 
   /**
-   * Tells a worker that the API keys have changed, and waits until it serves by them.
+   * Resolves once the worker serves by the changed keys.
    *
-   * @param revocation the one that is over: it refuses the key no longer because of that
-   * @throws Error when it did not say so in time, which does not end it, or ended
+   * @param revocation the one that is over: it no longer refuses the key because of that
+   * @throws Error when the worker ended, or did not respond in time, which does not end it
    */
   async loadKeys(withinMs: number, revocation?: number): Promise<void> {
     await this.#ask(withinMs, (id) => ({ kind: 'keysChanged', id, revocation }))
@@ -154,11 +147,7 @@ export class Child {
     return answered
   }
 
-  /**
-   * Requests its metrics, with `stored` also the store's; resolves when they have come, or after `withinMs`.
-   *
-   * @returns whether they have come
-   */
+  /** @param stored also requests the store's metrics @returns whether the metrics came in time */
   async requestMetrics(stored: boolean, withinMs: number): Promise<boolean> {
     const received = this.#wait(({ kind }) => kind === 'metrics', withinMs)
     this.send({ kind: 'requestMetrics', stored })
@@ -252,15 +241,13 @@ export class Child {
   }
 }
 
-/** Between two checks for silent children. */
 const silenceCheckMs = 250
 
 /** A check this late means that this process was suspended or starved. */
 const lateCheckMs = 1000
 
 /**
- * Checks again and again, for as long as this process lives, for how long nothing has been heard from a child. A primary that
- * was itself suspended or starved has not read what its children sent, so the silence counts from its return.
+ * A primary that was itself suspended or starved has not read what its children sent: silence counts from its return.
  *
  * @param watched the children that should send heartbeats now
  * @param onSilent called at each check with a child that has been silent for `silentMsMax` or longer, and for how long
@@ -284,10 +271,7 @@ export function watchSilence(
   setInterval(check, silenceCheckMs).unref()
 }
 
-/**
- * Whether it was ended by a signal such as a damaged file causes, after it was told to read one. Before that, the same
- * signals have other causes: Node.js aborts when it gets no memory or no thread.
- */
+/** True for a signal such as a damaged file causes. Before a read, Node.js aborts for lack of memory or a thread. */
 export function mayBeDamage({ signal, mayHaveRead }: End): boolean {
   return mayHaveRead && signal !== null && nativeFaults.has(signal)
 }

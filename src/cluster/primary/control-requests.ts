@@ -27,16 +27,12 @@ interface ControlRequestsOptions {
   readonly log: Logger
 }
 
-/** How long the loading of a tool may take. */
 const loadMsMax = 20_000
 
 /** The most tools that may run at once: each is a process that opens the store. */
 const toolsMax = 8
 
-/**
- * How long a tool may take to clean up and end. While lmdb copies for a backup, the tool cannot: a stop would wait for
- * the copy.
- */
+/** The time to clean up and end. While lmdb copies for a backup, a tool cannot: a stop would wait for the copy. */
 const toolEndMsMax = 2000
 
 export class ControlRequests implements ControlHandlers {

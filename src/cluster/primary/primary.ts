@@ -18,11 +18,7 @@ import { type ReadSettings, Supervisor } from './supervisor.js'
 /** How long to wait for the workers of a killed service, or for a tool of the command line, to release the lock. */
 const directoryWaitMs = 15_000
 
-/**
- * Runs the service until it is stopped; the process then ends by itself, with the exit code set.
- *
- * @throws UsageError when a setting is wrong
- */
+/** Once the service has stopped, the process exits with its exit code. @throws UsageError when a setting is wrong */
 export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   logCrashes(log)
@@ -57,19 +53,13 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
   await supervisor.start()
 }
 
-/** The lock on the directory; undefined when another process holds it. */
 async function claimDirectory(data: string): Promise<DirectoryLock | undefined> {
   const running = await connectToControl(data)
   running?.destroy()
   return running === undefined ? lockDirectory(data, directoryWaitMs) : undefined
 }
 
-/**
- * Reads the settings as they are now, with the certificate and its key that they name, if any. The files are read here and
- * nowhere else in the primary, so what comes of a reload does not depend on what happens to them later.
- *
- * @throws UsageError when something is wrong
- */
+/** Reads the certificate's files here alone: later changes do not affect a reload. @throws UsageError if this fails */
 function readSettings(flags: GivenSettings): ReadSettings {
   const config = readConfig(flags)
   const problem = portsProblem(config)
@@ -83,7 +73,7 @@ function readFirstToken({ firstKeyFile }: Config): string | undefined {
   return firstKeyFile === '' ? undefined : usable(() => hashToken(readTokenFile(firstKeyFile)))
 }
 
-/** What `read` returns. @throws UsageError when it throws anything */
+/** @throws UsageError when `read` throws anything */
 function usable<T>(read: () => T): T {
   try {
     return read()

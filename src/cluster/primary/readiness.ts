@@ -1,16 +1,11 @@
-/**
- * Whether the service is ready, as far as the primary can see: for /readyz, systemd's status text and the watchdog.
- */
+/** Whether the service is ready, as far as the primary can see: for /readyz, systemd's status and the watchdog. */
 import type { Child } from './child.js'
 import type { Writers } from './writers.js'
 
 /** A heartbeat comes every second; a worker that misses several is not serving. */
 const heartbeatMsMax = 5000
 
-/**
- * A writer is replaced within milliseconds of its death or its drain, and requests wait for that. A load balancer that
- * asked in this moment must not take the host out.
- */
+/** A writer is replaced in milliseconds, and requests wait: a load balancer must not take the host out for that. */
 const writerAbsentMsMax = 5000
 
 interface ReadinessOptions {
@@ -54,7 +49,7 @@ export class Readiness {
     return reasons
   }
 
-  /** Whether writes are refused that might fill the disk; undefined while nothing writes. */
+  /** If so, writes that might fill the disk are refused; undefined while nothing writes. */
   get isDiskFull(): boolean | undefined {
     const writer = this.options.writers?.current()
     return writer && !writer.writable
@@ -65,7 +60,7 @@ export class Readiness {
     return this.options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
-  /** Whether every serving worker has sent a heartbeat lately. A restart cures silence, but not a full disk. */
+  /** Ignores a full disk: a restart cures only silence. */
   alive(): boolean {
     return this.#silent().length === 0
   }

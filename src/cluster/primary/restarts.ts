@@ -48,7 +48,6 @@ export class RestartPolicy {
     return this.#notBeforeMs
   }
 
-  /** Whether workers have failed to start too often in a row. */
   get isHopeless(): boolean {
     return this.#failedStarts > failedStartsMax
   }

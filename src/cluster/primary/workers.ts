@@ -34,7 +34,6 @@ export interface Wanted {
 interface WorkersOptions {
   readonly opener: StoreOpener
   readonly log: Logger
-  /** Forks a worker for a desired state. */
   readonly fork: (wanted: Wanted) => Child
   /** Called when a worker has opened the store, before it serves. */
   readonly onOpened: (worker: Child) => void
@@ -42,7 +41,6 @@ interface WorkersOptions {
   readonly onGivingUp: (reason: string) => void
 }
 
-/** A worker, the desired state that it was started for, and whether it replaces one that died. */
 interface Worker {
   readonly child: Child
   readonly wanted: Wanted
@@ -51,7 +49,6 @@ interface Worker {
   servedAtMs: number
 }
 
-/** A wait for the desired state. */
 interface Change {
   readonly before: Wanted | undefined
   readonly resolve: () => void
@@ -104,7 +101,6 @@ export class Workers {
     await Promise.all([...this.#all].map(({ child }) => child.ended))
   }
 
-  /** Kills all of them at once. */
   kill(): void {
     this.#stopReconciling()
     for (const { child } of this.#all) child.discard('the service is stopped at once')
@@ -120,7 +116,6 @@ export class Workers {
     return [...this.#all].map(({ child }) => child).filter(({ version }) => version !== undefined)
   }
 
-  /** Workers started to replace one that died, since the start. */
   get restarts(): number {
     return this.#restarts
   }
@@ -135,7 +130,6 @@ export class Workers {
     return [...this.#all].filter(({ child }) => child.state === state)
   }
 
-  /** Takes the next step toward the desired state, if one can be taken now. */
   #reconcile(): void {
     const wanted = this.#wanted
     if (this.#ending || wanted === undefined) return
@@ -252,7 +246,7 @@ export class Workers {
     this.#reconcile()
   }
 
-  /** Whether the death of a worker that served counts as a failure of the replacement in progress. */
+  /** True if the death of a worker that served counts as a failure of the replacement in progress. */
   #isUnfit({ servedAtMs }: Worker): boolean {
     return this.#change?.before !== undefined && performance.now() - servedAtMs < youngMs
   }

@@ -32,18 +32,15 @@ const spareDelayMs = 1000
 /** How long a new writer works before its predecessor's spare is given up. */
 const trialMs = 1000
 
-/** A writer, and what it was, or will be, started with. */
 interface Writer {
   readonly child: Child
   readonly start: Start
-  /** Resolves once its code is loaded. */
   readonly loaded: Promise<void>
 }
 
 interface WritersOptions {
   readonly opener: StoreOpener
   readonly log: Logger
-  /** Forks a writer. */
   readonly fork: () => Child
 }
 
@@ -75,7 +72,6 @@ export class Writers {
     return [...(writer?.state === 'serving' ? [writer] : []), ...(spare?.version === undefined ? [] : [spare])]
   }
 
-  /** The process that writes; undefined while there is none. */
   current(): Child | undefined {
     return this.#current?.child
   }
@@ -85,27 +81,22 @@ export class Writers {
     return this.#current === undefined ? performance.now() - this.#absentFromMs : 0
   }
 
-  /** Whether a spare has loaded, and so would write at once if the writer died. */
+  /** True if a spare has loaded, which writes immediately if the writer dies. */
   get hasSpare(): boolean {
     return this.#spare?.child.version !== undefined
   }
 
-  /** Writers started because one died, since the start. */
   get restarts(): number {
     return this.#restarts
   }
 
-  /** Starts the first writer. @throws Error when it cannot open the store */
+  /** @throws Error when the first writer cannot open the store */
   async begin(start: Start): Promise<void> {
     await this.#open(this.#load(start))
     this.#loadSpare(start)
   }
 
-  /**
-   * Replaces the writer, for new settings or a new build.
-   *
-   * @throws Error when the new one cannot take over; one with the former code and settings writes then
-   */
+  /** @throws Error when the new writer cannot take over; one with the former code and settings writes then */
   async replace(start: Start): Promise<void> {
     if (this.#failedStarts > 0) throw new Error('no writer can open the store at the moment: see the log')
     try {
@@ -127,7 +118,6 @@ export class Writers {
     await Promise.all([...this.#all].map(({ child }) => child.ended))
   }
 
-  /** Kills all of them at once. */
   kill(): void {
     this.#isEnding = true
     for (const { child } of this.#all) child.discard('the service is stopped at once')

@@ -37,11 +37,7 @@ export class ToolConnection {
     this.#stopping.abort(new Error(reason))
   }
 
-  /**
-   * Sends lines; resolves when there is room for more.
-   *
-   * @throws Cancelled once the work must stop, or when nothing was read for `toolUnreadMsMax`
-   */
+  /** Resolves when there is room for more. @throws Cancelled once the work must stop, or its output is not read */
   readonly emit = async (lines: string | Uint8Array): Promise<void> => {
     if (this.signal.aborted) throw new Cancelled()
     this.socket.cork()
@@ -63,16 +59,13 @@ export class ToolConnection {
     }
   }
 
-  /** The last line of the answer. @param failure why the work failed; undefined when all of it is done */
+  /** @param failure undefined when all of the work is done */
   lastLine(failure: Error | undefined): string {
     if (failure === undefined) return endLine
     return errorLine(failure instanceof Cancelled ? (this.signal.reason as Error) : failure)
   }
 
-  /**
-   * Sends the last line, and waits until the caller has closed the connection: after stopped work for `stopMsMax` at
-   * most.
-   */
+  /** Sends the last line, and waits until the caller closes the connection: after stopped work for `stopMsMax`. */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
     this.socket.end(`${lastLine}\n`)
     // Input that still comes has no reader any more; unread, it would keep the connection from closing. As long as the

@@ -20,7 +20,6 @@ import { Life } from '../life.js'
 import type { ToChild } from '../messages.js'
 import { respondToParent, sendToParent } from '../parent.js'
 
-/** The open store, and what is made with it. */
 interface Opened {
   readonly writer: LmdbWriter
   readonly sweeper: ExpirySweeper
@@ -84,7 +83,6 @@ class Writer extends Life {
     sendToParent({ kind: 'heartbeat', writable })
   }
 
-  /** Takes no more requests, answers those that were taken, and ends. */
   #drain(): Promise<void> {
     this.#opened?.sweeper.enable(false)
     return this.endAfter([
