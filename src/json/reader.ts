@@ -37,10 +37,7 @@ export class JsonReader implements Levels {
   #at: number
   #wrong: Wrong | undefined = undefined
 
-  /**
-   * @param bytes valid UTF-8
-   * @param levelsMax how deep arrays and objects may nest
-   */
+  /** @param bytes valid UTF-8 */
   constructor(bytes: Buffer, levelsMax: number) {
     this.max = levelsMax
     this.#bytes = bytes
