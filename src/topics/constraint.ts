@@ -1,29 +1,22 @@
-/**
- * Constraints: what a client requires of a topic before its write is carried out, as in compare-and-set. Pure: the
- * stores decide them in the same step as the write.
- */
+/** Constraints on writes, as in compare-and-set. Pure: the stores decide them in the same step as the write. */
 import { areSameTokens, withoutSpaces } from '../json/tokens.js'
 
-/**
- * One of four requirements: the topic has exactly this value; it has this version; it exists and has no value; there is
- * no topic. `text` is JSON, UTF-8; a version is an integer that a number can hold exactly.
- */
+/** `text` is JSON in UTF-8; a version is an exact integer. `no_value` requires a topic that has no value. */
 export type Constraint =
   | { readonly kind: 'value'; readonly text: Uint8Array }
   | { readonly kind: 'version'; readonly version: number }
   | { readonly kind: 'no_value' }
   | { readonly kind: 'no_topic' }
 
-/** A topic that exists, as far as a constraint on it depends on it. */
+/** The part of an existing topic that constraints depend on. */
 export interface Constrained {
   hasValue(): boolean
-  /** Whether its value is this text: JSON, UTF-8, white space between tokens aside. */
+  /** Ignores white space between tokens. @param text JSON, UTF-8 */
   hasText(text: Uint8Array): boolean
-  /** Whether its last change has this version: false where that change is not written yet, so that none is known. */
+  /** False while the last change is not written yet, because its version is unknown then. */
   hasVersion(version: number): boolean
 }
 
-/** Whether a constraint holds for a topic; undefined where there is none. */
 export function holds(constraint: Constraint, topic: Constrained | undefined): boolean {
   switch (constraint.kind) {
     case 'no_topic':
@@ -44,7 +37,6 @@ const paddedBytesMax = 4096
 
 const twoSpaces = Buffer.from('  ')
 
-/** A value's text, to be compared with those of constraints. */
 export class ValueText {
   readonly #text: Uint8Array
 
@@ -58,7 +50,7 @@ export class ValueText {
     return this.#text.length
   }
 
-  /** Whether the two texts differ at most in the white space between their tokens. */
+  /** Ignores white space between tokens. */
   is(text: Uint8Array): boolean {
     return areSameTokens(this.#text, text)
   }

@@ -45,7 +45,7 @@ function parse(text: string): Decimal | undefined {
   return { digits: BigInt(sign + digits), exponent: power }
 }
 
-/** The digits before a point, of which a zero alone does not count. */
+/** A zero alone does not count. */
 function wholeDigits(whole: string): number {
   return whole === '0' ? 0 : whole.length
 }

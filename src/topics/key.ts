@@ -10,17 +10,12 @@
  */
 import type { Path } from './path.js'
 
-/** The byte that replaces `/`: below every byte that a segment can contain. */
+/** Sorts below every byte that a segment can contain. */
 const separator = 0x00
 
 const slash = 0x2f
 
-/**
- * Writes the key of a path into `target` at `position`. The caller ensures that `target` has room for `pathBytesMax`
- * bytes.
- *
- * @returns the position after the key
- */
+/** `target` must have room for `pathBytesMax` bytes at `position`. @returns the position after the key */
 export function writeKey(path: string, target: Buffer, position: number): number {
   const length = path.length
   for (let i = 0; i < length; i++) {
@@ -37,7 +32,6 @@ function writeWideKey(path: string, from: number, target: Buffer, position: numb
   return end
 }
 
-/** The key of a path, in a buffer of its own. */
 export function encodeKey(path: Path | string): Buffer {
   const key = Buffer.from(path, 'utf8')
   for (let i = 0; i < key.length; i++) if (key[i] === slash) key[i] = separator
@@ -58,12 +52,11 @@ export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
   return view.toString(ascii ? 'latin1' : 'utf8').replaceAll('\0', '/') as Path
 }
 
-/** A key as a text with a character for each byte. Such texts compare as the keys do, and JavaScript compares them fast. */
+/** One character for each byte: such texts compare as the keys do, and JavaScript compares them fast. */
 export function keyTextOf(key: Buffer, start = 0, end = key.length): string {
   return key.toString('latin1', start, end)
 }
 
-/** The path of a key's text. */
 export function pathOfKeyText(text: string): Path {
   return wide.test(text) ? decodeKey(Buffer.from(text, 'latin1')) : (text.replaceAll('\0', '/') as Path)
 }

@@ -16,12 +16,7 @@ interface PathProblem {
 
 const plainAscii = /^[\x01-\x7f]*$/
 
-/**
- * Checks a path and drops one leading and one trailing slash.
- *
- * @param text as the client sent it
- * @returns the path, or what is wrong with the text
- */
+/** Drops one leading and one trailing slash. */
 export function parsePath(text: string): Path | PathProblem {
   const start = text.charCodeAt(0) === slash ? 1 : 0
   const end = text.length > start && text.charCodeAt(text.length - 1) === slash ? text.length - 1 : text.length
@@ -40,7 +35,7 @@ export function parsePath(text: string): Path | PathProblem {
   return bytes > pathBytesMax ? tooLong(bytes) : (path as Path)
 }
 
-/** Whether `path` is `subtree` itself or one of its descendants. */
+/** Includes the topic at `subtree` itself. */
 export function isWithin(path: Path, subtree: Path): boolean {
   return path.startsWith(subtree) && (path.length === subtree.length || path.charCodeAt(subtree.length) === slash)
 }

@@ -17,28 +17,21 @@ interface PropertyProblem {
   readonly problem: string
 }
 
-/** The defaults of the known properties that have one. REMOVAL has none: no value of it means "never". */
+/** REMOVAL has no default: no value of it means "never". */
 const defaults: ReadonlyMap<string, string> = new Map([
   ['VALIDATE_VALUES', 'false'],
   ['DONT_RETAIN_VALUE', 'false'],
 ])
 
-/** What the creation of a topic needs from its checked properties. */
+/** The part of checked properties that creating a topic needs. */
 export interface CheckedProperties {
   /** Undefined for a topic that is removed on request only. */
   readonly removal: RemovalPolicy | undefined
 }
 
-/** The result for most properties, and for none. */
 export const noRemoval: CheckedProperties = { removal: undefined }
 
-/**
- * Checks the properties of a request, in their order, and reads REMOVAL on the way, so that it is parsed once.
- *
- * The selector in a REMOVAL expression's remove clause is not checked; the caller does that when it plans the selector.
- *
- * @returns the result, or the first problem, with a name that UTF-8 can encode
- */
+/** The first problem wins; UTF-8 can encode its name. The caller checks the selector in REMOVAL as it plans it. */
 export function parseProperties(properties: Properties): CheckedProperties | PropertyProblem {
   let checked = noRemoval
   let bytes = 0
@@ -71,7 +64,7 @@ export function parseProperties(properties: Properties): CheckedProperties | Pro
   return checked
 }
 
-/** The bytes of a text in UTF-8; undefined if it has a lone surrogate. Most are so short that a native call takes longer. */
+/** Undefined if there is a lone surrogate. Most texts are so short that a native call takes longer. */
 function utf8Bytes(text: string): number | undefined {
   let bytes = 0
   for (let i = 0; i < text.length; i++) {
@@ -89,21 +82,18 @@ function utf8Bytes(text: string): number | undefined {
 }
 
 /**
- * Whether a topic with the `existing` properties satisfies a request to create it with the `requested` ones; both are
- * checked already. Every property that the request names must have exactly the topic's value, where an absent one
- * counts as its default. Properties that the request does not name are not compared. A REMOVAL that the topic lacks, or
- * words differently, is therefore incompatible.
+ * Compares only the properties that the request names, where an absent one counts as its default. A REMOVAL that the
+ * topic lacks, or words differently, is therefore incompatible. Both sides are checked already.
  */
 export function compatible(existing: Properties, requested: Properties): boolean {
   return Object.entries(requested).every(([name, value]) => (own(existing, name) ?? defaults.get(name)) === value)
 }
 
-/** Whether a topic with these checked properties keeps the values that are set on it. */
 export function retainsValue(properties: Properties): boolean {
   return own(properties, 'DONT_RETAIN_VALUE') !== 'true'
 }
 
-/** The removal policy among checked properties, parsed again; undefined for a topic that is removed only on request. */
+/** Parses REMOVAL again; undefined for a topic that is removed only on request. */
 export function removalOf(properties: Properties): RemovalPolicy | undefined {
   const text = own(properties, 'REMOVAL')
   if (text === undefined) return undefined

@@ -1,7 +1,4 @@
-/**
- * Ranges of keys: half-open byte intervals, and the operations on them that plans and scans need. Pure, and independent
- * of selectors.
- */
+/** Ranges of keys: half-open byte intervals, with their operations for plans and scans. Pure; without selectors. */
 import { encodeKey } from './key.js'
 import type { Path } from './path.js'
 
@@ -14,19 +11,17 @@ export interface KeyRange {
 /** Every possible topic: no key begins with 0x00 (a segment is not empty) or 0xff (never a byte of UTF-8). */
 export const everyTopic: KeyRange = { start: Buffer.from([0x01]), end: Buffer.from([0xff]) }
 
-/** The topic alone: its key followed by 0x00 is the least key that sorts after it. */
 export function topicRange(path: Path): KeyRange {
   const start = encodeKey(path)
   return { start, end: keyAfter(start) }
 }
 
-/** The descendants of a topic, without the topic itself. */
 export function descendantsRange(path: Path): KeyRange {
   const key = encodeKey(path)
   return { start: keyAfter(key), end: keyAfterSubtree(key) }
 }
 
-/** The topic and all its descendants: one contiguous range, since 0x00 is the least byte. */
+/** Includes the topic itself: one contiguous range, because 0x00 is the least byte. */
 export function subtreeRange(path: Path): KeyRange {
   const start = encodeKey(path)
   return { start, end: keyAfterSubtree(start) }
@@ -42,9 +37,7 @@ export function keyAfterSubtree(key: Buffer): Buffer {
   return withByte(key, 0x01)
 }
 
-/**
- * The keys that begin with these bytes. There must be at least one, and the last must not be 0xff, which is in no key.
- */
+/** There must be at least one byte, and the last must not be 0xff, which is in no key. */
 export function prefixRange(bytes: Buffer): KeyRange {
   const end = Buffer.from(bytes)
   const last = end.length - 1
@@ -52,10 +45,7 @@ export function prefixRange(bytes: Buffer): KeyRange {
   return { start: bytes, end }
 }
 
-/**
- * The same ranges in memory of their own, for those that are kept: a small buffer is a part of one of Node.js's pools,
- * and keeps all 8 KiB of it.
- */
+/** For ranges that are kept: a small buffer is a part of a pool of Node.js, and keeps all 8 KiB of it. */
 export function inOwnMemory(ranges: readonly KeyRange[]): KeyRange[] {
   const all = Buffer.allocUnsafeSlow(ranges.reduce((bytes, { start, end }) => bytes + start.length + end.length, 0))
   let position = 0
@@ -63,7 +53,7 @@ export function inOwnMemory(ranges: readonly KeyRange[]): KeyRange[] {
   return ranges.map(({ start, end }) => ({ start: own(start), end: own(end) }))
 }
 
-/** The ranges in order, with overlapping and adjacent ones merged and empty ones left out. */
+/** Sorts the ranges, merges overlapping and adjacent ones, and drops empty ones. */
 export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
   const sorted = ranges.filter((range) => Buffer.compare(range.start, range.end) < 0)
   sorted.sort((a, b) => Buffer.compare(a.start, b.start))
@@ -76,7 +66,7 @@ export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
   return merged
 }
 
-/** The keys that are in both `a` and `b`, each sorted and disjoint; so is the result. */
+/** Both must be sorted and disjoint; so is the result. */
 export function intersectRanges(a: readonly KeyRange[], b: readonly KeyRange[]): KeyRange[] {
   const common: KeyRange[] = []
   let i = 0
@@ -99,7 +89,6 @@ export function rangesFrom(ranges: readonly KeyRange[], key: Buffer): KeyRange[]
   return intersectRanges(ranges, [{ start: key, end: everyTopic.end }])
 }
 
-/** The parts of sorted, disjoint ranges after the topic at `after`; all of them without one. */
 export function rangesAfter(ranges: readonly KeyRange[], after: Path | undefined): readonly KeyRange[] {
   return after === undefined ? ranges : rangesFrom(ranges, keyAfter(encodeKey(after)))
 }

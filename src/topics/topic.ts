@@ -21,14 +21,10 @@ const valueMember = ',"value":'
 const closingBrace = 0x7d
 const letterS = 0x73
 
-/** What an item has beside its path and value: member names, quotes and braces, in bytes. */
+/** Bytes of member names, quotes and braces. */
 const itemOverheadMax = 64
 
-/**
- * The fetch result item of a topic, UTF-8: `{"path":…,"type":…,"value":…}`, or without `value` if there is none.
- *
- * @param valueText the value's JSON text as bytes of UTF-8, copied; undefined for a topic without a value
- */
+/** `{"path":…,"type":…,"value":…}` in UTF-8, without `value` if there is none. @param valueText JSON, UTF-8; copied */
 export function encodeItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): Buffer {
   const item = Buffer.allocUnsafe(itemBytesMax(path, valueText))
   return item.subarray(0, writeItem(item, 0, path, type, valueText))
@@ -39,7 +35,7 @@ export function itemBytesMax(path: Path, valueText: Uint8Array | undefined): num
   return 6 * path.length + itemOverheadMax + (valueText?.length ?? 0)
 }
 
-/** Writes the item that `encodeItem` makes into `target`, which has room for it; returns the position after it. */
+/** `target` must have room for the item that `encodeItem` makes. @returns the position after it */
 export function writeItem(
   target: Buffer,
   start: number,
@@ -64,7 +60,7 @@ export function bareItem(path: Path, type: TopicType): string {
   return `{"path":${quoted(path)},"type":"${type}"}`
 }
 
-/** What follows everything else in an item that shows the topic's properties, in place of its closing brace. */
+/** The end of an item that shows properties, in place of its closing brace. */
 export function propertiesMember(propertiesText: string): string {
   return `,"properties":${propertiesText}}`
 }
@@ -74,7 +70,7 @@ export function headBytes(path: Path, type: TopicType): number {
   return Buffer.byteLength(bareItem(path, type)) - 1
 }
 
-/** The path in an item, of any form: each begins with it. */
+/** Items of every form begin with their path. */
 export function pathOfItem(item: Buffer): Path {
   const reader = new JsonReader(item, Infinity)
   reader.enterObject()

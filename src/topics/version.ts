@@ -4,25 +4,23 @@
  * exact; that holds moments until the year 2248, and a later one only counts on. With 4,096, it would end in 2039.
  */
 
-/** How many versions a millisecond has. A change beyond them takes one of the next millisecond. */
+/** A change beyond these takes a version of the next millisecond. */
 export const versionsPerMs = 1024
 
 /**
- * The version of a change at `nowMs`, a whole number of milliseconds since the epoch: the first one of that millisecond
- * or, if that is not greater than `last` or would not be exact, the one after `last`. So versions go on from the last
- * one when the clock steps back.
+ * The first version of the millisecond `nowMs` or, if that is not greater than `last` or would not be exact, the one
+ * after `last`. So versions continue from the last one if the clock steps back.
  */
 export function nextVersion(last: number, nowMs: number): number {
   const first = nowMs * versionsPerMs
   return first > last && first <= Number.MAX_SAFE_INTEGER ? first : last + 1
 }
 
-/** When the change that has this version was made, in whole milliseconds since the epoch. */
 export function updatedMs(version: number): number {
   return Math.floor(version / versionsPerMs)
 }
 
-/** The members of a fetch result item that say a topic's version, and when it was last updated: a comma before each. */
+/** Each member has a comma before it. */
 export function versionMembers(version: number): string {
   return `,"version":${version},"updated":"${new Date(updatedMs(version)).toISOString()}"`
 }

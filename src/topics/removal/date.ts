@@ -18,22 +18,19 @@ const dayMs = 24 * 60 * minuteMs
 const cycleYears = 2000
 const cycleMs = 730_485 * dayMs
 
-/** The first day of 1970. */
-const thursday = 4
+const epochWeekday = 4
 
 /** Without groups: the parts of a date of this form are where its first spaces say. */
 const dateForm = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|[+-]\d{4})$/i
 
-/** The number that `length` digits at an index of a date make. */
 function numberAt(text: string, at: number, length: number): number {
   return parseCount(text, at, at + length) as number
 }
 
 /**
- * Parses a date. A weekday that does not match the date is an error: data will be removed at this date, so nothing is
- * guessed.
+ * If the weekday does not match, that is an error: data will be removed at this date, so nothing is guessed.
  *
- * @returns milliseconds since 1970, which may be negative; or what is wrong, as a clause
+ * @returns milliseconds since 1970, which may be negative; or the problem, as a clause
  */
 export function parseDate(text: string): number | string {
   if (!dateForm.test(text)) return `expected a date such as ${dateExample} (GMT or an offset such as +0100)`
@@ -54,7 +51,7 @@ export function parseDate(text: string): number | string {
   const offsetHour = hasOffset ? numberAt(text, text.length - 4, 2) : 0
   const offsetMinute = hasOffset ? numberAt(text, text.length - 2, 2) : 0
   if (offsetHour > 23 || offsetMinute > 59) return 'there is no such offset'
-  const weekday = (dateMs / dayMs + thursday) % 7
+  const weekday = (dateMs / dayMs + epochWeekday) % 7
   if (dayAt > 0 && weekdayStarts.indexOf(text.slice(0, 3).toLowerCase()) !== weekday) {
     return `that day is a ${weekdays[weekday]}`
   }

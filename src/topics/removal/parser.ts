@@ -27,13 +27,7 @@ interface RemovalProblem {
   readonly problem: string
 }
 
-/**
- * Parses and checks a REMOVAL expression.
- *
- * @param text as the client sent it
- * @param parenthesesMax how many pairs it may have
- * @returns the policy, or what is wrong at which character (counted from 1) and what is allowed there
- */
+/** @returns the policy, or what is wrong at which character (counted from 1) and what is allowed there */
 export function parseRemoval(text: string, parenthesesMax = removalParenthesesMax): RemovalPolicy | RemovalProblem {
   const bytes = Buffer.byteLength(text)
   if (bytes > removalBytesMax) {
@@ -48,10 +42,7 @@ const unsupportedStart = /^(?:subscriptions?|sessions?|local|this)(?![a-z])/i
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/**
- * Recursive descent over the tokens. `removalDepthMax` bounds the depth of the recursion. Its methods return undefined
- * after they have set the problem.
- */
+/** `removalDepthMax` bounds the recursion. Methods return undefined once they have set the problem. */
 class RemovalParser {
   problem = ''
   readonly #tokens: RemovalText
@@ -191,7 +182,7 @@ class RemovalParser {
 /** Characters of the client's text that a problem repeats: the position is given as a number, this only confirms it. */
 const excerptMax = 16
 
-/** The first `length` UTF-16 units of a text, in quotes for a message, truncated where they are long. */
+/** @param length in UTF-16 units; a long excerpt is truncated */
 function excerpt(text: string, length = text.length): string {
   const first = characters(text.slice(0, Math.min(length, 2 * (excerptMax + 1))))
   return first.length <= excerptMax ? `"${first.join('')}"` : `"${first.slice(0, excerptMax).join('')}…"`

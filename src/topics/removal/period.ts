@@ -1,7 +1,4 @@
-/**
- * Periods as a person writes them: a whole number and its unit, such as 30s, 10m, 12h or 7d. Pure. Which periods are
- * allowed is decided where they are used.
- */
+/** Periods as a person writes them: a whole number and a unit, such as 30s, 10m or 7d. Pure. Callers bound them. */
 
 const unitMs: ReadonlyMap<string, number> = new Map([
   ['s', 1000],
@@ -10,7 +7,7 @@ const unitMs: ReadonlyMap<string, number> = new Map([
   ['d', 24 * 60 * 60 * 1000],
 ])
 
-/** The period in ms, however long; undefined if the text is not a whole number and a unit, in lower case. */
+/** The period in ms, without a bound; undefined unless the text is a whole number and a unit, in lower case. */
 export function parsePeriod(text: string, start = 0, end = text.length): number | undefined {
   const unit = unitMs.get(text.charAt(end - 1))
   const count = parseCount(text, start, end - 1)
@@ -19,7 +16,7 @@ export function parsePeriod(text: string, start = 0, end = text.length): number 
 
 const digitZero = 0x30
 
-/** The whole number between two indexes, exact up to 2^53; undefined if anything there is not a digit of ASCII. */
+/** Exact up to 2^53; undefined if anything between the indexes is not an ASCII digit. */
 export function parseCount(text: string, start: number, end: number): number | undefined {
   let count = 0
   for (let i = start; i < end; i++) {

@@ -5,36 +5,29 @@
  * expression (parser.ts does), reads a clock, removes a topic or interprets the selector.
  */
 
-/** A checked REMOVAL expression. */
 export interface RemovalPolicy {
   readonly condition: RemovalCondition
-  /**
-   * The text of the remove clause without its quotes and escapes. It is NOT checked to be a selector; the caller does
-   * that.
-   */
+  /** The remove clause without quotes and escapes. It is NOT checked to be a selector; the caller does that. */
   readonly selector: string | undefined
 }
 
-/** What must hold for the removal: a tree whose leaves depend on time alone. */
+/** A tree whose leaves depend on time alone. */
 export type RemovalCondition =
   | { readonly kind: 'time'; readonly afterMs: number }
   | { readonly kind: 'idle'; readonly idleMs: number; readonly graceMs: number }
   | { readonly kind: 'all' | 'any'; readonly conditions: readonly RemovalCondition[] }
 
 /**
- * The first millisecond of the wall clock at which the policy's condition holds if no further update arrives.
+ * The first millisecond of the wall clock at which the condition holds if no further update arrives; it may be in the
+ * past. Always finite: each condition becomes true by waiting. A later `updatedMs` never makes it earlier.
  *
- * Always finite: each condition becomes true by waiting. It may be in the past. A later `updatedMs` never makes it
- * earlier. Whole milliseconds in, whole milliseconds out.
- *
- * @param createdMs when the topic was created
  * @param updatedMs when its value was last set; equal to `createdMs` until the first update
  */
 export function dueMs(policy: RemovalPolicy, createdMs: number, updatedMs: number): number {
   return conditionDueMs(policy.condition, createdMs, updatedMs)
 }
 
-/** Whether an update can move the due time. If not, the one computed at creation stays valid for the topic's life. */
+/** If false, the due time computed at creation stays valid for the topic's life. */
 export function tracksUpdates(policy: RemovalPolicy): boolean {
   return dependsOnUpdates(policy.condition)
 }

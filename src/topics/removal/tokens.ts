@@ -1,12 +1,9 @@
-/**
- * The tokens of a REMOVAL expression: words, quoted texts and parentheses, separated by white space where needed. What
- * they mean is decided in parser.ts. Pure; reading all tokens takes time in proportion to the text's length.
- */
+/** The tokens of a REMOVAL expression: words, quoted texts, parentheses. parser.ts has their meaning. Linear time. */
 
-/** Moves over a token, with the white space behind it. Sticky: what each finds begins at its `lastIndex`. */
+/** Sticky: each match begins at `lastIndex`. */
 const space = /\s*/y
 const word = /[^\s()'"]*/y
-/** A quote, and what is within it up to the end of that, or a backslash that escapes nothing. */
+/** A quote and its contents, up to the closing one or to a backslash that escapes nothing. */
 const quote = /(['"])(?:(?!\1)[^\\]|\\[\\'"])*/y
 
 const words = Object.fromEntries(
@@ -37,7 +34,7 @@ export class RemovalText {
     return this.wordEnd > this.#at
   }
 
-  /** The index after the word that comes next; that of the next token if it is none. */
+  /** The index after the next word; that of the next token if it is no word. */
   get wordEnd(): number {
     return this.#endOf(word, this.#at)
   }
@@ -47,19 +44,17 @@ export class RemovalText {
     this.#at = this.#endOf(space, end)
   }
 
-  /** Whether a parenthesis comes next. */
   isAt(mark: '(' | ')'): boolean {
     return this.text[this.#at] === mark
   }
 
-  /** Moves past a parenthesis if it comes next. */
   take(mark: '(' | ')'): boolean {
     if (!this.isAt(mark)) return false
     this.moveTo(this.#at + 1)
     return true
   }
 
-  /** Moves past a word if it comes next, in upper or lower case. */
+  /** Ignores case. */
   takeWord(wanted: keyof typeof words): boolean {
     const end = this.#endOf(words[wanted] as RegExp, this.#at)
     if (end === 0) return false
@@ -79,7 +74,7 @@ export class RemovalText {
       : { problem: 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes', start: end }
   }
 
-  /** The index after what an expression finds at `start`; 0 if it finds nothing. */
+  /** The index after the expression's match at `start`; 0 without a match. */
   #endOf(expression: RegExp, start: number): number {
     expression.lastIndex = start
     expression.test(this.text)
