@@ -3,18 +3,18 @@
  * a caller joins where a header has several lines. Nothing is chosen or compressed here.
  */
 
-/** Whether a client takes gzip: by its name, or by `*` where it is not named. */
+/** If gzip is not named, `*` counts. */
 export function takesGzip(acceptEncoding: string): boolean {
   return (weightOf('gzip', acceptEncoding) ?? weightOf('*', acceptEncoding) ?? 0) > 0
 }
 
-/** Whether a client asks for this media type by its name, and not more for JSON, the type of every other answer. */
+/** True if the client names this media type and does not prefer JSON, the type of every other answer. */
 export function asksFor(type: string, accept: string): boolean {
   const weight = weightOf(type, accept) ?? 0
   return weight > 0 && weight >= (weightOf('application/json', accept) ?? 0)
 }
 
-/** The weight that a list gives to a name, in any case; of several, the last. Undefined where it does not name it. */
+/** Ignores case; the last weight counts. Undefined if the list does not name it. */
 function weightOf(name: string, list: string): number | undefined {
   let weight: number | undefined
   for (const member of list.toLowerCase().split(',')) {

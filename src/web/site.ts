@@ -42,18 +42,12 @@ const pageHeaders = [
 const cachedS = 31_536_000
 
 interface Site {
-  /** The document. */
   document(request: FileRequest): FileAnswer
-  /**
-   * A file of the document.
-   *
-   * @param path the part of the request's path after `console/`
-   * @returns undefined if there is none
-   */
+  /** @param path the part of the request's path after `console/` @returns undefined if there is no such file */
   file(path: string, request: FileRequest): FileAnswer | undefined
 }
 
-/** Reads a page of the console. @throws Error if the build lacks a file */
+/** @throws Error if the build lacks a file */
 export function loadSite(page: 'topics' | 'service'): Site {
   const files = new Map<string, StaticFile>()
   const html = readBundled(`${page}.html`)
@@ -76,7 +70,7 @@ export function loadSite(page: 'topics' | 'service'): Site {
   }
 }
 
-/** Reads the client, one module that any page can import. @throws Error if the build lacks it */
+/** One module that any page can import. @throws Error if the build lacks it */
 export function loadClient(): (request: FileRequest) => FileAnswer {
   const file = staticFile('client.js', readBundled('client.js'))
   return (request) => answerWith(file, request, [unversioned])

@@ -1,7 +1,4 @@
-/**
- * Static files, kept in memory: plain and compressed, each with an ETag, and the answers to requests for them. Which
- * files there are, and at which paths, is for site.ts.
- */
+/** Static files in memory, plain and compressed, each with an ETag, and answers to requests. Paths are for site.ts. */
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -9,13 +6,12 @@ import { takesGzip } from './accept.js'
 
 export interface StaticFile {
   readonly contentType: string
-  /** A short hash of the contents, in hexadecimal. */
   readonly etag: string
   readonly plain: Buffer
   readonly gzipped: Buffer
 }
 
-/** What an answer depends on: the values of the two headers, empty where the request has none. */
+/** The values of the two headers, empty where the request has none. */
 export interface FileRequest {
   readonly ifNoneMatch: string
   readonly acceptEncoding: string
@@ -37,7 +33,6 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** The digits of a hash that tells versions apart. */
 const hashDigits = 16
 
 /** @param name its end tells the content type */
