@@ -39,11 +39,11 @@ export type CountOptions = Pick<PageOptions, 'type' | 'signal'>
 export type ListOptions = Pick<PageOptions, 'size' | 'signal'>
 
 export interface UpdateOptions extends RequestOptions {
-  /** The type of the topic; json by default. */
+  /** json by default. */
   readonly type?: TopicType
   /** The properties of a topic that is created. */
   readonly properties?: Properties
-  /** How often the value is read and written at most, while other writers come first; 16 by default. */
+  /** Maximum attempts while other writers come first; 16 by default. */
   readonly attemptsMax?: number
 }
 
@@ -73,7 +73,7 @@ export class Client {
     this.#post = connection.post
   }
 
-  /** The topic at this path; undefined if there is none. */
+  /** Undefined if there is no topic at this path. */
   async get(path: string, { signal, ...members }: GetOptions = {}): Promise<Item | undefined> {
     try {
       return await this.#post('fetch', { path, ...members }, { signal, isRepeatable: true, read: itemOf })
@@ -83,10 +83,7 @@ export class Client {
     }
   }
 
-  /**
-   * The topics at these paths, in their order; undefined where there is none. They are as they are at one moment, unless
-   * they take more than a page of the service may.
-   */
+  /** In the order of `paths`; undefined where there is none. A snapshot, unless they exceed a page of the service. */
   async getMany(
     paths: readonly string[],
     { signal, ...members }: GetOptions = {},
@@ -99,15 +96,12 @@ export class Client {
     return items
   }
 
-  /** Sets the value of a topic that exists. */
+  /** Sets the value of an existing topic. */
   set(path: string, value: unknown, { signal, ...members }: SetMembers & RequestOptions = {}): Promise<SetAnswer> {
     return this.#write('set', { path, value, ...members }, signal)
   }
 
-  /**
-   * Adds a number to the value of a topic that exists, exactly. It is never sent twice: after a lost connection it is unknown
-   * whether it was carried out.
-   */
+  /** Adds to an existing number, exactly. Never sent twice: after a lost connection the outcome is unknown. */
   increment(
     path: string,
     increment: Addend,
@@ -160,11 +154,7 @@ export class Client {
     return this.#batch({ operations }, signal)
   }
 
-  /**
-   * Carries out each of the operations on its own, in their order and in one commit. It is never sent twice, as a batch.
-   *
-   * @returns the answer to each operation, or why it was refused
-   */
+  /** Applies each operation on its own, in order, in one commit; never sent twice. @returns each answer or refusal */
   batchEach<const Operations extends readonly Operation[]>(
     operations: Operations,
     { signal }: RequestOptions = {},
@@ -183,12 +173,11 @@ export class Client {
     return upload(this.#connection, operations, options)
   }
 
-  /** One page of what the selector matches. */
   page(selector: string, { signal, ...members }: PageOptions = {}): Promise<Page> {
     return this.#post('fetch', { selector, ...members }, { signal, isRepeatable: true, read: pageOf })
   }
 
-  /** How many topics the selector matches, of type json unless `type` says otherwise. */
+  /** Counts topics of type json unless `type` says otherwise. */
   count(selector: string, { signal, type }: CountOptions = {}): Promise<number> {
     const read = (text: string) => objectOf<CountAnswer>(text).count
     return this.#post('fetch', { selector, type, count: true }, { signal, isRepeatable: true, read })
@@ -208,10 +197,7 @@ export class Client {
     }
   }
 
-  /**
-   * What is directly below a path, or at the top of the tree, in tree order. Each costs one seek, however much is below
-   * it.
-   */
+  /** Lists the children of a path, or the top of the tree, in tree order. Each costs one seek, whatever is below it. */
   async *list(path = '', options: ListOptions = {}): AsyncGenerator<Child, void, undefined> {
     const parents = path === '' ? [] : segmentsOf(path)
     const level = parents.length + 1
@@ -258,15 +244,12 @@ export class Client {
     return untilSatisfied(attempt, attemptsMax, signal)
   }
 
-  /**
-   * What changes of what the selector matches: the present state first, unless `since` says otherwise, then each change as
-   * it is made. It goes on by itself after lost connections, and ends only with the signal or a refusal.
-   */
+  /** The current state first, unless `since` is given; then each change. Only the signal or a refusal ends it. */
   changes(selector: string, { signal, ...members }: ChangesOptions = {}): Changes {
     return new Changes(this.#streams, { selector, ...members }, signal)
   }
 
-  /** What the selector matches, as a Map that keeps itself up to date until it is closed. */
+  /** The selector's matches, as a Map that updates itself until it is closed. */
   follow(selector: string, { signal, ...members }: Omit<ChangesOptions, 'since'> = {}): LiveTopics {
     const controller = new AbortController()
     if (signal?.aborted) controller.abort(signal.reason)
@@ -295,10 +278,9 @@ export class Client {
   }
 }
 
-/** The selector that matches every topic. */
 const everything = '?.*//'
 
-/** An answer; of one with a value, also the text of that. @throws SyntaxError for a text that is not a JSON object */
+/** Adds the exact text of a value in the answer. @throws SyntaxError for a text that is not a JSON object */
 function objectOf<Answer>(text: string): Answer {
   const parsed: unknown = JSON.parse(text)
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new SyntaxError('not an object')

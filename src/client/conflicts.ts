@@ -1,6 +1,4 @@
-/**
- * Attempts that a constraint decides: repeated, after a growing random wait, while other writers come first.
- */
+/** Attempts that a constraint decides: repeated, after a growing random wait, while other writers come first. */
 import { TopicdError } from './error.js'
 import { wait } from './wait.js'
 
@@ -13,11 +11,7 @@ const firstWaitMsMax = 4
 /** No wait is longer than this, in ms: further writers are better served by trying again. */
 const waitMsMax = 500
 
-/**
- * The result of the first attempt that is not refused with 409 `unsatisfied_constraint`.
- *
- * @throws the last refusal once `attemptsMax` attempts were refused, and at once what an attempt throws otherwise
- */
+/** Repeats after 409 `unsatisfied_constraint`. @throws the last refusal, or immediately any other error */
 export async function untilSatisfied<Result>(
   attempt: () => Promise<Result>,
   attemptsMax: number | undefined = attemptsMaxDefault,

@@ -9,15 +9,14 @@ import { readAnswer, refusalOf } from './error.js'
 import { bodyText } from './json-text.js'
 
 export interface ConnectOptions {
-  /** The API key. */
   readonly key: string
   /** In place of the global `fetch`. */
   readonly fetch?: typeof fetch
-  /** A request that has no complete answer after this long, in ms, fails with a TimeoutError. No limit by default. */
+  /** A request without a complete answer after this long fails with a TimeoutError. No limit by default. */
   readonly timeoutMs?: number | undefined
 }
 
-/** The longest time limit, in ms, that a timer can have. */
+/** The maximum of a timer. */
 const timeoutMsMax = 2 ** 31 - 1
 
 export interface RequestOptions {
@@ -25,37 +24,23 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** How a route's answer is read, and whether the request may be carried out twice. */
 interface Exchange<Result> {
   readonly signal: AbortSignal | undefined
   readonly isRepeatable: boolean
-  /** Reads the text of a 200; throws a SyntaxError if it is not what the route answers. */
+  /** @throws SyntaxError if the text of a 200 is not the route's */
   readonly read: (text: string) => Result
 }
 
-/** Sends a request to one of the routes. */
 type Post = <Result>(route: string, members: object, exchange: Exchange<Result>) => Promise<Result>
 
-/** How requests reach a service. */
 export interface Connection {
   readonly post: Post
-  /**
-   * Sends lines to one of the routes, once.
-   *
-   * @returns the lines of the answer
-   * @throws TopicdError when it is refused as a whole; what `fetch` throws
-   */
+  /** Sends once. @returns the lines of the answer @throws TopicdError when all are refused; what `fetch` throws */
   readonly sendLines: (route: string, lines: string, signal: AbortSignal | undefined) => Promise<string>
-  /**
-   * Asks one of the routes, once, for an answer that is read as it arrives; `timeoutMs` is none of its limits.
-   *
-   * @param accept the media type of the answer
-   * @throws TopicdError when it is refused; as `overNetwork` does
-   */
+  /** Sends once, without `timeoutMs`; read as it arrives. @throws TopicdError on a refusal; as `overNetwork` */
   readonly open: (route: string, members: object, accept: string, signal: AbortSignal) => Promise<Response>
-  /** The time limit of a request, in ms; undefined for none. */
+  /** Undefined for no limit. */
   readonly timeoutMs: number | undefined
-  /** The scheme, host and port of the service. */
   readonly origin: string
 }
 
@@ -66,14 +51,10 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** What `fetch` never throws for a failure of the network: a caller's own `fetch` has a defect. */
+/** `fetch` never throws these for a failure of the network: a caller's own `fetch` has a defect. */
 const defects: readonly unknown[] = ['SyntaxError', 'ReferenceError', 'RangeError']
 
-/**
- * The part of a request that uses the network.
- *
- * @throws the signal's reason once it is aborted; ConnectionLost for what `fetch` throws; an error that is a defect as it is
- */
+/** @throws the signal's reason once it is aborted; ConnectionLost for what `fetch` throws; a defect as it is */
 export async function overNetwork<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -83,13 +64,7 @@ export async function overNetwork<Result>(signal: AbortSignal, work: () => Promi
   }
 }
 
-/**
- * Prepares requests to a service; nothing is sent yet.
- *
- * @param url where the service is, with its base path if it has one
- * @throws TypeError for a text that is not an http or https URL, or a key that no header can contain; RangeError for a
- *   time limit that is not from 1 to `timeoutMsMax`
- */
+/** Sends nothing yet. @throws as `connect` */
 export function createConnection(url: string, options: ConnectOptions): Connection {
   const base = `${serviceAt(url)}/topics/`
   const headers = new Headers({ authorization: `Apikey ${keyIn(options)}`, 'content-type': 'application/json' })
@@ -134,16 +109,11 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
   return { post, sendLines, open, timeoutMs, origin: new URL(base).origin }
 }
 
-/** The selector of a request, if it has one. */
 function selectorIn(members: object): unknown {
   return 'selector' in members ? members.selector : undefined
 }
 
-/**
- * The service's URL without a slash at the end.
- *
- * @throws TypeError for a text that is not an http or https URL
- */
+/** Without a slash at the end. @throws TypeError for a text that is not an http or https URL */
 function serviceAt(url: string): string {
   try {
     const { protocol, origin, pathname } = new URL(url)
@@ -153,12 +123,7 @@ function serviceAt(url: string): string {
   throw new TypeError(`not an http or https URL: ${url}`)
 }
 
-/**
- * The API key, without the space around it that a file or a shell leaves there.
- *
- * @param options which plain JavaScript may leave out
- * @throws TypeError without a key that a header can contain; the message does not show it
- */
+/** Trims space from a file or shell. Plain JavaScript may omit options. @throws TypeError without showing the key */
 function keyIn(options: Partial<ConnectOptions> | undefined): string {
   const key: unknown = options?.key
   if (key === undefined || key === null || key === '')
@@ -179,7 +144,6 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() }
 }
 
-/** @param selector of the request, if it has one */
 function resultOf<Result>(
   { status, retryAfter, text }: Answer,
   read: (text: string) => Result,
@@ -189,10 +153,10 @@ function resultOf<Result>(
   return readAnswer(text, read)
 }
 
-/** What Node.js reports when a connection that was open is closed before the answer is complete. */
+/** Node.js's codes for an open connection that is closed before the answer is complete. */
 const lostCodes: readonly unknown[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
 
-/** Whether a request that failed like this may be sent again. Browsers give no code, and never say what failed. */
+/** Browsers give no code, and never say what failed. */
 function mayRepeat(error: unknown, isRepeatable: boolean): boolean {
   const code = memberOf(error, 'code') ?? memberOf(memberOf(error, 'cause'), 'code')
   // Nothing has been sent.
@@ -205,10 +169,7 @@ function memberOf(error: unknown, name: 'name' | 'code' | 'cause'): unknown {
   return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
 }
 
-/**
- * Does the work with a signal of its own, which aborts with the caller's and after `timeoutMs`. Neither a timer nor a
- * listener is left behind, as `fetch`, AbortSignal.timeout and AbortSignal.any leave them.
- */
+/** Leaves no timer or listener behind, unlike `fetch`, AbortSignal.timeout and AbortSignal.any. */
 async function withinTime<Result>(
   timeoutMs: number | undefined,
   signal: AbortSignal | undefined,

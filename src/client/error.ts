@@ -1,14 +1,10 @@
-/**
- * What the client throws for every answer that is not the expected one. A request without an answer fails with what
- * `fetch` threw: an abort, a time-out, a lost connection.
- */
+/** The error for every unexpected answer. Without an answer, a request fails with what `fetch` threw. */
 import type { ErrorAnswer } from '../api/answers.js'
 import { selectorFor } from './selectors.js'
 
 /** The service's codes, and `unexpected_answer` for an answer that is not the service's, such as a proxy's. */
 type ErrorCode = ErrorAnswer['code'] | 'unexpected_answer' | (string & Record<never, never>)
 
-/** What an answer says beside its code and message. */
 interface Details {
   readonly operation?: number | undefined
   readonly retryAfterSeconds?: number | undefined
@@ -18,15 +14,15 @@ interface Details {
 /** An answer that refuses the request, or that is not the service's. */
 export class TopicdError extends Error {
   override readonly name = 'TopicdError'
-  /** Of a batch that was refused: the index of the operation that was the reason. */
+  /** The index of the operation for which a batch was refused. */
   readonly operation: number | undefined
-  /** When to try again, if the answer says so (429, 503). */
+  /** A 429 or 503 may specify it. */
   readonly retryAfterSeconds: number | undefined
-  /** What may help, where the client knows more than the answer says: of a selector with the wildcards of others. */
+  /** Advice that only the client has: for a selector with the wildcards of other systems. */
   declare readonly hint?: string
 
   constructor(
-    /** The status of the answer: 200 for one that could not be read. */
+    /** 200 for an answer that could not be read. */
     readonly status: number,
     readonly code: ErrorCode,
     message: string,
@@ -39,11 +35,7 @@ export class TopicdError extends Error {
   }
 }
 
-/**
- * The error for an answer with a status other than 200.
- *
- * @param selector of the request, if it has one
- */
+/** For an answer with a status other than 200. @param selector of the request, if it has one */
 export function refusalOf(status: number, retryAfter: string | null, text: string, selector: unknown): TopicdError {
   const retryAfterSeconds = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const { code, message, operation } = problemIn(text)
@@ -59,11 +51,7 @@ export function refusalOf(status: number, retryAfter: string | null, text: strin
   })
 }
 
-/**
- * The result of reading the text of a 200.
- *
- * @throws TopicdError `unexpected_answer` if `read` throws a SyntaxError: the text is not the service's
- */
+/** @throws TopicdError `unexpected_answer` if `read` throws a SyntaxError: the text is not the service's */
 export function readAnswer<Result>(text: string, read: (text: string) => Result): Result {
   try {
     return read(text)
@@ -78,7 +66,7 @@ function hintFor(selector: string): string | undefined {
   return meant && `Wildcards are written differently in a selector; did you mean ${JSON.stringify(meant)}?`
 }
 
-/** The members of an error's body; none for a body that is not a JSON object. */
+/** None for a body that is not a JSON object. */
 function problemIn(text: string): { readonly [name in 'code' | 'message' | 'operation']?: unknown } {
   try {
     const parsed: unknown = JSON.parse(text)

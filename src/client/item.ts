@@ -1,31 +1,26 @@
-/**
- * Topics as they are read: each with its value, and with the exact text of it. All are plain members, so a topic can be
- * logged, spread, cloned and compared as any other object.
- */
+/** Topics, each with its value and exact text: plain members, so a topic can be logged, spread, cloned, compared. */
 import type { FetchItem, FetchPage } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { elementsOf, membersOf } from './json-slices.js'
 
-/** What an item has only on request. */
 interface Requested {
   readonly properties?: Properties | undefined
   readonly version?: number | undefined
   readonly updated?: string | undefined
 }
 
-/** One topic. */
 export class Item implements FetchItem {
   readonly path: string
   readonly type: TopicType
-  /** The value as JSON.parse reads it; undefined where `text` is. */
+  /** As JSON.parse reads it; undefined where `text` is. */
   readonly value: unknown
   /** The value's JSON text, every digit as it was sent; undefined without a value, or if values were left out. */
   readonly text: string | undefined
-  /** Undefined unless the request asked for them. */
+  /** Undefined unless requested. */
   readonly properties: Properties | undefined
-  /** That of the topic's last change; undefined unless the request asked for it. */
+  /** The version of the topic's last change; undefined unless requested. */
   readonly version: number | undefined
-  /** When that change was made, as an ISO 8601 text; undefined unless the request asked for it. */
+  /** The time of that change, ISO 8601; undefined unless requested. */
   readonly updated: string | undefined
 
   /** @throws SyntaxError for a text that is not JSON */
@@ -61,7 +56,7 @@ export interface Child {
   readonly path: string
   /** The last segment of the path. */
   readonly name: string
-  /** The type of the topic at the path; undefined if there is none, only topics below it. */
+  /** Undefined if there is no topic at the path, only topics below it. */
   readonly type: TopicType | undefined
 }
 
@@ -78,7 +73,7 @@ export function itemOf(text: string): Item {
   })
 }
 
-/** Of many paths, undefined where there is no topic. @throws SyntaxError for a text that is none of results */
+/** Undefined where there is no topic. @throws SyntaxError for a text that is not a results array */
 export function itemsOf(text: string): readonly (Item | undefined)[] {
   const results = elementsOf(membersOf(text).get('results') ?? '')
   if (results.length === 0) throw new SyntaxError('no results')

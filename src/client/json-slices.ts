@@ -6,11 +6,7 @@
  * is.
  */
 
-/**
- * The text of each member of an object, by the member's name; of a repeated name the last.
- *
- * @throws SyntaxError for a text that is not a JSON object
- */
+/** A repeated name has its last text. @throws SyntaxError for a text that is not a JSON object */
 export function membersOf(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   eachPart(text, '{', '}', (at) => {
@@ -23,11 +19,7 @@ export function membersOf(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/**
- * The text of each element of an array.
- *
- * @throws SyntaxError for a text that is not a JSON array
- */
+/** @throws SyntaxError for a text that is not a JSON array */
 export function elementsOf(text: string): readonly string[] {
   const elements: string[] = []
   eachPart(text, '[', ']', (at) => {
@@ -87,7 +79,7 @@ function afterValue(text: string, at: number): number {
   return end
 }
 
-/** The position after an object or array, found by counting brackets outside of strings. */
+/** Counts brackets outside of strings. */
 function afterNested(text: string, from: number): number {
   let levels = 0
   for (let at = from; at < text.length; ) {

@@ -4,7 +4,7 @@
  * from here.
  */
 
-/** A JSON text in place of a value or of a part of one, made by `jsonText`. */
+/** Stands for a value or a part of one; created by `jsonText`. */
 export class JsonText {
   constructor(readonly text: string) {}
 
@@ -14,11 +14,7 @@ export class JsonText {
   }
 }
 
-/**
- * A JSON text that is sent verbatim wherever a value can be given: `jsonText('1.10')` keeps the last digit.
- *
- * @throws SyntaxError for a text that is not JSON
- */
+/** Sent verbatim wherever a value can be given: `jsonText('1.10')` keeps its 0. @throws SyntaxError if not JSON */
 export function jsonText(text: string): JsonText {
   JSON.parse(text)
   return new JsonText(text)
@@ -53,9 +49,7 @@ function innerText(member: unknown, where: string): string {
   return hasMembers ? bodyText(member, `${where}.`) : new ValueWriter(where).write(plain(member, ''))
 }
 
-/** Writes one value, and knows where in it the current part is. */
 class ValueWriter {
-  /** The name of the value. */
   readonly #name: string
   /** The name or index of each part that contains the current one, and of the current one. */
   readonly #place: (string | number)[] = []
@@ -132,7 +126,7 @@ class ValueWriter {
   }
 }
 
-/** What JSON.stringify would write in place of a value: what its `toJSON` returns, and primitives out of their box. */
+/** As JSON.stringify would write it: the result of `toJSON`, and primitives without their box. */
 function plain(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || value instanceof JsonText) return value
   const { toJSON } = value as { readonly toJSON?: unknown }

@@ -29,11 +29,7 @@ export function anyOf(...selectors: readonly [string, ...string[]]): string {
   return `#${selectors.map((selector) => (selector.startsWith('/') ? `>${selector}` : selector)).join('////')}`
 }
 
-/**
- * The segments of a path; one leading and one trailing slash are dropped, as the service does.
- *
- * @throws RangeError for an empty segment, which in a pattern could have another meaning
- */
+/** Drops a slash at each end. @throws RangeError for an empty segment, which in a pattern could have another meaning */
 export function segmentsOf(path: string): readonly string[] {
   const from = path.startsWith('/') ? 1 : 0
   const segments = path.slice(from, path.length > from && path.endsWith('/') ? -1 : undefined).split('/')
@@ -46,7 +42,6 @@ export function quoted(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }
 
-/** How a pattern's wildcards are written in a selector of one form. */
 interface Notation {
   /** Any number of characters of one segment. */
   readonly characters: string
@@ -59,7 +54,6 @@ const inSegments: Notation = { characters: '.*', character: '.' }
 /** In `*pattern`, where one spans slashes unless they are excluded. */
 const inPath: Notation = { characters: '[^/]*', character: '[^/]' }
 
-/** Selects every topic. */
 const everything = '?.*//'
 
 /**
@@ -87,7 +81,7 @@ export function selectorFor(pattern: string): string | undefined {
   return undefined
 }
 
-/** Whether a first segment is a wildcard that cannot begin a selector: `*` and a slash, or two of them. */
+/** `*` and a slash, or two of them, cannot begin a selector. */
 function isGlob(segment: string | undefined): boolean {
   return segment === '*' || segment === '**'
 }

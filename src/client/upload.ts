@@ -1,29 +1,24 @@
-/**
- * Uploads of any number of operations, each on its own: as lines, in requests that are small enough for any browser, which
- * cannot send a body while it is made. How a request is sent is in connection.ts.
- */
+/** Uploads of any number of operations: as lines, in requests small enough for browsers, which cannot stream bodies. */
 import type { Connection, RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
 import { bodyText } from './json-text.js'
 import { wait } from './wait.js'
 import type { Operation } from './wire.js'
 
-/** How much is sent in one request, exceeded by at most one operation: the service lists whatever is refused of so many. */
+/** Exceeded by at most one operation: of so many, the service lists every refusal. */
 const requestUnitsMax = 256 * 1024
 const requestOperationsMax = 4000
 
-/** Before the rest is sent to another worker, in ms. */
+/** Before the rest is sent to another worker. */
 const drainedMs = 50
 
-/** How many operations were carried out, and how many were refused. */
 export interface Uploaded {
   readonly durable: number
   readonly refused: number
 }
 
-/** An operation that was refused. */
 export interface Refusal {
-  /** Which of all operations it is, from 0. */
+  /** Among all operations, from 0. */
   readonly index: number
   readonly code: string
   readonly message: string
@@ -36,7 +31,6 @@ export interface UploadOptions extends RequestOptions {
   readonly onRefused?: (refusal: Refusal) => void
 }
 
-/** A line of an answer. */
 interface AnswerLine extends Partial<Uploaded> {
   readonly done?: boolean
   readonly line?: number
@@ -71,13 +65,13 @@ export async function upload(
   return uploaded
 }
 
-/** Of a request of which nothing was carried out since its worker is being replaced, the answer that says so. */
+/** If nothing was applied because the worker is being replaced, the answer that reports it. */
 function drainedText(error: unknown): string {
   if (!(error instanceof TopicdError) || error.code !== 'draining') throw error
   return JSON.stringify({ code: error.code, message: error.message, durable: 0, refused: 0 })
 }
 
-/** The lines of one request after the other. @throws the signal's reason once it is aborted */
+/** @throws the signal's reason once it is aborted */
 async function* requestsOf(
   operations: Iterable<Operation> | AsyncIterable<Operation>,
   signal: AbortSignal | undefined,
@@ -97,7 +91,7 @@ async function* requestsOf(
   if (lines.length > 0) yield lines
 }
 
-/** What a source makes, even if the signal is aborted while it makes nothing. */
+/** If the signal is aborted, ends even while the source produces nothing. */
 async function* untilAborted<Made>(
   source: Iterable<Made> | AsyncIterable<Made>,
   signal: AbortSignal | undefined,
@@ -119,7 +113,7 @@ async function* untilAborted<Made>(
     }
   } finally {
     signal.removeEventListener('abort', onAbort)
-    // Nobody waits for a source that is still making something.
+    // No one waits for a source that is still producing something.
     Promise.resolve(iterator.return?.()).catch(() => {})
   }
 }

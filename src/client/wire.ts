@@ -1,7 +1,4 @@
-/**
- * The requests on the wire, as the client's callers write them: the API's own body types, without what the method's
- * arguments say. Types only.
- */
+/** Requests as callers of the client write them: the API's body types without the method's arguments. Types only. */
 import type { AddAnswer, IncrementAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type {
   AddAndSetBody,
@@ -27,7 +24,7 @@ export type AddMembers = Omit<AddBody, 'path'>
 export type RemoveMembers = Omit<RemoveByPath, 'path'>
 export type RemoveMatchesMembers = Omit<RemoveBySelector, 'selector'>
 
-/** What must hold for a write to happen: one of the members. Otherwise it is refused, 409 `unsatisfied_constraint`. */
+/** Has exactly one member. If that does not hold, the write is refused with 409 `unsatisfied_constraint`. */
 export type Constraint = ConstraintBody
 
 /** One operation of a batch: the members of its route, and `op`, the route's name. */
@@ -35,10 +32,9 @@ export type Operation =
   | Exclude<BatchBody['operations'][number], IncrementOperation>
   | (Omit<IncrementOperation, 'increment'> & { readonly increment: Addend })
 
-/** What an increment adds: numbers as JSON.stringify writes them, large integers, and texts that keep every digit. */
+/** Numbers as JSON.stringify writes them, large integers, and texts that keep every digit. */
 export type Addend = number | bigint | JsonText
 
-/** What the route of an operation answers. */
 type AnswerTo<Op extends Operation['op']> = Op extends 'set'
   ? SetAnswer
   : Op extends 'increment'
@@ -47,17 +43,17 @@ type AnswerTo<Op extends Operation['op']> = Op extends 'set'
       ? RemoveAnswer
       : AddAnswer
 
-/** What an increment answers: the sum as JSON.parse reads it, and its text, which has every digit. */
+/** The sum as JSON.parse reads it, and its text, which has every digit. */
 export interface Incremented extends IncrementAnswer {
   readonly text: string
 }
 
-/** The answer to each operation of a batch, at its index. */
+/** Each answer at the index of its operation. */
 export type BatchAnswers<Operations extends readonly Operation[]> = {
   readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']>
 }
 
-/** The answer to each operation at its index, or why it was refused. */
+/** Each answer, or refusal, at the index of its operation. */
 export type BatchOutcomes<Operations extends readonly Operation[]> = {
   readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']> | RefusedAnswer
 }

@@ -1,7 +1,4 @@
-/**
- * One request for changes, as a stream of events or as a page, and how it fails. What follows a failure is for
- * page-stream.ts.
- */
+/** One request for changes, as a stream of events or as a page, and how it fails. Retries are for page-stream.ts. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { type Connection, ConnectionLost, overNetwork } from '../connection.js'
 import { readAnswer, TopicdError } from '../error.js'
@@ -9,12 +6,10 @@ import { type Item, itemOf } from '../item.js'
 import { elementsOf, membersOf } from '../json-slices.js'
 import { EventParser } from './event-stream.js'
 
-/** A topic as it is now, or one that is gone. */
 export type Result =
   | { readonly kind: 'topic'; readonly path: string; readonly item: Item }
   | { readonly kind: 'removed'; readonly path: string }
 
-/** A page of changes. */
 export interface ChangesPage {
   readonly has_more: boolean
   readonly results: readonly Result[]
@@ -23,39 +18,36 @@ export interface ChangesPage {
 
 const eventStream = 'text/event-stream'
 
-/** How long the first piece of a stream may take, in ms: the service sends it at once, so something holds it back. */
+/** The service sends the first piece immediately. If it takes longer, in ms, something holds the stream back. */
 const firstPieceMsMax = 5000
 
-/** A stream that is silent for so long, in ms, is dead: the service says something every 15 s. */
+/** The service sends something every 15 s, so a stream that is silent for this long, in ms, is dead. */
 const silenceMsMax = 40_000
 
-/** How long the first piece of a poll's answer may take beyond its wait, in ms. */
+/** The first piece of a poll's answer may take this long beyond the poll's wait. */
 const pollWayMsMax = 10_000
 
-/** The same for one that does not wait, but may search: the service gives up after 120 s. */
+/** A poll that does not wait may still search: the service gives up after 120 s. */
 const searchMsMax = 130_000
 
-/** How long to wait after the end of a stream, in ms, where the service does not say it. */
+/** Applies unless the service specifies a wait. */
 const retryMsDefault = 500
 
 /** Something on the way holds streams back. */
 export class HeldBack extends Error {}
 
-/** A stream has ended, and can be taken up again. */
+/** A stream that has ended, and can be resumed. */
 export class Ended extends Error {
-  /** How long to wait before that, in ms. */
   readonly waitMs: number
 
-  /** @param retryMs how long at most, as the service has said; 0 for at once */
+  /** @param retryMs the maximum that the service has specified; 0 for immediately */
   constructor(message: string, retryMs = retryMsDefault) {
     super(message)
     this.waitMs = retryMs * Math.random()
   }
 }
 
-/** An attempt to get changes, which its signal ends. */
 export class Attempt {
-  /** @param onPiece called for each piece of an answer */
   constructor(
     private readonly connection: Connection,
     private readonly members: ChangesBody,
@@ -63,7 +55,7 @@ export class Attempt {
     private readonly onPiece: () => void,
   ) {}
 
-  /** The only page of an answer, for which the service waits if `members` say so. @throws as `#pieces` */
+  /** The service waits for something on it if `members` say so. @throws as `#pieces` */
   async page(): Promise<ChangesPage> {
     const { wait = 0 } = this.members
     let text = ''
@@ -72,7 +64,7 @@ export class Attempt {
     return readAnswer(text, pageOf)
   }
 
-  /** The pages of a stream. @throws Ended at its end; HeldBack if nothing comes of it; otherwise as `#pieces` */
+  /** @throws Ended at its end; HeldBack if nothing arrives; otherwise as `#pieces` */
   async *pages(): AsyncGenerator<ChangesPage, never, undefined> {
     const parser = new EventParser()
     for await (const piece of this.#pieces(eventStream, firstPieceMsMax)) {
@@ -84,11 +76,7 @@ export class Attempt {
     throw new Ended('the stream has ended', parser.retryMs)
   }
 
-  /**
-   * The text of an answer, as it arrives.
-   *
-   * @throws ConnectionLost, also after a silence; TopicdError; the signal's reason
-   */
+  /** @throws ConnectionLost, also after a silence; TopicdError; the signal's reason */
   async *#pieces(accept: string, firstMsMax: number): AsyncGenerator<string, void, undefined> {
     const request = new AbortController()
     const abort = () => request.abort(this.signal.reason)
@@ -134,7 +122,6 @@ function resultOf(text: string): Result {
   return { kind: 'removed', path: JSON.parse(membersOf(text).get('path') ?? 'null') as string }
 }
 
-/** Why the service ended a stream. */
 function endOf(data: string, retryMs: number | undefined): Error {
   const { code, message } = readAnswer(data, JSON.parse) as { readonly code: string; readonly message: string }
   if (code === 'unauthorized') return new TopicdError(401, code, message)
@@ -147,7 +134,6 @@ function silent(ms: number): ConnectionLost {
   return new ConnectionLost(new Error(`no response within ${ms / 1000} s`))
 }
 
-/** Calls back, with a reason, unless it is restarted or stopped in time. */
 class SilenceLimit {
   #timer: ReturnType<typeof setTimeout> | undefined
 

@@ -1,24 +1,20 @@
-/**
- * Changes of what a selector matches, as an iterator. Where they come from is in subscription.ts and shared-stream.ts;
- * docs/changes.md says what the service promises.
- */
+/** Changes of a selector's matches, as an iterator. subscription.ts gets them; docs/changes.md has the promises. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import type { Result } from './attempt.js'
 import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
 import type { Delivery, SharedStreams } from './shared-stream.js'
 import { Subscription } from './subscription.js'
 
-/** What happened to what is followed. */
 export type Change =
-  /** The topic is there, and this is what it is now; or there is no such topic, or it is of another type than asked for. */
+  /** The topic as it is now; or there is none, or it is of another type than requested. */
   | Result
-  /** All changes so far together are the state of one moment. */
+  /** All changes so far together are a snapshot. */
   | { readonly kind: 'complete' }
-  /** What was missed is no longer known: the present state follows, and what it lacks is gone. */
+  /** The missed changes are no longer available: the current state follows, and topics not in it no longer exist. */
   | { readonly kind: 'restarted' }
 
 export interface ChangesOptions extends Omit<ChangesBody, 'path' | 'selector' | 'wait'> {
-  /** Ends it when it is aborted; the iteration throws the signal's reason. */
+  /** Aborting it ends the iteration, which throws the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -30,13 +26,10 @@ export interface ChangesOptions extends Omit<ChangesBody, 'path' | 'selector' | 
  *     disconnected   a CustomEvent<Disconnection>: it waits, and tries again
  */
 export class Changes extends TypedTarget<ConnectionEvents> implements AsyncIterable<Change> {
-  /**
-   * What to pass as `since` to go on after the changes that were taken so far, later or elsewhere; undefined while the
-   * present state is not complete.
-   */
+  /** Pass it as `since` to resume after the changes taken so far; undefined until the current state is complete. */
   next: string | undefined
   #state: 'idle' | 'connected' | 'disconnected' = 'idle'
-  /** Whether some of a present state was taken that is not complete. */
+  /** True once part of an incomplete current state was taken. */
   #isDirty = false
 
   constructor(
@@ -48,16 +41,12 @@ export class Changes extends TypedTarget<ConnectionEvents> implements AsyncItera
     this.next = members.since
   }
 
-  /** Whether the last attempt brought something, and nothing has failed since. */
+  /** True if the last attempt got data and nothing has failed after it. */
   get isConnected(): boolean {
     return this.#state === 'connected'
   }
 
-  /**
-   * Goes on until the signal is aborted, or the service refuses the request for good.
-   *
-   * @throws TopicdError, also for an answer that is not the service's; the signal's reason
-   */
+  /** @throws TopicdError if the service refuses for good, or something else answers; the signal's reason */
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
     this.signal?.throwIfAborted()
     const subscription = new Subscription(this.streams, { ...this.members, since: this.next }, this.#isDirty)

@@ -1,20 +1,15 @@
-/**
- * Server-sent events, as they are cut out of what arrives. Only the fields that the service sends are known; comments and
- * all others are passed over, as the standard wants it.
- */
+/** Server-sent events, parsed from text as it arrives. Unknown fields are skipped, as the standard requires. */
 
-/** One event. */
 interface StreamEvent {
   /** `message` unless the service names it. */
   readonly event: string
   readonly data: string
 }
 
-/** Cuts pieces of text, as they arrive, into events. */
 export class EventParser {
-  /** The pieces of an event that is not complete, so that each is searched once, however many there are. */
+  /** An incomplete event, in pieces so that each is searched once, however many there are. */
   #pieces: string[] = []
-  /** How long to wait before the next connection, in ms, if the service has said so. */
+  /** The wait before the next connection, if the service has specified one. */
   retryMs: number | undefined
 
   /** @returns the events that this piece completes */

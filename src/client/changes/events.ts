@@ -1,15 +1,10 @@
-/**
- * Events with types: what `changes` and `follow` tell about their connection, and an EventTarget whose listeners know
- * each event by its name. Nothing here dispatches.
- */
+/** Typed events of a connection, and an EventTarget that knows each event by its name. Nothing here dispatches. */
 
-/** The details of the event `disconnected`. */
 export interface Disconnection {
-  /** Why: what `fetch` threw, or a TopicdError. */
+  /** An error that `fetch` threw, or a TopicdError. */
   readonly error: unknown
 }
 
-/** The events of a connection that is kept up. */
 export interface ConnectionEvents {
   /** The first piece of an answer has arrived: at the start, and after each outage. */
   readonly connected: Event
@@ -34,5 +29,5 @@ interface TypedTarget<Events> extends EventTarget {
   removeEventListener(...args: Parameters<EventTarget['removeEventListener']>): void
 }
 
-/** An EventTarget; `Events` has the type of each event by its name. */
+/** `Events` has the type of each event by its name. */
 export const TypedTarget = EventTarget as new <Events>() => TypedTarget<Events>

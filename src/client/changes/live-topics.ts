@@ -1,26 +1,22 @@
-/**
- * Topics that keep themselves up to date: a Map, and events for those who show it. What is missed while the connection is
- * away is made up for; until then the Map has what was known last.
- */
+/** A Map of topics that updates itself, with events. During an outage it keeps the last state, then catches up. */
 
 import type { Item } from '../item.js'
 import type { Change, Changes } from './changes.js'
 import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
 
-/** The details of the event `change`: a topic that is new or has changed, or, without `item`, one that is gone. */
+/** Without `item`, the topic is gone. */
 export interface TopicChange {
   readonly path: string
   readonly item: Item | undefined
 }
 
-/** The events of topics that are followed. */
 interface LiveEvents extends ConnectionEvents {
   readonly change: CustomEvent<TopicChange>
   readonly complete: Event
   readonly error: CustomEvent<unknown>
 }
 
-/** How long the present state may wait for a connection, in ms, where requests have no time limit: longer than a restart takes. */
+/** The wait for a first connection, in ms, if requests have no time limit: longer than a restart takes. */
 const unconnectedMsMaxDefault = 30_000
 
 /**
@@ -34,15 +30,16 @@ const unconnectedMsMaxDefault = 30_000
  */
 export class LiveTopics extends TypedTarget<LiveEvents> {
   /**
-   * Resolves once the present state is there. Rejects if it ends before that, for whatever reason; also if there is no
-   * connection for as long as a request may take (`timeoutMs`, or 30 s): following goes on after that.
+   * Resolves once the current state has loaded. Rejects if following ends before that, for any reason, including a call
+   * to `close()`; also if there is no connection for as long as a request may take (`timeoutMs`, or 30 s), but then
+   * following continues.
    */
   readonly ready: Promise<void>
   readonly #topics = new Map<string, Item>()
-  /** The paths that were not shown again since it was restarted. */
+  /** Paths that were not shown again after the restart. */
   #unseen = new Set<string>()
   #isComplete = false
-  /** Ends the patience of `ready`. */
+  /** The timer after which `ready` rejects. */
   #limit: ReturnType<typeof setTimeout> | undefined
 
   constructor(
@@ -56,31 +53,30 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
       this.#tellOutages(unconnectedMsMax, reject)
       void this.#follow(reject)
     })
-    // Whoever does not wait for it hears of the error by its event.
+    // The `error` event also reports it.
     this.ready.catch(() => {})
   }
 
-  /** By their paths, in the order in which they first came. */
+  /** By path, in the order of their first arrival. */
   get topics(): ReadonlyMap<string, Item> {
     return this.#topics
   }
 
-  /** Whether the Map is the state of one moment, as far as is known. */
+  /** True while the Map is a snapshot, as far as is known. */
   get isComplete(): boolean {
     return this.#isComplete
   }
 
-  /** Whether the last attempt brought something, and nothing has failed since. */
+  /** True if the last attempt got data and nothing has failed after it. */
   get isConnected(): boolean {
     return this.changes.isConnected
   }
 
-  /** Ends it. */
   close(): void {
     this.controller.abort()
   }
 
-  /** Tells of outages, and of one that lasts. The time before the first connection counts as one. */
+  /** The time before the first connection counts as an outage. */
   #tellOutages(msMax: number, onTooLong: (error: unknown) => void): void {
     let error: unknown = new DOMException(`no response within ${msMax} ms`, 'TimeoutError')
     const limit = () => setTimeout(() => onTooLong(error), msMax)

@@ -7,25 +7,24 @@ import { quoted } from '../selectors.js'
 
 type Test = (path: string) => boolean
 
-/** A selector that is decided here. */
 export interface Matches {
-  /** Its members, none of them a set. */
+  /** Members of the selector, none of them a set. */
   readonly selectors: readonly string[]
   /** @param path as the service writes it */
   readonly test: Test
-  /** Wildcards in it: each can be a regular expression, of which the service limits the number and the size. */
+  /** Each can be a regular expression, of which the service limits the number and the size. */
   readonly wildcards: number
   /** Characters of the members that have wildcards. */
   readonly wildLength: number
 }
 
-/** What a pattern selects: the match, what is below it, or both. */
+/** The match, its descendants, or both. */
 type Scope = 'self' | 'descendants' | 'subtree'
 
-/** Repetitions in an expression: with more, a long path that does not match could take too long. */
+/** With more repetitions, a long path that does not match could take too long. */
 const repetitionsMax = 2
 
-/** How the selector decides; undefined if only the service can tell. */
+/** Undefined if only the service can decide. */
 export function matchesOf(selector: string): Matches | undefined {
   // The service refuses these, and a lone surrogate cannot be sent.
   if (/[\0\p{Surrogate}]/u.test(selector)) return undefined
@@ -67,7 +66,7 @@ function pathTest(text: string): Test | undefined {
   return path === undefined ? undefined : (other) => other === path
 }
 
-/** The path that a text is, without one slash at each end; undefined if it is none. */
+/** Drops one slash at each end; undefined if the text is no path. */
 function pathIn(text: string): string | undefined {
   const path = text.replace(/^\//, '').replace(/\/$/, '')
   return path === '' || /^\/|\/\/|\/$/.test(path) ? undefined : path
@@ -113,7 +112,7 @@ function fullPathTest(pattern: string, scope: Scope): Test | undefined {
 const token =
   /\\Q(?<text>.*?)(?:\\E|$)|\\(?<escaped>[\\^$.*+?()[\]{}|])|(?<wildcard>(?:\.|\[\^\/\])[*+]?)|[^\\^$.*+?()[\]{}|]/suy
 
-/** The pattern as a source of RegExp; undefined if it has anything else. @param notSlash how its `[^/]` is written there */
+/** Undefined if the pattern has anything else. @param notSlash its `[^/]`, as written in the source */
 function sourceOf(pattern: string, notSlash: string): string | undefined {
   let source = ''
   token.lastIndex = 0

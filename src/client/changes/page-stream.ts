@@ -10,63 +10,53 @@ import { wait } from '../wait.js'
 import { Attempt, type ChangesPage, Ended, HeldBack } from './attempt.js'
 import type { Place, Places } from './places.js'
 
-/**
- * How long polls take the place of a stream that was held back, in ms. What held it back may have been a slow moment, or
- * have gone; and each attempt takes some seconds, in which nothing is seen.
- */
+/** How long polls replace a held-back stream, in ms. The cause may pass, but each attempt is blind for seconds. */
 const pollingMs = 600_000
 
-/** How long a poll waits, in seconds. */
 const pollSeconds = 30
 
-/** Between short polls that wait for something else, in ms. */
 const shortPollMs = 1000
 
 /** The wait before the second attempt, in ms, doubles with each failure up to the longest; each is shortened at random. */
 const firstWaitMs = 500
 const waitMsMax = 30_000
 
-/** An attempt, or a stream, has failed, so that it waits. */
+/** An attempt or a stream has failed; a wait follows. */
 export interface Outage {
   readonly outage: unknown
 }
 
-/**
- * A page; that what was missed is no longer known, so that the present state follows; or what has become of the connection:
- * `connected` with the first piece of an answer, at the start and after outages.
- */
+/** `restarted`: changes were missed; the current state follows. `connected`: an answer arrives, also after outages. */
 export type Step = ChangesPage | 'restarted' | 'connected' | Outage
 
-/** What a stream needs, and whom it tells of its connection. */
 interface PageStreamOptions {
   readonly connection: Connection
-  /** The request, except `since` and `wait`; asked for at each attempt. */
+  /** Everything but `since` and `wait`; called for each attempt. */
   readonly members: (since: string | undefined) => ChangesBody
   readonly since: string | undefined
   /** Undefined for short polls alone. */
   readonly places: Places | undefined
-  /** Called for each step; what follows a page waits for what it returns. */
+  /** Called for each step; the next page waits for the promise. */
   readonly onStep: (step: Step) => Promise<void>
 }
 
-/** Why an attempt ends: the next one is to begin at once. */
+/** Aborts an attempt so that the next one begins immediately. */
 const again = new Error('the next attempt takes its place')
 
 export class PageStream {
-  /** Where it goes on. */
   #since: string | undefined
   #attempt = new AbortController()
   #place: Place | undefined
   #isConnected = false
-  /** Until then it polls, by `performance.now()`. */
+  /** The end of polling, by `performance.now()`. */
   #pollsUntilMs = 0
-  /** Whether the last page was the end of what there is. Until then even a page without results says something new. */
+  /** False until a page was the last one: until then even a page without results is news. */
   #hasAll = false
-  /** Attempts in a row that brought no page. */
+  /** Counts attempts in a row that brought no page. */
   #failures = 0
-  /** Restarts in a row, none of which had everything for `waitMsMax`. */
+  /** Counts restarts in a row, none of which had everything for `waitMsMax`. */
   #restarts = 0
-  /** When it first had everything since the last restart, by `performance.now()`. */
+  /** The time, by `performance.now()`, when it first had everything after the last restart. */
   #completeMs = Number.POSITIVE_INFINITY
 
   constructor(
@@ -76,14 +66,14 @@ export class PageStream {
     this.#since = options.since
   }
 
-  /** Begins the next attempt at once, from there; what the present one has not shown is dropped. */
+  /** Begins the next attempt immediately, at `since`; anything that the current one has not shown is dropped. */
   reopen(since: string): void {
     this.#since = since
     this.#hasAll = false
     this.#tryAgain()
   }
 
-  /** Goes on until it fails. @throws TopicdError when the service refuses for good; the signal's reason; a defect */
+  /** @throws TopicdError when the service refuses for good; the signal's reason; a defect */
   async run(): Promise<never> {
     const abort = () => this.#attempt.abort(this.signal.reason)
     this.signal.addEventListener('abort', abort)
@@ -136,7 +126,7 @@ export class PageStream {
       yield page
       if (!page.has_more) await wait(places?.pollMs ?? shortPollMs, signal)
     } else if (performance.now() >= this.#pollsUntilMs) yield* this.#ask(signal).pages()
-    // The first poll after an outage says at once that it is over.
+    // The first poll after an outage reports immediately that it is over.
     else yield await this.#ask(signal, this.#hasAll && this.#isConnected ? pollSeconds : 0).page()
   }
 
@@ -165,7 +155,7 @@ export class PageStream {
     await this.options.onStep({ outage: error instanceof ConnectionLost ? error.cause : error })
   }
 
-  /** How long to wait after a failure, in ms. @throws the error if trying again would not help */
+  /** @throws the error if trying again would not help */
   #waitAfter(error: unknown): number {
     if (error instanceof HeldBack) {
       this.#pollsUntilMs = performance.now() + pollingMs
@@ -187,13 +177,12 @@ function isGone(error: unknown): boolean {
   return error instanceof TopicdError && error.code === 'since_gone'
 }
 
-/** Whether another attempt may succeed. A 200 that cannot be read is no passing state: another service answers there. */
+/** A 200 that cannot be read is no passing state: another service answers there. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof TopicdError)) return error instanceof ConnectionLost
   return error.status >= 429 || (error.code === 'unexpected_answer' && error.status !== 200)
 }
 
-/** @param failures how many came before this one */
 function randomWaitMs(failures: number): number {
   return Math.min(waitMsMax, firstWaitMs * 2 ** failures) * (0.5 + Math.random() / 2)
 }

@@ -16,13 +16,11 @@ const answerMsMax = 50
 /** Claims of a tab that has not answered for so long, in ms, are void: it is closed, or frozen. */
 const silenceMsMax = 10_000
 
-/** How long a hidden tab keeps its places, in ms: long enough for a look at another one. */
+/** A hidden tab keeps its places for this long: enough for a look at another tab. */
 const hiddenMsMax = 10_000
 
-/** Between two polls without a place, in ms. */
 const pollMs = 1000
 
-/** The same in a hidden tab, at which nobody looks. */
 const hiddenPollMs = 15_000
 
 export interface Place {
@@ -30,19 +28,14 @@ export interface Place {
 }
 
 export interface Places {
-  /**
-   * A place; undefined if there is none at the moment.
-   *
-   * @param onLost called when it is no longer there
-   */
+  /** Undefined if there is none at the moment. @param onLost called when the place is gone */
   take(onLost: () => void): Promise<Place | undefined>
-  /** How long to wait between two polls without a place, in ms. */
+  /** Between two polls without a place. */
   readonly pollMs: number
-  /** Calls back when it is worth trying to take a place at once. @returns what ends that */
+  /** Calls back when it is worth trying to take a place immediately. @returns stops the calls */
   watch(onVisible: () => void): () => void
 }
 
-/** Where connections have no limit. */
 const unlimited: Places = { take: async () => ({ giveBack() {} }), pollMs, watch: () => () => {} }
 
 /** The globals of a browser, whose types a service lacks. */
@@ -50,10 +43,9 @@ declare const document:
   | { readonly hidden: boolean; addEventListener(type: 'visibilitychange', listener: () => void): void }
   | undefined
 
-/** One for each origin, since that is what the limit of connections is for. */
+/** One for each origin, because browsers limit connections for each. */
 const known = new Map<string, Places>()
 
-/** The places of this page's connections to an origin. */
 export function placesAt(origin: string): Places {
   if (typeof document === 'undefined' || typeof BroadcastChannel === 'undefined') return unlimited
   const places = known.get(origin) ?? new SharedPlaces(origin, document)
@@ -61,13 +53,12 @@ export function placesAt(origin: string): Places {
   return places
 }
 
-/** What tabs tell each other. */
 interface Message {
   /** A random number for each tab. */
   readonly from: number
   /** When it claimed each of its places, in ms, with a random fraction; earlier claims come first. */
   readonly claims: readonly number[]
-  /** Whether the others are to tell theirs. */
+  /** Requests the claims of the other tabs. */
   readonly asks: boolean
 }
 
@@ -75,9 +66,9 @@ class SharedPlaces implements Places {
   readonly #id = Math.random()
   readonly #channel: InstanceType<typeof BroadcastChannel>
   readonly #watchers = new Set<() => void>()
-  /** What to call when the place of a claim is lost, by the claim. */
+  /** The callback for the loss of each claim's place. */
   readonly #claims = new Map<number, () => void>()
-  /** The claims of other tabs, and when each tab told them. */
+  /** The claims of each other tab, by its id. */
   readonly #others = new Map<number, { readonly claims: readonly number[]; readonly heardMs: number }>()
   #isHidden = false
   #hiding: ReturnType<typeof setTimeout> | undefined
@@ -156,7 +147,7 @@ class SharedPlaces implements Places {
   }
 }
 
-/** Whether requests to an origin share a connection, as in HTTP/2; unknown, thus false, for one that does not allow to see it. */
+/** True with HTTP/2. An origin that does not allow reading it counts as false. */
 function isMultiplexed(origin: string): boolean {
   const entries = performance.getEntriesByType('resource') as readonly {
     readonly name: string

@@ -16,28 +16,27 @@ import type { Matches } from './matches.js'
 import { type Outage, PageStream, type Step } from './page-stream.js'
 import { placesAt } from './places.js'
 
-/** What the service allows in one selector: bytes, regular expressions, and characters of those with several repetitions. */
+/** The service's limits for a selector: bytes, regular expressions, characters of those with several repetitions. */
 const selectorBytesMax = 8192
 const wildcardsMax = 32
 const wildLengthMax = 600
 
-/** A step; of a page, the token may belong to the walk of another selector: then there is none. */
+/** The token of a page may belong to the walk of another selector: then there is none. */
 export type Delivery = (Omit<ChangesPage, 'next'> & { readonly next: string | undefined }) | Exclude<Step, ChangesPage>
 
-/** One who follows a selector. */
 export interface Follower {
   readonly selector: string
-  /** Undefined if only the service can tell: it has a stream of its own. */
+  /** Undefined if only the service can decide: then it has its own stream. */
   readonly matches: Matches | undefined
-  /** Takes what is new; false if it takes nothing more and leaves. */
+  /** False if it takes nothing more and leaves. */
   deliver(delivery: Delivery): boolean
   /** Resolves once its consumer has taken everything. */
   drained(): Promise<void>
-  /** It has left. @param error undefined if its selector may be followed in another stream */
+  /** @param error undefined if its selector may be followed in another stream */
   onEnd(error: unknown): void
 }
 
-/** A position at which the stream had everything. Those of greater numbers are later. */
+/** At this position the stream had everything. Greater numbers are later. */
 export interface Position {
   readonly number: number
   readonly token: string
@@ -49,15 +48,15 @@ export class SharedStream {
   readonly #controller = new AbortController()
   readonly #stream: PageStream
   #state: 'founding' | 'open' | 'closed' = 'founding'
-  /** The selector of the attempt that is under way. */
+  /** The selector of the current attempt. */
   #asked: string | undefined
   /** Undefined until it has had everything: until then the stream's token belongs to its selector. */
   #position: Position | undefined
   #positions = 0
-  /** The number of the first position that is still known to the service. */
+  /** The number of the first position that the service still knows. */
   #oldest = 0
   #outage: Outage | undefined
-  /** Goes on although no follower has taken everything. */
+  /** Continues although no follower has taken everything. */
   #hasten = () => {}
 
   constructor(
@@ -86,19 +85,19 @@ export class SharedStream {
     return this.#state === 'closed'
   }
 
-  /** To be read before a poll that may get everything; undefined if nobody can join yet. */
+  /** Read it before a poll that may get everything; undefined if no one can join yet. */
   get position(): Position | undefined {
     return this.#position
   }
 
-  /** Whether it may take this follower, at once or after its own polls. */
+  /** True if it may take the follower, immediately or after the follower's own polls. */
   mayTake(follower: Follower, since: string | undefined): boolean {
     // A stream that is open would show one who begins now what came before.
     const fits = this.#state === 'founding' ? since === this.since : since !== 'now'
     return !this.isClosed && fits && hasRoom([...this.#followers, ...this.#joining, follower])
   }
 
-  /** Takes part from the beginning. @returns false if it is too late for that */
+  /** @returns false if it is too late to take part from the start */
   found(follower: Follower): boolean {
     if (this.#state !== 'founding') return false
     if (this.#followers.size === 0) void Promise.resolve().then(() => this.#run())
@@ -106,12 +105,7 @@ export class SharedStream {
     return true
   }
 
-  /**
-   * Takes part from now on.
-   *
-   * @param position what `position` was before the follower asked for what it has got
-   * @returns false if that is no longer known
-   */
+  /** @param position read before the follower requested what it has got @returns false if it is no longer known */
   join(follower: Follower, position: Position): boolean {
     const isKnown = this.#position !== undefined && position.number >= this.#oldest
     if (this.isClosed || !isKnown || !hasRoom([...this.#followers, ...this.#joining, follower])) return false
@@ -148,7 +142,7 @@ export class SharedStream {
     }
   }
 
-  /** Opens the stream anew for all who have joined in this turn. */
+  /** Opens the stream again for all who have joined in this turn. */
   #admit(): void {
     if (this.isClosed || this.#joining.size === 0 || this.#position === undefined) return
     for (const follower of this.#joining) {
@@ -208,13 +202,12 @@ function hasRoom(followers: readonly Follower[]): boolean {
   return bytes <= selectorBytesMax && sum('wildcards') <= wildcardsMax && sum('wildLength') <= wildLengthMax
 }
 
-/** The shared streams of a connection. */
 export class SharedStreams {
   readonly #streams = new Map<string, SharedStream[]>()
 
   constructor(readonly connection: Connection) {}
 
-  /** The stream that takes this follower, perhaps a new one. @param form the request without what it selects and since when */
+  /** May create one. @param form the request without `selector` and `since` */
   streamFor(follower: Follower, form: ChangesBody, since: string | undefined): SharedStream {
     const name = JSON.stringify(Object.entries(form).sort())
     const open = (this.#streams.get(name) ?? []).filter(({ isClosed }) => !isClosed)

@@ -10,7 +10,6 @@ import type { Delivery, Follower, Position, SharedStream, SharedStreams } from '
 /** Deliveries that wait: a consumer with more takes pages by itself, as fast as it can, until it has everything. */
 const queuedMax = 64
 
-/** Why its own polls end. */
 const joined = new Error('it takes part in a shared stream')
 
 export class Subscription implements Follower {
@@ -19,20 +18,18 @@ export class Subscription implements Follower {
   readonly #controller = new AbortController()
   readonly #queue: Delivery[] = []
   #failure: { readonly error: unknown } | undefined
-  /** Called when there is something in the queue, or a failure. */
+  /** Called when the queue is no longer empty, or after a failure. */
   #onFilled = () => {}
-  /** Whether its consumer has dealt with everything, and waits. */
+  /** True while the consumer has taken everything and waits. */
   #isWaiting = false
-  /** Called when it does, and when nobody takes anything any more. */
+  /** Callbacks for when the consumer waits, or no one will take anything any more. */
   #onDrained: (() => void)[] = []
-  /** Called when it has left a shared stream. */
   #onLeft = () => {}
-  /** Where it goes on. */
   #since: string | undefined
   #stream: SharedStream | undefined
   #matches: Matches | undefined
 
-  /** @param isDirty whether its consumer has some of a present state that it was not shown completely */
+  /** @param isDirty the consumer has seen part of an incomplete current state */
   constructor(
     private readonly streams: SharedStreams,
     { selector = '', since, ...form }: ChangesBody,
@@ -49,7 +46,7 @@ export class Subscription implements Follower {
     return this.#matches
   }
 
-  /** What comes next. @throws TopicdError when the service refuses for good; the signal's reason; a defect */
+  /** @throws TopicdError when the service refuses for good; the signal's reason; a defect */
   async next(signal: AbortSignal | undefined): Promise<Delivery> {
     signal?.throwIfAborted()
     if (this.#queue.length === 0 && this.#failure === undefined) await this.#filled(signal)
@@ -113,7 +110,7 @@ export class Subscription implements Follower {
     }
   }
 
-  /** Polls until it has everything, and joins. @returns false if the stream has ended before that */
+  /** Polls until it has everything, and joins. @returns false if the stream has ended before */
   async #catchUp(stream: SharedStream): Promise<boolean> {
     const polling = new AbortController()
     const abort = () => polling.abort(this.#controller.signal.reason)
