@@ -6,18 +6,14 @@ import type { Access } from '../auth/access.js'
 import type { Answer, Page, PageRequest, Refusal } from '../http/answer.js'
 import { loadSite } from '../web/site.js'
 
-/** What `/console/key` answers. */
+/** The answer of `/console/key`. */
 interface KeyAnswer {
   readonly name: string
   readonly allow: readonly string[]
-  /** The paths of the subtrees that it may touch; empty for all. */
+  /** Subtrees; empty for all topics. */
   readonly under: readonly string[]
-  /** The largest page that a fetch may ask for. */
   readonly pageSizeMax: number
-  /**
-   * Where the service listens for monitoring, and so has the console's other page. Not for a key that is restricted to
-   * subtrees: it may be in a web page, for everyone to read.
-   */
+  /** The console's other page. Undefined for a key with subtrees, which may be public in a web page. */
   readonly admin: AdminAddress | undefined
 }
 
@@ -32,12 +28,12 @@ interface ConsoleOptions {
   readonly pageSizeMax: number
   readonly admin: AdminAddress
   readonly authenticate: (authorization: string) => Access | undefined
-  /** The refusal of a request beyond the caller's rate; undefined if it is within, and then it counts. */
+  /** Undefined if the request is within the caller's rate; then it counts. */
   readonly refuseBeyondRate: (caller: Access) => Answer | undefined
   readonly refusal: (refusal: Refusal, found?: string) => Answer
 }
 
-/** Reads the page's files, which are kept in memory. @throws Error when the build lacks one */
+/** @throws Error if the build lacks a file */
 export function createConsole(options: ConsoleOptions): readonly Page[] {
   const { basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal } = options
   const site = loadSite('topics')

@@ -20,35 +20,30 @@ import { isProblem, type Problem, type ProblemCode, problem } from './problems.j
 
 export interface ApiContext {
   readonly changes: LiveChanges
-  /** The caller with this authorization header as its key is now; undefined for an unknown one. */
+  /** The caller as its key is now; undefined if it is unknown. */
   readonly findCaller: (authorization: string) => Access | undefined
   readonly store: TopicReader & TopicWriter & TopicRemover & Pick<ChangeReader, 'inSnapshot'>
   readonly pageSizeMax: number
   readonly pageBytesMax: number
   readonly answerRoom: Readonly<AnswerRoom>
   readonly batchOperationsMax: number
-  /** Counts what is refused within an answer that is none, or not only its own: an operation, or the rest of an upload. */
+  /** Counts refusals within an answer that is none, or not only its own: an operation, or the rest of an upload. */
   readonly countRefused: (code: ProblemCode) => void
 }
 
-/** Pages may be this large though there is no room: with what is around the items, they are answers that are always sent. */
+/** A page may always be this large: with its wrapper it stays an answer that is always sent. */
 const pageBytesMin = answerBytesAlwaysMax / 2
 
-/** How large a page may be now: one that nobody reads leaves room for others. */
+/** Bounded so that a page that no one reads leaves room for others. */
 export function pageBytes({ pageBytesMax, answerRoom }: ApiContext): number {
   return Math.min(pageBytesMax, Math.max(pageBytesMin, Math.floor(answerRoom.bytesFree / pagesInRoomLeft)))
 }
 
-/** A 200 with this JSON as its body. */
 export function ok(body: string): Answer {
   return { status: 200, body }
 }
 
-/**
- * The answer for a problem, with the headers that its status requires.
- *
- * @param details further members of its body
- */
+/** @param details further members of the body */
 export function refuse({ status, code, message, operation }: Problem, details?: object): Answer {
   const answer = { status, body: JSON.stringify({ code, message, operation, ...details }), cause: code }
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
@@ -56,7 +51,6 @@ export function refuse({ status, code, message, operation }: Problem, details?: 
   return answer
 }
 
-/** Why this key may not use these operations; undefined when it may. */
 export function operationProblem(access: Access, operations: readonly Operation[]): Problem | undefined {
   for (const operation of operations) {
     if (!access.allow.has(operation)) return problem('forbidden_operation', { operation })
@@ -64,28 +58,18 @@ export function operationProblem(access: Access, operations: readonly Operation[
   return undefined
 }
 
-/** Why this key may not touch the topic at `path`; undefined when it may. */
 export function pathProblem(access: Access, path: Path): Problem | undefined {
   return mayTouch(access, path) ? undefined : problem('forbidden_path')
 }
 
-/**
- * Why this key may not make a write depend on this; undefined when it may. The answer tells whether a value, or
- * a version, is right.
- */
+/** The answer tells whether a value or a version is right, so the key must be allowed to fetch. */
 export function constraintProblem(access: Access, constraint: Constraint | undefined): Problem | undefined {
   return constraint?.kind === 'value' || constraint?.kind === 'version'
     ? operationProblem(access, ['fetch'])
     : undefined
 }
 
-/**
- * Why this key may not create such a topic; undefined when it may. A REMOVAL that removes what a selector matches needs
- * the right to remove, and must stay within the key's subtrees. A selector that does not parse is a problem of the
- * property.
- *
- * @param planner that of the request
- */
+/** If REMOVAL has a selector, the key needs the right to remove its matches. @param planner that of the request */
 export function creationProblem(access: Access, { path, removal }: Creation, planner: Planner): Problem | undefined {
   const outside = pathProblem(access, path)
   if (outside !== undefined) return outside
@@ -94,7 +78,6 @@ export function creationProblem(access: Access, { path, removal }: Creation, pla
   return operationProblem(access, ['remove']) ?? (covers(access, plan) ? undefined : problem('forbidden_path'))
 }
 
-/** The problem of a topic that does not exist, or is not of the wanted type. */
 export function absentProblem(absent: Absent, path: Path, wanted: TopicType | 'any'): Problem {
   if (absent === 'no_such_topic') return problem('no_such_topic', { path })
   return problem('incompatible_type', { path, wanted, found: wanted === 'json' ? 'string' : 'json' })

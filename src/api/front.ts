@@ -6,12 +6,7 @@
 import { version } from '../base/version.js'
 import type { Answer, Page } from '../http/answer.js'
 
-/**
- * The pages at the root and at the base path.
- *
- * @param basePath without a trailing slash; empty for none
- * @param routes the whole paths of the routes
- */
+/** @param basePath without a trailing slash; empty for none @param routes their whole paths */
 export function createFrontPages(basePath: string, routes: readonly string[], hasConsole: boolean): readonly Page[] {
   const names = ['healthz', 'openapi.json', 'client.js', ...(hasConsole ? ['console'] : [])]
   const pages = names.map((name) => `${basePath}/${name}`)

@@ -13,22 +13,19 @@ const kibibyte = 1024
 /** Bodies up to this size are sent plain: they are three packets, for which a client waits no longer than for one. */
 const plainBytesMax = 4 * kibibyte
 
-/**
- * Bodies up to this size are compressed at once, in less than 0.1 ms. Handing one to a thread and taking its result makes it
- * cost up to twice as much, a third to all of it the worker's own time.
- */
+/** Compressed inline, in less than 0.1 ms: a thread costs up to twice as much, a third to all of it worker time. */
 const atOnceBytesMax = 16 * kibibyte
 
 /** Level 6 makes pages 5 to 25 % smaller, and takes two to three times as long. */
 const level = 1
 
-/** For those, a window of 8 KiB is enough: less memory is cleared, in 20 µs less. */
+/** A window of 8 KiB is enough for small bodies: less memory is cleared, in 20 µs less. */
 const smallWindow = { level, windowBits: 13, memLevel: 6 } as const
 
-/** How much smaller a large body gets at least, mostly: its result is then handed back in one piece. */
+/** A typical minimum ratio, so that the result of a large body usually is in one piece. */
 const usualRatio = 4
 
-/** What zlib keeps for a body while it compresses it, besides the body and the result. */
+/** zlib's memory for a body while it compresses it, besides the body and the result. */
 const stateBytes = 256 * kibibyte
 
 /**
@@ -37,11 +34,11 @@ const stateBytes = 256 * kibibyte
  */
 const underWayBytesMax = 16 * kibibyte * kibibyte
 
-/** In plain answers too: they depend on the header all the same. */
+/** Plain answers also have it, because they depend on the header. */
 const vary = ['vary', 'accept-encoding'] as const
 const encoding = ['content-encoding', 'gzip'] as const
 
-/** What makes a route compress its large answers. All routes that it is applied to share one bound. */
+/** All routes that it is applied to share one bound. */
 export function compressingRoutes<Caller>(): (route: Route<Caller>) => Route<Caller> {
   let underWayBytes = 0
 

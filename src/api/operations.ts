@@ -23,7 +23,7 @@ import {
 } from './context.js'
 import { type Problem, problem } from './problems.js'
 
-/** What a key must be allowed, for each kind of operation. */
+/** The operations that a key must be allowed. */
 export const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
   set: ['set'],
   addAndSet: ['set', 'add'],
@@ -33,7 +33,7 @@ export const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>>
   increment: ['set', 'fetch'],
 }
 
-/** Why this key may not carry out the operation; undefined when it may. One planner serves all of a request. */
+/** One planner serves a whole request. */
 export function permissionProblem(access: Access, action: WriteAction, planner: Planner): Problem | undefined {
   const { kind, path, properties, constraint } = action
   return (
@@ -43,7 +43,7 @@ export function permissionProblem(access: Access, action: WriteAction, planner: 
   )
 }
 
-/** What the route of an operation answers to its outcome: JSON. */
+/** JSON, in the words of the operation's route. */
 export function outcomeText(path: string, outcome: WriteOutcome): string {
   if (typeof outcome === 'object') return `{"path":${quoted(path)},"value":${outcome.valueText}}`
   switch (outcome) {
@@ -63,7 +63,6 @@ export function outcomeText(path: string, outcome: WriteOutcome): string {
   }
 }
 
-/** What the route of an operation answers to its refusal. */
 export function refusalProblem({
   action,
   refusal,
@@ -87,7 +86,7 @@ export function refusalProblem({
   }
 }
 
-/** What is the case where a constraint does not hold. */
+/** The actual state, where a constraint does not hold. */
 const contraries: Readonly<Record<Constraint['kind'], string>> = {
   value: 'no topic with that value',
   version: 'no topic with that version',
@@ -95,7 +94,6 @@ const contraries: Readonly<Record<Constraint['kind'], string>> = {
   no_topic: 'a topic',
 }
 
-/** Answers the request for one operation, if the key may carry it out. */
 export function answerOperation(
   { store }: ApiContext,
   operation: WriteOperation,

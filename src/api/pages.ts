@@ -15,20 +15,20 @@ import { problem } from './problems.js'
 /** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not echoed. */
 const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** In place of the origin in the description, which each request names. */
+/** Stands for the origin, which each request names. */
 const originPlaceholder = 'http://origin.invalid'
 
-/** Of pages that change between requests, so they must not be cached. */
+/** These pages change between requests, so they must not be cached. */
 const headers = [['cache-control', 'no-store']] as const
 
 interface PagesOptions extends SettableBounds {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
-  /** Where the service listens, as `host:port`: its origin when the client names no usable host. */
+  /** As `host:port`: the origin if the client names no usable host. */
   readonly address: string
 }
 
-/** `/healthz`, `/openapi.json` and `/client.js` below the base path. @throws Error if the build lacks the client */
+/** @throws Error if the build lacks the client */
 export function createPages({ basePath, address, ...settable }: PagesOptions): readonly Page[] {
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
   const refused = refuse(problem('draining'))

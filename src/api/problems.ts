@@ -125,31 +125,26 @@ type Blanks<Wording extends string> = Wording extends `${string}{${infer Name}}$
   ? Name | Blanks<Rest>
   : never
 
-/** One refusal, in the form in which it is sent. */
 export interface Problem {
   readonly code: ProblemCode
   readonly status: number
   readonly message: string
-  /** In a batch: the index of the operation that is refused. */
+  /** The index of the refused operation in a batch. */
   readonly operation?: number
 }
 
-/** Whether what a parser returned is a problem instead. Reading a member costs less than asking for it by `in`. */
+/** Reading a member costs less than asking for it by `in`. */
 export function isProblem(parsed: object | string | undefined): parsed is Problem {
   return typeof parsed === 'object' && (parsed as Partial<Problem>).status !== undefined
 }
 
-/** Every row of the table, for the check of docs/api.md and the API description. */
+/** For the check of docs/api.md, and for the API description. */
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
 /** The longest part of a caller's text that a message repeats, in UTF-16 units: enough to recognise it. */
 const blankUnitsMax = 200
 
-/**
- * A refusal in the table's words.
- *
- * @param blanks a text for every `{…}` of the code's wording; long ones are shortened
- */
+/** @param blanks a text for every `{…}` of the code's wording; long ones are shortened */
 export function problem<Code extends ProblemCode>(
   code: Code,
   ...[blanks]: [Blanks<(typeof table)[Code]['wording']>] extends [never]
@@ -162,7 +157,6 @@ export function problem<Code extends ProblemCode>(
   return { code, status: row.status, message }
 }
 
-/** The text, or its first `unitsMax` UTF-16 units and an ellipsis if it is longer. */
 export function shorten(text: string, unitsMax: number): string {
   return text.length <= unitsMax ? text : `${text.slice(0, unitsMax).toWellFormed()}…`
 }

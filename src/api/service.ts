@@ -28,22 +28,18 @@ interface ServiceOptions {
   readonly basePath: string
   readonly bodyBytesMax: number
   readonly uploadBytesMax: number
-  /** Whether the console is served. */
   readonly hasConsole: boolean
   readonly admin: AdminAddress
-  /** Whether large pages are compressed for the clients that take gzip. */
   readonly compresses: boolean
-  /** Where this process listens, as `host:port`. */
+  /** The address of this process, as `host:port`. */
   readonly address: string
-  /** Called for each failure that is ours or the machine's. */
+  /** For each failure that is ours or the machine's. */
   readonly onFailure: (error: unknown) => void
-  /** Called for each authorization line that was refused. */
   readonly onRefusedKey: () => void
   readonly answered: Service<Access>['answered']
   readonly closed: (cause: CloseCause) => void
 }
 
-/** The routes and pages of the API, with an answer for every refusal and failure. */
 export function createService(options: ServiceOptions): Service<Access> {
   const { context, keyring, basePath, onFailure, onRefusedKey, answered, closed } = options
   const problemFor = (error: unknown): Problem => {
@@ -108,7 +104,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
 }
 
-/** Larger bodies, in bytes, take long to read. */
+/** Larger bodies take long to read. */
 const shortBodyBytesMax = 1024
 
 /** Members that may take long to plan or to match. A name that is written with escapes has a backslash. */
@@ -134,7 +130,7 @@ function kept(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
   return { ...answer, body: Buffer.from(answer.body) }
 }
 
-/** The answers for the refusals of the HTTP layer; those that never vary are made once. */
+/** Those that never vary are created once. */
 function createRefusals(
   routes: string,
   bodyBytesMax: number,
@@ -170,7 +166,7 @@ function createRefusals(
   }
 }
 
-/** The answer to a request beyond its key's rate, made once for each number of seconds to wait. */
+/** Created once for each number of seconds to wait. */
 function createTooManyRequests(): (seconds: number) => Answer {
   const refused = refuse(problem('too_many_requests'))
   const answers = new Map<number, Answer>()

@@ -11,13 +11,7 @@ export interface EachContext extends Pick<ApiContext, 'countRefused'> {
   readonly store: TopicWriter
 }
 
-/**
- * Carries out operations, and counts those that are refused.
- *
- * @param parsed the operations, and what is wrong with those that are none; their texts are copied before this returns
- * @returns for each, what it did or why it was refused
- * @throws StoreError when none was carried out, or that is unknown
- */
+/** Copies the texts of `parsed` before it returns. @throws StoreError if none was applied, or that is unknown */
 export async function writeEach(
   { store, countRefused }: EachContext,
   parsed: readonly (WriteOperation | Problem)[],

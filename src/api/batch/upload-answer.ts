@@ -14,35 +14,31 @@ import type { RefusedLine } from '../answers.js'
 import { refuse } from '../context.js'
 import { type Problem, problem } from '../problems.js'
 
-/** After how many operations the answer says how far it is. */
 const operationsPerReport = 1000
 
-/**
- * Text that the client has not read, in UTF-16 units: further refusals are counted and not listed. More than those of the
- * operations that are carried out together, so that a client that reads gets all of them.
- */
+/** Unread UTF-16 units, beyond which refusals are only counted. A batch has fewer, so a client that reads gets all. */
 const unreadUnitsMax = 2 * 1024 * 1024
 
 /** Refusals that an error lists: enough to see what is wrong. */
 const linesListedMax = 100
 
-/** The largest body, in bytes, of which nobody needs to know how far it is: those of the client are smaller. */
+/** Bodies up to this size, such as the client's, need no progress report. */
 const soonWholeBytesMax = 4 * 1024 * 1024
 
-/** Of an answer with lines; a client that accepts it asks for progress. */
+/** A client that accepts it requests progress. */
 const contentType = 'application/x-ndjson'
 
-/** Proxies must not gather what is sent. */
+/** Proxies must not buffer the stream. */
 const streamHeaders = [['x-accel-buffering', 'no']] as const
 
-/** What may stand before a line of the answer. */
+/** May precede a line of the answer. */
 const filler = Buffer.from(' ')
 
 export class UploadAnswer implements Stream {
   readonly filler = filler
   readonly answer: Promise<Answer>
   #resolve: (answer: Answer) => void = () => {}
-  /** Whether the answer has lines whatever happens. */
+  /** True if the answer has lines in any case. */
   readonly #showsProgress: boolean
   readonly #beginsEarly: boolean
   /** The first refusals, for an answer without lines. */
@@ -50,19 +46,16 @@ export class UploadAnswer implements Stream {
   #durable = 0
   #refused = 0
   #unlisted = 0
-  /** Up to how many operations the answer has said how far it is. */
+  /** Operations that the last report covered. */
   #reported = 0
   #unsent = ''
   #outlet: Outlet | undefined
   #hasBegun = false
   #isBlocked = false
-  /** Once the upload is over, unless its client has gone. */
+  /** Set once the upload is over, unless its client has disconnected. */
   #lastLine: string | undefined
 
-  /**
-   * @param headers of the request; without a length, that is empty
-   * @param gone called once the body of the answer has ended, or its client has gone
-   */
+  /** @param gone called once the body of the answer has ended, or its client has disconnected */
   constructor(
     { accept, contentLength }: Pick<RouteHeaders, 'accept' | 'contentLength'>,
     private readonly gone: () => void,
@@ -74,7 +67,6 @@ export class UploadAnswer implements Stream {
     })
   }
 
-  /** Whether it is sent piece by piece, and its end is still to come. */
   get isStreaming(): boolean {
     return this.#hasBegun
   }
@@ -107,7 +99,7 @@ export class UploadAnswer implements Stream {
     this.#reportThousand()
   }
 
-  /** Says how far it is, unless that is known or much is unread: the client then learns of a later state. */
+  /** Reports progress, unless that is known or much is unread: the client then learns of a later state. */
   report(): void {
     const [durable, refused] = [this.#durable, this.#refused]
     if (this.#isBlocked || this.#isFull || this.#reported === durable + refused) return
@@ -115,7 +107,6 @@ export class UploadAnswer implements Stream {
     this.#say({ durable, refused })
   }
 
-  /** Sends what there is to say, if the client wants it now. */
   flush(): void {
     if (!this.#beginsEarly || this.#unsent === '') return
     if (this.#hasBegun) return this.#send()
@@ -123,7 +114,7 @@ export class UploadAnswer implements Stream {
     this.#resolve({ status: 200, body: '', contentType, headers: streamHeaders, stream: this })
   }
 
-  /** Ends the answer. @param reason why the rest was not carried out */
+  /** @param reason why the rest was not applied */
   finish(reason: Problem | undefined): void {
     if (reason !== undefined && !this.#hasBegun && this.#durable + this.#refused === 0)
       return this.#resolve(refuse(reason))
@@ -137,7 +128,6 @@ export class UploadAnswer implements Stream {
     this.#resolve({ status: 200, body: this.#unsent + this.#lastLine, contentType, ...cause })
   }
 
-  /** The error for an upload of which not everything was stored. */
   #refusal(reason: Problem | undefined): Answer {
     const [durable, refused] = [this.#durable, this.#refused]
     const counts = { durable: String(durable), refused: String(refused) }
@@ -145,7 +135,7 @@ export class UploadAnswer implements Stream {
     return refuse(reason ?? problem('upload_refused', counts), { durable, refused, lines })
   }
 
-  /** The client has gone: nobody waits for the answer. */
+  /** The client has disconnected: no one waits for the answer. */
   abandon(): void {
     this.#resolve({ status: 200, body: '' })
   }

@@ -21,39 +21,35 @@ import { type EachContext, writeEach } from './each.js'
 import { UploadAnswer } from './upload-answer.js'
 
 /**
- * Lines that are read for one batch, at most. In a large tree and in no order, an operation costs half as much CPU as among
- * thousand, since they share pages; others' writes wait for them, some 20 ms. Fewer where these are written slowly.
+ * Maximum lines per batch. For random paths in a large tree, an operation costs half as much CPU as in batches of
+ * 1,000, because they share pages; other writes wait about 20 ms. If writes are slow, batches are smaller.
  */
 export const linesAtOnceMax = 4000
 
 /**
- * What the uploads of a worker may keep that was not carried out, in bytes, besides a line. Over a network, it is what arrives
- * until a connection is paused, some MiB. A client on the same machine that has its whole body in memory can send more than a
- * hundred before that takes effect (http/uploads.ts).
+ * Maximum unapplied bytes of a worker's uploads, besides a line. Over a network, a few MiB arrive until a connection is
+ * paused. A client on the same machine can send more than a hundred before that takes effect (http/uploads.ts).
  */
 const keptBytesMax = 256 * 1024 * 1024
 
-/** What the uploads of a worker share. */
+/** Shared by the uploads of a worker. */
 export interface UploadContext extends EachContext {
-  /** Bytes of a line, and of the lines that are written together. */
+  /** Maximum of a line, and of the lines that are written together. */
   readonly lineBytesMax: number
-  /** Bytes of the whole body. */
   readonly uploadBytesMax: number
-  /** What they keep, in bytes. */
+  /** Unapplied bytes of all uploads. */
   readonly kept: { bytes: number }
-  /** How many lines are read for one batch. */
   readonly linesAtOnce: PacedBound
   readonly findCaller: ApiContext['findCaller']
-  /** What to say of an error of the store, or of ours. */
+  /** The error is the store's, or ours. */
   readonly problemFor: (error: unknown) => Problem
 }
 
-/** What is written together. */
 interface Batch {
   readonly operations: (WriteOperation | Problem)[]
-  /** The line of each. */
+  /** The line number of each operation. */
   readonly numbers: number[]
-  /** How many lines were read, and their bytes: blank ones are no operations. */
+  /** Includes blank lines, which are no operations. */
   lines: number
   bytes: number
 }
@@ -66,12 +62,12 @@ export class Upload implements ReceivedUpload {
   #keptBytes = 0
   #batch: Batch = newBatch()
   #isWriting = false
-  /** Whether a line that is not blank was read. */
+  /** True once a line that is not blank was read. */
   #hasBegun = false
   #isEnded = false
-  /** Why the rest is not carried out. */
+  /** Why the rest is not applied. */
   #problem: Problem | undefined
-  /** Whether what has arrived is read soon. */
+  /** True while a read is scheduled. */
   #isDue = false
   #isOver = false
 
@@ -129,7 +125,7 @@ export class Upload implements ReceivedUpload {
     })
   }
 
-  /** Reads what has arrived, and writes it if nothing is being written; then what is written next is read. */
+  /** Reads what has arrived and, unless a write is in progress, writes it; in the meantime the next is read. */
   #goOn(slice: Slice): void {
     if (this.#isOver) return
     if (!this.#read(slice)) return this.#goOnSoon()
@@ -146,7 +142,7 @@ export class Upload implements ReceivedUpload {
     else if (this.#caller() === undefined) this.#refuse()
   }
 
-  /** @returns whether everything was read that has arrived and has room in the batch; otherwise the slice is over */
+  /** @returns false if the slice ended before everything was read that has arrived and has room in the batch */
   #read(slice: Slice): boolean {
     const batch = this.#batch
     while (this.#problem === undefined && !this.#isFull) {
@@ -210,7 +206,6 @@ export class Upload implements ReceivedUpload {
     return this.context.findCaller(this.#authorization)
   }
 
-  /** The caller is no longer known. */
   #refuse(): void {
     this.#stop(problem('unauthorized', { found: 'its token is no longer known' }))
     this.#finish()
@@ -241,7 +236,7 @@ export class Upload implements ReceivedUpload {
     else if (this.#problem !== undefined) this.context.countRefused(this.#problem.code)
   }
 
-  /** The client has gone, or has the whole answer. */
+  /** The client has disconnected, or has the whole answer. */
   #leave(): void {
     this.#isOver = true
     this.#forget()

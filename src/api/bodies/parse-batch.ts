@@ -1,7 +1,4 @@
-/**
- * From the bytes of a batch to its operations, each checked as the body of its route, or to the first problem. Nothing
- * here knows what the operations would do.
- */
+/** From a batch's bytes to its operations, each checked as the body of its route, or to the first problem. */
 
 import { openBrace, openBracket } from '../../json/bytes.js'
 import { spaceEnd, valueEnd } from '../../json/scan.js'
@@ -19,15 +16,11 @@ import { anyOperation, operationShapes, shapes } from './shapes.js'
  */
 const levelsMax = valueLevelsMax + 4
 
-/** A batch whose operations stand or fall together, or each on its own. */
 export type BatchRequest =
   | { readonly isAtomic: true; readonly operations: readonly WriteOperation[] }
   | { readonly isAtomic: false; readonly operations: readonly (WriteOperation | Problem)[] }
 
-/**
- * @param operationsMax how many operations a batch may have
- * @returns the operations, whose texts are views into `bytes`; or a problem, with the index of the operation that has it
- */
+/** @returns operations whose texts are views into `bytes`; or a problem, with the index of the operation that has it */
 export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest | Problem {
   const object = readBytes(bytes, shapes.batch, { levelsMax, elementsMax: operationsMax })
   if (isProblem(object)) return areLines(bytes) ? linesProblem : object
@@ -45,7 +38,7 @@ export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest |
   return { isAtomic: true, operations }
 }
 
-/** Whether a body that is not JSON consists of lines that each could be an operation. */
+/** Detects, in a body that is not JSON, lines that each could be an operation. */
 function areLines(bytes: Buffer): boolean {
   const end = bytes.indexOf('\n')
   if (end === -1 || bytes[spaceEnd(bytes, end)] !== openBrace) return false
@@ -60,17 +53,17 @@ const linesProblem = problem('invalid_json', {
 
 const lineProblem = problem('unknown_parameter', { name: 'op', allowed: `"atomic", "operations"; ${linesType}` })
 
-/** The operation of a line; undefined for one without anything but white space. */
+/** Undefined for a line of white space. */
 export function parseLine(line: Buffer): WriteOperation | Problem | undefined {
   if (spaceEnd(line, 0) === line.length) return undefined
   const object = readBytes(line, anyOperation)
   return isProblem(object) ? ofLine(object) : parseOperation(object)
 }
 
-/** How a body begins that is compressed. */
+/** The first bytes of compressed bodies. */
 const compressions = { gzip: [0x1f, 0x8b], zstd: [0x28, 0xb5, 0x2f, 0xfd] } as const
 
-/** How one in UTF-16 begins: with its byte order mark, or the first bracket of JSON. */
+/** The first bytes of UTF-16: its byte order mark, or the first bracket of JSON. */
 const utf16: readonly (readonly number[])[] = [
   [0xff, 0xfe],
   [0xfe, 0xff],
@@ -80,21 +73,19 @@ const utf16: readonly (readonly number[])[] = [
   ]),
 ]
 
-/** What stands between objects on one line: separators, and line ends that were escaped or are those of others. */
+/** Between objects on one line: separators, and line ends that are escaped or of other systems. */
 const nextObject = /^(?:[\s,;]|\\[rn])*\{/
 
-/** How the body of the batch route begins. */
 const batchBody = /^\{\s*"(?:operations|atomic)"\s*:/
 
-/** How a line ends whose object goes on in the next. */
+/** The end of a line whose object continues in the next. */
 const openEnd = /[{[,:]\s*$/
 
 /**
- * The problem of a whole upload whose first line is no operation since its body is something else: then no line is one.
+ * The problem if the whole body is something else than lines; undefined if it may well have operations.
  *
- * @param line the first line that is not blank
- * @param isWhole whether that is all of it, not its start
- * @returns undefined if the body may well have operations
+ * @param line the first one that is not blank
+ * @param isWhole false if `line` is only its start
  */
 export function otherBodyProblem(line: Buffer, isWhole: boolean): Problem | undefined {
   const beginsWith = (bytes: readonly number[]): boolean => bytes.every((byte, index) => line[index] === byte)
@@ -117,7 +108,7 @@ function otherBody(found: string): Problem {
   return problem('invalid_upload', { problem: found })
 }
 
-/** A problem of a whole body, as one of a line. */
+/** Words the problem of a body as that of a line. */
 function ofLine(found: Problem): Problem {
   return { ...found, message: found.message.replace(/^The request body/, 'The line') }
 }

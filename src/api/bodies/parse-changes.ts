@@ -12,7 +12,7 @@ import { describe, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
 
 export interface ChangesRequest {
-  /** What names the topics, by which the walk of another request is told from this one's. */
+  /** Names the topics, and so tells the walks of requests apart. */
   readonly text: string
   /** Undefined for a selector. */
   readonly path: Path | undefined
@@ -23,10 +23,7 @@ export interface ChangesRequest {
   readonly waitMs: number
 }
 
-/**
- * @param sizeMax the largest page that may be requested
- * @param lastEventId counts instead of `since`; empty for none
- */
+/** @param lastEventId replaces `since`; empty for none */
 export function parseChanges(bytes: Buffer, sizeMax: number, lastEventId: string): ChangesRequest | Problem {
   const body = readBody(bytes, shapes.changes, { sizeMax })
   if (isProblem(body)) return body
@@ -61,7 +58,6 @@ function parseSince(name: string, text: string | undefined): { readonly since: S
   return problem('invalid_parameter', { name, found, allowed: 'a text that a response gave as "next", or "now",' })
 }
 
-/** The problem of a token that belongs to the walk of another request. */
 export const otherWalkProblem = problem('invalid_parameter', {
   name: 'since',
   found: 'of the first pages for another selector, type or API key',

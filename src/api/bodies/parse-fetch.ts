@@ -16,14 +16,12 @@ interface FetchOneRequest {
   readonly form: ItemForm
 }
 
-/** Many topics, in the order of their paths. */
 interface FetchManyRequest {
   readonly path?: undefined
   readonly paths: readonly Path[]
   readonly form: ItemForm
 }
 
-/** How many topics of a type a selector matches. */
 interface CountRequest {
   readonly path?: undefined
   readonly paths?: undefined
@@ -32,7 +30,6 @@ interface CountRequest {
   readonly type: TopicType | 'any'
 }
 
-/** A page of what a selector matches. */
 interface FetchPageRequest {
   readonly path?: undefined
   readonly paths?: undefined
@@ -47,7 +44,6 @@ interface FetchPageRequest {
 
 export type FetchRequest = FetchOneRequest | FetchManyRequest | CountRequest | FetchPageRequest
 
-/** @param sizeMax the largest page that may be requested */
 export function parseFetch(bytes: Buffer, sizeMax: number): FetchRequest | Problem {
   const body = parseFetchBody(bytes, sizeMax)
   if (isProblem(body)) return body
@@ -74,7 +70,6 @@ const pathsOrSelector = '"path", "paths" and "selector"'
 const neitherProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: 'none is' })
 const bothProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: '"path" and "selector" are' })
 
-/** The members that only a page has. */
 const membersOfPages = [
   'size',
   'after',
@@ -102,7 +97,7 @@ function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRe
   return { paths, form: formOf(body, body.type ?? 'json') }
 }
 
-/** The members that a count does not have: it is of all matches, and shows none. */
+/** A count is of all matches, and shows none. */
 const membersBesidesCount = [...membersOfPages, 'with_values', 'with_properties', 'with_version'] as const
 
 function parseCount(body: Read<FetchBody>, type: TopicType | 'any'): CountRequest | Problem {
@@ -122,7 +117,6 @@ const countOfOneProblem = problem('invalid_parameter', {
   allowed: 'a count of what a "selector" matches only',
 })
 
-/** The form of the items that a body asks for. */
 export function formOf(
   body: Pick<Read<FetchBody>, 'with_values' | 'with_properties' | 'with_version'>,
   type: TopicType | 'any',

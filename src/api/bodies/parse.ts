@@ -23,13 +23,11 @@ import { parseConstraint } from './parse-constraint.js'
 import { describe, type Read, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
 
-/** One topic, or all that a plan matches; or only how many those are. */
 export type RemoveRequest = (
   | { readonly operation: WriteOperation }
   | { readonly operation?: undefined; readonly plan: Plan }
 ) & { readonly isDryRun: boolean }
 
-/** The body of a route that writes one topic. */
 export function parseWrite(route: 'set' | 'add' | 'addAndSet', bytes: Buffer): WriteOperation | Problem {
   const body = readBody<OperationBody>(bytes, shapes[route])
   return isProblem(body) ? body : operationOf(route, body)
@@ -50,14 +48,11 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   return isProblem(plan) ? plan : { plan, isDryRun }
 }
 
-/** What any operation may have, of a route or of a batch. */
+/** The members of any operation, of a route or of a batch. */
 export type OperationBody = Pick<AddAndSetBody, 'path'> &
   Partial<Omit<AddAndSetBody, 'path'> & Pick<IncrementBody, 'increment'>>
 
-/**
- * The operation of a body, or of an element of a batch, that has been checked. Its texts are views into the body where
- * possible. Every operation has all members, in one order, so that V8 sees few shapes.
- */
+/** The body is checked. Texts are views of it where possible. All members, in one order, so that V8 sees few shapes. */
 export function operationOf(
   route: WriteAction['kind'],
   {
@@ -85,7 +80,7 @@ export function operationOf(
   return { kind, path, type, properties, removal: checked?.removal, valueText, constraint } as WriteOperation
 }
 
-/** What an operation sets, or adds to a number; undefined if it does neither. */
+/** Undefined if the operation neither sets nor adds. */
 function textToWrite(
   kind: WriteAction['kind'],
   type: TopicType,
@@ -97,7 +92,6 @@ function textToWrite(
   return sumOf(increment, '0') === undefined ? digitsProblem : Buffer.from(increment)
 }
 
-/** The properties of a request that names none. */
 const noProperties: Properties = {}
 
 const constraintOfManyProblem = problem('invalid_parameter', {
@@ -123,7 +117,6 @@ const pathOrSelector = '"path" and "selector"'
 export const neitherProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'none is' })
 export const bothProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'both are' })
 
-/** A path given as the parameter `name`. */
 export function parsePathParameter(name: 'path' | 'after' | `paths[${number}]`, text: string): Path | Problem {
   const path = parsePath(text)
   return typeof path === 'string' ? path : problem('invalid_path', { name, problem: path.problem })
@@ -134,14 +127,14 @@ export function parseSelectorParameter(text: string): Plan | Problem {
   return 'problem' in plan ? problem('invalid_selector', { problem: plan.problem }) : plan
 }
 
-/** Checks the known properties, and parses REMOVAL; its remove clause is checked by `planRemoveClause`. */
+/** The remove clause of REMOVAL is checked by `planRemoveClause`. */
 export function parseRequestedProperties(properties: Properties): CheckedProperties | Problem {
   if (properties === noProperties) return noRemoval
   const checked = parseProperties(properties)
   return 'problem' in checked ? problem('invalid_property', checked) : checked
 }
 
-/** The plan of the selector in a remove clause, within the budget of its request; undefined without one. */
+/** The plan is within the budget of the request; undefined without a remove clause. */
 export function planRemoveClause(removal: RemovalPolicy | undefined, planner: Planner): Plan | Problem | undefined {
   if (removal?.selector === undefined) return undefined
   const plan = planner.plan(removal.selector)
@@ -149,7 +142,6 @@ export function planRemoveClause(removal: RemovalPolicy | undefined, planner: Pl
   return problem('invalid_property', { name: 'REMOVAL', problem: `removes by a selector that ${plan.problem}` })
 }
 
-/** The value's text, checked against the topic's type. */
 export function parseValue(valueText: Uint8Array | undefined, type: TopicType): Uint8Array | Problem {
   if (valueText === undefined) {
     return problem('missing_parameter', { name: 'value', allowed: 'any JSON value is required' })

@@ -12,7 +12,7 @@ const lastPrintable = 0x7e
 const zero = 0x30
 const nine = 0x39
 
-/** The most digits of a `size` that is read here: more than any valid one has. */
+/** More digits than any valid size has. */
 const digitsMax = 6
 
 const names = (['path', 'selector', 'type', 'size', 'after'] as const).map((name) => ({
@@ -20,10 +20,9 @@ const names = (['path', 'selector', 'type', 'size', 'after'] as const).map((name
   token: `"${name}"`,
 }))
 
-/** The members that are read here. */
 type Name = (typeof names)[number]['name']
 
-/** @returns what read-object.ts would make of these bytes, or undefined for a body that is left to it */
+/** @returns the result that read-object.ts would have, or undefined for a body that is left to it */
 export function readPlainFetch(bytes: Buffer): Read<FetchBody> | undefined {
   const last = bytes.length - 1
   if (bytes[0] !== openBrace || bytes[last] !== closeBrace) return undefined
@@ -52,7 +51,7 @@ function afterSpace(bytes: Buffer, at: number): number {
   return bytes[at] === space ? at + 1 : at
 }
 
-/** The position after the plain string at `at`; `at` itself when there is none. */
+/** `at` itself if there is no plain string. */
 function stringEnd(bytes: Buffer, at: number): number {
   if (bytes[at] !== quote) return at
   for (let end = at + 1; end < bytes.length; end++) {
@@ -63,7 +62,7 @@ function stringEnd(bytes: Buffer, at: number): number {
   return at
 }
 
-/** The position after the positive integer at `at`; `at` itself when there is none, or one that is too long. */
+/** `at` itself if there is no positive integer, or too long a one. */
 function digitsEnd(bytes: Buffer, at: number): number {
   let end = at
   while ((bytes[end] as number) >= zero && (bytes[end] as number) <= nine) end++

@@ -15,17 +15,16 @@ import type { Member, Shape } from './shape.js'
 /** More members than any valid object has: among so many, one is unknown or repeated. */
 const membersMax = 32
 
-/** What is allowed besides the shape. */
 interface ReadLimits {
-  /** How deep a member may nest; an object one level deeper, since a value may be in it. */
+  /** Levels of a member; an object may have one more, because a value may be in it. */
   readonly levelsMax?: number
-  /** How many elements of an array are read: the others are undefined. */
+  /** Further elements of an array are undefined. */
   readonly elementsMax?: number
   /** The upper bound of `size`, which is a setting. */
   readonly sizeMax?: number
 }
 
-/** What is read of a member: a value as its text, a number as its digits. */
+/** A value is read as its text, a number as its digits. */
 type ReadMember<Name, Type> = Name extends 'value'
   ? Uint8Array
   : Name extends 'increment'
@@ -34,39 +33,38 @@ type ReadMember<Name, Type> = Name extends 'value'
       ? Read<Type>
       : Type
 
-/** What is read of a body of this type. */
 export type Read<Body> = { readonly [Name in keyof Body]: ReadMember<Name, Exclude<Body[Name], undefined>> }
 
-/** An object that was read. It counts only if the reader found nothing wrong. */
+/** Counts only if the reader found nothing wrong. */
 export class ReadObject {
-  /** What was read, by name; null for a name that is unknown. */
+  /** null for an unknown name. */
   readonly members: Record<string, unknown> = {}
   hasUnknown = false
   /** The first name that repeats an earlier one, however it is escaped. */
   repeated: string | undefined = undefined
   /** The first member that nests too deep. */
   tooDeep: string | undefined = undefined
-  /** Whether there are more members than names: then the rest was only checked. */
+  /** True if there are more members than names: then the rest was only checked. */
   isCrowded = false
   /** A property that is repeated, or one too many. */
   propertiesProblem: Problem | undefined = undefined
-  /** What is wrong with members, by their names. */
+  /** The problems of members, by their names. */
   wrong: Map<string, Problem> | undefined = undefined
 }
 
-/** Reads a body of one shape. What it has are views into `bytes` where possible. */
+/** Values are views into `bytes` where possible. */
 export function readBody<Body>(bytes: Buffer, shape: Shape<Body>, limits: ReadLimits = {}): Read<Body> | Problem {
   const object = readBytes(bytes, shape, limits)
   if (isProblem(object)) return object
   return checkObject(object, shape) ?? membersOf<Body>(object)
 }
 
-/** What was read of an object that has been checked. */
+/** The object must have been checked. */
 export function membersOf<Body>({ members }: ReadObject): Read<Body> {
   return members as Read<Body>
 }
 
-/** Reads a body. Its members are still to be checked. */
+/** The members are still to be checked. */
 export function readBytes(bytes: Buffer, shape: Shape, limits: ReadLimits = {}): ReadObject | Problem {
   if (!isUtf8(bytes)) return problem('invalid_utf8')
   const { levelsMax = valueLevelsMax } = limits
@@ -107,10 +105,9 @@ function readObject(reader: JsonReader, shape: Shape, limits: ReadLimits, prefix
   return object
 }
 
-/** Where a member is, and what it may be. */
 interface Place {
   readonly name: string
-  /** The names of the objects around it, each with a dot. */
+  /** The names of the enclosing objects, each with a dot. */
   readonly prefix: string
   readonly member: Member
   readonly object: ReadObject
@@ -173,9 +170,9 @@ function maxOf({ name, member, limits: { sizeMax } }: Place): number {
   return name === 'size' && sizeMax !== undefined ? sizeMax : member.kind === 'integer' ? member.max : Infinity
 }
 
-/** Whether a JSON number is an integer to the last digit of its text, as 10, 10.0 and 1e1 are. */
+/** Considers every digit of the text: 10, 10.0 and 1e1 are integers. */
 function isInteger(text: string, max: number): boolean {
-  // Where a larger number would be rounded, only its digits say that this one was not.
+  // If a larger number would be rounded, only the digits show that this one was not.
   if (max === Number.MAX_SAFE_INTEGER) return /^(?:0|[1-9]\d{0,15})$/.test(text)
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const digits = whole + fraction
@@ -231,7 +228,7 @@ function readProperties(reader: JsonReader, place: Place): object {
   return {}
 }
 
-/** Notes what is wrong with properties: there are too many, not all of them are strings, or one of them is repeated. */
+/** There are too many, not all of them are strings, or one of them is repeated. */
 function noteProperties(reader: JsonReader, place: Place, count: number): void {
   const { object } = place
   const names = new Set<string>()
@@ -259,7 +256,6 @@ function noteProperties(reader: JsonReader, place: Place, count: number): void {
 
 const aString: Member = { kind: 'string', pattern: undefined, allowed: 'a string' }
 
-/** Notes what was found at a place where it is not allowed. */
 function note(place: Place, found: string): void {
   const { name, prefix, object } = place
   const [own = name] = name.split(/[.[]/)
@@ -271,17 +267,12 @@ function noteProblem(object: ReadObject, name: string, wrong: Problem): void {
   if (!object.wrong.has(name)) object.wrong.set(name, wrong)
 }
 
-/** The problem of a member that is not what its shape allows. @param max of an integer */
 function wrongMember(name: string, member: Member, found: string, max: number): Problem {
   const allowed = member.kind === 'integer' ? `an integer from ${member.min} to ${max}` : member.allowed
   return problem('invalid_parameter', { name, found, allowed })
 }
 
-/**
- * What is wrong with an object; undefined if nothing is. Each of its members is to be given once, known, and of the right kind.
- *
- * @param prefix the names of the objects around it, each with a dot
- */
+/** Undefined if each member is given once, known, and of the right kind. @param prefix as in `Place` */
 export function checkObject(object: ReadObject, shape: Shape, prefix = ''): Problem | undefined {
   const { members, tooDeep, repeated, propertiesProblem, isCrowded, hasUnknown, wrong } = object
   if (tooDeep !== undefined) return levelsProblem(prefix + tooDeep)
@@ -301,14 +292,13 @@ function firstWrong(object: ReadObject, shape: Shape, prefix: string): Problem |
     const wrong = object.wrong?.get(name)
     if (wrong !== undefined) return wrong
     if (!shape.required.includes(name) || object.members[name] !== undefined) continue
-    // Most likely it is misspelt.
+    // The missing member is most likely misspelt.
     const missing = { name: prefix + name, allowed: `${allowed} is required` }
     return unknownMember(object, shape, prefix) ?? problem('missing_parameter', missing)
   }
   return undefined
 }
 
-/** The problem of the first member that is not in the shape. */
 function unknownMember({ members }: ReadObject, shape: Shape, prefix: string): Problem | undefined {
   const name = Object.keys(members).find((name) => !shape.members.has(name))
   if (name === undefined) return undefined
@@ -316,21 +306,20 @@ function unknownMember({ members }: ReadObject, shape: Shape, prefix: string): P
   return problem('unknown_parameter', { name: prefix + quoted(name).slice(1, -1), allowed: allowed.join(', ') })
 }
 
-/** The problem of a value that is nested too deep. */
 function levelsProblem(name: string): Problem {
   const found = `nested more than ${valueLevelsMax} levels deep`
   return problem('invalid_parameter', { name, found, allowed: `a value of at most ${valueLevelsMax} levels` })
 }
 
-/** The longest text that is repeated to say what was found, in UTF-16 units. */
+/** UTF-16 units of a found text that a message repeats. */
 const repeatedMax = 40
 
-/** A number as it was sent, for a message: it may round to another one. */
+/** As it was sent, because it may round to another number. */
 function describeNumber(text: string): string {
   return `the number ${shorten(text, repeatedMax)}`
 }
 
-/** Describes a value for a message; a long text is shortened. */
+/** Shortens a long text. */
 export function describe(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'

@@ -20,13 +20,13 @@ interface Schema {
 
 type Schemas = Readonly<Record<string, Schema>>
 
-/** What typia generates of several types: a reference to each of them, and the schemas that they need, by name. */
+/** As typia generates it: a reference to each type, and the schemas that these need, by name. */
 export interface SchemaCollection {
   readonly schemas: readonly object[]
   readonly components: { readonly schemas?: object }
 }
 
-/** A member, how it is read, and the words in which a message says what is allowed. */
+/** `allowed` is worded for messages. */
 export type Member = { readonly allowed: string } & (
   | { readonly kind: 'number' | 'properties' | 'value' }
   | { readonly kind: 'string'; readonly pattern: RegExp | undefined }
@@ -36,28 +36,23 @@ export type Member = { readonly allowed: string } & (
   | { readonly kind: 'array'; readonly elements: Member }
 )
 
-/** An object. Its type says what is read of it. */
+/** `_Body` is the type that is read. */
 export interface Shape<_Body = unknown> {
   readonly members: ReadonlyMap<string, Member>
-  /** Those that must be given, except a value: what else is wrong with an operation comes before one that is missing. */
+  /** Except a value: the other faults of an operation precede a missing one. */
   readonly required: readonly string[]
-  /** Members that an object may have beside these when it is read, but not when it is checked. */
+  /** Members that an object may have besides these when it is read, but not when it is checked. */
   readonly foreign: readonly string[]
 }
 
-/** The largest integer that a type allows without a bound of its own. */
+/** Applies to a type without its own bound. */
 const integerMax = 2 ** 32 - 1
 
-/** The names of the types that a collection is of. */
 function typeNames({ schemas }: SchemaCollection): readonly string[] {
   return (schemas as readonly Schema[]).map(({ $ref = '' }) => $ref.slice($ref.lastIndexOf('/') + 1))
 }
 
-/**
- * The shape of an object of any of these types: with the members of all, of which those are required that all require.
- *
- * @param names of types in the collection; by default, all that it is of
- */
+/** Has the members of all types; required are those that all require. @param names by default, all in the collection */
 export function shapeOf<Body>(collection: SchemaCollection, names = typeNames(collection)): Shape<Body> {
   const all = collection.components.schemas as Schemas
   return mergedShape(
@@ -66,7 +61,7 @@ export function shapeOf<Body>(collection: SchemaCollection, names = typeNames(co
   )
 }
 
-/** The shape of objects that are read in another one, which has more members, since only one of them says what they are. */
+/** The shape of objects that are read as one with more members, because only a member tells their kind. */
 export function within<Body>(shape: Shape<Body>, { members }: Shape): Shape<Body> {
   return { ...shape, foreign: [...members.keys()].filter((name) => !shape.members.has(name)) }
 }
@@ -84,7 +79,7 @@ function mergedShape(schemas: readonly Schema[], all: Schemas): Shape {
   }
 }
 
-/** A member of these types. Where one type allows other constants than another, the member may have any. */
+/** If types allow different constants, the member may have any. */
 function memberOf(alternatives: readonly Schema[], all: Schemas): Member {
   const schemas = alternatives.flatMap((schema) => schema.oneOf ?? schema).map((schema) => resolved(schema, all))
   if (schemas.every((schema) => 'const' in schema)) return constantOf(schemas.map((schema) => schema.const))

@@ -1,7 +1,4 @@
-/**
- * The schemas of request bodies, which typia generates from their types, and the shapes by which bodies are read. The API
- * description shows the same schemas.
- */
+/** Schemas of request bodies, by typia, and the shapes that read them. The API description shows the same schemas. */
 import typia from 'typia'
 import type { WriteAction } from '../../store/topics.js'
 import type {
@@ -33,7 +30,6 @@ export const bodySchemas = {
   batch: typia.json.schemas<[BatchBody], '3.1'>(),
 }
 
-/** By route. */
 export const shapes = {
   fetch: shapeOf<FetchBody>(bodySchemas.fetch),
   changes: shapeOf<ChangesBody>(bodySchemas.changes),
@@ -55,7 +51,6 @@ const operationTypes = {
 /** Any operation of a batch, as it is read: what it may have depends on its `op`, which may come last. */
 export const anyOperation: Shape = shapeOf(bodySchemas.batch, [...new Set(Object.values(operationTypes).flat())])
 
-/** Operations of a batch, by their `op`. */
 export const operationShapes = Object.fromEntries(
   Object.entries(operationTypes).map(([op, types]) => [op, within(shapeOf(bodySchemas.batch, types), anyOperation)]),
 ) as Readonly<Record<WriteAction['kind'], Shape>>

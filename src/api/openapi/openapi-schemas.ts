@@ -47,9 +47,7 @@ function toClientSchema(json: Json): Json {
   return tidied
 }
 
-/** The bounds that are settings. */
 export interface SettableBounds {
-  /** The largest `size` of a page. */
   readonly pageSizeMax: number
   readonly batchOperationsMax: number
 }
@@ -92,7 +90,6 @@ function boundsByName({ pageSizeMax, batchOperationsMax }: SettableBounds): Read
   }
 }
 
-/** Every schema by its name, those of requests with their bounds. */
 export function describeSchemas(settable: SettableBounds): object {
   const bounds = boundsByName(settable)
   const bounded = Object.entries(tidied(apiRoutes.map(({ bodies }) => bodies))).map(([name, schema]) => {

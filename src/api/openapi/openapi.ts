@@ -1,7 +1,4 @@
-/**
- * The OpenAPI 3.1 description of the service: its operations, their examples, and its errors from the table of
- * problems. The schemas are in openapi-schemas.ts.
- */
+/** The OpenAPI 3.1 description: operations, examples, and the errors of problems.ts. Schemas: openapi-schemas.ts. */
 
 import type { SchemaCollection } from '../bodies/shape.js'
 import { type ProblemCode, problemTable } from '../problems.js'
@@ -11,7 +8,6 @@ import { describeSchemas, type SettableBounds } from './openapi-schemas.js'
 
 const ref = (name: string): object => ({ $ref: `#/components/schemas/${name}` })
 
-/** The schema of a value of exactly one of these types. */
 function oneOf(types: SchemaCollection): object {
   const [first = {}, ...others] = types.schemas
   return others.length === 0 ? first : { oneOf: types.schemas }
@@ -21,7 +17,6 @@ const content = (schema: object, shown: object = {}): object => ({
   'application/json': { schema, ...shown },
 })
 
-/** The headers that answers with a status carry. */
 const headersByStatus: Readonly<Record<string, object>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' }, description: 'Apikey' } },
   429: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
@@ -31,7 +26,6 @@ const headersByStatus: Readonly<Record<string, object>> = {
 /** Statuses that no operation in the description has: they are for any other path or method. */
 const statusesOfNoOperation: readonly number[] = [404, 405]
 
-/** Answers other than 200, by status: which codes they carry, and when. */
 function problemResponses(): object {
   const byStatus = new Map<number, [ProblemCode, ...ProblemCode[]]>()
   for (const [code, { status }] of Object.entries(problemTable) as [ProblemCode, { status: number }][]) {
@@ -53,10 +47,8 @@ function problemResponses(): object {
 const responseRefs = (statuses: readonly number[]): object =>
   Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Status${status}` }]))
 
-/** Statuses that any operation may answer with. */
 const statusesOfAll: readonly number[] = [400, 401, 403, 411, 413, 415, 417, 429, 500, 503]
 
-/** The requests or the answers of a route's examples, as a media type shows them. */
 function examplesOf({ examples }: ApiRoute, part: 'request' | 'answer'): object {
   const named = examples.map(({ name, summary, [part]: value }) => [name, { summary, value }] as const)
   return { examples: Object.fromEntries(named) }
@@ -84,7 +76,7 @@ function describeRoute(route: ApiRoute): object {
   }
 }
 
-/** The pages that are read by GET, without a key. */
+/** Read by GET, without a key. */
 const pages: object = {
   '/healthz': {
     get: {
@@ -135,17 +127,14 @@ const securitySchemes: object = {
   },
 }
 
-/** The service that is described. */
 interface Described extends SettableBounds {
-  /** What comes before /topics/…, without a trailing slash; empty for none. */
+  /** Precedes /topics/…, without a trailing slash; empty for none. */
   readonly basePath: string
-  /** The version of the service. */
   readonly version: string
-  /** Scheme, host and port of the service; without it, URLs are relative to the server that the document comes from. */
+  /** Without it, URLs are relative to the server that the document comes from. */
   readonly origin?: string
 }
 
-/** The description, as an object that JSON can represent. */
 export function describeApi({ basePath, version, origin = '', ...settable }: Described): object {
   return {
     openapi: '3.1.0',

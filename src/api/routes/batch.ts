@@ -1,7 +1,4 @@
-/**
- * POST /topics/batch: operations on topics by their paths, in one commit: all of them or none, or each on its own. Those that
- * arrive line by line are in batch/upload.ts.
- */
+/** POST /topics/batch: operations in one commit, all of them or none, or each on its own. Lines: batch/upload.ts. */
 import typia from 'typia'
 import type { Access } from '../../auth/access.js'
 import type { Answer } from '../../http/answer.js'

@@ -18,7 +18,7 @@ import type { ApiRoute } from './route.js'
 
 const eventStream = 'text/event-stream'
 
-/** Proxies must neither keep nor gather what is sent. */
+/** Proxies must neither cache nor buffer the stream. */
 const streamHeaders = [
   ['cache-control', 'no-store, no-transform'],
   ['x-accel-buffering', 'no'],
@@ -86,7 +86,7 @@ function answerOf(stream: Stream | 'gone' | 'full' | 'draining'): Answer {
   return { status: 200, body: '', contentType: `${eventStream}; charset=utf-8`, headers: streamHeaders, stream }
 }
 
-/** Why what was opened with these rights may not go on; undefined if it may. */
+/** Undefined if the rights are still those that the request began with. */
 function refusalOf(
   { allow, under = [] }: Access,
   { findCaller }: ApiContext,

@@ -129,7 +129,7 @@ function fetchMany(
   let count = 0
   let bytes = 0
   const take = (item: Uint8Array | undefined): boolean => {
-    // It is valid during the call only.
+    // The item is valid during the call only.
     const result = item === undefined ? missing(paths[count] as Path) : Buffer.from(item)
     bytes += result.length + 1
     if (count > 0 && bytes > bytesMax) return false
@@ -159,7 +159,7 @@ const heads = {
 const comma = Buffer.from(',')
 const tail = Buffer.from(']}')
 
-/** Writes the rest of the page around its items, into the room that the store left for it. */
+/** The store left room around the items for the rest of the page. */
 function wrapPage({ buffer, start, end, hasMore }: Page): Answer {
   const head = hasMore ? heads.more : heads.last
   buffer.set(head, start - head.length)

@@ -1,7 +1,4 @@
-/**
- * POST /topics/remove: one topic by its path, without its descendants, or everything that a selector matches; or only how
- * many those are.
- */
+/** POST /topics/remove: one topic, without its descendants, or all that a selector matches; or only their number. */
 import typia from 'typia'
 import type { Access } from '../../auth/access.js'
 import { type Awaitable, whenKnown } from '../../base/awaitable.js'
@@ -73,7 +70,7 @@ function handle(
   return refused === undefined ? tryRemoval(context, operation) : refuse(refused)
 }
 
-/** What the removal of one topic would answer now. One read, so that it is true of one moment. */
+/** One read, so that the answer is of one point in time. */
 async function tryRemoval({ store }: ApiContext, { path, constraint: requested }: WriteAction): Promise<Answer> {
   // Its text is a view into the body, which is gone once an engine has made this wait.
   const constraint: Constraint | undefined =

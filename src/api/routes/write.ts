@@ -9,8 +9,7 @@ import type { ApiRoute } from './route.js'
 
 type WriteRoute = ApiRoute<WriteOperation>
 
-/** What these routes have in common. */
-function reading(name: 'set' | 'add' | 'addAndSet') {
+function writeRouteParts(name: 'set' | 'add' | 'addAndSet') {
   return {
     name,
     isRead: false,
@@ -22,7 +21,7 @@ function reading(name: 'set' | 'add' | 'addAndSet') {
 }
 
 export const setRoute: WriteRoute = {
-  ...reading('set'),
+  ...writeRouteParts('set'),
   operationId: 'setTopic',
   summary: 'Sets the value of an existing topic, or adds a number to it.',
   bodies: bodySchemas.set,
@@ -49,7 +48,7 @@ export const setRoute: WriteRoute = {
 }
 
 export const addAndSetRoute: WriteRoute = {
-  ...reading('addAndSet'),
+  ...writeRouteParts('addAndSet'),
   operationId: 'addAndSetTopic',
   summary: 'Creates a topic if it does not exist, and sets its value.',
   bodies: bodySchemas.addAndSet,
@@ -76,9 +75,9 @@ export const addAndSetRoute: WriteRoute = {
   ],
 }
 
-/** A topic that exists already, of either type, is a success too. */
+/** An existing topic, of either type, is also a success. */
 export const addRoute: WriteRoute = {
-  ...reading('add'),
+  ...writeRouteParts('add'),
   operationId: 'addTopic',
   summary: 'Creates a topic without a value; also succeeds if the topic already exists.',
   bodies: bodySchemas.add,
