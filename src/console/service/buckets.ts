@@ -1,7 +1,4 @@
-/**
- * Histograms as they are read from the metrics: how many values were at most each bound, since the start. What happened
- * between two readings is the difference, and its quantiles are those that Prometheus's histogram_quantile gives.
- */
+/** Histograms of the metrics, and quantiles of the values between two readings, as histogram_quantile computes them. */
 import type { MetricsText } from './metrics-text.js'
 
 export interface Buckets {
@@ -11,7 +8,7 @@ export interface Buckets {
   readonly counts: readonly number[]
 }
 
-/** A histogram, summed over all its labels. */
+/** The histogram, summed over all its labels. */
 export function bucketsOf(metrics: MetricsText, name: string): Buckets {
   const counts = new Map<number, number>()
   for (const { labels, value } of metrics.samples(`${name}_bucket`)) {
@@ -22,7 +19,7 @@ export function bucketsOf(metrics: MetricsText, name: string): Buckets {
   return { bounds: sorted.map(([bound]) => bound), counts: sorted.map(([, count]) => count) }
 }
 
-/** What was counted between two readings; undefined if counting began anew, or with other bounds. */
+/** Undefined if counting started over, or has other bounds. */
 export function bucketsBetween(before: Buckets, after: Buckets): Buckets | undefined {
   // A histogram without labels, or a route, may appear with its first value.
   if (before.bounds.length === 0) return after
@@ -31,12 +28,7 @@ export function bucketsBetween(before: Buckets, after: Buckets): Buckets | undef
   return counts.every((count) => count >= 0) ? { bounds: after.bounds, counts } : undefined
 }
 
-/**
- * The value that this share of the values does not exceed, if they are spread evenly within each bucket. Of values above
- * the last finite bound it is that bound.
- *
- * @returns undefined without values
- */
+/** Assumes evenly spread values in a bucket; beyond the last finite bound, it is that one. Undefined without values. */
 export function quantile(share: number, { bounds, counts }: Buckets): number | undefined {
   const total = counts.at(-1) ?? 0
   if (total === 0) return undefined

@@ -1,27 +1,26 @@
-/** What the page says of the service in words: versions, times, sizes. Each fact is a name and a text. */
+/** Facts about the service in words: versions, times, sizes. Each is a name and a text. */
 import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from './formats.js'
 import { historyS } from './history.js'
 import type { Reading } from './reading.js'
 
-/** What the facts are made of. */
 export interface FactsBasis {
   readonly reading: Reading
-  /** The first one of the same run of the service that is kept. */
+  /** The first kept reading of the same run of the service. */
   readonly first: Reading
-  /** The version of the service that served the page; undefined before one is known. */
+  /** The version that served the page; undefined before it is known. */
   readonly pageVersion: string | undefined
 }
 
 interface Fact {
   readonly name: string
   readonly text: string
-  /** Somebody should do something. */
+  /** Someone should act. */
   readonly isBad?: boolean
 }
 
 const dayS = 24 * 60 * 60
 
-/** With less left of its certificate, somebody has to renew it. */
+/** If less is left of a certificate, someone has to renew it. */
 const certificateS = 14 * dayS
 
 export function factsOf(basis: FactsBasis): Fact[] {
@@ -44,7 +43,7 @@ export function factsOf(basis: FactsBasis): Fact[] {
 
 const whole = (count: number | undefined): string => (count === undefined ? unknown : formatWhole(count))
 
-/** With the date once the time of day alone may be yesterday's. */
+/** With the date if the time of day alone may be yesterday's. */
 function ago(timeS: number, { serviceS }: Reading): string {
   const agoS = serviceS - timeS
   return `${formatSpan(agoS)} ago, ${agoS < dayS ? formatClock(timeS, false) : formatTime(timeS)}`
@@ -57,7 +56,7 @@ function versionFact({ reading: { version }, pageVersion }: FactsBasis): Fact {
   return { name, text: `${version}; this page is from ${pageVersion}: reload it`, isBad: true }
 }
 
-/** Bad only for as long as charts are kept: one that died a year ago needs nobody. */
+/** Bad only for as long as charts are kept: a restart a year ago needs no one's attention. */
 function restartsFact(
   name: string,
   restartsIn: (reading: Reading) => number | undefined,
@@ -72,7 +71,7 @@ function restartsFact(
   return { name, text: `${whole(restarts)}, ${whole(lately)} of them recently`, isBad: true }
 }
 
-/** None where the engine has no writer. Without a spare, only the next replacement is slower. */
+/** None if the engine has no writer. Without a spare, only the next replacement is slower. */
 function writerFacts(basis: FactsBasis): Fact[] {
   const { writerUp, writerSpareUp } = basis.reading
   if (writerUp === undefined) return []
@@ -85,7 +84,7 @@ function writerFacts(basis: FactsBasis): Fact[] {
   ]
 }
 
-/** The primary's version is a fact of its own, so the workers' are named where they differ. */
+/** The primary's version is a separate fact, so the workers' are named if they differ. */
 function workersFact({ version, workers, workerVersions }: Reading): Fact {
   const differ = workerVersions.some((of) => of.version !== version)
   const versions = workerVersions.map((of) => `${of.workers} of version ${of.version}`).join(', ')
@@ -105,7 +104,7 @@ function reloadFact(reading: Reading): Fact {
   return { name, text: reload.successS > startedS ? time : 'none since the start' }
 }
 
-/** None where the topics are in PostgreSQL, whose backups are its own: only there, no mark of the disk is reported. */
+/** None if the topics are in PostgreSQL, which has its own backups: only there, no mark of the disk is reported. */
 function backupFact(reading: Reading): Fact[] {
   const { backupS, topics, diskFreeBytesMin } = reading
   const name = 'Last backup'

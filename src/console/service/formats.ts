@@ -1,6 +1,5 @@
 /** Numbers, durations and times as text, with as many digits as a person compares. */
 
-/** What stands for a value that is not known. */
 export const unknown = '–'
 
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
@@ -51,17 +50,16 @@ export function formatSpan(seconds: number): string {
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** The time of day, as the person's clock shows it. @param epochS seconds since the epoch */
+/** As the user's clock shows it. @param epochS seconds since the epoch */
 export function formatClock(epochS: number, withSeconds = true): string {
   const date = new Date(epochS * 1000)
   const parts = [date.getHours(), date.getMinutes(), ...(withSeconds ? [date.getSeconds()] : [])]
   return parts.map(two).join(':')
 }
 
-/** The place or offset whose time those are. */
 export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** Date and time of day, to the minute. @param epochS seconds since the epoch */
+/** To the minute. @param epochS seconds since the epoch */
 export function formatTime(epochS: number): string {
   const date = new Date(epochS * 1000)
   const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')

@@ -1,7 +1,4 @@
-/**
- * The last ten minutes, in memory: a moment for each reading, of this page or kept by the service, and one without a point
- * wherever nothing is known.
- */
+/** The last ten minutes: a moment for each reading, by this page or kept by the service; gaps have no point. */
 import { gapS, type Point, pointOf } from './points.js'
 import type { Reading } from './reading.js'
 
@@ -12,10 +9,9 @@ export interface Moment {
   readonly point: Point | undefined
 }
 
-/** How long a moment is kept, and shown. */
 export const historyS = 600
 
-/** A kept reading that is closer to one of this page says nothing new. */
+/** A kept reading closer than this to one of this page adds nothing. */
 const apartSMin = 1
 
 export class History {
@@ -30,13 +26,13 @@ export class History {
     return this.#readings.at(-1)
   }
 
-  /** The first one that is kept of the service's present run. */
+  /** The first kept reading of the service's current run. */
   get firstReadingOfRun(): Reading | undefined {
     const { lastReading } = this
     return this.#readings.find(({ startedS }) => startedS === lastReading?.startedS)
   }
 
-  /** Adds a reading. After a pause, such as that of a hidden tab, the moments before it are followed by a gap. */
+  /** After a pause, such as that of a hidden tab, the moments before it are followed by a gap. */
   add(reading: Reading): void {
     const { atS } = reading
     this.#forget(atS)
@@ -46,13 +42,13 @@ export class History {
     this.#readings.push(reading)
   }
 
-  /** Whether the service may know of moments up to this one that are not known here. */
+  /** True if the service may know of moments up to this one that are missing here. */
   isBehind(atS: number): boolean {
     const { lastReading } = this
     return lastReading === undefined || atS - lastReading.atS > gapS
   }
 
-  /** Adds what the service has kept since the last reading here. @param readings in the order of time */
+  /** Adds readings that are later than the last one here. @param readings in the order of time */
   addPast(readings: readonly Reading[]): void {
     const lastS = this.lastReading?.atS ?? Number.NEGATIVE_INFINITY
     const missed = readings.filter(({ atS }) => atS > lastS + apartSMin)
@@ -63,13 +59,12 @@ export class History {
     for (const reading of missed) this.add(reading)
   }
 
-  /** Nothing could be read. */
   addGap(atS: number): void {
     this.#forget(atS)
     this.#moments.push({ atS, point: undefined })
   }
 
-  /** Removes what is too old, and everything if the clock was set back. */
+  /** If the clock was set back, also removes everything. */
   #forget(nowS: number): void {
     const lastS = this.#moments.at(-1)?.atS ?? 0
     const fromS = nowS > lastS ? nowS - historyS : Number.POSITIVE_INFINITY

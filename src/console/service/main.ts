@@ -17,15 +17,15 @@ const places = new WorkerPlaces()
 /** By the title of their chart. */
 const drawings = new Map<string, Drawing>()
 
-/** Where the pointer is in a chart, in seconds since the epoch. */
+/** At the pointer in a chart, in seconds since the epoch. */
 let pointedAtS: number | undefined
 
-/** The moment that was chosen by the slider; undefined for now. */
+/** Chosen by the slider; undefined for now. */
 let chosenS: number | undefined
 
 let charts: readonly Chart[] = []
 
-/** Why there is nothing to see in the charts. */
+/** The reason why the charts show nothing. */
 let drawingProblem: string | undefined
 
 const nowS = (): number => Date.now() / 1000
@@ -36,7 +36,7 @@ function drawingOf({ title }: Chart): Drawing {
   return drawing
 }
 
-/** Every chart has a cursor at the same moment and says so; the text is made once for all. */
+/** Every chart reports the same cursor, so the text is created once for all. */
 function point(atS: number | undefined): void {
   if (atS === pointedAtS) return
   pointedAtS = atS
@@ -80,7 +80,6 @@ function showText(): void {
   render(pageOf(shown), document.body)
 }
 
-/** Saves what the charts show as a file. */
 function save(): void {
   download(fileName('service', 'csv'), 'text/csv', csvOf(charts, state.history.moments))
 }

@@ -1,8 +1,4 @@
-/**
- * Prometheus's text format, as far as a page needs it: the samples of each metric, without types and help. A line that
- * is no sample is passed over, since a newer service may write what this page does not know, and so is one whose value
- * is no number.
- */
+/** Samples in Prometheus's text format. Other lines are skipped: a newer service may write more than the page knows. */
 
 interface Sample {
   readonly labels: Readonly<Record<string, string>>
@@ -10,9 +6,8 @@ interface Sample {
 }
 
 export interface MetricsText {
-  /** The samples of this name; none if there is no such metric. */
   samples(name: string): readonly Sample[]
-  /** The sum of its samples; undefined if there is none. */
+  /** Undefined if there is no sample. */
   sum(name: string): number | undefined
 }
 
@@ -45,7 +40,7 @@ function parseLabels(text: string): Record<string, string> {
   )
 }
 
-/** A number, which the format writes as JavaScript does, except for the infinite ones. */
+/** Written as in JavaScript, except for infinite numbers. */
 function parseValue(text: string): number {
   return Number(text.replace(/^([+-]?)Inf$/, '$1Infinity'))
 }

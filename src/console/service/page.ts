@@ -1,4 +1,4 @@
-/** The page: what is known of the service as markup. All texts are made elsewhere. */
+/** The page as markup. All texts are created elsewhere. */
 import { html, type TemplateResult } from 'lit-html'
 import { type Chart, type Line, styleOf } from './charts/charts.js'
 import { type FactsBasis, factsOf } from './facts.js'
@@ -8,13 +8,12 @@ import type { Summary } from './service-state.js'
 
 interface ShownChart {
   readonly chart: Chart
-  /** Where it is drawn. */
   readonly element: HTMLElement
 }
 
 interface Shown {
   readonly host: string
-  /** Of the page of the topics; undefined where it is not known. */
+  /** Undefined if it is not known. */
   readonly topicsUrl: string | undefined
   readonly summary: Summary
   /** Undefined before the first reading. `isOld`: nothing could be read since. */
@@ -22,17 +21,16 @@ interface Shown {
   readonly charts: readonly ShownChart[]
   readonly drawingProblem: string | undefined
   readonly moments: readonly Moment[]
-  /** By the slider; undefined for now. */
+  /** Chosen by the slider; undefined for now. */
   readonly chosen: Moment | undefined
   /** @param atS undefined for now */
   readonly choose: (atS: number | undefined) => void
-  /** Saves the charts' points as a file. */
   readonly save: () => void
-  /** The moment whose values are shown as text; undefined for none. */
+  /** Its values are shown as text. */
   readonly moment: Moment | undefined
-  /** Whether that is another than the last. */
+  /** True for another moment than the last. */
   readonly isOtherMoment: boolean
-  /** The workers that are named beside the charts. */
+  /** Workers that are named next to the charts. */
   readonly pids: ReadonlySet<string>
 }
 

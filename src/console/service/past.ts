@@ -1,11 +1,8 @@
-/**
- * What the service has kept of its last ten minutes, as readings, and where the page of the topics is: what
- * `/console/state` says. Pure.
- */
+/** The readings of the last ten minutes that the service has kept, and the topics' page: `/console/state`. Pure. */
 import type { Listener } from '../shared/listener.js'
 import { type Reading, readingOf } from './reading.js'
 
-/** Samples whose series are the same; of each the time, in seconds since the epoch, and its values. */
+/** Samples of the same series: each is its time, in seconds since the epoch, and its values. */
 interface Run {
   readonly series: readonly string[]
   readonly samples: readonly (readonly number[])[]
@@ -20,15 +17,11 @@ interface State {
 
 export interface Past {
   readonly topicsPage: Listener | undefined
-  /** In the order of time. What is only shown as of now is undefined in them. */
+  /** In the order of time. Members that are only shown as of now are undefined. */
   readonly readings: readonly Reading[]
 }
 
-/**
- * @param text JSON
- * @param nowS by the browser's clock, to which the times are converted
- * @throws SyntaxError for a text that is not JSON
- */
+/** @param nowS by the browser's clock, to which times are converted @throws SyntaxError for a text that is not JSON */
 export function pastOf(text: string, nowS: number): Past {
   const { nowS: serviceNowS, topicsPage, runs } = JSON.parse(text) as State
   const readings = runs.flatMap(({ series, samples }) =>

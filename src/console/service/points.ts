@@ -6,7 +6,7 @@
 import { type Buckets, bucketsBetween, quantile } from './buckets.js'
 import type { Answers, Reading } from './reading.js'
 
-/** What a point shows as it was read. */
+/** Members that a point shows as they were read. */
 type Shown = 'writesInFlight' | 'connections' | 'connectionsMax' | 'residentBytes' | 'perWorker'
 
 /** Undefined is a gap. Durations are in seconds. */
@@ -21,21 +21,21 @@ export interface Point extends Pick<Reading, Shown | 'diskFreeBytes' | 'diskFree
 export interface Quantiles {
   readonly p50: number | undefined
   readonly p99: number | undefined
-  /** The first and the last bound of the counts: what is smaller, or larger, is not told apart. */
+  /** Values below the first bound, or above the last one, are not told apart. */
   readonly leastS: number
   readonly mostS: number
 }
 
-/** Over how long quantiles and means are taken. */
+/** Quantiles and means cover this time. */
 const windowS = 30
 
-/** How far two readings may be apart and still belong together: one that was missed is not yet a gap. */
+/** Readings that are this far apart still belong together: a missed one is not yet a gap. */
 export const gapS = 6
 
-/** A rate over less time would say more of when its two readings were answered than of the service. */
+/** Over less time, a rate would tell more of the times of two answers than of the service. */
 const rateSMin = 1
 
-/** Of a reading that took longer, nobody knows when within this time its counts were taken: it gives no rate. */
+/** Slower readings give no rate: their sampling time is unknown. */
 const tookSMax = 1.5
 
 /** @param earlier former readings, the latest last */
@@ -57,7 +57,7 @@ export function pointOf(now: Reading, earlier: readonly Reading[]): Point {
   }
 }
 
-/** Undefined after a gap, whose mean would say nothing of now, or if a count has fallen. */
+/** Undefined after a gap, whose mean would tell nothing of now, or if a count has fallen. */
 function perSecond(earlier: readonly Reading[], now: Reading): Answers | undefined {
   if (now.tookS > tookSMax) return undefined
   const before = earlier.findLast(({ atS, tookS }) => tookS <= tookSMax && now.atS - atS >= rateSMin)

@@ -1,8 +1,8 @@
-/** One reading of the metrics: what the page needs of them, by names of its own. Nothing is compared or formatted here. */
+/** One reading of the metrics: the figures that the page needs, by its names. Nothing is compared or formatted here. */
 import { type Buckets, bucketsOf } from './buckets.js'
 import { type MetricsText, parseMetricsText } from './metrics-text.js'
 
-/** Answers since the start; redirections and the like count as 2xx. */
+/** Since the start; redirections and the like count as 2xx. */
 export interface Answers {
   readonly '2xx': number
   readonly '4xx': number
@@ -15,13 +15,13 @@ export interface WorkerReading {
   readonly loopDelayP99S: number | undefined
 }
 
-/** Times are seconds since the epoch. What the service does not report is undefined. */
+/** Times are seconds since the epoch. Figures that the service does not report are undefined. */
 export interface Reading {
-  /** When it was asked for, by the browser's clock. */
+  /** The time of the request, by the browser's clock. */
   readonly atS: number
-  /** Between the question and the answer; its counts are those of some moment in between. */
+  /** The duration of the request; its counts are of a moment within it. */
   readonly tookS: number
-  /** The same by the service's clock, which all of its times are of. */
+  /** The same moment on the service's clock, which all its timestamps use. */
   readonly serviceS: number
   readonly startedS: number | undefined
   readonly version: string | undefined
@@ -29,9 +29,9 @@ export interface Reading {
   readonly workers: number | undefined
   readonly workerVersions: readonly { readonly version: string; readonly workers: number }[]
   readonly restarts: number | undefined
-  /** Whether a writer runs, 1 or 0; undefined where the engine has none. */
+  /** 1 or 0; undefined if the engine has no writer. */
   readonly writerUp: number | undefined
-  /** Whether a spare writer is loaded, 1 or 0. */
+  /** 1 if it is loaded, else 0. */
   readonly writerSpareUp: number | undefined
   readonly writerRestarts: number | undefined
   readonly reload: { readonly successful: boolean; readonly successS: number } | undefined

@@ -1,7 +1,4 @@
-/**
- * Reads the service every two seconds, its metrics and at the same time whether it is ready, until the page ends; and what
- * it has kept, where something was missed.
- */
+/** Reads the service's metrics and readiness every two seconds and, if something was missed, its kept readings. */
 import { type Past, pastOf } from './past.js'
 import type { Failure, Round } from './service-state.js'
 
@@ -26,7 +23,7 @@ async function ask(path: string): Promise<Answer | Failure> {
   }
 }
 
-/** Browsers word it in many ways when nothing answers; only other failures have something to say. */
+/** Browsers word a missing answer in many ways; only other failures have something to say. */
 function problemOf(error: unknown): string {
   if (error instanceof TypeError) return 'The connection was refused or lost. This page keeps trying.'
   if (error instanceof DOMException) return `No response within ${answerMsMax / 1000} s. This page keeps trying.`
@@ -44,7 +41,7 @@ async function askMetrics(): Promise<Round['metrics']> {
   return { text, serviceS, tookS: (performance.now() - startedMs) / 1000 }
 }
 
-/** Undefined if the service does not say it, as one of an earlier version. */
+/** Undefined if the service does not report it, as earlier versions do not. */
 async function askPast(): Promise<Past | undefined> {
   const answer = await ask('console/state')
   if ('problem' in answer || answer.status !== 200) return undefined
@@ -61,12 +58,7 @@ async function readOnce(isBehind: (atS: number) => boolean): Promise<Round> {
   return { askedS, readiness, metrics, past }
 }
 
-/**
- * Reads now, every two seconds, and whenever the page is shown again after it was hidden, until the page ends. In a
- * hidden tab the browser decides how often.
- *
- * @param isBehind whether something that the service has kept may be missing
- */
+/** Reads every two seconds, and when a hidden page is shown again; in a hidden tab the browser decides how often. */
 export function keepReading(isBehind: (atS: number) => boolean, take: (round: Round) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let reading = false

@@ -1,4 +1,4 @@
-/** What is known of the service: whether it answers, whether it is ready and why not, and its last ten minutes. */
+/** The state of the service: whether it answers, whether it is ready and why not, and its last ten minutes. */
 
 import type { Listener } from '../shared/listener.js'
 import { formatClock } from './formats.js'
@@ -6,7 +6,7 @@ import { History } from './history.js'
 import type { Past } from './past.js'
 import { readingOf } from './reading.js'
 
-/** Why there is no answer, as a sentence. */
+/** `problem` is a sentence. */
 export interface Failure {
   readonly problem: string
 }
@@ -18,22 +18,22 @@ interface Readiness {
 
 interface Metrics {
   readonly text: string
-  /** The service's clock, in seconds since the epoch; undefined if it did not say. */
+  /** By the service's clock, in seconds since the epoch; undefined if it did not report it. */
   readonly serviceS: number | undefined
   readonly tookS: number
 }
 
-/** The questions, asked at the same time; each is answered or not. */
+/** Requests that are sent at the same time, each answered or not. */
 export interface Round {
   /** By the browser's clock, in seconds since the epoch. */
   readonly askedS: number
   readonly readiness: Readiness | Failure
   readonly metrics: Metrics | Failure
-  /** Undefined if it was not asked for, or not answered. */
+  /** Undefined if it was not requested, or not answered. */
   readonly past?: Past | undefined
 }
 
-/** What a person is told first. It changes only when there is news, since a screen reader reads it aloud. */
+/** It changes only when there is news, because a screen reader reads it aloud. */
 export interface Summary {
   readonly kind: 'waiting' | 'ready' | 'not ready' | 'silent'
   readonly title: string
@@ -51,12 +51,12 @@ export class ServiceState {
     return this.#summary
   }
 
-  /** The version that the service had when the page was opened, which is that of the page. */
+  /** The service's version when the page was opened, which is that of the page. */
   get pageVersion(): string | undefined {
     return this.#firstVersion
   }
 
-  /** Where the page of the topics is, as far as the service has said it. */
+  /** Undefined until the service reports it. */
   get topicsPage(): Listener | undefined {
     return this.#topicsPage
   }
@@ -93,7 +93,7 @@ function summaryOf(readiness: Round['readiness'], metrics: Round['metrics']): Su
   return { kind: 'not ready', title: 'Not ready', reasons: [...reasonsOf(text), ...lacking] }
 }
 
-/** Why the service is not ready, from the text of /readyz, whose first line says only that it is not. */
+/** The first line of /readyz reports only that the service is not ready. */
 function reasonsOf(text: string): string[] {
   const lines = text.split('\n').filter((line) => line !== '')
   return lines[0] === 'not ready' ? lines.slice(1) : lines

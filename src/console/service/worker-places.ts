@@ -5,12 +5,7 @@
 export class WorkerPlaces {
   readonly #places = new Map<string, number>()
 
-  /**
-   * Gives the lowest free place to each of these that has none, and frees those of all others.
-   *
-   * @param pids the process ids of all workers that are shown
-   * @returns their places, from 0
-   */
+  /** Gives new workers the lowest free place, from 0, and frees the places of workers that are not in `pids`. */
   assign(pids: readonly string[]): ReadonlyMap<string, number> {
     for (const pid of this.#places.keys()) if (!pids.includes(pid)) this.#places.delete(pid)
     for (const pid of pids) if (!this.#places.has(pid)) this.#places.set(pid, this.#lowestFree())

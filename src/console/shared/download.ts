@@ -1,9 +1,9 @@
-/** Gives someone a file that the page has made. Nothing is sent anywhere. */
+/** Downloads a file that the page has created. Nothing is sent anywhere. */
 
-/** For how long the browser may take to begin, in ms; the file is in memory until then. */
+/** The browser may take this long to begin; the file is in memory until then. */
 const keptMs = 60_000
 
-/** @param parts its text, in pieces, so that a long one is not joined first */
+/** @param parts of its text, so that a long one is not joined first */
 export function download(name: string, type: string, parts: readonly string[]): void {
   const url = URL.createObjectURL(new Blob([...parts], { type }))
   const link = document.createElement('a')
@@ -13,7 +13,7 @@ export function download(name: string, type: string, parts: readonly string[]): 
   setTimeout(() => URL.revokeObjectURL(url), keptMs)
 }
 
-/** A name for a file of now, by the clock of the person who gets it: `NAME-20300101-120000.END`. */
+/** By the user's clock: `NAME-20300101-120000.END`. */
 export function fileName(name: string, end: string): string {
   const now = new Date()
   const two = (value: number): string => String(value).padStart(2, '0')

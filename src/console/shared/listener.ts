@@ -1,20 +1,14 @@
-/** Where the console's other page is: on another listener of the same service, whose address the service tells. */
+/** Where the console's other page is: on another listener of the same service, which reports its address. */
 
-/** As the service listens there. */
 export interface Listener {
   readonly scheme: 'http' | 'https'
   readonly host: string
   readonly port: number
-  /** With a slash at the beginning. */
+  /** Begins with a slash. */
   readonly path: string
 }
 
-/**
- * The URL by which this browser should reach it.
- *
- * @param ownHost that of this page, as a location has it
- * @returns undefined where it listens only for the service's own machine, and this page came from elsewhere
- */
+/** Undefined if it listens only for its own machine and this page is from another. @param ownHost location.hostname */
 export function urlOf({ scheme, host, port, path }: Listener, ownHost: string): string | undefined {
   if (isLoopback(host) && !isLoopback(ownHost)) return undefined
   return `${scheme}://${isEveryAddress(host) ? ownHost : bracketed(host)}:${port}${path}`

@@ -3,7 +3,7 @@
  * `#?SELECTOR`, or `#=SELECTOR` for its changes, each as a URI component, in which a path has neither mark.
  */
 
-/** What an address names; `wrong` is a path that no topic can have. */
+/** `wrong` is a path that no topic can have. */
 type Place =
   | { readonly path: string }
   | { readonly selector: string; readonly isOfChanges: boolean }
@@ -22,7 +22,6 @@ export function addressOfChanges(selector: string): string {
   return `#=${encodeURIComponent(selector)}`
 }
 
-/** @param hash of a location */
 export function placeAt(hash: string): Place {
   const address = hash.slice(1)
   const isOfChanges = address.startsWith('=')
@@ -32,7 +31,7 @@ export function placeAt(hash: string): Place {
   return path.includes('//') ? 'wrong' : { path }
 }
 
-/** @param text of an address, which someone may have mistyped */
+/** @param text of an address, which the user may have mistyped */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

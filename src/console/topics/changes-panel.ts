@@ -1,15 +1,14 @@
-/** What changes of what a selector matches, as it happens: the newest first, until someone pauses it. */
+/** The changes of a selector's matches as they happen: the newest first, until the user pauses. */
 import type { Change, Item } from '../../client/index.js'
 import { type Context, describeFailure } from './context.js'
 import { shortened } from './value-text.js'
 
-/** Changes that are kept; older ones are dropped. */
+/** Older changes are dropped. */
 const keptMax = 200
 
-/** Of a value that is kept: all that is shown of it. */
+/** All that is shown, and so kept, of a value. */
 const charactersMax = 300
 
-/** A change, and when it was seen here. */
 export interface SeenChange {
   readonly number: number
   readonly path: string
@@ -22,12 +21,12 @@ export class ChangesPanel {
   /** The newest first. */
   seen: readonly SeenChange[] = []
   problem = ''
-  /** Whether something was missed that is no longer known. */
+  /** True if missed changes are no longer known. */
   hasGap = false
-  /** Whether every change from now on is seen, once something has connected. */
+  /** False until something has connected; from then on every change is seen. */
   #hasBegun = false
   #count = 0
-  /** Where to go on; what changes first is what comes after it is shown. */
+  /** The start of the next stream; at first, only later changes are shown. */
   #next = 'now'
   #running: AbortController | undefined
 
@@ -36,7 +35,6 @@ export class ChangesPanel {
     private readonly context: Context,
   ) {}
 
-  /** Whether it shows what changes as it happens. */
   get isLive(): boolean {
     return this.#hasBegun && !this.isPaused && this.context.outageMs() === undefined
   }
@@ -45,7 +43,7 @@ export class ChangesPanel {
     return this.#running === undefined
   }
 
-  /** Goes on after what was seen last: what has changed in a pause is shown then. */
+  /** Resumes after the last seen change, so the changes of a pause are shown. */
   start(): void {
     if (this.#running !== undefined) return
     const running = new AbortController()
@@ -54,7 +52,7 @@ export class ChangesPanel {
     void this.#follow(running)
   }
 
-  /** Tries again, unless it is paused. */
+  /** Does nothing while it is paused. */
   reconnect(): void {
     if (this.isPaused) return
     this.pause()

@@ -1,4 +1,4 @@
-/** How the changes of what a selector matches look. */
+/** The view of a selector's changes. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'

@@ -1,53 +1,48 @@
-/** What every part of the page is given: the session, and how to say that something has changed or failed. */
+/** The context of every part of the page: the session, and callbacks for changes and failures. */
 import { type Item, TopicdError } from '../../client/index.js'
 import type { Drawing } from './drawing.js'
 import type { Session } from './session.js'
 
-/** A topic as it is to be created, but for its path. */
+/** A topic to be created, without its path. */
 export type NewTopic = Pick<Item, 'type' | 'properties' | 'text'>
 
 export interface Context {
   readonly session: Session
   /** Draws the page again, soon. */
   readonly changed: () => void
-  /** Since when the service does not answer, in ms since the epoch; undefined while it does. */
+  /** The start of the outage, in ms since the epoch; undefined while the service answers. */
   readonly outageMs: () => number | undefined
-  /** Shows the topic at a path. */
   readonly show: (path: string) => void
-  /** Refreshes what lists topics, after one was created or removed. */
+  /** Call it after a topic was created or removed. */
   readonly listsChanged: () => void
   readonly afterDraw: Drawing['afterDraw']
   readonly focusLater: Drawing['focusLater']
   /** Says that something was done, where nothing else shows it. */
   readonly note: (text: string) => void
-  /** Asks for a new topic. @param path what its path begins with @param as what its other fields begin with */
+  /** Opens the dialog. @param path the beginning of the topic's path @param as initial values of the other fields */
   readonly create: (path: string, as?: NewTopic) => void
-  /** Shows a request as a command for a shell. */
+  /** As a command for a shell. */
   readonly showCommand: (route: string, body: string) => void
-  /** Ends the session, because the service no longer knows the key. */
+  /** Call it if the service no longer knows the key. */
   readonly signOut: (reason: string) => void
 }
 
-/** For how long what has changed is marked, in ms. */
+/** How long changed items stay marked. */
 export const markedMs = 2000
 
-/** Whether a request was refused because the key has made too many. */
 export function isBeyondRate(error: unknown): boolean {
   return error instanceof TopicdError && error.status === 429
 }
 
-/** After how many seconds a refused request may be sent again; undefined where waiting is of no use. */
+/** Undefined if a retry would not help. */
 export function retrySecondsOf(error: unknown): number | undefined {
   return error instanceof TopicdError ? error.retryAfterSeconds : undefined
 }
 
-/** What browsers say of a request that got no answer; any other TypeError is a defect of this page. */
+/** Browsers' messages for a request without an answer; any other TypeError is a defect of this page. */
 const noAnswer = /fetch|network|load failed/i
 
-/**
- * Why a request failed, in a sentence for a person, which is true whether or not the request is repeated. A key that is no
- * longer known ends the session.
- */
+/** A sentence that is true whether or not the request is repeated. If the key is unknown, ends the session. */
 export function describeFailure(error: unknown, context?: Context): string {
   if (error instanceof TopicdError) {
     const text = describeRefusal(error)

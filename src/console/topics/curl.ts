@@ -1,9 +1,6 @@
-/** The request that shows something, as a command for a shell. The key is not in it, since commands end up in logs. */
+/** The request behind a view, as a command for a shell. The key is not in it, because commands end up in logs. */
 
-/**
- * @param base where the service is, without a slash at the end
- * @param body the request's JSON text
- */
+/** @param base without a slash at the end @param body JSON */
 export function curlCommand(base: string, route: string, body: string): string {
   return [
     `curl -sS ${quoted(`${base}/topics/${route}`)}`,
@@ -13,7 +10,7 @@ export function curlCommand(base: string, route: string, body: string): string {
   ].join(' \\\n  ')
 }
 
-/** A text as one word of a POSIX shell. */
+/** As one word of a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -1,19 +1,14 @@
-/**
- * When the page is drawn: at most once a frame, however much changes in between. What needs the page as it has become,
- * such as the keyboard's focus, waits for that draw here, and nowhere else.
- */
+/** Draws the page at most once a frame. Actions that need the drawn page, such as focus, wait for it here alone. */
 
-/** A hidden tab has no frames, but its title is seen: between two draws of it, in ms. */
+/** Between draws of a hidden tab, in ms: it has no frames, but its title is seen. */
 const hiddenDrawMs = 1000
 
 export class Drawing {
   #isScheduled = false
   #waiting: readonly (() => void)[] = []
 
-  /** @param render draws everything as it is */
   constructor(private readonly render: () => void) {}
 
-  /** Draws the page with the next frame. */
   readonly draw = (): void => {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -21,18 +16,15 @@ export class Drawing {
     else requestAnimationFrame(this.#drawNow)
   }
 
-  /** Draws the page with the next frame, and then does something with it. */
   readonly afterDraw = (action: () => void): void => {
     this.#waiting = [...this.#waiting, action]
     this.draw()
   }
 
   /**
-   * A heading takes the focus when what it heads has changed: else a screen reader would say nothing. Not from someone
-   * who has moved on.
+   * A heading takes the focus when its contents have changed: otherwise a screen reader would say nothing.
    *
-   * @returns gives the focus to an element with the next draw, if the focus is still where it is now, or has gone with
-   *   the element that had it
+   * @returns gives the focus to an element with the next draw, unless the user has moved it by then
    */
   readonly focusLater = (): ((selector: string) => void) => {
     const origin = document.activeElement

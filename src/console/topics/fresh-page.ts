@@ -1,7 +1,4 @@
-/**
- * A page of topics that is fetched again and again: versions tell which topics have changed, and only those are fetched
- * with their values, which may be large.
- */
+/** A page that is fetched repeatedly: by versions, only topics that have changed are sent with their values. */
 import type { Client, Page } from '../../client/index.js'
 
 interface PageMembers {
@@ -10,12 +7,7 @@ interface PageMembers {
   readonly with_properties?: boolean
 }
 
-/**
- * One page of the topics of any type that a selector matches, each with its version.
- *
- * @param known what was fetched before with the same members; its items are returned where they are still current
- * @throws what the client throws
- */
+/** Topics of any type, with versions. @param known fetched with the same members; its current items are reused */
 export async function freshPage(
   client: Client,
   selector: string,

@@ -17,7 +17,7 @@ import type { Edit } from './topic-panel.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
 
-/** Between two attempts with the key of this tab, while the service gives no answer. */
+/** Between attempts with the key of this tab, in ms, while the service gives no answer. */
 const retryMs = 3000
 
 class Page {
@@ -25,7 +25,7 @@ class Page {
   #workspace: Workspace | undefined
   #problem = ''
   #isBusy = false
-  /** The key of an earlier visit, until it is known whether it is still good. */
+  /** Kept until it is known whether it is still good. */
   #earlierKey: string | undefined
   /** Edits that the end of a session has interrupted, by path. */
   #interrupted: ReadonlyMap<string, Edit> = new Map()
@@ -36,14 +36,13 @@ class Page {
     this.#showDialog()
   })
 
-  /** Continues an earlier visit of this tab, or asks for a key. */
   async start(): Promise<void> {
     this.#earlierKey = storedKey()
     if (this.#earlierKey === undefined) this.#drawing.draw()
     else await this.#continue()
   }
 
-  /** Tries the key of an earlier visit, again and again while the service cannot say whether it is good. */
+  /** Repeats while the service cannot say whether the key is good. */
   async #continue(): Promise<void> {
     const key = this.#earlierKey
     if (key === undefined || this.#isBusy) return
@@ -120,7 +119,7 @@ class Page {
     this.#drawing.draw()
     try {
       const session = await beginSession(key)
-      // Someone who has given up waiting enters another.
+      // A user who has given up waiting enters another key.
       if (isContinuing && this.#earlierKey === undefined) return
       this.#earlierKey = undefined
       this.#enter(session)
@@ -147,14 +146,14 @@ class Page {
     this.#drawing.focusLater()('#words, .workspace button, .workspace a')
   }
 
-  /** Ends the session because someone wants to. */
+  /** The user wants to sign out. */
   #leave(): void {
     const count = this.#workspace?.unsaved().size ?? 0
     if (count > 0 && !confirm('Your edits are not saved. Sign out and lose them?')) return
     this.#signOut('')
   }
 
-  /** @param reason why, unless someone wanted to */
+  /** @param reason empty if the user wanted it */
   #signOut(reason: string): void {
     endSession()
     this.#workspace?.stop()
@@ -172,7 +171,7 @@ class Page {
     if (dialog === null) return
     if (isWanted && !dialog.open) dialog.showModal()
     else if (!isWanted && dialog.open) dialog.close()
-    // What had the focus may have gone with the step before.
+    // The focused element may have been removed.
     else if (isWanted && document.activeElement === document.body)
       dialog.querySelector<HTMLElement>('button, input')?.focus()
   }

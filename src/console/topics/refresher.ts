@@ -9,35 +9,32 @@
  */
 import { type Changes, TopicdError } from '../../client/index.js'
 
-/** Between two things, in ms. */
 const refreshMs = 1000
 
-/** A page that is only looked at takes this share of a service's time at most, as one request after the other does. */
+/** Maximum share of a service's time for a page that is only looked at, as one request after the other takes. */
 const shareMax = 0.1
 
 const waitMsMax = 30_000
 
-/** For how long a lost connection is not mentioned, in ms: a service that restarts takes less. */
+/** A service that restarts is down for less, so a shorter outage is not mentioned. */
 const unmentionedMs = 2000
 
-/** Something on the screen that can be fetched again. */
 export interface Refreshable {
-  /** Its name among those on the screen. */
+  /** Unique among those on the screen. */
   readonly key: string
-  /** Fetches all of it; throws what the client throws, and is then tried again. */
+  /** Throws what the client throws, and is then tried again. */
   readonly refresh: () => Promise<void>
 }
 
 export class Refresher {
-  /** The number of the next turn, in which one thing is refreshed. */
+  /** Each turn refreshes one thing. */
   #turn = 1
-  /** The turn before which something changed last: what was refreshed before that is due. */
+  /** Everything that was refreshed before this turn is due. */
   #changedTurn = 1
-  /** In which turn each thing on the screen was refreshed last, by its key, and whether that has succeeded. */
+  /** The last refresh of each thing on the screen, by its key. */
   #attempts: ReadonlyMap<string, { readonly turn: number; isDone: boolean }> = new Map()
-  /** Whether there is a stream that says when something changes. */
   #isWatching = false
-  /** When the connection was lost, in ms since the epoch; undefined while there is one. */
+  /** The time of the loss, in ms since the epoch; undefined while connected. */
   #lostMs: number | undefined
   #isMentioned = false
   #mention: ReturnType<typeof setTimeout> | undefined
@@ -45,11 +42,7 @@ export class Refresher {
   #stream: AbortController | undefined
   #isStopped = false
 
-  /**
-   * @param things what can be refreshed now; on the first of them someone's eyes rest
-   * @param follow what changes of all that may be on the screen, from now on
-   * @param outageChanged called when an outage has begun or ended
-   */
+  /** @param things the main panel first @param follow the changes of everything that may be on the screen */
   constructor(
     private readonly things: () => readonly Refreshable[],
     private readonly follow: (signal: AbortSignal) => Changes,
@@ -68,7 +61,7 @@ export class Refresher {
     clearTimeout(this.#timer)
   }
 
-  /** Since when the service does not answer, in ms since the epoch; undefined while it does. */
+  /** The start of the outage, in ms since the epoch; undefined while the service answers. */
   get outageMs(): number | undefined {
     return this.#isMentioned ? this.#lostMs : undefined
   }
@@ -82,7 +75,7 @@ export class Refresher {
     }, waitMs)
   }
 
-  /** A change is told once, however many there are: the stream is left then, and taken up again a little later. */
+  /** After one change the stream is closed, however many follow, and opened again a little later. */
   async #watchChanges(): Promise<void> {
     while (!this.#isStopped) {
       if (!document.hidden) await this.#awaitChange()
@@ -102,20 +95,20 @@ export class Refresher {
     })
     try {
       for await (const { kind } of changes) {
-        // The first time it is complete the stream has begun: what came before that is fetched now. Later it only lives.
+        // When it is first complete, the stream has begun: earlier changes are fetched now. Later ones are heartbeats.
         if (kind !== 'complete' || !this.#isWatching) this.#changedTurn = this.#turn
         if (kind !== 'complete') return
         this.#isWatching = true
       }
     } catch (error) {
-      // Of a refusal, the requests that go on say what is wrong.
+      // After a refusal, the other requests report what is wrong.
       if (!stream.signal.aborted) this.#isFound(error)
     } finally {
       this.#isWatching = false
     }
   }
 
-  /** Whether an error shows that the service is there: it has refused the stream. Otherwise the connection is lost. */
+  /** True if the service has refused the stream, so it is there. Otherwise the connection is lost. */
   #isFound(error: unknown): boolean {
     const isFound = error instanceof TopicdError && error.code !== 'unexpected_answer'
     if (isFound) this.#found()
@@ -137,7 +130,7 @@ export class Refresher {
     this.outageChanged()
   }
 
-  /** Of what is due, every other time the first thing, else the one that waits for longest; undefined if nothing is. */
+  /** Every other time the first thing, if it is due; else the one that has waited longest. */
   #next(): Refreshable | undefined {
     const things = this.things()
     const turnOf = ({ key }: Refreshable): number => this.#attempts.get(key)?.turn ?? 0
@@ -149,7 +142,7 @@ export class Refresher {
     return due.reduce((a, b) => (turnOf(b) < turnOf(a) ? b : a))
   }
 
-  /** @returns how long to wait before the next, in ms */
+  /** @returns the wait before the next one, in ms */
   async #refresh({ key, refresh }: Refreshable): Promise<number> {
     const shown = new Set(this.things().map((thing) => thing.key))
     const attempt = { turn: this.#turn++, isDone: false }

@@ -11,15 +11,13 @@ import { urlOf } from '../shared/listener.js'
 
 type Operation = 'fetch' | 'set' | 'add' | 'remove'
 
-/** What the service says of a key. */
 interface KeyDescription {
   readonly name: string
   readonly allow: readonly Operation[]
-  /** The paths of the subtrees that it may touch; empty for all. */
+  /** Subtrees; empty for all topics. */
   readonly under: readonly string[]
-  /** The largest page that a fetch may ask for. */
   readonly pageSizeMax: number
-  /** Where the service listens for monitoring; a worker of an earlier version does not say it. */
+  /** Undefined from a worker of an earlier version. */
   readonly admin?: { readonly host: string; readonly port: number }
 }
 
@@ -35,10 +33,10 @@ const storageName = 'topicd-key'
 /** Longer than the service takes for any answer. */
 const timeoutMs = 60_000
 
-/** Of the first request, for which someone waits. */
+/** For the first request, on which the user waits. */
 const firstAnswerMsMax = 10_000
 
-/** The tab's own; undefined where the browser refuses to keep anything: then all is forgotten at the next load. */
+/** Undefined if the browser refuses to store anything: then the next load forgets everything. */
 export function storage(): Storage | undefined {
   try {
     return sessionStorage
@@ -47,12 +45,10 @@ export function storage(): Storage | undefined {
   }
 }
 
-/** The key of an earlier visit in this tab; undefined if there is none. */
 export function storedKey(): string | undefined {
   return storage()?.getItem(storageName) ?? undefined
 }
 
-/** Forgets the key. */
 export function endSession(): void {
   storage()?.removeItem(storageName)
 }
@@ -74,17 +70,12 @@ export function shareWithOpenedTabs(): void {
   addEventListener('auxclick', open)
 }
 
-/** The key in what someone has entered, with or without the word that comes before it in a header. */
+/** Accepts the word that precedes the key in a header. */
 export function keyIn(text: string): string {
   return text.trim().replace(/^(apikey|bearer)\s+/i, '')
 }
 
-/**
- * Begins a session, and keeps the key.
- *
- * @throws TopicdError for a key that the service does not know; TypeError when it cannot be reached; RangeError for a
- *   text that cannot be a key, or an answer that is not the service's
- */
+/** @throws TopicdError for an unknown key; TypeError without a connection; RangeError if key or answer is malformed */
 export async function beginSession(key: string): Promise<Session> {
   if (/\s/.test(key)) throw new RangeError('This is not an API key: it contains a space.')
   if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it contains invalid characters.')
@@ -110,12 +101,12 @@ function isDescription(answer: Partial<KeyDescription>): answer is KeyDescriptio
   return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
 }
 
-/** The URL of the page of the service; undefined where this browser cannot reach it. */
+/** Undefined if this browser cannot reach it. */
 export function servicePageOf({ admin }: KeyDescription): string | undefined {
   return admin && urlOf({ scheme: 'http', ...admin, path: '/' }, location.hostname)
 }
 
-/** Whether a key may do something to the topic at a path, or, without a path, to some topic. */
+/** @param path undefined for any topic */
 export function may({ allow, under }: KeyDescription, operation: Operation, path?: string): boolean {
   if (!allow.includes(operation)) return false
   if (path === undefined || under.length === 0) return true

@@ -1,7 +1,4 @@
-/**
- * What is shown beside the tree: a topic, what a selector matches, or what of it changes. An edit that someone leaves is
- * kept until they come back to it, and so is the page of results that they were on.
- */
+/** The panel next to the tree: a topic, matches or changes. It keeps abandoned edits, and the last page of results. */
 import { html, type TemplateResult } from 'lit-html'
 import { ChangesPanel } from './changes-panel.js'
 import { changesView } from './changes-view.js'
@@ -18,9 +15,8 @@ import { visible } from './value-text.js'
 
 export class ShownPanel {
   #panel: TopicPanel | SearchPanel | ChangesPanel | undefined
-  /** The first fetch of what is shown. */
+  /** The first fetch of the panel. */
   #arrival: Promise<void> = Promise.resolve()
-  /** The last search. */
   #search: SearchPanel | undefined
   /** Panels with an edit, by path, until they are shown again. */
   readonly #edited = new Map<string, TopicPanel>()
@@ -38,12 +34,12 @@ export class ShownPanel {
     }
   }
 
-  /** The path of the topic; undefined where something else is shown. */
+  /** Undefined if no topic is shown. */
   get path(): string | undefined {
     return this.#panel instanceof TopicPanel ? this.#panel.path : undefined
   }
 
-  /** Whether a path is shown at which there is no topic. */
+  /** True for a path without a topic. */
   get isAbsent(): boolean {
     return this.#panel instanceof TopicPanel && this.#panel.item === null
   }
@@ -55,7 +51,7 @@ export class ShownPanel {
     return this.path && visible(this.path)
   }
 
-  /** What is being edited, by path. */
+  /** Unsaved edits, by path. */
   unsaved(): ReadonlyMap<string, Edit> {
     const shown = this.#panel instanceof TopicPanel ? [this.#panel] : []
     const edits = [...this.#edited.values(), ...shown].flatMap(({ path, edit }) =>
@@ -64,7 +60,7 @@ export class ShownPanel {
     return new Map(edits)
   }
 
-  /** The paths of the edits that were left. */
+  /** Paths of abandoned edits. */
   leftEdits(): readonly string[] {
     return [...this.#edited.keys()]
   }
@@ -103,7 +99,7 @@ export class ShownPanel {
     this.context.focusLater()('#changes-title')
   }
 
-  /** A search that someone asks for begins with its first page. */
+  /** A new search begins with its first page. */
   forgetSearch(): void {
     this.#search = undefined
   }
@@ -115,23 +111,23 @@ export class ShownPanel {
     if (before instanceof SearchPanel) before.leave()
   }
 
-  /** After an outage: what follows changes need not wait for its own next attempt. */
+  /** After an outage, changes need not wait for their own next attempt. */
   reconnect(): void {
     if (this.#panel instanceof ChangesPanel) this.#panel.reconnect()
   }
 
-  /** Fetches it again, for nobody in particular; undefined where that is of no use. */
+  /** A background refresh; undefined if it would be of no use. */
   get refreshable(): Refreshable | undefined {
     const panel = this.#panel
     if (panel === undefined || panel instanceof ChangesPanel) return undefined
     if (panel instanceof SearchPanel && panel.isRefused) return undefined
     const key = panel instanceof TopicPanel ? `topic ${panel.path}` : `page ${panel.number} of ${panel.selector}`
-    // What has arrived need not be fetched again, where it is the same.
+    // A page that has just arrived need not be fetched again if it is the same.
     const arrival = this.#arrival
     return { key, refresh: () => arrival.then(() => panel.refresh(true)) }
   }
 
-  /** @param children of the topic that is shown; undefined for none */
+  /** @param children of the shown topic; undefined for none */
   view(children: TemplateResult | undefined): TemplateResult {
     const [panel, context] = [this.#panel, this.context]
     if (panel instanceof TopicPanel) {

@@ -10,30 +10,28 @@ import { type Context, describeFailure, isBeyondRate, markedMs } from './context
 import { freshPage } from './fresh-page.js'
 
 export interface Edit {
-  /** What is written, as it is in the text field. */
   text: string
   /** The topic as its writer has seen it. */
   readonly seen: Item
-  /** Whether a write was refused because of another's. */
+  /** True if a write was refused because of another's. */
   isConflict: boolean
-  /** Why the last write failed otherwise; empty if it did not. */
+  /** The failure of the last write, other than a conflict; empty if it has succeeded. */
   problem: string
 }
 
-/** The members of a request that fetches a topic with all that it has. */
 export const fetchedMembers = { type: 'any', with_properties: true } as const
 
 export class TopicPanel {
-  /** What is shown: undefined while it is being fetched, null when there is no topic. */
+  /** Undefined while it is being fetched; null if there is no topic. */
   item: Item | null | undefined
-  /** What the service has beyond that, once an edit was overtaken; undefined if it has the same. */
+  /** The service's state, once an edit was overtaken; undefined if it is that of `item`. */
   newer: Item | null | undefined
-  /** Why the last fetch failed; empty if it did not. */
+  /** The failure of the last fetch; empty if it has succeeded. */
   problem = ''
-  /** What the last write has done; empty before, and once the topic has changed again. */
+  /** The result of the last write; empty once the topic has changed again. */
   done = ''
   isFormatted = true
-  /** Whether the value that is shown has changed a moment ago, by another hand. */
+  /** True for a moment after a change by another client. */
   isMarked = false
   edit: Edit | undefined
   isSaving = false
@@ -43,12 +41,7 @@ export class TopicPanel {
     private readonly context: Context,
   ) {}
 
-  /**
-   * Fetches the topic again. An edit is left as it is; one that another has overtaken says so.
-   *
-   * @param isLive whether nobody asked for it
-   * @throws for a live refresh, what the client throws
-   */
+  /** Leaves an edit as it is. @param isLive true for a background refresh, which throws what the client throws */
   async refresh(isLive = false): Promise<void> {
     try {
       // By a selector: a fetch by path is refused where there is no topic, which browsers log as an error.
@@ -66,7 +59,7 @@ export class TopicPanel {
   }
 
   #take(item: Item | null, isLive: boolean): void {
-    // Nothing is left to be written: it was created anew, or an answer was lost.
+    // The stored value already equals the edit.
     if (item !== null && item.text === this.edit?.text.trim() && this.isOvertaken) this.edit = undefined
     if (item?.version === this.item?.version && this.item !== undefined) this.newer = undefined
     else if (this.isOvertaken) this.newer = item
@@ -85,7 +78,7 @@ export class TopicPanel {
     }, markedMs)
   }
 
-  /** Whether the topic is another one than its writer has seen, or was written by another. */
+  /** True if the topic was recreated or written by another client after its writer had seen it. */
   get isOvertaken(): boolean {
     const { edit, item } = this
     return edit !== undefined && item !== undefined && item?.version !== edit.seen.version
@@ -105,20 +98,19 @@ export class TopicPanel {
     focus('#topic-path')
   }
 
-  /** Shows what the service has now. */
   showNewer(): void {
     if (this.newer !== undefined) this.item = this.newer
     this.newer = undefined
     this.context.changed()
   }
 
-  /** Writes the edit, if the topic is still as its writer has seen it. */
+  /** Writes only if the topic is still as its writer has seen it. */
   async save(): Promise<void> {
     const version = this.edit?.seen.version
     if (version !== undefined && !this.isOvertaken) await this.#write({ version })
   }
 
-  /** Writes the edit, whatever value the topic has by then. */
+  /** Replaces any value that the topic has by then. */
   async overwrite(): Promise<void> {
     await this.#write(undefined)
   }

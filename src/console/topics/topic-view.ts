@@ -1,4 +1,4 @@
-/** How the topic that is shown looks. */
+/** The view of the topic that is shown. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { subtree, topic } from '../../client/index.js'
@@ -8,10 +8,7 @@ import { may } from './session.js'
 import { type Edit, fetchedMembers, type TopicPanel } from './topic-panel.js'
 import { formattedOf, sizeText, visible } from './value-text.js'
 
-/**
- * @param children what is directly below it; undefined for nothing
- * @param remove asks whether to remove the topic, or what is below it
- */
+/** @param children undefined for none @param remove asks whether to remove the topic, or everything below it */
 export function topicView(
   panel: TopicPanel,
   context: Context,
@@ -35,7 +32,7 @@ export function topicView(
   `
 }
 
-/** To a key that may not look there, the service shows nothing. */
+/** The service shows nothing to a key that may not fetch there. */
 function absentText(path: string, { session: { key } }: Context, hasBelow: boolean): string {
   if (!may(key, 'fetch', path))
     return `This API key may not fetch this path; it may fetch below ${key.under.map(visible).join(', ')}.`
@@ -127,7 +124,7 @@ function propertiesView(properties: Readonly<Record<string, string>>): TemplateR
   `
 }
 
-/** Of a branch without a topic, what changes and is copied is what is below it. */
+/** If a branch has no topic, its changes and its request are of everything below it. */
 function actionsView(panel: TopicPanel, context: Context, isParent: boolean, remove: () => void): TemplateResult {
   const { key } = context.session
   const { item, path } = panel

@@ -7,26 +7,20 @@ const formattedFromMax = 200_000
 /** Nor are those that would become larger than this, since each level indents every line below it. */
 const formattedToMax = 1_000_000
 
-/** What has a value's text: an item of the client. */
+/** An item of the client. */
 interface ValueText {
   readonly text: string | undefined
 }
 
 const known = new WeakMap<ValueText, string | undefined>()
 
-/** An item's value, formatted once; undefined where that would be too large, or there is no value. */
+/** Formatted once; undefined if that would be too large, or there is no value. */
 export function formattedOf(item: ValueText): string | undefined {
   if (!known.has(item)) known.set(item, item.text === undefined ? undefined : formatted(item.text))
   return known.get(item)
 }
 
-/**
- * A JSON text with one member or element a line. Digits, escapes, order and repeated names stay as they are; empty
- * objects and arrays stay on one line.
- *
- * @param text valid JSON
- * @returns undefined if that would be too large
- */
+/** A member or element a line. Digits, escapes, order, repeated names stay as they are. Undefined if too large. */
 function formatted(text: string): string | undefined {
   if (text.length > formattedFromMax) return undefined
   const pieces: string[] = []
@@ -61,13 +55,10 @@ function isOpening(piece: string | undefined): boolean {
   return piece === '{' || piece === '['
 }
 
-/** Controls, marks that turn the direction of text, and what looks like a space or like nothing, but is not U+0020. */
+/** Controls, marks of text direction, and characters that look like a space or like nothing, but are not U+0020. */
 const unseen = /(?!\u200c|\u200d| )(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Zs}\u115f\u1160\u2800\u3164\uffa0]|\u034f)/gu
 
-/**
- * A name or path with its invisible characters named, and the spaces at the ends of each segment. Joiners stay, since
- * scripts and emoji need them.
- */
+/** Names invisible characters, and spaces at the ends of segments. Joiners stay: scripts and emoji need them. */
 export function visible(text: string): string {
   return text
     .replace(unseen, (character) => {
@@ -77,24 +68,21 @@ export function visible(text: string): string {
     .replace(/(?<=^|\/) +| +(?=$|\/)/g, (spaces) => '␣'.repeat(spaces.length))
 }
 
-/** The beginning of a text, with a mark where something is left out. */
 export function shortened(text: string, charactersMax: number): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax)}…`
 }
 
-/** A number of topics. */
 export function topicsText(count: number): string {
   return count === 1 ? '1 topic' : `${count.toLocaleString('en')} topics`
 }
 
-/** A size for a person. */
 export function sizeText(text: string): string {
   const bytes = new TextEncoder().encode(text).length
   if (bytes === 1) return '1 byte'
   return bytes < 10_000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
 }
 
-/** A time as the person's clock shows it: the time of day, with the date unless that is today's. @param iso ISO 8601 */
+/** By the user's clock, with the date unless that is today's. @param iso ISO 8601 */
 export function timeText(iso: string, now = new Date()): string {
   const time = new Date(iso)
   const two = (value: number): string => String(value).padStart(2, '0')

@@ -1,4 +1,4 @@
-/** What someone with a key sees: the box for a selector, the tree, beside it what the address names, and dialogs. */
+/** The view of a user with a key: the box for a search, the tree, the panel that the address names, and dialogs. */
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
 import type { Context, NewTopic } from './context.js'
@@ -27,15 +27,11 @@ export class Workspace {
   readonly #refresher: Refresher
   #note = ''
   #isNoteNew = false
-  /** What the box for a search was last given. */
+  /** The last input of the box for a search. */
   #searched = { words: '', selector: '' }
   #isAddressWrong = false
 
-  /**
-   * @param drawing draws the page again
-   * @param signOut ends the session, since the service no longer knows the key
-   * @param interrupted edits of an earlier session, by path
-   */
+  /** @param signOut ends the session if the service no longer knows the key @param interrupted edits by path */
   constructor(
     session: Session,
     drawing: Drawing,
@@ -101,12 +97,10 @@ export class Workspace {
     this.dialogs.end()
   }
 
-  /** What is being edited, by path. */
   unsaved(): ReadonlyMap<string, Edit> {
     return this.#shown.unsaved()
   }
 
-  /** What is shown, for the title of the tab. */
   get title(): string | undefined {
     return this.#shown.title
   }
@@ -141,7 +135,7 @@ export class Workspace {
     `
   }
 
-  /** Shows the first page of what words or a selector match. */
+  /** Shows the first page of the matches. */
   readonly #search = {
     findWords: (words: string): void => {
       const selector = selectorOfWords(words)
@@ -190,7 +184,7 @@ export class Workspace {
     this.dialogs.open((close) => new CreateDialog(path, as, this.#context, close))
   }
 
-  /** What the path of a new topic may begin with: the branch that is shown, or that of the topic that is shown. */
+  /** The branch that is shown, or that of the topic that is shown. */
   #newPath(): string {
     const { key } = this.#context.session
     const { path, isAbsent } = this.#shown
@@ -201,7 +195,7 @@ export class Workspace {
     return branch === '' ? '' : `${branch}/`
   }
 
-  /** What is refreshed now and then. A dialog's own requests come first, since a key may have a rate. */
+  /** A dialog's own requests come first, because a key may have a rate. */
   #refreshable(): readonly Refreshable[] {
     return this.dialogs.isAnyOpen ? [] : this.#onScreen()
   }
@@ -211,7 +205,7 @@ export class Workspace {
     return [...(refreshable ? [refreshable] : []), ...this.#tree.refreshables()]
   }
 
-  /** At once, one after the other, so that who created or removed a topic sees it. */
+  /** Immediately, one after the other, so that the user sees a created or removed topic. */
   async #refreshLists(): Promise<void> {
     for (const { refresh } of this.#onScreen()) await refresh().catch(() => {})
   }

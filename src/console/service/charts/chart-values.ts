@@ -1,9 +1,9 @@
-/** The values of a chart over the kept moments: of each line, where a line has none, and how high the chart has to be. */
+/** The values of a chart over the kept moments: its lines, their gaps, and the height that the chart needs. */
 
 import type { Moment } from '../history.js'
 import type { Chart, Line } from './charts.js'
 
-/** The values of a line, one for each moment; null is a gap. */
+/** One for each moment; null is a gap. */
 export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {
   return moments.map(({ point }) => (point && value(point)) ?? null)
 }
@@ -16,7 +16,7 @@ export function isolatedIn(values: ArrayLike<number | null | undefined>): number
   )
 }
 
-/** How high a chart has to be: what its lines reach, and a limit once they are half way to it, or beyond it. */
+/** A limit counts once the lines are half way to it, or beyond it. */
 export function highest({ lines }: Chart, moments: readonly Moment[]): number {
   const valuesIn = (of: readonly Line[]): number[] =>
     of.flatMap((line) => valuesOf(line, moments)).filter((value) => value !== null)

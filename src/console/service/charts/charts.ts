@@ -8,21 +8,19 @@ import { badStyle, type LineStyle, limitStyle, styleAt } from './line-style.js'
 export interface Line {
   readonly name: string
   readonly value: (point: Point) => number | undefined
-  /** By default that of its place. */
+  /** Defaults to the style for its index. */
   readonly style?: LineStyle
   /** A limit, of values above or below it: no reason to make the chart higher while they are far away. */
   readonly limit?: 'upper' | 'lower'
-  /** The worker that it belongs to. */
   readonly pid?: string
   /** The value in words, where its number would say more than is known. */
   readonly text?: (point: Point) => string | undefined
-  /** What is bad about the value; undefined for nothing. */
+  /** The fault of the value, in words; undefined for none. */
   readonly warning?: (point: Point) => string | undefined
 }
 
 export interface Chart {
   readonly title: string
-  /** What its values are, where the title does not say it. */
   readonly explanation?: string
   readonly format: (value: number) => string
   /** Which values are round; by default multiples of powers of ten. */
@@ -31,12 +29,11 @@ export interface Chart {
   readonly lines: readonly Line[]
 }
 
-/** @param index its place in its chart */
 export function styleOf({ style, limit }: Line, index: number): LineStyle {
   return style ?? (limit ? limitStyle : styleAt(index))
 }
 
-/** Two quantiles of a histogram, of what `name` says in the plural. */
+/** @param name of the values, in the plural */
 function quantileLines(name: string, of: (point: Point) => Quantiles | undefined): Line[] {
   const line = (share: string, quantile: 'p50' | 'p99'): Line => ({
     name: `${share} of ${name}`,
@@ -54,7 +51,6 @@ function textBeyond(quantiles: Quantiles | undefined, quantile: 'p50' | 'p99'): 
   return value >= quantiles.mostS ? `> ${formatSeconds(quantiles.mostS)}` : undefined
 }
 
-/** @returns `text` where the first value has reached the second */
 function warningAt(text: string, value: number | undefined, limit: number | undefined): string | undefined {
   return value !== undefined && limit !== undefined && value >= limit ? text : undefined
 }
@@ -133,24 +129,18 @@ const disk: Chart = {
   ],
 }
 
-/** Every worker that has figures in one of these moments. */
 export function pidsOf(moments: readonly Moment[]): string[] {
   return [...new Set(moments.flatMap(({ point }) => point?.perWorker.map(({ pid }) => pid) ?? []))]
 }
 
-/** How long a worker without figures is still named beside the charts: it may only be slow to answer. */
+/** A worker without figures is still named for this long: it may only be slow to answer. */
 const absentSMax = 15
 
-/** The workers that had figures shortly before a moment, or in it. */
 export function pidsAround({ atS }: Moment, moments: readonly Moment[]): ReadonlySet<string> {
   return new Set(pidsOf(moments.filter((of) => of.atS <= atS && of.atS > atS - absentSMax)))
 }
 
-/**
- * All charts for these moments: the disk's, if it has a mark.
- *
- * @param places of the workers that are in them
- */
+/** The disk's only if it has a mark. @param places of the workers */
 export function chartsOf(moments: readonly Moment[], places: ReadonlyMap<string, number>): Chart[] {
   const ofWorkers = (value: (worker: WorkerReading) => number | undefined): Line[] =>
     [...places].map(([pid, place]) => ({

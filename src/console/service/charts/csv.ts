@@ -3,7 +3,7 @@ import type { Moment } from '../history.js'
 import { valuesOf } from './chart-values.js'
 import type { Chart } from './charts.js'
 
-/** A line for each moment, after one with the names. What is not known is empty. Durations are in seconds. */
+/** A line for each moment, after one with the names. Unknown values are empty. Durations are in seconds. */
 export function csvOf(charts: readonly Chart[], moments: readonly Moment[]): string[] {
   const columns = charts.flatMap((chart) =>
     chart.lines.map((line) => ({ name: `${chart.title}: ${line.name}`, values: valuesOf(line, moments) })),

@@ -12,16 +12,16 @@ import { dashesPx, type LineStyle } from './line-style.js'
 
 const heightPx = 150
 
-/** Room for the longest value beside an axis. */
+/** Room for the longest value next to an axis. */
 const valuesPx = 66
 
-/** Between the values beside an axis, for values that are not any number. */
+/** Steps of an axis whose values are not any number. */
 const increments = {
   whole: Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat(),
   binary: Array.from({ length: 60 }, (_, power) => 2 ** power),
 }
 
-/** What is shown until there are ten minutes, so that the first moments are more than a dot. */
+/** Shown until there are ten minutes, so that the first moments are more than a dot. */
 const shownSMin = 60
 
 const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name)
@@ -35,20 +35,20 @@ export class Drawing {
   #untilS = 0
   #highest = 0
 
-  /** @param onCursor told at which moment the pointer is, in seconds since the epoch; undefined when it leaves */
+  /** @param onCursor gets the moment of the pointer, in seconds since the epoch; undefined when it leaves */
   constructor(private readonly onCursor: (atS: number | undefined) => void) {
     this.element.className = 'plot'
     this.element.ariaHidden = 'true'
     new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(this.element)
   }
 
-  /** Draws these moments: of the ten minutes until `untilS`, or of what there is of them. */
+  /** Spans the ten minutes until `untilS`, or the part of them that has moments. */
   show(chart: Chart, moments: readonly Moment[], untilS: number): void {
     const firstS = moments[0]?.atS ?? untilS
     this.#fromS = Math.min(untilS - shownSMin, Math.max(untilS - historyS, firstS))
     this.#untilS = untilS
     this.#highest = highest(chart, moments)
-    // What comes later is drawn above.
+    // Later lines are drawn above.
     const lines = chart.lines.map((line, index): StyledLine => ({ ...line, style: styleOf(line, index) })).reverse()
     const data: Plot.AlignedData = [moments.map(({ atS }) => atS), ...lines.map((line) => valuesOf(line, moments))]
     const drawnLines = JSON.stringify(lines.map(({ name, style }) => [name, style]))
@@ -58,14 +58,14 @@ export class Drawing {
     this.#plot = new Plot(this.#options(chart, lines), data, this.element)
   }
 
-  /** Marks a moment; undefined for none. */
+  /** @param atS undefined for no mark */
   mark(atS: number | undefined): void {
     if (atS === this.#markedS) return
     this.#markedS = atS
     this.redraw()
   }
 
-  /** Draws again in the colours of now. */
+  /** Draws again in the current colours. */
   redraw(): void {
     this.#plot?.redraw(false)
   }
@@ -107,7 +107,7 @@ export class Drawing {
   }
 }
 
-/** The times of an axis as text, without seconds where they are always 0. */
+/** Without seconds if these are always 0. */
 function clockTimes(atS: readonly number[]): string[] {
   const withSeconds = atS.some((s) => s % 60 !== 0)
   return atS.map((s) => formatClock(s, withSeconds))

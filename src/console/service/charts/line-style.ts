@@ -1,12 +1,12 @@
 /** How lines look: in colours that the style sheet knows by number, and in dashes, so that colour alone tells nothing. */
 
 export interface LineStyle {
-  /** The number of a colour for charts in the style sheet. */
+  /** The number of a chart colour in the style sheet. */
   readonly colour: number
   readonly dash: keyof typeof dashesPx
 }
 
-/** Drawn and left out, in turn. */
+/** Lengths that are drawn and left out, in turn. */
 export const dashesPx = { solid: [], dotted: [2, 3], mixed: [9, 3, 2, 3], dashed: [6, 4] } as const
 
 /** Red is only for what is bad. */
@@ -21,7 +21,7 @@ const colours = [1, 2, 3, 4, 6] as const
 
 const dashes = ['solid', 'dotted', 'mixed'] as const
 
-/** The style at a place, from 0: one of fifteen, and then again. */
+/** Fifteen styles, which then repeat. */
 export function styleAt(place: number): LineStyle {
   const round = Math.floor(place / colours.length)
   return { colour: colours[place % colours.length] ?? 1, dash: dashes[round % dashes.length] ?? 'solid' }

@@ -13,15 +13,11 @@ export class CreateDialog implements Dialog {
   readonly staysOpen = true
   #problem = ''
   #isBusy = false
-  /** Whether someone has written in it. */
   isWritten = false
-  /** Whether someone has written in the field for the properties: its lines cannot hold every property there may be. */
+  /** True once the properties' field was edited: its lines cannot hold every property there may be. */
   #hasOwnProperties = false
 
-  /**
-   * @param path what the field for the path begins with
-   * @param as what the other fields begin with
-   */
+  /** @param path initial text of its field @param as initial values of the other fields */
   constructor(
     private readonly path: string,
     private readonly as = emptyTopic,
@@ -83,7 +79,7 @@ export class CreateDialog implements Dialog {
       else await client.addAndSet(path, jsonText(value), options)
       this.context.listsChanged()
       this.context.note(`Created ${visible(path)}.`)
-      // Who has closed it meanwhile looks at something else.
+      // If the dialog was closed, the user has moved on.
       if (this.close() && may(this.context.session.key, 'fetch')) this.context.show(path.replace(/^\/|\/$/g, ''))
     } catch (error) {
       this.#isBusy = false

@@ -1,15 +1,15 @@
-/** The dialogs that are open, one above the other. What each of them is about is its own. */
+/** The open dialogs, one above the other. Each has its own subject. */
 import type { TemplateResult } from 'lit-html'
 
 export interface Dialog {
   view(): TemplateResult
-  /** Called when it is closed before it has ended, if that matters to it. */
+  /** Called if it is closed before it has ended. */
   abandon?(): void
-  /** Whether it may be closed now; asks someone who has written in it. */
+  /** Asks the user if something is written in it. */
   mayClose?(): boolean
-  /** Whether someone has written in it. */
+  /** True once the user has written in it. */
   readonly isWritten?: boolean
-  /** Whether it is about something else than what is shown beside it, and so stays when that changes. */
+  /** True if its subject is not the topic or matches next to it, so that it stays when those change. */
   readonly staysOpen?: boolean
 }
 
@@ -17,10 +17,9 @@ export class Dialogs {
   /** The last one is on top. */
   #open: readonly Dialog[] = []
 
-  /** @param changed called when another one is on top */
   constructor(private readonly changed: () => void) {}
 
-  /** The one on top; undefined when there is none. */
+  /** The dialog on top; undefined if there is none. */
   get view(): TemplateResult | undefined {
     return this.#open.at(-1)?.view()
   }
@@ -33,7 +32,7 @@ export class Dialogs {
     return this.#open.some(({ isWritten }) => isWritten === true)
   }
 
-  /** @param make makes a dialog, given what closes it, which returns whether it was still open */
+  /** @param make gets the function that closes the dialog, which returns whether it was still open */
   open(make: (close: () => boolean) => Dialog): void {
     const dialog = make(() => {
       const wasOpen = this.#open.includes(dialog)
@@ -45,7 +44,7 @@ export class Dialogs {
     this.changed()
   }
 
-  /** Closes the one on top, as the Escape key does. */
+  /** Closes the dialog on top, as the Escape key does. */
   closeTop(): void {
     const top = this.#open.at(-1)
     if (top === undefined || top.mayClose?.() === false) return
@@ -54,13 +53,13 @@ export class Dialogs {
     this.changed()
   }
 
-  /** Closes those that are about what was shown until now. */
+  /** Closes the dialogs about the topic or matches that were shown until now. */
   leave(): void {
     for (const dialog of this.#open) if (!dialog.staysOpen) dialog.abandon?.()
     this.#open = this.#open.filter(({ staysOpen }) => staysOpen)
   }
 
-  /** Nothing that any of them is doing goes on unseen. */
+  /** No dialog continues its work unseen. */
   end(): void {
     for (const dialog of this.#open) dialog.abandon?.()
   }

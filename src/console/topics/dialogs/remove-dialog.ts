@@ -8,7 +8,6 @@ import { descendants, subtree, topic } from '../../../client/index.js'
 import { type Context, describeFailure, retrySecondsOf } from '../context.js'
 import { topicsText, visible } from '../value-text.js'
 
-/** One thing that may be removed, and how many topics that is. */
 interface Choice {
   readonly label: string
   readonly selector: string
@@ -16,7 +15,7 @@ interface Choice {
 }
 
 interface RemoveOptions {
-  /** The path or selector that the choices are about. */
+  /** A path or a selector. */
   readonly named: string
   readonly choices: readonly [Choice, ...Choice[]]
   readonly context: Context
@@ -29,7 +28,7 @@ export class RemoveDialog {
   #chosen: Choice
   #problem = ''
   #removed: number | undefined
-  /** What goes on: the second count, after which someone may still think better of it, or the removal itself. */
+  /** During the second count, the user can still cancel. */
   #step: 'asking' | 'counting again' | 'removing' = 'asking'
   #isClosed = false
 
@@ -38,7 +37,6 @@ export class RemoveDialog {
     void this.#count(this.#chosen)
   }
 
-  /** For the topic at a path, if there is one, and what is below it. */
   static ofPath(path: string, isTopic: boolean, context: Context, close: () => boolean): RemoveDialog {
     const below = choiceOf('everything below it', descendants(path))
     const own = choiceOf('the topic itself', topic(path))
@@ -47,13 +45,12 @@ export class RemoveDialog {
     return new RemoveDialog({ named: path, choices, context, close })
   }
 
-  /** For everything that a selector matches. */
   static ofSelector(selector: string, context: Context, close: () => boolean): RemoveDialog {
     const choices: [Choice] = [choiceOf('everything that matches', selector)]
     return new RemoveDialog({ named: selector, choices, context, close })
   }
 
-  /** Nothing that was not begun yet is removed any more. */
+  /** Anything that has not begun is not removed any more. */
   abandon(): void {
     this.#isClosed = true
   }
@@ -142,7 +139,7 @@ export class RemoveDialog {
     context.changed()
   }
 
-  /** Counts again first: what someone has agreed to is a number. */
+  /** Counts again first: the user has agreed to a number. */
   async #removeAsCounted(choice: Choice): Promise<void> {
     const { context, choices } = this.options
     const { client } = context.session

@@ -1,10 +1,7 @@
-/**
- * What a selector matches as the lines of an export (`topicd export`), which `topicd import` reads. Values keep every
- * digit. The pages are read one after the other, not from one snapshot.
- */
+/** A selector's matches as lines of an export, which `topicd import` reads, with every digit. Pages are no snapshot. */
 import type { Client, Item } from '../../../client/index.js'
 
-/** What a browser holds in memory without trouble; `topicd export` writes any number. */
+/** A browser holds this much without trouble; `topicd export` writes any number. */
 const topicsMax = 100_000
 const charactersMax = 100_000_000
 
@@ -12,7 +9,7 @@ interface MatchesFile {
   /** Each with its line feed. */
   readonly lines: readonly string[]
   readonly topics: number
-  /** Whether all matches are in it; only then does the last line mark it as complete. */
+  /** True if it has all matches; only then does the last line mark it as complete. */
   readonly isWhole: boolean
 }
 
@@ -20,7 +17,7 @@ interface FileOptions {
   /** Topics per request. */
   readonly size: number
   readonly signal: AbortSignal
-  /** Told now and then how many topics were read. */
+  /** Called from time to time. */
   readonly onProgress: (topics: number) => void
 }
 

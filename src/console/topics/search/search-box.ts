@@ -1,10 +1,9 @@
-/** How the box for a search looks: by plain words, which become a selector, or by a selector. */
+/** The box for a search: by plain words, which become a selector, or by a selector. */
 import { html, type TemplateResult } from 'lit-html'
 
-/** What the two fields show until someone writes in them. */
+/** The initial texts of the two fields. */
 interface Searched {
   readonly words: string
-  /** The selector that was sent. */
   readonly selector: string
 }
 

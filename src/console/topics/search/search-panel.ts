@@ -1,4 +1,4 @@
-/** What a selector matches, a page at a time. */
+/** A selector's matches, a page at a time. */
 import { type Page, selectorFor, TopicdError } from '../../../client/index.js'
 import { download, fileName } from '../../shared/download.js'
 import { type Context, describeFailure, isBeyondRate, markedMs } from '../context.js'
@@ -6,49 +6,46 @@ import { freshPage } from '../fresh-page.js'
 import { topicsText } from '../value-text.js'
 import { readMatches } from './matches-file.js'
 
-/** Topics on a page. */
 const pageSize = 20
 
 export class SearchPanel {
   page: Page | undefined
   problem = ''
-  /** Whether another page than the one that is shown was asked for. */
   isTurning = false
-  /** At which character of the selector the problem is, counted from 1; undefined where it is not about one. */
+  /** The character of the selector, counted from 1; undefined if the problem is not about one. */
   problemAt: number | undefined
-  /** Whether the service refuses the selector, so that asking again is of no use. */
+  /** True if the service refuses the selector, so that a retry would not help. */
   isRefused = false
-  /** The paths of topics on the page that have changed a moment ago. */
+  /** The paths of topics that changed a moment ago. */
   changed: ReadonlySet<string> = new Set()
-  /** How far the download of all matches is, or how it has ended; empty before one. */
+  /** The progress of the download, or its result; empty before one. */
   downloaded = ''
   #downloading: AbortController | undefined
-  /** Where the pages up to the current one begin. */
-  #begins: readonly (string | undefined)[] = [undefined]
+  #pageStarts: readonly (string | undefined)[] = [undefined]
 
   constructor(
     readonly selector: string,
     private readonly context: Context,
   ) {}
 
-  /** The number of the page, from 1. */
+  /** The page number, from 1. */
   get number(): number {
-    return this.#begins.length
+    return this.#pageStarts.length
   }
 
-  /** The selector that may be meant, where nothing matches or the service refuses this one; undefined if none is known. */
+  /** A guess if nothing matches or the service refuses the selector; undefined if there is none. */
   get meant(): string | undefined {
     const isEmpty = this.number === 1 && this.page?.results.length === 0
     return isEmpty || this.problemAt !== undefined ? selectorFor(this.selector) : undefined
   }
 
-  /** The members of the request for the current page, beside the selector. */
+  /** Members of the request for the current page, without the selector. */
   get members() {
-    return this.#membersFrom(this.#begins)
+    return this.#membersFrom(this.#pageStarts)
   }
 
-  #membersFrom(begins: readonly (string | undefined)[]) {
-    const after = begins.at(-1)
+  #membersFrom(pageStarts: readonly (string | undefined)[]) {
+    const after = pageStarts.at(-1)
     return {
       type: 'any',
       with_version: true,
@@ -57,20 +54,20 @@ export class SearchPanel {
     } as const
   }
 
-  /** Fetches the current page again. @param isLive whether nobody asked for it, and then it throws what the client throws */
+  /** @param isLive true for a background refresh, which throws what the client throws */
   async refresh(isLive = false): Promise<void> {
-    await this.#fetch(this.#begins, isLive)
+    await this.#fetch(this.#pageStarts, isLive)
   }
 
-  /** Fetches a page, which becomes the current one, unless another has become it meanwhile. */
-  async #fetch(begins: readonly (string | undefined)[], isLive: boolean): Promise<void> {
-    const current = this.#begins
+  /** The page becomes the current one, unless another has become it in the meantime. */
+  async #fetch(pageStarts: readonly (string | undefined)[], isLive: boolean): Promise<void> {
+    const current = this.#pageStarts
     try {
       const known = isLive ? this.page : undefined
-      const page = await freshPage(this.context.session.client, this.selector, this.#membersFrom(begins), known)
-      if (this.#begins !== current) return
+      const page = await freshPage(this.context.session.client, this.selector, this.#membersFrom(pageStarts), known)
+      if (this.#pageStarts !== current) return
       if (isLive && this.page !== undefined) this.#mark(this.page, page)
-      this.#begins = begins
+      this.#pageStarts = pageStarts
       this.page = page
       this.problem = ''
       this.problemAt = undefined
@@ -86,7 +83,7 @@ export class SearchPanel {
     }
   }
 
-  /** Marks for a moment what is new on the page, or has another value. */
+  /** Marks new items and new values for a moment. */
   #mark(before: Page, after: Page): void {
     const texts = new Map(before.results.map(({ path, text }) => [path, text]))
     const changed = after.results.filter(({ path, text }) => !texts.has(path) || texts.get(path) !== text)
@@ -100,19 +97,19 @@ export class SearchPanel {
 
   async next(): Promise<void> {
     const last = this.page?.results.at(-1)
-    if (last !== undefined && this.page?.has_more === true) await this.#turn([...this.#begins, last.path])
+    if (last !== undefined && this.page?.has_more === true) await this.#turn([...this.#pageStarts, last.path])
   }
 
   async previous(): Promise<void> {
-    if (this.#begins.length > 1) await this.#turn(this.#begins.slice(0, -1))
+    if (this.#pageStarts.length > 1) await this.#turn(this.#pageStarts.slice(0, -1))
   }
 
   /** Turns one page at a time: a button may be pressed twice. */
-  async #turn(begins: readonly (string | undefined)[]): Promise<void> {
+  async #turn(pageStarts: readonly (string | undefined)[]): Promise<void> {
     if (this.isTurning) return
     this.isTurning = true
     this.context.changed()
-    await this.#fetch(begins, false)
+    await this.#fetch(pageStarts, false)
     this.isTurning = false
     this.context.changed()
   }
@@ -121,7 +118,7 @@ export class SearchPanel {
     return this.#downloading !== undefined
   }
 
-  /** Saves all matches, not just those of this page, as a file. */
+  /** All matches, not just those of this page. */
   async download(): Promise<void> {
     if (this.isDownloading) return
     const { session } = this.context

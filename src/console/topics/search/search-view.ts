@@ -1,4 +1,4 @@
-/** How what a selector matches looks: a table of topics, a page at a time. */
+/** The view of a selector's matches: a table of topics, a page at a time. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
@@ -9,10 +9,9 @@ import { may } from '../session.js'
 import { shortened, timeText, topicsText, visible } from '../value-text.js'
 import type { SearchPanel } from './search-panel.js'
 
-/** Of a value in a list. */
 const valueCharactersMax = 300
 
-/** @param remove asks whether to remove all that the selector matches */
+/** @param remove asks for confirmation first */
 export function searchView(panel: SearchPanel, context: Context, remove: () => void): TemplateResult {
   const { selector, page, problem, number, meant } = panel
   const body = JSON.stringify({ selector, ...panel.members })
@@ -69,7 +68,7 @@ function countText({ results, has_more }: Page, number: number): string {
   return `Page ${number}, ${topicsText(results.length)}${has_more ? '' : ', the last'}`
 }
 
-/** The message, and below it the selector, in which the character that it names is marked; or the end. */
+/** Shows, below the message, the selector with its faulty character, or its end, marked. */
 function problemView({ selector, problem, problemAt }: SearchPanel): TemplateResult {
   return html`
     <div role="alert">

@@ -1,15 +1,10 @@
-/** A search by plain words, as a selector: what finds every path that contains them. Pure. */
+/** A search by plain words, as a selector for every path that contains them. Pure. */
 import { quoted } from '../../../client/selectors.js'
 
 /** The orders of more words would be larger than a selector's patterns may be. */
 const inAnyOrderMax = 3
 
-/**
- * The selector for paths that contain all of these words, in any order up to three, else in their own. Upper and lower
- * case are the same.
- *
- * @returns undefined for a text without a word
- */
+/** Up to three words match in any order, more in their own. Ignores case. Undefined for a text without a word. */
 export function selectorOfWords(text: string): string | undefined {
   const words = distinct(text.split(/\s+/).filter((word) => word !== '')).map(quoted)
   if (words.length === 0) return undefined
@@ -18,7 +13,7 @@ export function selectorOfWords(text: string): string | undefined {
   return `*(?i).*${patterns.length === 1 ? patterns[0] : `(${patterns.join('|')})`}.*`
 }
 
-/** Without those that another one contains: a path need not contain them twice. */
+/** Drops words that another one contains: a path need not contain them twice. */
 function distinct(words: readonly string[]): readonly string[] {
   const folded = words.map((word) => word.toLowerCase())
   const isWithin = (word: string, index: number) => (other: string, at: number) =>

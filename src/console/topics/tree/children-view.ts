@@ -1,4 +1,4 @@
-/** How the children of the topic or branch that is shown look, beside the tree: those that the tree has listed. */
+/** The view of the children of the topic or branch that is shown, as far as the tree has listed them. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'

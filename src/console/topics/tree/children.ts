@@ -7,32 +7,24 @@ import { segmentsOf } from '../../../client/selectors.js'
 
 export interface Child {
   readonly path: string
-  /** The last segment of the path. */
   readonly name: string
-  /** Whether there is a topic at the path itself. */
+  /** True if there is a topic at the path itself. */
   readonly isTopic: boolean
   readonly hasChildren: boolean
 }
 
 export interface Listing {
   readonly children: readonly Child[]
-  /** Where the next page begins; undefined after the last. */
+  /** The start of the next page; undefined after the last. */
   readonly after: string | undefined
 }
 
-/**
- * A hundred topics without children, which a person takes in, and one more result, which tells that the hundredth has
- * none. Of branches it is half as many.
- */
+/** A readable hundred topics, or fifty branches; one more result tells that the hundredth has no children. */
 const pageSize = 101
 
 const everything = '?.*//'
 
-/**
- * One page of what is directly below a path, or, for an empty one, at the top of the tree, in tree order.
- *
- * @param sizeMax the largest page that the service allows
- */
+/** In tree order; an empty `parent` is the top. @param sizeMax the largest page that the service allows */
 export async function listChildren(
   client: Client,
   sizeMax: number,
@@ -52,14 +44,14 @@ export async function listChildren(
   return { children: childrenIn(listed, level), after: has_more ? listed.at(-1)?.path : undefined }
 }
 
-/** What is known of one path, as its level would list it; undefined if there is no topic at it or below. */
+/** The child as its level would list it; undefined if there is no topic at it or below. */
 export async function describeChild(client: Client, path: string): Promise<Child | undefined> {
-  // The topic itself, if there is one, and one below it tell everything.
+  // The topic itself, if there is one, and one below it suffice.
   const { results } = await client.page(subtree(path), { type: 'any', with_values: false, size: 2 })
   return childrenIn(results, segmentsOf(path).length)[0]
 }
 
-/** The results without those of the last child, if it may have another: it begins the next page. */
+/** If the last child may have another result, it begins the next page. */
 function withoutCut(results: readonly Item[], level: number): readonly Item[] {
   const childOf = ({ path }: Item): string => path.split('/').slice(0, level).join('/')
   const [before, last] = results.slice(-2)

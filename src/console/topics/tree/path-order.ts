@@ -2,7 +2,6 @@
 
 const encoder = new TextEncoder()
 
-/** @returns a negative number if the first comes first, a positive one if the second does, else 0 */
 export function comparePaths(a: string, b: string): number {
   const [as, bs] = [a.split('/'), b.split('/')]
   for (let i = 0; i < Math.min(as.length, bs.length); i++) {

@@ -1,4 +1,4 @@
-/** The tree beside what is shown: its levels as someone opens them, kept fresh, and why that failed. */
+/** The tree next to the panel: its levels as the user opens them, kept fresh, and why that failed. */
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { type Context, describeFailure, isBeyondRate } from '../context.js'
 import type { Refreshable } from '../refresher.js'
@@ -9,12 +9,12 @@ import { type NameOrder, storedOrder, storeOrder } from './name-order.js'
 import { Tree } from './tree.js'
 import { type TreeLook, treeView } from './tree-view.js'
 
-/** The subtrees of a restricted key that are opened at once; each costs a few requests. */
+/** Subtrees of a restricted key that are opened at the start; each costs a few requests. */
 const subtreesOpenedMax = 5
 
 export class TreePanel {
   readonly #tree: Tree
-  /** Why someone's last step in the tree failed; and the last refresh. */
+  /** The failures of the user's last step in the tree, and of the last refresh. */
   #stepProblem = ''
   #liveProblem = ''
   #order: NameOrder = storedOrder()
@@ -31,18 +31,17 @@ export class TreePanel {
     void this.#change(this.#begin())
   }
 
-  /** What a restricted key may see begins below the top. */
+  /** A restricted key sees nothing above its subtrees. */
   async #begin(): Promise<void> {
     await this.#tree.open('')
     for (const subtree of this.context.session.key.under.slice(0, subtreesOpenedMax)) await this.#openAt(subtree)
   }
 
-  /** Whether anything is known below a path. */
   hasBelow(path: string): boolean {
     return this.#tree.hasBelow(path)
   }
 
-  /** The branch that was opened last, and still is; the empty path for none. */
+  /** The last opened branch that is still open; the empty path for none. */
   get lastOpened(): string {
     return this.#tree.openParents().at(-1) ?? ''
   }
@@ -59,7 +58,7 @@ export class TreePanel {
     if (this.#tree.hasBelow(path) && this.#tree.level(path) === undefined) await this.#tree.open(path)
   }
 
-  /** @param shown the path of the topic that is shown beside it */
+  /** @param shown the path of the shown topic */
   view(shown: string | undefined): TemplateResult {
     const problem = this.#stepProblem || this.#liveProblem
     const { under } = this.context.session.key
@@ -73,12 +72,11 @@ export class TreePanel {
     `
   }
 
-  /** What is directly below a path, for what is shown beside the tree; undefined where nothing is known. */
+  /** Undefined if nothing is known below the path. */
   childrenView(path: string): TemplateResult | undefined {
     return this.hasBelow(path) ? childrenView(path, this.#look(path)) : undefined
   }
 
-  /** The choice of the order of names. */
   orderChoice(): TemplateResult {
     const choose = (event: Event) => {
       this.#order = (event.target as HTMLSelectElement).value === 'natural' ? 'natural' : 'tree'
@@ -104,7 +102,6 @@ export class TreePanel {
     return { tree: this.#tree, order: this.#order, actions, shown }
   }
 
-  /** Its levels. */
   refreshables(): readonly Refreshable[] {
     return this.#tree.openParents().map((parent) => ({
       key: `below ${parent}`,
@@ -126,7 +123,7 @@ export class TreePanel {
     }
   }
 
-  /** A step that someone asked for. */
+  /** A step that the user requested. */
   async #change(step: Promise<void>): Promise<void> {
     try {
       await step
@@ -138,7 +135,7 @@ export class TreePanel {
   }
 }
 
-/** Within the tree alone: what is beside it stays where it is. */
+/** Within the tree alone: everything next to it stays where it is. */
 function scrollToShown(): void {
   const row = document.querySelector('nav [aria-current="true"]')
   const nav = row?.closest('nav')

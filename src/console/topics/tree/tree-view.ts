@@ -1,7 +1,4 @@
-/**
- * How the tree looks: nested lists, in which each child is a link, beside a button that opens what is below it. An element
- * stays with its path, so that the keyboard's focus does when others come and go.
- */
+/** The view of the tree: nested lists. An element stays with its path, and so does the focus when others change. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
@@ -17,16 +14,15 @@ interface TreeActions {
   readonly more: (parent: string) => void
 }
 
-/** The tree, and how it is shown. */
 export interface TreeLook {
   readonly tree: Tree
   readonly order: NameOrder
   readonly actions: TreeActions
-  /** The path of the topic that is shown beside the tree. */
+  /** The path of the shown topic. */
   readonly shown: string | undefined
 }
 
-/** @param empty what to say if there is nothing in it */
+/** @param empty the text for an empty tree */
 export function treeView(look: TreeLook, empty: string): TemplateResult {
   const top = look.tree.level('')
   if (top === undefined) return html`<p class="quiet">Listing…</p>`
@@ -43,12 +39,11 @@ function levelView(look: TreeLook, level: Level): TemplateResult {
         (child) => childView(look, child),
       )}
       ${level.after === undefined ? nothing : html`<li>${moreButton(level, look)}</li>`}
-      ${level.apart === undefined ? nothing : childView(look, level.apart)}
+      ${level.pinned === undefined ? nothing : childView(look, level.pinned)}
     </ul>
   `
 }
 
-/** Lists further children of a level that is not complete. */
 export function moreButton(level: Level, { order, actions }: TreeLook): TemplateResult | typeof nothing {
   const { parent, children, after } = level
   if (after === undefined) return nothing
@@ -78,7 +73,7 @@ function childView(look: TreeLook, child: Child): TemplateResult {
   `
 }
 
-/** How many children, as far as that is known without a request. */
+/** The number of children as far as it is known without a request. */
 export function countText({ children, after }: Level): string {
   return after === undefined ? String(children.length) : `${children.length}+`
 }
