@@ -68,9 +68,8 @@ function dropTypia() {
     if (!path.endsWith('.js')) continue
     const text = readFileSync(path, 'utf8')
     const dropped = text.replace("import typia from 'typia';\n", '\n')
-    if (dropped === text) continue
-    if (/\btypia\.\w+[(<]/.test(dropped)) throw new Error(`${path} still needs typia`)
-    writeFileSync(path, dropped)
+    if (/ from 'typia'|\btypia\.[\w.]+[(<]/.test(dropped)) throw new Error(`${path} still needs typia`)
+    if (dropped !== text) writeFileSync(path, dropped)
   }
 }
 

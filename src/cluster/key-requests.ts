@@ -17,7 +17,10 @@ const responders: {
     request: KeyRequestOf<Command>,
   ) => Awaitable<Responses[Command]>
 } = {
-  addKey: (store, { record }) => store.addKey(record).then((addition) => addition === 'added' || addition),
+  async addKey(store, { record }) {
+    const addition = await store.addKey(record)
+    return addition === 'token_taken' ? addition : addition === 'added'
+  },
   rotateKey: (store, { rotation }) => store.rotateKey(rotation),
   revokeKey: (store, { name }) => store.revokeKey(name),
   async listKeys(store) {

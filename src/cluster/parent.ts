@@ -1,5 +1,5 @@
 /** A child's messages from and to the process that forked it. */
-import { defaultConfig } from '../settings/config.js'
+import { withDefaults } from '../settings/config.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
 import { keyResponse } from './key-requests.js'
 import { type FromChild, machineMs, NothingDone, type ToChild, type ToTool } from './messages.js'
@@ -13,7 +13,7 @@ export function onParentMessage<Message extends ToChild | ToTool>(
 ): void {
   process.on('message', (message: Message, handle: unknown) => {
     const isStart = message.kind === 'start'
-    take(isStart ? { ...message, config: { ...defaultConfig, ...message.config } } : message, handle)
+    take(isStart ? { ...message, config: withDefaults(message.config) } : message, handle)
   })
 }
 

@@ -18,7 +18,6 @@
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { beforeNextPoll, isAfterPoll } from '../base/after-poll.js'
-import { answerBytesWaitingMax } from '../settings/limits.js'
 import type { Answer, AnswerRoom, CloseCause } from './answer.js'
 import { type Headed, writeHead, writeWholeHead } from './head.js'
 import { bytesOf, type Rest, Rests } from './unread.js'
@@ -84,8 +83,7 @@ export class Closing {
    */
   closeUnread(): void {
     const nowMs = performance.now()
-    const isCrowded = this.rests.bytesFree < answerBytesWaitingMax / 2
-    const beforeMs = nowMs - (isCrowded ? unreadMsCrowdedMax : unreadMsMax)
+    const beforeMs = nowMs - (this.rests.isCrowded ? unreadMsCrowdedMax : unreadMsMax)
     for (const rest of this.rests.values()) {
       if (rest.sinceMs > nowMs - askAgainMs) break
       if (rest.bytes.length === 0) continue

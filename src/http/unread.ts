@@ -1,5 +1,6 @@
 /** The unread parts of bodies, within a bound, by when their clients last read; closing.ts decides what to close. */
 import type { HttpResponse } from 'uWebSockets.js'
+import { answerBytesWaitingMax } from '../settings/limits.js'
 import type { AnswerRoom } from './answer.js'
 
 /** Less than this, and less than half of the rest, is no progress: a few bytes a second must not hold a page. */
@@ -21,6 +22,10 @@ export interface Rest {
   isGone: boolean
 }
 
+export function emptyAnswerRoom(): AnswerRoom {
+  return { bytesFree: answerBytesWaitingMax }
+}
+
 export class Rests {
   /** Those whose clients have read nothing for longest come first. */
   readonly #rests = new Set<Rest>()
@@ -37,6 +42,10 @@ export class Rests {
 
   get bytesFree(): number {
     return this.room.bytesFree
+  }
+
+  get isCrowded(): boolean {
+    return this.bytesFree < answerBytesWaitingMax / 2
   }
 
   /** All of them; those whose clients have read nothing for longest come first. */

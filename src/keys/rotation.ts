@@ -3,7 +3,7 @@
  * replaced token expires, and whose a token is. Pure: each engine reads the records, decides and writes in one step, so that a
  * key that is being revoked is not resurrected.
  *
- * A process may end between its commit and its response, so each change can be repeated, with the same outcome.
+ * A process may end between its commit and its response, so additions and rotations can be repeated, with the same outcome.
  */
 import type { KeyAddition, KeyRecord, KeyRotation } from './record.js'
 

@@ -132,8 +132,15 @@ export function readConfig(flags: GivenSettings): Config {
   return Object.freeze(config as Config)
 }
 
-/** What each setting is unless it is given. */
-export const defaultConfig = configOf((name) => parseSetting(settingTable[name], settingTable[name].default, name))
+/**
+ * These settings, and the default of each that they lack. Only those are made: the default data directory is relative to the
+ * working directory, which may be gone.
+ */
+export function withDefaults(config: Partial<Config>): Config {
+  return configOf(
+    (name) => config[memberOf(name)] ?? parseSetting(settingTable[name], settingTable[name].default, name),
+  )
+}
 
 /**
  * The settings after a reload: as they were read now, except for those that need a restart.

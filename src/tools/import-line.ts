@@ -75,8 +75,7 @@ function parseTopic(line: Buffer): ImportedTopic {
 
 function parseKey(line: Buffer): ImportedKey {
   const { key } = read(line, shapes.key)
-  if (!isKeyName(key.name))
-    throw new WrongLine(`The name of the key is ${describe(key.name)}; it must be ${keyNameForm}`)
+  if (!isKeyName(key.name)) throw new WrongLine(`"key.name" is ${describe(key.name)}; it must be ${keyNameForm}`)
   const under = key.under.map((text) => {
     const path = parsePath(text)
     if (typeof path !== 'string') throw new WrongLine(`A subtree of the key ${path.problem}.`)

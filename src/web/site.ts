@@ -52,7 +52,7 @@ export function loadSite(page: 'topics' | 'service'): Site {
   const files = new Map<string, StaticFile>()
   const html = readBundled(`${page}.html`)
     .toString()
-    .replaceAll(/@(.+)@/g, (_, name: string) => {
+    .replaceAll(/@([^@\n]+)@/g, (_, name: string) => {
       const file = staticFile(name, readBundled(name))
       files.set(name, file)
       return `console/${file.etag}/${name}`

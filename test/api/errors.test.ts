@@ -3,11 +3,12 @@
  * and the service keeps serving. Members of bodies are bodies-strict's.
  */
 import t, { type Test } from 'tap'
+import { apiRoutes } from '../../dist/api/routes/routes.js'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 import type { Server } from '../support/service/server.js'
 
-const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
+const routes = apiRoutes.map(({ name }) => name)
 
 await overStores(t, expectations, { store: 'lmdb' })
 

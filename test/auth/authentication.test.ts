@@ -2,10 +2,11 @@
  * Authentication: every request needs a known API key, which is checked before anything of the body is read.
  */
 import t from 'tap'
+import { apiRoutes } from '../../dist/api/routes/routes.js'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 
-const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove']
+const routes = apiRoutes.map(({ name }) => name)
 
 await overStores(t, async (t, server) => {
   const { post, token } = server

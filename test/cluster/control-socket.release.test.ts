@@ -101,7 +101,7 @@ await t.test('a malformed request gets an error, is logged and changes nothing',
 
 await t.test('a well-formed record makes a key, and may be sent again', async (t) => {
   for (const _ of ['first', 'again']) t.equal(await send(adding({})), '{"response":true}\n')
-  t.equal(await send(adding({ tokenHash: '1'.repeat(64) })), '{"response":"name_taken"}\n')
+  t.equal(await send(adding({ tokenHash: '1'.repeat(64) })), '{"response":false}\n')
   t.equal(await send(adding({ name: 'other' })), '{"response":"token_taken"}\n')
   t.match((await server.command('keys', 'list')).stdout, /^made +fetch +a\/b/m)
 })

@@ -21,7 +21,7 @@ function fakeWorker(keys: KeyRecord[], dies: (asked: number) => boolean = () => 
     if (request.command === 'addKey') {
       const addition = additionTo(keys, request.record)
       if (addition === 'added' && !keys.some(({ name }) => name === request.record.name)) keys.push(request.record)
-      response = addition === 'added' || addition
+      response = addition === 'token_taken' ? addition : addition === 'added'
     }
     if (request.command === 'revokeKey')
       keys.splice(0, keys.length, ...keys.filter(({ name }) => name !== request.name))

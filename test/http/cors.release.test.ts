@@ -5,6 +5,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { pathOf } from '../../dist/api/routes/route.js'
+import { apiRoutes } from '../../dist/api/routes/routes.js'
 import { originsMax } from '../../dist/settings/limits.js'
 import { present } from '../support/elements.js'
 import { type RawAnswer, requestText } from '../support/service/raw.js'
@@ -151,7 +153,7 @@ const asks = (from: string): readonly string[] => [
   'access-control-request-headers: authorization,content-type',
 ]
 
-const routes = ['fetch', 'set', 'addAndSet', 'add', 'remove'].map((name) => `/topics/${name}`)
+const routes = apiRoutes.map(pathOf)
 
 const pages = ['/healthz', '/openapi.json']
 

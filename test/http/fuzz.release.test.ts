@@ -4,6 +4,7 @@
  * flat, other topics are unchanged, and another client is answered each time. FUZZ_REQUESTS=100000 sends more.
  */
 import t from 'tap'
+import { apiRoutes } from '../../dist/api/routes/routes.js'
 import { at } from '../support/elements.js'
 import { OtherClient } from '../support/load/other-client.js'
 import { residentMiB } from '../support/machines/processes.js'
@@ -18,7 +19,7 @@ const requests = Number(process.env.FUZZ_REQUESTS ?? 4000)
 const growthMax = 1.3
 const growthRequestsMin = 50_000
 
-const routes = ['fetch', 'set', 'add', 'addAndSet', 'remove', 'batch']
+const routes = apiRoutes.filter(({ examples }) => examples.length > 0).map(({ name }) => name)
 
 /** A run without any of them, to any route, has shown nothing of them. */
 const forms = ['whole', 'chunked', 'cut', 'lost', 'reset', 'mutated', 'valid', 'changed', '200', '400']

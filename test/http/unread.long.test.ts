@@ -8,6 +8,7 @@ import { strict as assert } from 'node:assert'
 import t, { type Test } from 'tap'
 import { Closing, type Receiver, unreadMsCrowdedMax, unreadMsMax } from '../../dist/http/closing.js'
 import { Responses } from '../../dist/http/response.js'
+import { emptyAnswerRoom } from '../../dist/http/unread.js'
 import { answerBytesAlwaysMax, answerBytesWaitingMax, pageBytesMaxMax } from '../../dist/settings/limits.js'
 import { seededRandom } from '../support/random.js'
 import { eventually, turn } from '../support/turns.js'
@@ -114,7 +115,7 @@ function simulateTime(t: Test): (ms: number) => void {
 const third = Math.floor(answerBytesWaitingMax / 3)
 
 t.test('an answer that cannot be refused closes the longest idle reader', async (t) => {
-  const closing = new Closing({ bytesFree: answerBytesWaitingMax }, () => {})
+  const closing = new Closing(emptyAnswerRoom(), () => {})
   const connections = unreadAnswers(closing, third, third, third)
   const [reading, , stalled] = connections as [Connection, Connection, Connection]
   const closed = () => connections.map(({ isClosed }) => isClosed)
@@ -128,7 +129,7 @@ t.test('an answer that cannot be refused closes the longest idle reader', async 
 })
 
 t.test('bytes that are read make room for further answers', async (t) => {
-  const closing = new Closing({ bytesFree: answerBytesWaitingMax }, () => {})
+  const closing = new Closing(emptyAnswerRoom(), () => {})
   const responses = new Responses(closing)
   const [connection] = unreadAnswers(closing, answerBytesWaitingMax) as [Connection]
   t.equal(closing.rests.bytesFree, 0)
@@ -148,7 +149,7 @@ for (const [title, size, msMax] of [
   t.test(`a client that reads nothing is closed in time while ${title} is unread`, async (t) => {
     const setTime = simulateTime(t)
     const causes: string[] = []
-    const closing = new Closing({ bytesFree: answerBytesWaitingMax }, (cause) => causes.push(cause))
+    const closing = new Closing(emptyAnswerRoom(), (cause) => causes.push(cause))
     const [reading, stalled] = unreadAnswers(closing, size, size) as [Connection, Connection]
     for (let ms = 1000; ms < msMax; ms += 1000) {
       setTime(ms)
@@ -168,9 +169,7 @@ t.test('every answer arrives whole, in any pieces', async (t) => {
   const random = seededRandom(t)
   const setTime = simulateTime(t)
   let seconds = 0
-  const closing = new Closing({ bytesFree: answerBytesWaitingMax }, (cause) =>
-    assert.fail(`a connection is closed: ${cause}`),
-  )
+  const closing = new Closing(emptyAnswerRoom(), (cause) => assert.fail(`a connection is closed: ${cause}`))
   const responses = new Responses(closing)
   const connections = Array.from({ length: 40 }, (_, i) => {
     const connection = new Connection()

@@ -216,7 +216,7 @@ await t.test('limits and former tokens of API keys are exported and imported', a
   t.match(await server.post('add', { path: 'a' }, { token: token.trim() }), { status: 200 }, 'both tokens work')
   const key = { name: 'x', tokenHash: '0'.repeat(64), allow: [], under: [], madeMs: 1 }
   for (const [wrong, problem] of [
-    [{ name: 'a*b' }, 'The name of the key is the string "a*b"; it must be 1 to 64 letters, digits or any of . _ @ -.'],
+    [{ name: 'a*b' }, '"key.name" is the string "a*b"; it must be 1 to 64 letters, digits or any of . _ @ -.'],
     [{ rate: 0 }, 'Parameter "key.rate" is the number 0; an integer from 1 to 1000000 is allowed.'],
     [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; an integer from 0 to 253402300799999 is allowed.'],
     [{ former: { tokenHash: 'x', untilMs: 1 } }, '"key.former.tokenHash"'],

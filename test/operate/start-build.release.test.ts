@@ -24,9 +24,7 @@ for (const compiler of ['.bin/tspc', 'typescript-7/bin/tsc', '.bin/esbuild'].map
     `#!/bin/sh
 grep -q missing src/main.ts && { echo 'src/main.ts: an error'; exit 2; }
 mkdir -p dist && cp src/main.ts dist/main.js
-for room in api cluster/control tools; do
-  mkdir -p dist/$room && echo "import typia from 'typia';" >dist/$room/validators.js
-done
+mkdir -p dist/tools && echo "import typia from 'typia';" >dist/tools/validators.js
 `,
   )
   chmodSync(join(checkout, compiler), 0o755)

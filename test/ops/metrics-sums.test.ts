@@ -24,9 +24,13 @@ class SimulatedProcess {
   end = (): void => {}
   readonly ended = new Promise<void>((resolve) => (this.end = resolve))
 
-  constructor(readonly metrics: readonly Metric[] | undefined) {}
+  /** Called for each request. */
+  onRequest: (stored: boolean) => void = () => {}
 
-  async requestMetrics(): Promise<boolean> {
+  constructor(public metrics: readonly Metric[] | undefined) {}
+
+  async requestMetrics(stored: boolean): Promise<boolean> {
+    this.onRequest(stored)
     return this.answers
   }
 }
@@ -88,6 +92,20 @@ await t.test('a process that does not answer has no values of its own', async (t
   const { processes, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   at(processes, 0).answers = false
   t.strictSame(await read(values), ['counts_total 7', 'states 7', 'own{pid="5"} 5', 'durations_count 9'])
+})
+
+await t.test('if the worker ends that is to report the metrics of the store, another one does', async (t) => {
+  const { processes, serving, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
+  const [first, second] = [at(processes, 0), at(processes, 1)]
+  first.answers = false
+  first.onRequest = () => {
+    serving.delete(first)
+    first.end()
+  }
+  second.onRequest = (stored) => {
+    second.metrics = evaluate({ stored: gauge('Stored.', () => (stored ? 3 : undefined)) }, undefined)
+  }
+  t.strictSame(await read(/^stored/), ['stored 3'])
 })
 
 await t.test('the first keys of the service have labels, and all others share one', async (t) => {

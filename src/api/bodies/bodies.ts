@@ -1,5 +1,5 @@
 /**
- * The request bodies on the wire, as types. typia generates the schemas by which they are read, and described to clients, of
+ * The request bodies on the wire, as types. The schemas by which bodies are read, and described to clients, are generated from
  * them (shapes.ts), with the descriptions of members: comments and tags such as `@minimum` have an effect here. What a
  * type cannot express (settings, limits in bytes, one of path and selector) is checked in parse.ts.
  */

@@ -1,5 +1,5 @@
 /**
- * The members that an object may have, in a request or in a line of an export: from the schemas that typia generates of the
+ * The members that an object may have, in a request or in a line of an export: from the schemas that typia generates from the
  * types, and nothing is said twice. read-object.ts reads by it. Nothing here looks at a text.
  */
 

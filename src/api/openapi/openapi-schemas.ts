@@ -2,6 +2,7 @@
  * The schemas of the API description: those that the routes have of their types, in the form that clients' tools expect. Only
  * the bounds that types cannot express are written here.
  */
+import { strict as assert } from 'node:assert'
 import typia from 'typia'
 import { tokenBytesMax } from '../../changes/token.js'
 import {
@@ -107,6 +108,13 @@ export function describeSchemas(settable: SettableBounds): object {
 }
 
 function tidied(collections: readonly SchemaCollection[]): Record<string, JsonObject> {
-  const schemas = Object.assign({}, ...collections.map(({ components }) => components.schemas)) as object
-  return toClientSchema(JSON.parse(JSON.stringify(schemas)) as Json) as Record<string, JsonObject>
+  const schemas: Record<string, Json> = {}
+  for (const { components } of collections) {
+    for (const [name, schema] of Object.entries(components.schemas ?? {})) {
+      const json = JSON.parse(JSON.stringify(schema)) as Json
+      assert.deepEqual(schemas[name] ?? json, json, `two types have the name ${name}`)
+      schemas[name] = json
+    }
+  }
+  return toClientSchema(schemas) as Record<string, JsonObject>
 }

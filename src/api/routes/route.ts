@@ -1,6 +1,6 @@
 /**
  * A route of the API as one object: who may use it, how its requests are read and answered, and how it is described. The
- * service, the API description and its tests are loops over all of them (routes.ts). Nothing here knows a single one.
+ * service, the API description and the tests of all routes are loops over the list in routes.ts.
  */
 import type { Access } from '../../auth/access.js'
 import type { Awaitable } from '../../base/awaitable.js'
@@ -11,7 +11,10 @@ import type { SchemaCollection } from '../bodies/shape.js'
 import { type ApiContext, operationProblem, refuse } from '../context.js'
 import { isProblem, type Problem } from '../problems.js'
 
-/** A POST route below /topics/. Its parser turns a body into a `Request`. */
+/**
+ * A POST route below /topics/. Its parser turns a body into a `Request`, which only its own handler gets: as methods, both
+ * fit a list of routes with requests of their own.
+ */
 export interface ApiRoute<Request extends object = object> extends Description {
   readonly name: string
   /** True if requests change nothing, so that they may be refused even once their answers are known. */
@@ -39,7 +42,10 @@ interface Description {
   readonly answered: string
   /** Statuses besides those that any route answers with. */
   readonly statuses: readonly number[]
-  /** A test sends the examples of all routes to one service, and compares every answer with the one written here. */
+  /**
+   * A test sends those of all routes to one service, and compares every answer with the one written here: first those of the
+   * routes that create and set topics, then the others in the order of routes.ts.
+   */
   readonly examples: readonly Example[]
   /** Bodies besides JSON, by media type. */
   readonly otherBodies?: object

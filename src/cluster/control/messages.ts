@@ -2,7 +2,7 @@
  * The messages on the control socket, in both directions: types only. protocol.ts reads and writes their lines;
  * validators.ts checks what arrives by these types.
  */
-import type { KeyAddition, KeyRecord, KeyRotation, ListedKey } from '../../keys/record.js'
+import type { KeyRecord, KeyRotation, ListedKey } from '../../keys/record.js'
 import type { ToolWork } from '../../tools/tool-messages.js'
 import type { Path } from '../../topics/path.js'
 
@@ -25,8 +25,8 @@ export type KeyRequest<Subtree extends string = Path> =
 
 /** The response to each request, except one for a tool. */
 export interface Responses {
-  /** True for `added`. */
-  readonly addKey: true | Exclude<KeyAddition, 'added'>
+  /** True for `added`, and false for `name_taken`, as version 1.0.0 has it. */
+  readonly addKey: boolean | 'token_taken'
   /** Whether the key was rotated; and below, whether it was revoked. */
   readonly rotateKey: boolean
   readonly revokeKey: boolean

@@ -1,7 +1,7 @@
 /**
  * Repeats a request about API keys until a response comes: the process that was asked may have ended, perhaps between its commit
- * and its response. Each request may be executed twice, with the same outcome (keys/rotation.ts). The caller decides which
- * process gets it.
+ * and its response. So a request may be executed twice. An addition and a rotation then have the same outcome
+ * (keys/rotation.ts), and a key that was revoked is gone. The caller decides which process gets a request.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NothingDone } from '../messages.js'

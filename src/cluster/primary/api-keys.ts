@@ -3,8 +3,8 @@
  * keys before the response is returned; a worker that does not respond delays this but cannot prevent it. Nothing here
  * opens the store.
  *
- * A process may have executed a request and ended before its response. So the request is repeated, and has the same outcome
- * (keys/rotation.ts). It is repeated here, not by the command, so that workers refuse a key throughout its revocation.
+ * A process may have executed a request and ended before its response. So the request is repeated (control/persistently.ts).
+ * Commands repeat only those of which the primary's response was lost. Workers refuse a key throughout its revocation.
  *
  * A revocation may wait for a writer that hangs, or for its disk. Until its outcome is known, all workers refuse the key;
  * after that, what is stored decides: if the revocation failed, the key is accepted again before its caller is told.

@@ -13,6 +13,7 @@ import { Keyring } from '../../auth/keyring.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { LiveChanges } from '../../changes/live-changes.js'
 import { type HttpServer, startHttpServer } from '../../http/server.js'
+import { emptyAnswerRoom } from '../../http/unread.js'
 import { createAccessLog } from '../../ops/access-log.js'
 import { failureMembers } from '../../ops/log.js'
 import { watchLoop } from '../../ops/loop-delay.js'
@@ -22,7 +23,6 @@ import { createRequestCounter, type RequestCounter } from '../../ops/metrics/req
 import { readStored, workerTable } from '../../ops/metrics/worker-metrics.js'
 import { RefusedKeys } from '../../ops/refused-keys.js'
 import { isExclusive } from '../../settings/address.js'
-import { answerBytesWaitingMax } from '../../settings/limits.js'
 import { openStore } from '../../store/open.js'
 import type { TopicStore } from '../../store/store.js'
 import { connectToWriter } from '../control/directory-sockets.js'
@@ -115,7 +115,7 @@ class Worker extends Life {
   async #serve({ config, port }: Start, { store, keyring, sweeper, changes }: Opened): Promise<void> {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey, adminHost, adminPort } = config
     const { batchOperationsMax, uploadBytesMax, corsOrigins } = config
-    const answerRoom = { bytesFree: answerBytesWaitingMax }
+    const answerRoom = emptyAnswerRoom()
     const findCaller = (authorization: string): Access | undefined => keyring.find(authorization)
     const counter = createRequestCounter(apiRoutes.map((route) => basePath + pathOf(route)))
     const bounds = { pageSizeMax, pageBytesMax, answerRoom, batchOperationsMax }

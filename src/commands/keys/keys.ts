@@ -103,7 +103,7 @@ async function addKeyOrEnd(
     async store(send: SendKeyRequest) {
       const added = await send({ command: 'addKey', record })
       if (added === true) return undefined
-      return added === 'name_taken' ? taken : 'the token is that of another key; each key needs its own'
+      return added === false ? taken : 'the token is that of another key; each key needs its own'
     },
     unchanged: 'no key was created',
     unknown: `the key may have been created, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,

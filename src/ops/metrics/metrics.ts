@@ -94,6 +94,12 @@ export class Metrics {
     const ask = async (reporter: Reporter, index: number): Promise<unknown> =>
       answered.set(reporter, await reporter.requestMetrics(withStore && index === 0, reportMsMax))
     await Promise.all(current.map(ask))
+    const [first] = current
+    if (withStore && first !== undefined && !this.#watched.has(first)) {
+      // It has ended, and the metrics of the store with it.
+      const next = workers.serving().find((worker) => answered.get(worker) === true)
+      await next?.requestMetrics(true, reportMsMax)
+    }
     const reported = [...this.#watched].flatMap((reporter) => {
       const report = this.#reportOf(reporter)
       const hasAnswered = answered.get(reporter)

@@ -1,4 +1,4 @@
-/** The table of a worker. Values with the label `pid` are only its own; all others are summed over the workers. */
+/** The table of a worker. Values with the label `pid` are only its own; the primary combines all others over the workers. */
 import type { Keyring } from '../../auth/keyring.js'
 import type { ChangesStats } from '../../changes/live-changes.js'
 import { connectionsAllowed } from '../../http/connections.js'

@@ -6,12 +6,13 @@ const word = /[^\s()'"]*/y
 /** A quote and its contents, up to the closing one or to a backslash that escapes nothing. */
 const quote = /(['"])(?:(?!\1)[^\\]|\\[\\'"])*/y
 
-const words = Object.fromEntries(
-  ['when', 'and', 'or', 'remove', 'time', 'after', 'no', 'updates', 'for'].map((text) => [
-    text,
-    new RegExp(`${text}(?![^\\s()'"])\\s*`, 'iy'),
-  ]),
-)
+const words = ['when', 'and', 'or', 'remove', 'time', 'after', 'no', 'updates', 'for'] as const
+type Word = (typeof words)[number]
+
+/** A word in upper or lower case, and the white space behind it. */
+const takenWords = Object.fromEntries(
+  words.map((text) => [text, new RegExp(`${text}(?![^\\s()'"])\\s*`, 'iy')]),
+) as Readonly<Record<Word, RegExp>>
 
 /** A text, read token by token: a batch can have 500,000 tokens, too many for an object or a string of each. */
 export class RemovalText {
@@ -55,8 +56,8 @@ export class RemovalText {
   }
 
   /** Ignores case. */
-  takeWord(wanted: keyof typeof words): boolean {
-    const end = this.#endOf(words[wanted] as RegExp, this.#at)
+  takeWord(wanted: Word): boolean {
+    const end = this.#endOf(takenWords[wanted], this.#at)
     if (end === 0) return false
     this.#at = end
     return true

@@ -5,7 +5,7 @@
 import type { Test } from 'tap'
 import type { Answer, Refusal, Route, Service } from '../../../dist/http/answer.js'
 import { type HttpServer, startHttpServer } from '../../../dist/http/server.js'
-import { answerBytesWaitingMax } from '../../../dist/settings/limits.js'
+import { emptyAnswerRoom } from '../../../dist/http/unread.js'
 import { freePorts } from '../machines/ports.js'
 import { RawConnection } from './raw.js'
 
@@ -33,7 +33,7 @@ export async function serveRoutes(t: Test, routes: readonly Route<object>[]): Pr
   const limits = {
     bodyBytesMax: 1_000_000,
     uploadBytesMax: 1_000_000,
-    answerRoom: { bytesFree: answerBytesWaitingMax },
+    answerRoom: emptyAnswerRoom(),
   }
   const server = await startHttpServer(service, { host: '127.0.0.1', port, origins: '', tls: undefined, ...limits })
   t.teardown(() => server.close())

@@ -20,7 +20,7 @@ import { connectToControl, readLine } from '../../../dist/cluster/control/socket
 import { keyResponse } from '../../../dist/cluster/key-requests.js'
 import { requestsTo } from '../../../dist/commands/store/store-client.js'
 import { type Operation, operations } from '../../../dist/keys/record.js'
-import { defaultConfig } from '../../../dist/settings/config.js'
+import { withDefaults } from '../../../dist/settings/config.js'
 import { openStore } from '../../../dist/store/open.js'
 import type { TopicStore } from '../../../dist/store/store.js'
 import { type Path, parsePath } from '../../../dist/topics/path.js'
@@ -310,8 +310,7 @@ export class Server {
   /** A request about API keys: on LMDB as the command line sends it, to a database directly, without a tool's process. */
   async request<Command extends KeyCommand>(request: KeyRequestOf<Command>): Promise<Responses[Command]> {
     const { store = 'lmdb' } = this.#options
-    if (store === 'lmdb')
-      return requestsTo({ ...defaultConfig, store, data: this.dataDir, diskFreeBytesMin: 0 })(request)
+    if (store === 'lmdb') return requestsTo(withDefaults({ store, data: this.dataDir, diskFreeBytesMin: 0 }))(request)
     this.#database ??= openStore(store, { directory: this.dataDir })
     const response = await keyResponse(await this.#database, request)
     const control = await connectToControl(this.dataDir)
