@@ -23,9 +23,9 @@ export interface Command<Flags extends Settings = Settings> {
   readonly details: string
   /** The names of its arguments, each required unless `operandsOptional`. */
   readonly operands: readonly string[]
-  /** Whether the operands may be missing; a missing one is the empty text. */
+  /** A missing operand is the empty text. */
   readonly operandsOptional?: true
-  /** The settings that it takes as flags. */
+  /** Taken as flags. */
   readonly settings: readonly SettingName[]
   /** Its own flags, which have no environment variables. */
   readonly flags: Flags
@@ -38,7 +38,6 @@ interface Call<Flags extends Settings> {
   readonly settings: GivenSettings
   /** A flag that was not given has its default; without one it is undefined, or the empty list. */
   readonly flags: { readonly [Name in keyof Flags]: FlagValue<Flags[Name]> }
-  /** The text of one of the command's operands. */
   readonly operand: (name: string) => string
 }
 
@@ -51,26 +50,19 @@ export function command<const Flags extends Settings>(described: Command<Flags>)
   return described
 }
 
-/** The settings that say where the topics are stored. */
 export const storeSettings = ['data', 'store', 'settings'] as const satisfies readonly SettingName[]
 
-/** The flag of the commands that read an export. */
 export const allowUnfinished = {
   kind: 'switch',
   default: 'false',
   help: 'the last line of an export may be missing, or count lines that were left out',
 } as const satisfies Setting
 
-/** The settings that a command takes as flags. */
 export function settingsOf({ settings }: Command): Settings {
   return Object.fromEntries(settings.map((name) => [name, settingTable[name]]))
 }
 
-/**
- * Parses the arguments that follow a command's name.
- *
- * @throws UsageError when one is wrong
- */
+/** @param args without the command's name @throws UsageError when one is wrong */
 export function parseCall<Flags extends Settings>(command: Command<Flags>, args: readonly string[]): Call<Flags> {
   const known: Settings = { ...settingsOf(command), ...command.flags }
   const { given, operands } = argumentsOf(args, known)
@@ -93,7 +85,7 @@ export function parseCall<Flags extends Settings>(command: Command<Flags>, args:
   }
 }
 
-/** @param texts as they were given @throws UsageError when one is wrong */
+/** @throws UsageError when one is wrong */
 function flagValue(name: string, row: Setting, texts: readonly string[]): unknown {
   const all = texts.length > 0 || row.default === '' ? texts : [row.default]
   const values = all.map((text) => {
@@ -104,7 +96,7 @@ function flagValue(name: string, row: Setting, texts: readonly string[]): unknow
   return row.isList === true ? values : values[0]
 }
 
-/** What was given for each flag, in order, and the operands. @throws UsageError for an unknown flag or a missing value */
+/** @returns the values of each flag, in order, and the operands @throws UsageError for an unknown flag or a missing value */
 function argumentsOf(args: readonly string[], known: Settings): { given: Map<string, string[]>; operands: string[] } {
   const options = Object.fromEntries(
     Object.entries(known).map(([name, { kind }]) => [

@@ -2,7 +2,6 @@
  * What a command line names: a command, help, or the version. A command's code is loaded on demand: `serve` runs the
  * primary, which must not load the engines that other commands import. Nothing here prints or ends the process.
  */
-
 import { suggestion } from '../base/nearest.js'
 import { version } from '../base/version.js'
 import { UsageError } from '../settings/config.js'
@@ -10,7 +9,7 @@ import { quoted, redacted } from '../settings/quoted.js'
 import { type Command, parseCall, refuseArguments } from './command.js'
 import { commandHelp, overviewHelp } from './help.js'
 
-/** The commands by name, in the order in which the help lists them. */
+/** In the order in which the help lists them. */
 const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
   Object.entries({
     serve: () => import('./serve.js').then(({ serve }) => serve),
@@ -32,13 +31,11 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
 
 const names = [...commands.keys()]
 
-/** A command that the command line names. */
 interface Found {
   readonly name: string
   readonly load: () => Promise<Command>
 }
 
-/** Every valid first word of a command line. */
 const firstWords = [...new Set(names.map((name) => name.replace(/ .*/, ''))), 'help', 'version']
 
 /** The actions of a command that has several, such as keys. */
@@ -46,11 +43,7 @@ function actionsOf(group: string): readonly string[] {
   return names.filter((name) => name.startsWith(`${group} `)).map((name) => name.slice(group.length + 1))
 }
 
-/**
- * The command that the first words name.
- *
- * @throws UsageError when there is no such command
- */
+/** @throws UsageError when the first words name no command */
 function findCommand([first = '', second]: readonly string[]): Found {
   const single = commands.get(first)
   if (single !== undefined) return { name: first, load: single }
@@ -65,7 +58,7 @@ function findCommand([first = '', second]: readonly string[]): Found {
   return { name, load }
 }
 
-/** The help for all commands, or for those of a group. */
+/** @param group empty for all commands */
 async function overview(group: string): Promise<string> {
   const loaded = await Promise.all([...commands].map(async ([name, load]) => [name, await load()] as const))
   return overviewHelp(Object.fromEntries(loaded), group)
@@ -82,18 +75,12 @@ async function helpFor(words: readonly string[]): Promise<string> {
   return commandHelp(name, await load())
 }
 
-/** Whether --help or -h is among the flags. */
 function isHelpRequested(words: readonly string[]): boolean {
   const flagsEnd = words.indexOf('--')
   return (flagsEnd < 0 ? words : words.slice(0, flagsEnd)).some((word) => word === '--help' || word === '-h')
 }
 
-/**
- * The text that a command line requests: help, or the version.
- *
- * @returns undefined if it names a command
- * @throws UsageError
- */
+/** Returns the help or the version that a command line requests; undefined if it names a command. @throws UsageError */
 export async function textFor(words: readonly string[]): Promise<string | undefined> {
   const [first, ...rest] = words
   if (first === 'help' || isHelpRequested(words)) {
@@ -122,12 +109,11 @@ export async function runCommand(words: readonly string[]): Promise<void> {
   await command.run(parseCall(command, wordsAfter(words, found)))
 }
 
-/** The arguments that follow a command's name. */
 function wordsAfter(words: readonly string[], { name }: Found): readonly string[] {
   return words.slice(name.split(' ').length)
 }
 
-/** The command that shows help about what was typed. */
+/** Returns the command that shows help about the command line. */
 export function helpHint(words: readonly string[]): string {
   const known = [words.slice(0, 2).join(' '), ...words.slice(0, 1)].find(
     (name) => commands.has(name) || actionsOf(name).length > 0,

@@ -1,16 +1,11 @@
-/**
- * The help: the list of all commands, and the page of each. No line is wider than a terminal of 80 columns.
- */
+/** The help: the list of all commands, and the page of each. No line is wider than a terminal of 80 columns. */
 import { environmentName, type Setting, type Settings } from '../settings/table.js'
 import { type Command, settingsOf } from './command.js'
 
 const columnsMax = 80
 
-/** The commands by name, in the order in which the help lists them. */
-type Commands = Readonly<Record<string, Command>>
-
-/** The list of commands. @param group the first word of those to list; empty for all */
-export function overviewHelp(commands: Commands, group: string): string {
+/** @param commands by name, in the order of the list @param group the first word of those to list; empty for all */
+export function overviewHelp(commands: Readonly<Record<string, Command>>, group: string): string {
   const listed: readonly (readonly [string, string])[] = [
     ...Object.entries(commands)
       .filter(([name]) => group === '' || name.startsWith(`${group} `))
@@ -35,7 +30,6 @@ flags; "topicd help serve" lists every setting.
 `
 }
 
-/** The page of one command. @param name its words */
 export function commandHelp(name: string, command: Command): string {
   const { summary, details, operands, operandsOptional, flags } = command
   const settings = settingsOf(command)
@@ -69,7 +63,6 @@ function boundsText({ kind, min, max, default: usual }: Setting): string {
   return `default ${usual === '' ? 'none' : usual}${kind === 'number' ? `, ${min} to ${max}` : ''}`
 }
 
-/** The text in lines, each indented by that many spaces. */
 function wrapped(text: string, indent: number): string {
   const lines: string[] = []
   let line = ''

@@ -1,6 +1,4 @@
-/**
- * `topicd openapi`: prints the description of the API.
- */
+/** `topicd openapi`: prints the description of the API. */
 import { describeApi } from '../api/openapi/openapi.js'
 import { version } from '../base/version.js'
 import { readConfig } from '../settings/config.js'

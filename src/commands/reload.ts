@@ -1,7 +1,4 @@
-/**
- * `topicd reload`: has the running service read its settings again and replace its workers, and waits for the end.
- */
-
+/** `topicd reload`: has the running service read its settings again and replace its workers, and waits for the end. */
 import { exitCodes } from '../base/exit-codes.js'
 import { complain, fatal } from '../base/stderr.js'
 import type { Reloaded } from '../cluster/control/messages.js'

@@ -31,7 +31,6 @@ export const settings = command({
   },
 })
 
-/** What is wrong with the files that the settings name, and what is worth knowing about them. */
 function examineFiles({ config }: Resolution): { found: readonly string[]; notes: readonly string[] } {
   const { data, tlsCert = '', tlsKey = '' } = config
   const certificate = tlsCert === '' || tlsKey === '' ? undefined : problemOf(() => readCertificate(tlsCert, tlsKey))
@@ -51,7 +50,7 @@ function problemOf(attempt: () => void): string | undefined {
   }
 }
 
-/** Whether this account could serve from a data directory. */
+/** Finds the problem if this account could not serve from a data directory. */
 function examineDirectory(path: string): { problem?: string; note?: string } {
   const what = `the data directory ${path}`
   const parent = nearestExisting(path)

@@ -12,10 +12,9 @@ export class OutputClosed extends Error {}
 let listening = false
 
 /**
- * Writes, and resolves when the system has accepted all of it.
+ * Resolves when the system has accepted all of the text.
  *
- * @throws OutputClosed when the reader has gone
- * @throws Error when it cannot be written, or nothing was read for a minute
+ * @throws OutputClosed; Error when the text cannot be written, or nothing was read for a minute
  */
 export function print(text: string | Uint8Array): Promise<void> {
   if (!listening) process.stdout.on('error', () => {})

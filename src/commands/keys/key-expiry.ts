@@ -1,6 +1,4 @@
-/**
- * When an API key or a replaced token expires, as a person writes it: after a period, or at a time. Pure.
- */
+/** When an API key or a replaced token expires, as a person writes it: after a period, or at a time. Pure. */
 import { keyExpiresMsMax } from '../../settings/limits.js'
 import type { Problem } from '../../settings/table.js'
 import { parsePeriod } from '../../topics/removal/period.js'
@@ -10,11 +8,7 @@ const timeForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$
 
 const tooLate: Problem = { problem: 'must expire before the year 10000' }
 
-/**
- * The time in ms since the epoch, which is after `nowMs`; or what is wrong.
- *
- * @param text a period that begins now, or a time
- */
+/** @param text a period that begins now, or a time @returns ms since the epoch, after `nowMs` */
 export function parseExpiry(text: string, nowMs = Date.now()): number | Problem {
   const periodMs = parsePeriod(text)
   if (periodMs === undefined && !timeForm.test(text)) {
@@ -33,14 +27,14 @@ function isInCalendar(text: string, ms: number): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 10))
 }
 
-/** The grace period in ms during which a replaced token stays valid, 0 for none; or what is wrong. */
+/** Returns the period in ms during which a replaced token stays valid; 0 for none. */
 export function parseGrace(text: string, nowMs = Date.now()): number | Problem {
   const graceMs = parsePeriod(text)
   if (graceMs === undefined) return { problem: 'must be a period such as 10m, 12h or 7d, or 0s' }
   return nowMs + graceMs <= keyExpiresMsMax ? graceMs : tooLate
 }
 
-/** A time as it is shown: ISO 8601, to the second. */
+/** ISO 8601, to the second. */
 export function shownTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }

@@ -136,13 +136,13 @@ export const revokeKey = command({
   },
 })
 
-/** What is known of a key whose revocation failed, as a clause. */
+/** The state of a key whose revocation failed, as a clause. */
 function notRevoked(error: Error, name: string): string {
   if (error instanceof NothingDone) return 'the key was not revoked'
   return `the key may not have been revoked, and is accepted if it was not: topicd keys revoke ${name} makes sure that it is`
 }
 
-/** The operations in the order of `operations`. */
+/** In the order of `operations`. */
 function parseOperations(text: string): readonly Operation[] | Problem {
   const words = text.split(',')
   const named = operations.filter((operation) => words.includes(operation))

@@ -1,7 +1,4 @@
-/**
- * `topicd keys list`: every API key, as a table or as lines of JSON. No token, and no hash of one, is shown.
- */
-
+/** `topicd keys list`: every API key, as a table or as lines of JSON. No token, and no hash of one, is shown. */
 import type { ListedKey } from '../../keys/record.js'
 import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
@@ -28,7 +25,7 @@ export const listKeys = command({
   },
 })
 
-/** When the token that a rotation replaced expires; undefined if there is none that is still valid. */
+/** Undefined if no replaced token is still valid. */
 function oldTokenExpiresMs(key: ListedKey): number | undefined {
   const expiresMs = formerExpiresMs(key)
   return expiresMs === undefined || expiresMs <= Date.now() ? undefined : expiresMs
@@ -45,12 +42,11 @@ function jsonLine(key: ListedKey): string {
   return `${JSON.stringify({ name, allow, under, made: isoTime(madeMs), used: isoTime(usedMs) ?? null, ...limits })}\n`
 }
 
-/** What a key that has no such limit has in its column. */
 const noLimit = '-'
 
 const expiryCell = (ms: number | undefined): string => (ms === undefined ? noLimit : shownTime(ms))
 
-/** The columns of limits, each of which is shown only if some key has something in it. */
+/** Each is shown only if a key has that limit. */
 const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => string])[] = [
   ['EXPIRES', ({ expiresMs }) => expiryCell(expiresMs)],
   ['RATE', ({ rate }) => (rate === undefined ? noLimit : `${rate}/s`)],

@@ -4,7 +4,6 @@
  * reported as void only when it cannot become valid any more: a worker that did not respond may have stored it, or may
  * still do so.
  */
-
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
@@ -17,9 +16,9 @@ import { persistentRequestsTo } from '../store/store-client.js'
 interface Issue {
   /** Gives the token to its key. Its requests may be repeated. @returns why that is impossible, as a clause, if it is */
   readonly store: (send: SendKeyRequest) => Promise<string | undefined>
-  /** What is so when nothing was done, as a clause. */
+  /** The state if nothing was done, as a clause. */
   readonly unchanged: string
-  /** What is not known when no response came, and what to do, as a clause. */
+  /** If no response came: the uncertainty and a remedy, as a clause. */
   readonly unknown: string
 }
 

@@ -1,6 +1,4 @@
-/**
- * `topicd keys rotate`: gives an API key a new token, beside which the former one stays good for a while.
- */
+/** `topicd keys rotate`: gives an API key a new token, beside which the former one stays good for a while. */
 import { hashToken, makeToken } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
@@ -56,7 +54,7 @@ export const rotateKey = command({
   },
 })
 
-/** What becomes of the tokens that the key had before, as a sentence. */
+/** Says until when the key's previous tokens are valid. */
 function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {
   const end = untilMs === undefined ? 'expires now' : `is valid until ${shownTime(untilMs)}`
   const sentence = `the old token of "${key.name}" ${end}`

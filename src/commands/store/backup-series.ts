@@ -9,10 +9,10 @@ import { complain } from '../../base/stderr.js'
 
 const namePattern = /^topicd-\d{8}T\d{6}Z\.mdb$/
 
-/** What a backup is named until it is complete. */
+/** The name of a backup until it is complete. */
 const partialPattern = /^topicd-\d{8}T\d{6}Z\.mdb\.partial$/
 
-/** The name of a backup made at `time`; such names sort by time. */
+/** Names sort by time. */
 export function backupName(time: Date): string {
   return `topicd-${time.toISOString().replace(/[-:]|\.\d+/g, '')}.mdb`
 }

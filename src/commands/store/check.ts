@@ -1,6 +1,4 @@
-/**
- * `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any.
- */
+/** `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any. */
 import { createReadStream } from 'node:fs'
 import { exitCodes } from '../../base/exit-codes.js'
 import { checkLineIn } from '../../cluster/control/protocol.js'

@@ -1,6 +1,4 @@
-/**
- * `topicd export`: every topic, or those of a selector, as lines of JSON on standard output.
- */
+/** `topicd export`: every topic, or those of a selector, as lines of JSON on standard output. */
 import { planSelector } from '../../selectors/planner.js'
 import type { ExportOptions } from '../../tools/tool-messages.js'
 import { command, storeSettings } from '../command.js'

@@ -1,6 +1,4 @@
-/**
- * `topicd import`: topics, and API keys on request, from lines of JSON on standard input.
- */
+/** `topicd import`: topics, and API keys on request, from lines of JSON on standard input. */
 import { fstatSync, readSync } from 'node:fs'
 import { importedIn } from '../../cluster/control/protocol.js'
 import { unfinished, unfinishedAdvice } from '../../tools/export-end.js'

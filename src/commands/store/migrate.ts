@@ -2,7 +2,6 @@
  * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Running it again
  * changes nothing.
  */
-
 import { isExclusive } from '../../settings/address.js'
 import { readConfig, UsageError } from '../../settings/config.js'
 import { migrateStore } from '../../store/open.js'

@@ -71,7 +71,7 @@ function openBackup(file: string, data: string): Backup {
   return { file, descriptor, bytes: stats.size }
 }
 
-/** The path without links; undefined if nothing is there. */
+/** Undefined if nothing is there. */
 function existingPath(path: string): string | undefined {
   return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync(path)
 }

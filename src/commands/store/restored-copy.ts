@@ -19,14 +19,14 @@ import { Progress } from '../progress.js'
 import { DamagedStore, runAlone } from './standalone-tool.js'
 import { converse } from './store-client.js'
 
-/** A backup, opened for reading. */
 export interface Backup {
   readonly file: string
+  /** Open for reading. */
   readonly descriptor: number
   readonly bytes: number
 }
 
-/** How a person or a service manager ends a command. */
+/** A person or a service manager ends a command with these. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
@@ -64,7 +64,6 @@ export async function restoreCopy(location: Config, lock: DirectoryLock, backup:
   }
 }
 
-/** Copies the backup into the staging directory, and checks the copy. */
 async function stage(location: Config, lock: DirectoryLock, backup: Backup): Promise<void> {
   const staging = stagingDirectory(location.data)
   const copy = dataFile(staging)
@@ -76,7 +75,6 @@ async function stage(location: Config, lock: DirectoryLock, backup: Backup): Pro
   flush(copy)
 }
 
-/** Gives the copy the store's name. */
 function publish(data: string): void {
   // A lock file of a store that was moved away; nobody has it open, since we hold the directory's lock.
   rmSync(join(dirname(dataFile(data)), 'lock.mdb'), { force: true })
@@ -85,7 +83,7 @@ function publish(data: string): void {
     throw new Error(`a store has since appeared in ${data}, and a restore never replaces one`)
 }
 
-/** Does some work; if that fails, the error begins with its outcome. */
+/** Prefixes the error of failed work with its outcome. */
 async function explained<T>(outcome: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -123,7 +121,7 @@ async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<v
   await pipeline(createReadStream('', { fd: descriptor, start: 0 }), counted, target).finally(progress.end)
 }
 
-/** Checks everything in the copy. @throws Error that names the backup rather than the copy */
+/** @throws Error that names the backup rather than the copy */
 async function checkInChild(copy: Config, lock: DirectoryLock, file: string): Promise<void> {
   const progress = new Progress()
   const findings: string[] = []

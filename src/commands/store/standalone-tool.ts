@@ -13,10 +13,10 @@ import { nativeFaults, shortage } from '../../cluster/native-faults.js'
 import type { Config } from '../../settings/config.js'
 import { dataFile } from '../../store/lmdb/environment/files.js'
 
-/** A connection to a tool that runs in a child of the service or of the command. */
+/** The tool runs in a child of the service or of the command. */
 export interface Connection {
   readonly stream: Socket
-  /** Why the connection ended before the work did, in words for a user. */
+  /** The reason why the connection ended before the work did, for a user. */
   whyEnded(): Promise<Error>
   /** Stops the work, if it has not ended, and releases everything. */
   close(): Promise<void>
@@ -34,7 +34,7 @@ export class DamagedStore extends Error {
   }
 }
 
-/** How long a commit in flight and the closing of the store may take. */
+/** The time for a commit in flight and the closing of the store. */
 const closeMsMax = 15_000
 
 interface End {
@@ -51,9 +51,9 @@ function endOf(child: ChildProcess): Promise<End> {
 }
 
 /**
- * Starts the process, which opens the store and begins its work.
+ * Starts the process, which opens the store and begins its work. At the end, the lock on the data directory is released.
  *
- * @param lock the lock on the data directory, which is released at the end; undefined for a store that needs none
+ * @param lock undefined for a store that needs none
  */
 export function runAlone(config: Config, lock: DirectoryLock | undefined, work: ToolMessage): Connection {
   const script = fileURLToPath(new URL('../../cluster/tool/tool-process.js', import.meta.url))

@@ -6,7 +6,7 @@
 import { accessSync, constants, type Stats } from 'node:fs'
 
 /**
- * Goes on as the owner of a data directory, if this is root; otherwise does nothing.
+ * If this process is root's, it continues as the owner of the data directory.
  *
  * @throws Error when that account cannot read the program
  */

@@ -25,15 +25,15 @@ import type { ToolWork } from '../../tools/tool-messages.js'
 import { type Connection, runAlone } from './standalone-tool.js'
 import { becomeOwner } from './store-account.js'
 
-/** How long to wait for a service that is starting or stopping. */
+/** The maximum wait for a service that is starting or stopping. */
 const waitMs = 15_000
 
 const retryMs = 100
 
-/** How long a request without a response is repeated: a service that ends is gone, or has been restarted, within seconds. */
+/** A request without a response is repeated for so long: a service that ends is gone or restarted within seconds. */
 const requestMsMax = 30_000
 
-/** How long a service may send nothing before it responds or starts a tool: longer than its own deadlines. */
+/** A service may send nothing for so long before it responds or starts a tool: longer than its own deadlines. */
 const silentMsMax = 60_000
 
 /** There is no store, and nothing stands in the way of a new one. */
@@ -42,11 +42,10 @@ export class MissingStore extends Error {}
 type OnLine = (line: string) => Promise<void> | void
 
 /**
- * How a command sends requests about API keys. When a key was changed, every worker of this host's service serves by the
- * change, or is named on standard error.
+ * Sends requests about API keys. After a change, every worker of this host's service uses it, or is named on standard error.
  *
- * @param creates whether a missing store may be created, which is reported on standard error
- * @returns what sends one request, and rejects with an Error when no response came
+ * @param creates allows creating a missing store, which is reported on standard error
+ * @returns sends one request, and rejects with an Error when no response came
  */
 export function requestsTo(location: Config, creates = false): SendKeyRequest {
   return async (request) => {
@@ -79,7 +78,7 @@ async function announceChange(location: Config): Promise<void> {
   }
 }
 
-/** The response of a line, which may name workers: they are named on standard error. */
+/** Reports the workers that the line names on standard error. */
 function responseOf<Command extends keyof Responses>({
   response,
   late = [],
@@ -103,10 +102,7 @@ async function exchange(service: Socket, { data }: Config, request: ControlReque
 }
 
 /**
- * Runs a tool.
- *
- * @param onLine receives each line of its answer, in order
- * @param input the tool's input
+ * @param onLine receives each line of the tool's answer, in order
  * @throws Error with the tool's own message, or when the input cannot be read
  */
 export async function runTool(
@@ -152,7 +148,7 @@ export async function converse(
   }
 }
 
-/** The complete lines until the connection ends, for whatever reason. */
+/** Yields complete lines until the connection ends, for any reason. */
 async function* linesOf(stream: Socket): AsyncGenerator<string> {
   try {
     for await (const line of splitLines(stream, importLineBytesMax, 'dropped')) {
@@ -196,8 +192,7 @@ type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | u
  * Connects to the service or takes the lock. To take it, a process of root becomes one of the directory's owner, so that
  * what it creates there is the service's. Ends the process when the store is in use and no service responds.
  *
- * @param creates whether a missing store may be created
- * @throws Error when there is none, and none may be created; nothing was changed then
+ * @throws Error, having changed nothing, when there is no store and `creates` is false
  */
 async function connectOrLock({ data, store }: Config, creates: boolean): Promise<Reached> {
   if (!isExclusive(store)) return { lock: undefined, isNew: false }
