@@ -5,7 +5,6 @@
  */
 import type { Path } from '../topics/path.js'
 
-/** The operations that an API key may be allowed. */
 export const operations = ['fetch', 'set', 'add', 'remove'] as const
 
 export type Operation = (typeof operations)[number]
@@ -16,7 +15,6 @@ const keyName = /^[\w.@-]{1,64}$/
 /** The same in words. */
 export const keyNameForm = '1 to 64 letters, digits or any of . _ @ -'
 
-/** Whether an API key may have this name. */
 export function isKeyName(name: string): boolean {
   return keyName.test(name)
 }
@@ -74,7 +72,7 @@ interface FormerToken extends HashedToken {
   readonly untilMs: number
 }
 
-/** What comes of adding an API key: it exists now, or another one has its name or its token. */
+/** `added`: the key exists now. Otherwise another key has its name or its token. */
 export type KeyAddition = 'added' | 'name_taken' | 'token_taken'
 
 /** A new token for an API key. */

@@ -15,7 +15,6 @@ export interface Rights {
   readonly ranges: readonly KeyRange[]
 }
 
-/** The rights that a key record grants. */
 export function rightsOf({ allow, under }: KeyRecord): Rights {
   return {
     allow: new Set(allow),
@@ -24,18 +23,16 @@ export function rightsOf({ allow, under }: KeyRecord): Rights {
   }
 }
 
-/** Whether the key may touch the topic at `path`. */
 export function mayTouch({ under }: Rights, path: Path): boolean {
   return under === undefined || under.some((subtree) => isWithin(path, subtree))
 }
 
-/** The plan, restricted to what the key may touch. */
 export function restrict({ under, ranges }: Rights, plan: Plan): Plan {
   if (under === undefined) return plan
   return { ranges: intersectRanges(plan.ranges, ranges), matcher: plan.matcher }
 }
 
-/** Whether the key may touch everything that the plan can match. */
+/** True if the key may access everything that the plan can match. */
 export function covers({ under, ranges }: Rights, plan: Plan): boolean {
   if (under === undefined) return true
   // Both are sorted: a plan may have thousands of ranges, and a key as many subtrees.

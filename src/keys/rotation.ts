@@ -7,7 +7,7 @@
  */
 import type { KeyAddition, KeyRecord, KeyRotation } from './record.js'
 
-/** What comes of adding a key to these. A key with the same name and token is the same key, perhaps rotated since. */
+/** A key with the same name and token is the same key, perhaps rotated since. */
 export function additionTo(keys: readonly KeyRecord<string>[], { name, tokenHash }: KeyRecord): KeyAddition {
   const named = keys.find((key) => key.name === name)
   if (named !== undefined) return ownerOf(tokenHash, [named]) === undefined ? 'name_taken' : 'added'
@@ -32,12 +32,12 @@ export function rotated(record: KeyRecord | undefined, rotation: KeyRotation): K
   return { ...record, tokenHash, former }
 }
 
-/** When the replaced token expires, in ms since the epoch: no later than its key. Undefined if there is none. */
+/** In ms since the epoch: a replaced token expires no later than its key. Undefined if there is none. */
 export function formerExpiresMs({ former, expiresMs = Infinity }: KeyRecord<string>): number | undefined {
   return former && Math.min(former.untilMs, expiresMs)
 }
 
-/** The key among these that has a token, or had it before its rotation; undefined if none has. */
+/** Finds the key that has the token, or had it before its rotation. */
 export function ownerOf<Key extends KeyRecord<string>>(tokenHash: string, keys: readonly Key[]): Key | undefined {
   return keys.find((key) => key.tokenHash === tokenHash || key.former?.tokenHash === tokenHash)
 }

@@ -4,7 +4,7 @@
  */
 
 /**
- * Whether the store belongs to one service at a time, whose processes must open it in the order that
+ * An exclusive store belongs to one service at a time, whose processes open it in the order that
  * cluster/primary/store-opening.ts ensures.
  */
 export function isExclusive(address: string): boolean {
@@ -17,14 +17,14 @@ const postgresForm =
 /** A parameter whose value is a secret: `password` and `sslpassword`, in either case. */
 const secretParameter = /pass/i
 
-/** Whether the text begins like a PostgreSQL address. */
+/** True for any text that begins like a PostgreSQL address. */
 export function isPostgresAddress(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text)
 }
 
 /**
- * The address, or what is wrong with it. An address in which a password could end in two places is invalid: it could be
- * split elsewhere than its author meant, and a part of the password taken for a host.
+ * An address in which a password could end in two places is invalid: it could be split elsewhere than its author meant,
+ * and a part of the password taken for a host.
  */
 export function parseAddress(text: string): string | { readonly problem: string } {
   if (isExclusive(text)) return text

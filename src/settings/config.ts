@@ -29,10 +29,9 @@ type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name
 
-/** The texts of the settings that were given as flags. */
+/** The settings that were given as flags, as texts. */
 export type GivenSettings = Readonly<Partial<Record<SettingName, string>>>
 
-/** A setting's text and where it comes from. */
 interface Resolved {
   readonly text: string
   /** `--port`, `TOPICD_PORT`, `/etc/topicd/topicd.env line 3` or `default`. */
@@ -41,9 +40,9 @@ interface Resolved {
 
 export interface Resolution {
   readonly settings: Readonly<Record<SettingName, Resolved>>
-  /** The value of each text that is not wrong. */
+  /** Wrong values are left out. */
   readonly config: Partial<Config>
-  /** Everything that is wrong, one sentence each. */
+  /** One sentence each. */
   readonly problems: readonly string[]
   /** Lines of the file that have no effect, one sentence each. */
   readonly overridden: readonly string[]
@@ -51,7 +50,7 @@ export interface Resolution {
 
 const variables = settingNames.map(environmentName)
 
-/** Resolves each setting from the first source that gives it. Throws nothing: what is wrong is in `problems`. */
+/** Resolves each setting from the first source that gives it. Throws nothing: `problems` has everything that is wrong. */
 export function resolveSettings(flags: GivenSettings): Resolution {
   const problems = Object.keys(process.env)
     .filter((name) => name.toUpperCase().startsWith('TOPICD_') && !variables.includes(name))
@@ -119,11 +118,7 @@ function readSettingsFile(path: string): SettingsFile {
   }
 }
 
-/**
- * The settings, resolved and frozen. May be called again; it then reads the settings file again.
- *
- * @throws UsageError when one is wrong
- */
+/** Reads the settings file at each call. @throws UsageError when a setting is wrong */
 export function readConfig(flags: GivenSettings): Config {
   const { config, problems } = resolveSettings(flags)
   const [problem] = problems
@@ -142,11 +137,7 @@ export function withDefaults(config: Partial<Config>): Config {
   )
 }
 
-/**
- * The settings after a reload: as they were read now, except for those that need a restart.
- *
- * @returns these, and the names of those that would have changed
- */
+/** The settings as read now, except for those that need a restart; `restartNeeded` names those that have changed. */
 export function reloadedConfig(before: Config, read: Config) {
   const isKept = (name: SettingName): boolean => (settingTable[name] as Setting).needsRestart === true
   const config = configOf((name) => (isKept(name) ? before : read)[memberOf(name)])
@@ -154,7 +145,6 @@ export function reloadedConfig(before: Config, read: Config) {
   return { config, restartNeeded }
 }
 
-/** The settings as they may be shown. */
 export function redactedConfig(config: Config): Config {
   return configOf((name) => {
     const value = config[memberOf(name)]
@@ -162,12 +152,12 @@ export function redactedConfig(config: Config): Config {
   })
 }
 
-/** Settings with these values, each of its setting's type. */
+/** @param memberValue returns a value of the setting's type */
 function configOf(memberValue: (name: SettingName) => unknown): Config {
   return Object.freeze(Object.fromEntries(settingNames.map((name) => [memberOf(name), memberValue(name)])) as Config)
 }
 
-/** Why the two listeners cannot both have their ports; undefined if they can, or a setting is wrong. */
+/** A sentence if the two listeners cannot both have their ports; undefined if they can, or a setting is wrong. */
 export function portsProblem({ host, port, adminHost, adminPort }: Partial<Config>): string | undefined {
   if (host === undefined || adminHost === undefined || port === undefined) return undefined
   if (port === 0 || port !== adminPort) return undefined
@@ -175,17 +165,15 @@ export function portsProblem({ host, port, adminHost, adminPort }: Partial<Confi
   return shareAddress ? '--port and --admin-port must differ' : undefined
 }
 
-/** Whether a host stands for all addresses of the machine, the other among them: that of IPv6 also for those of IPv4. */
+/** A host may stand for all addresses of the machine: `::` for those of IPv4 as well. */
 function includesAddress(host: string, other: string): boolean {
   return host === '::' || (host === '0.0.0.0' && !other.includes(':'))
 }
 
-/** The name of a setting in the `Config`. */
 function memberOf(name: SettingName): keyof Config {
   return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()) as keyof Config
 }
 
-/** A setting's text as it may be shown. */
 export function redactedText(name: SettingName, text: string): string {
   const { redact }: Setting = settingTable[name]
   return redact?.(text) ?? text

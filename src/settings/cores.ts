@@ -7,11 +7,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
-/**
- * The number of cores, the quota rounded up: with 1.5 cores, two are busy at times.
- *
- * @param root where the system's files are
- */
+/** The quota is rounded up: with 1.5 cores, two are busy at times. @param root the directory of the system's files */
 export function usableCores(root = '/'): number {
   return Math.min(coresOfAffinity(root), Math.ceil(quotaOf(root)))
 }
@@ -27,7 +23,7 @@ function coresOfAffinity(root: string): number {
   return numbersOf(allowed).filter((core) => cores.includes(core)).length || availableParallelism()
 }
 
-/** The numbers of a list such as `0-3,8`. */
+/** @param list such as `0-3,8` */
 function numbersOf(list: string): number[] {
   return list.split(',').flatMap((part) => {
     const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(part) ?? []
@@ -37,7 +33,7 @@ function numbersOf(list: string): number[] {
   })
 }
 
-/** The smallest quota that applies, in cores, such as 1.5; Infinity where there is none. */
+/** The smallest quota that applies, in cores, such as 1.5; Infinity if there is none. */
 function quotaOf(root: string): number {
   const paths = groupPaths(linesOf(join(root, 'proc/self/cgroup')))
   const mounts = linesOf(join(root, 'proc/self/mountinfo')).flatMap((line) => mountOf(line, paths))
@@ -47,12 +43,11 @@ function quotaOf(root: string): number {
   return Math.min(Infinity, ...quotas)
 }
 
-/** Where control groups can be seen. */
 interface GroupMount {
   readonly point: string
   /** The process's group, relative to `point`. */
   readonly below: string
-  /** The quota of one group, in cores. */
+  /** In cores. */
   readonly quota: (directory: string) => number
 }
 

@@ -7,22 +7,18 @@ import { nearest } from '../base/nearest.js'
 import { environmentName, settingNames } from './table.js'
 
 export interface SettingsFile {
-  /** The texts by the names of the variables, each with its line number, counted from 1. */
+  /** By variable; lines count from 1. */
   readonly texts: ReadonlyMap<string, { readonly text: string; readonly line: number }>
-  /** What is wrong with the lines, in their order. */
+  /** In the order of the lines. */
   readonly problems: readonly string[]
 }
 
 const lineForm = /^(?:export\s+)?(?<name>\w+)\s*=(?<rest>.*)$/s
 
-/** The variables that a settings file may set: it cannot name another settings file. */
+/** A settings file cannot name another settings file. */
 const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
 
-/**
- * Parses all lines; a line with a problem sets nothing.
- *
- * @param path of the file, for the problems
- */
+/** Parses all lines; a line with a problem sets nothing. @param path of the file, for the problems */
 export function parseSettingsFile(content: string, path: string): SettingsFile {
   const texts = new Map<string, { text: string; line: number }>()
   const problems: string[] = []
@@ -41,7 +37,7 @@ export function parseSettingsFile(content: string, path: string): SettingsFile {
   return { texts, problems }
 }
 
-/** The text between quotes that nothing but a comment follows; undefined if there is none. */
+/** Returns the text between quotes that only a comment may follow; undefined if there is none. */
 function quotedText(value: string): string | undefined {
   const [quote = ''] = value
   if (quote !== '"' && quote !== "'") return undefined
@@ -69,7 +65,7 @@ function lineProblem(
   return undefined
 }
 
-/** A sentence about a variable that is not a setting, with the one that was probably meant. */
+/** Returns a sentence with the setting that was probably meant. */
 export function unknownVariable(name: string, known: readonly string[]): string {
   const typed = name.toUpperCase()
   const begun = typed.startsWith('TOPICD_') ? undefined : nearest(typed, known)

@@ -53,23 +53,15 @@ export const linearSizeMax = 600
  */
 export const planningUnitsMax = 250_000
 
-/**
- * The states that the linear-time engine may keep for one pattern; beyond that it drops them and starts over, which is
- * slower.
- */
+/** States that the linear-time engine keeps for one pattern; beyond that it drops them and starts over, which is slower. */
 export const automatonBytesMax = 512 * kibibyte
 
 assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
 
-/**
- * Nesting of arrays and objects in a value: where the parsers of common clients give up, far beyond any useful depth.
- */
+/** Nesting of arrays and objects in a value: the parsers of common clients give up here, far beyond any useful depth. */
 export const valueLevelsMax = 1000
 
-/**
- * A topic's properties, names and values together: they are settings, not data, and are always read and compared as a
- * whole.
- */
+/** A topic's properties, names and values together: settings, not data, that are always read and compared as a whole. */
 export const propertiesBytesMax = 16 * kibibyte
 
 /**
@@ -117,19 +109,13 @@ export const commitDeadlineMs = 10_000
  */
 export const operationsInOneCommitMax = 8000
 
-/**
- * The largest depth and the largest limit of branches: beyond every path and every store, and an integer of 32 bits, as
- * in the types of api/bodies/bodies.ts.
- */
+/** The largest depth and limit of branches: beyond every store, and 32 bits as in the types of api/bodies/bodies.ts. */
 export const branchNumberMax = 2 ** 32 - 1
 
 /** The highest rate of an API key, in requests a second: more than a host can answer. To allow any, it is left out. */
 export const keyRateMax = 1_000_000
 
-/**
- * The latest end of an API key, and of a token that was replaced: the last time of a year with four digits. A key
- * without an end has none at all.
- */
+/** The latest expiry of an API key, and of a token that was replaced: the last time of a year with four digits. */
 export const keyExpiresMsMax = removalTimeMsMax
 
 /**
@@ -150,7 +136,6 @@ export const writerClientGoneMs = 30_000
  */
 export const changesKeptDefault = 1_000_000
 
-/** Results on a page of changes when the request gives no size. */
 export const changesSizeDefault = 100
 
 /** Paths in one fetch: as many as a page has results by default at most. */
@@ -171,12 +156,12 @@ export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 /** A page takes at most one part in this many of the room left, so that pages get smaller before there is none. */
 export const pagesInRoomLeft = 4
 
-/** The largest that pages can be allowed to be: what fits while nothing is unread. */
+/** A larger page would not fit even while nothing is unread. */
 export const pageBytesMaxMax = answerBytesWaitingMax / pagesInRoomLeft
 
 /**
- * Answers up to this size are sent though there is no room: for a client that reads, the kernel usually takes all of one
- * at once.
+ * Answers up to this size are sent even if there is no room: if the client reads, the kernel usually accepts all of one
+ * immediately.
  */
 export const answerBytesAlwaysMax = 256 * kibibyte
 

@@ -12,8 +12,8 @@ export const everyOrigin = '*'
 const originForm = /^https?:\/\/[^/?#@\\*\s]+$/i
 
 /**
- * The origins in a text, joined by commas, each once and as browsers send it: `HTTPS://App.Example:443` is
- * `https://app.example`. Or what is wrong with the text.
+ * Returns the origins joined by commas, each once and as browsers send it: `HTTPS://App.Example:443` is
+ * `https://app.example`.
  */
 export function parseOrigins(text: string): string | { readonly problem: string } {
   const parts = text.trim() === '' ? [] : text.split(',').map((part) => part.trim())

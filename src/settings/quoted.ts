@@ -4,12 +4,11 @@
  */
 import { isPostgresAddress, redactAddress } from './address.js'
 
-/** The text in quotes, redacted. */
 export function quoted(text: string): string {
   return JSON.stringify(redacted(text))
 }
 
-/** The text; a PostgreSQL address in it, or any address with a user, is shown as `redactAddress` returns it. */
+/** Replaces a PostgreSQL address, or any address with a user, by the result of `redactAddress`. */
 export function redacted(text: string): string {
   return text.replace(/\b\w+:\/\/.*$/s, (address) =>
     isPostgresAddress(address) || address.includes('@') ? redactAddress(address) : address,

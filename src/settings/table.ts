@@ -10,28 +10,27 @@ import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
 import { parseOrigins } from './origins.js'
 import { quoted } from './quoted.js'
 
-/** Why a text is not a value, as the rest of a sentence that begins with "it". */
+/** The reason why a text is not a value, as the rest of a sentence that begins with "it". */
 export interface Problem {
   readonly problem: string
 }
 
-/** One setting, or one flag of a command. */
+/** A setting, or a flag of a command. */
 export interface Setting {
   readonly help: string
   readonly kind: 'text' | 'number' | 'switch'
-  /** The name of its value in the help, for a text. */
+  /** For a text: the placeholder in the help. */
   readonly value?: string
-  /** The text that it has unless another is given. A flag of a command that has none is undefined then. */
+  /** A command's flag without a default is undefined if it is not given. */
   readonly default: string
   readonly min?: number
   readonly max?: number
-  /** Whether it may be given several times. Only for flags of a command. */
+  /** It may be given several times; only for flags of a command. */
   readonly isList?: boolean
-  /** Whether a reload leaves it as it is. */
   readonly needsRestart?: boolean
-  /** The value of a text, if that is not the text itself. A number and a switch are read by their kind. */
+  /** Only for a text; by default, the text is the value. */
   readonly parse?: (text: string) => unknown
-  /** The text as it may be shown, if not all of it may be. */
+  /** Hides secrets in the text. */
   readonly redact?: (text: string) => string
 }
 
@@ -50,7 +49,7 @@ export type ValueOf<Row extends Setting> = Setting extends Row
 
 const mebibyte = 1024 * 1024
 
-/** A bound that nothing depends on, since uploads are not kept: of a day at a gigabit a second. */
+/** A day at a gigabit a second; nothing depends on this bound, because uploads are not kept. */
 const uploadBytesMaxMax = 10_000_000_000_000
 
 /** Each worker costs 60 to 100 MB of memory. */
@@ -228,11 +227,7 @@ export function environmentName(flag: string): string {
   return `TOPICD_${flag.toUpperCase().replaceAll('-', '_')}`
 }
 
-/**
- * The value of a text for a setting, or what is wrong with the text, as a sentence.
- *
- * @param source where the text comes from; it begins the sentence
- */
+/** @param source of the text; a problem's sentence begins with it */
 export function parseSetting<Row extends Setting>(row: Row, text: string, source: string): ValueOf<Row> | Problem {
   // What `parsedText` returns is of the type that the row's kind and `parse` have.
   const value = parsedText(row, text) as ValueOf<Row> | Problem
