@@ -2,7 +2,6 @@
  * Responds to requests about API keys from the store: while the service runs, in the writer or, on an engine without one, in
  * a worker; otherwise in a tool's process that the command line starts.
  */
-
 import type { Awaitable } from '../base/awaitable.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
 import { unreadableKey } from '../store/core/key-records.js'
@@ -10,7 +9,6 @@ import { StoreError } from '../store/errors.js'
 import type { KeyCommand, KeyRequestOf, Responses } from './control/messages.js'
 import { NothingDone } from './messages.js'
 
-/** How each request is carried out. */
 const responders: {
   readonly [Command in KeyCommand]: (
     store: ApiKeyStore,
@@ -25,7 +23,7 @@ const responders: {
   revokeKey: (store, { name }) => store.revokeKey(name),
   async listKeys(store) {
     const uses = await store.keyUses()
-    // Whoever lists the keys decides by that: none, or a name that is free, must not be for want of a record.
+    // Callers conclude from the list that a name is free or no key exists, so no unreadable record may be left out.
     const records = await store.readKeys((name, problem) => {
       throw new NothingDone(unreadableKey(name, problem))
     })
@@ -33,7 +31,7 @@ const responders: {
   },
 }
 
-/** Carries out a request. @throws NothingDone when the disk has no room for it; Error when the store cannot */
+/** @throws NothingDone when the disk has no room for the change; Error when the store fails */
 export async function keyResponse<Command extends KeyCommand>(
   store: ApiKeyStore,
   request: KeyRequestOf<Command>,

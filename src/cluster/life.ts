@@ -13,7 +13,7 @@ const heartbeatMs = 1000
 
 export abstract class Life {
   protected readonly log: Logger
-  /** Whether the process ends by its own decision, so that its exit needs no kill. */
+  /** True if the process ends by its own decision, so that its exit needs no kill. */
   #isEnding = false
 
   constructor(private readonly role: 'worker' | 'writer') {
@@ -43,7 +43,7 @@ export abstract class Life {
     sendToParent({ kind: 'loaded', version })
   }
 
-  /** Takes a step and reports `done`; ends the process with `code` when it fails. */
+  /** Reports `done` after the step; ends the process with `code` when it fails. */
   protected async step(step: () => Promise<void>, done: FromChild, code: number): Promise<void> {
     try {
       await step()
@@ -54,7 +54,7 @@ export abstract class Life {
     }
   }
 
-  /** Reports why the process is of no use, and ends it. */
+  /** Reports the reason, and ends the process. */
   protected fail({ message }: Error, code: number): void {
     sendToParent({ kind: 'failed', reason: message })
     this.end(code)

@@ -6,16 +6,14 @@
  * Types only, and what both ends share: parents import this file, and must not load what their children
  * load.
  */
-
 import type { Metric } from '../ops/metrics/metric.js'
 import type { Config } from '../settings/config.js'
 import type { ToolWork } from '../tools/tool-messages.js'
 import type { KeyCommand, KeyRequest, Responses } from './control/messages.js'
 
-/** The first message of the primary: the settings, and the port that it holds. */
 export type Start = Extract<ToChild, { readonly kind: 'start' }>
 
-/** From the primary to a child that may open the store. */
+/** For a child that may open the store. */
 export type ToChild =
   /**
    * The first message, to a child that has loaded: an earlier one may get lost. The port is the real one, never 0. A
@@ -50,7 +48,6 @@ export type ToChild =
   /** Send your metrics; with `stored`, those of the store as well. */
   | { readonly kind: 'requestMetrics'; readonly stored: boolean }
 
-/** From a child to its parent. */
 export type FromChild =
   /** Everything is loaded, and messages arrive from now on; opening will take milliseconds. */
   | { readonly kind: 'loaded'; readonly version: string }
@@ -78,7 +75,6 @@ export type ToolMessage =
   /** While no service runs. */
   | { readonly kind: 'request'; readonly request: KeyRequest }
 
-/** From a parent to a tool. */
 export type ToTool =
   | { readonly kind: 'start'; readonly config: Config; readonly hasWriter?: true }
   | Extract<ToChild, { kind: 'open' }>
@@ -87,7 +83,7 @@ export type ToTool =
 /** The descriptor of a tool's connection if none comes with its message. */
 export const connectionDescriptor = 5
 
-/** Now, in ms of a clock that all processes of this machine share, and that never goes back. */
+/** By a clock that all processes of this machine share, and that never goes back. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
 }

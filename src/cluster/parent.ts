@@ -17,12 +17,12 @@ export function onParentMessage<Message extends ToChild | ToTool>(
   })
 }
 
-/** Sends a message to the parent; does nothing when the parent is gone. */
+/** Does nothing when the parent is gone. */
 export function sendToParent(message: FromChild): void {
   if (process.connected) process.send?.(message)
 }
 
-/** Sends the response to a request about API keys, or why there is none. @param store undefined until it is open */
+/** @param store undefined until it is open */
 export async function respondToParent(
   { id, request, untilMs = Infinity }: Extract<ToChild, { readonly kind: 'request' }>,
   store: ApiKeyStore | undefined,

@@ -13,8 +13,8 @@ import type { Answer } from './answer.js'
 export type OriginHeaders = readonly (readonly [name: Uint8Array, value: Uint8Array])[]
 
 /**
- * How long a browser remembers a preflight, in seconds: each costs a connection, and pages of an origin that is no
- * longer allowed can go on sending requests for as long, though not read the answers.
+ * A browser remembers a preflight for so long: each costs a connection, and pages of an origin that is no longer allowed
+ * can continue to send requests for as long, though not read the answers.
  */
 const preflightSeconds = '600'
 
@@ -35,7 +35,7 @@ export class Cors {
     this.#byOrigin = new Map(this.#allowsOthers ? [] : list.map((origin) => [origin, allowing(origin, vary)]))
   }
 
-  /** The headers of every answer to a request. Must be called within the request's handler. */
+  /** For every answer to the request. Must be called within the request's handler. */
   headersFor(req: HttpRequest): OriginHeaders {
     // Browsers send an origin in its only form, so bytes are compared, and the answer repeats what the setting says.
     return this.#byOrigin.get(req.getHeader('origin')) ?? this.#forOthers

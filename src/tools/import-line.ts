@@ -19,13 +19,13 @@ const shapes = {
   end: shapeOf<EndLine>(lineSchemas.end),
 }
 
-/** Why a line cannot be imported, in words that follow its number. */
+/** The reason why a line cannot be imported, in words that follow its number. */
 export class WrongLine extends Error {}
 
 const keyPrefix = Buffer.from('{"key":')
 const endPrefix = Buffer.from('{"end":')
 
-/** Whether a line says that an export ends; what it says is still to be checked. */
+/** True if a line begins like the end of an export; it may still be invalid. */
 export function isEndLine(line: Uint8Array): boolean {
   return endPrefix.equals(line.subarray(0, endPrefix.length))
 }
@@ -37,25 +37,20 @@ export interface ImportedTopic extends Creation {
   readonly valueText: Uint8Array | undefined
 }
 
-/** An API key to store. */
 export interface ImportedKey {
   readonly kind: 'key'
   readonly record: KeyRecord
 }
 
-/** The end of an export, and how many lines it says came before it. */
 interface ImportedEnd {
   readonly kind: 'end'
+  /** The number of lines before the end, as the end states it. */
   readonly lines: number
 }
 
 export type ImportLine = ImportedTopic | ImportedKey | ImportedEnd
 
-/**
- * Parses the bytes of a line, without its end.
- *
- * @throws WrongLine when they are not a valid line
- */
+/** @param bytes of a line, without its end @throws WrongLine when they are not a valid line */
 export function parseImportLine(bytes: Uint8Array): ImportLine {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   if (isEndLine(line)) return parseEnd(line)

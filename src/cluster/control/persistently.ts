@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { NothingDone } from '../messages.js'
 import { MalformedRequest } from './protocol.js'
 
-/** Between two attempts; a dead process is replaced within a few attempts. */
+/** A dead process is replaced within a few attempts. */
 const retryMs = 100
 
 /**

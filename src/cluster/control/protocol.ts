@@ -21,12 +21,11 @@ import { NothingDone } from '../messages.js'
 import type { ControlRequest, KeyRequest, ResponseLine, Responses } from './messages.js'
 import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
 
-/** Why a line is not a request, in a sentence without any text that the sender chose: that may contain secrets. */
+/** A sentence without any text that the sender chose: that may contain secrets. */
 interface RequestProblem {
   readonly problem: string
 }
 
-/** How the message of a request begins that was refused because of its form. */
 const malformedStart = 'the request is malformed'
 
 /** The service refused a request because of its form: perhaps it is of an earlier version. */
@@ -35,12 +34,7 @@ export class MalformedRequest extends NothingDone {}
 /** Strict about UTF-8; a byte order mark is not JSON. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/**
- * Reads the first line of a connection.
- *
- * @param line without its end
- * @returns the request, checked in every member, or what is wrong with it
- */
+/** @param line the first of a connection, without its end @returns a request that is checked in every member */
 export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem {
   let input: unknown
   try {
@@ -71,7 +65,7 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
   return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
-/** A request to add a key whose name is one, and whose subtrees are normalized paths. */
+/** Checks the name of a key to add, and that its subtrees are normalized paths. */
 function checkRecord(record: KeyRecord<string>): KeyRequest | RequestProblem {
   if (!isKeyName(record.name)) return { problem: `${malformedStart}: record.name must be ${keyNameForm}` }
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
@@ -82,20 +76,19 @@ function checkRecord(record: KeyRecord<string>): KeyRequest | RequestProblem {
 /** From now on the tool reads its input. */
 export const readyLine = '{"ready":true}'
 
-/** The tool has done all of its work. */
 export const endLine = '{"end":true}'
 
-/** A request's line, without its end, as all lines here. */
+/** Without its end, as all lines here. */
 export function requestLine(request: ControlRequest): string {
   return JSON.stringify(request)
 }
 
-/** The line that responds to a request; workers that may still serve by former API keys are named if there are any. */
+/** Leaves out `late` if it is empty. */
 export function responseLine({ response, late = [] }: ResponseLine): string {
   return JSON.stringify({ response, late: late.length > 0 ? late : undefined })
 }
 
-/** The line that reports a failure, whose message is for the user of the command line. */
+/** @param failure its message is for the user of the command line */
 export function errorLine(failure: Error): string {
   return JSON.stringify({ error: failure.message, nothingDone: failure instanceof NothingDone ? true : undefined })
 }
@@ -103,8 +96,8 @@ export function errorLine(failure: Error): string {
 const errorLineStart = '{"error":'
 
 /**
- * What an error line reports: a NothingDone if the line says so, a MalformedRequest if the request's form was refused;
- * undefined for any other line.
+ * Returns the failure of an error line: a NothingDone if the line says so, a MalformedRequest if the request's form was
+ * refused; undefined for any other line.
  *
  * @throws Error when the line has another form
  */
@@ -115,18 +108,14 @@ export function failureIn(line: string): Error | undefined {
   return nothingDone === true ? new NothingDone(error) : new Error(error)
 }
 
-/**
- * Parses the line that responds to a request with this command.
- *
- * @throws Error when the line is an error line, as `failureIn` returns it, or no such response
- */
+/** @throws Error when the line is an error line, as `failureIn` returns it, or not a response to this command */
 export function parseResponse<Command extends keyof Responses>(command: Command, line: string): ResponseLine<Command> {
   const failure = failureIn(line)
   if (failure !== undefined) throw failure
   return checkedResponse(command, JSON.parse(line))
 }
 
-/** The same line, typed as the response to a request with this command. @throws Error when it is not one */
+/** Narrows the type of the line. @throws Error when it is not a response to this command */
 export function checkedResponse<Command extends keyof Responses>(
   command: Command,
   line: ResponseLine,
@@ -149,7 +138,7 @@ export function importedIn(line: string): ImportedLine['imported'] {
   return checked(JSON.parse(line), isImportedLine).imported
 }
 
-/** The progress of a tool; undefined for a line that is not about progress. @throws Error when it has another form */
+/** Undefined for a line that is not about progress. @throws Error when it has another form */
 export function progressIn(line: string): ProgressLine['progress'] | undefined {
   return line.startsWith(progressPrefix) ? checked(JSON.parse(line), isProgressLine).progress : undefined
 }

@@ -1,18 +1,16 @@
 /**
- * What typia generates from the types of messages.ts: the validators of requests and of their responses. It loads no
- * other file. What the tags in the comments of the types mean is said in api/bodies/bodies.ts.
+ * The validators of requests and responses, which typia generates from the types of messages.ts. It loads no other file.
+ * api/bodies/bodies.ts explains the tags in the comments of the types.
  */
 import typia, { type IValidation } from 'typia'
 import type { ControlRequest, ErrorLine, ResponseLine, Responses } from './messages.js'
 
-/** A request on the control socket. */
 export const validateControlRequest: (input: unknown) => IValidation<ControlRequest<string>> =
   typia.createValidateEquals<ControlRequest<string>>()
 
-/** What the service sends. */
 export const isErrorLine: (input: unknown) => input is ErrorLine = typia.createIs<ErrorLine>()
 
-/** Whether a line responds to a request with this command. */
+/** By the command of the request that a line responds to. */
 export const isResponseLine: {
   readonly [Command in keyof Responses]: (input: unknown) => input is ResponseLine<Command>
 } = {

@@ -13,17 +13,17 @@ import type { KeyCommand, KeyRequest, ResponseLine, Responses } from '../control
 import { persistently } from '../control/persistently.js'
 import type { Child } from './child.js'
 
-/** How long one response may take: a writer or a worker that hangs is killed within 20 s. */
+/** The maximum time of one response: a writer or a worker that hangs is killed within 20 s. */
 const responseMsMax = 20_000
 
-/** How long a request is repeated; with the last response, less than a command waits for the service. */
+/** A request is repeated for so long: with the last response, less than a command waits for the service. */
 const attemptsMsMax = 30_000
 
-/** How long a worker may take to load the keys before it is reported as late. */
+/** A worker that takes longer to load the keys is reported as late. */
 const loadMsMax = 3000
 
 interface ApiKeysOptions {
-  /** The process to ask now: the writer or, on an engine without one, a worker; undefined while there is none. */
+  /** The writer or, on an engine without one, a worker; undefined while none runs. */
   readonly responder: () => Child | undefined
   /** The workers that may hold a copy of the keys. */
   readonly loaded: () => readonly Child[]
@@ -37,9 +37,9 @@ export class ApiKeys {
   constructor(private readonly options: ApiKeysOptions) {}
 
   /**
-   * Responds to a request, and has all workers load the keys after a change.
+   * After a change, and after an error because the keys may have changed, has all workers load the keys first.
    *
-   * @throws NothingDone or Error, as `persistently` does; the workers have loaded the keys then too, because they may have changed
+   * @throws NothingDone or Error, as `persistently` does
    */
   async request(request: KeyRequest): Promise<ResponseLine<KeyCommand>> {
     if (request.command === 'listKeys') return { response: await this.#response(request) }
@@ -55,7 +55,7 @@ export class ApiKeys {
    * Has all workers load the keys.
    *
    * @param revocation the one that is over: they refuse its key no longer because of that
-   * @returns the process ids of those that did not say in time that they have
+   * @returns the process ids of those that are late
    */
   async announce(revocation?: number): Promise<number[]> {
     const late = await Promise.all(

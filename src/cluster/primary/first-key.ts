@@ -12,16 +12,15 @@ import { settingTable } from '../../settings/table.js'
 import type { SendKeyRequest } from '../control/messages.js'
 import { NothingDone } from '../messages.js'
 
-/** Between two checks of whether the store is available, and whether its disk has room. */
+/** Between two checks that the store is available and its disk has room. */
 const storeCheckMs = 500
 
-/** What the service tells who has started it. */
+/** Shown to the person who has started the service. */
 interface Started {
   /** Of the routes, without a slash at its end. */
   readonly url: string
   /** Where the topics are stored, in words. */
   readonly place: string
-  /** The data directory. */
   readonly data: string
   readonly hasConsole: boolean
 }
@@ -61,7 +60,7 @@ Try it:
 /**
  * If no key exists, makes one that may do everything, with a token that was given by its hash.
  *
- * @returns what came of the token: a key was made with it, a key had it before, or other keys exist
+ * @returns `made` if a key was created with the token, `known` if a key had it before, `unused` if other keys exist
  * @throws Error when no response came; the key may exist then
  */
 export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Promise<'made' | 'known' | 'unused'> {
@@ -74,8 +73,8 @@ export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Prom
 }
 
 /**
- * Sends requests, the first once the store is available, and each again while the disk is full: both without a time limit.
- * Later ones do not wait for the store: whether keys exist may have changed by then.
+ * Sends the first request once the store is available, and repeats each while the disk is full: both without a time limit.
+ * Later requests do not wait for the store, because keys may have been added or revoked in the meantime.
  */
 export function patient(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): SendKeyRequest {
   let waits = true

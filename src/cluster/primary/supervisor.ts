@@ -42,7 +42,7 @@ const repeatedSignalMs = 1000
 /** Between two checks of the service's state, for systemd's status text and the log. */
 const statusMs = 1000
 
-/** Settings that were read and checked, and the certificate that they name, if any. */
+/** Checked settings, and the certificate that they name, if any. */
 export interface ReadSettings {
   readonly config: Config
   readonly certificate: Certificate | undefined
@@ -53,7 +53,7 @@ interface SupervisorOptions extends Pick<ReadSettings, 'config'> {
   readonly firstTokenHash: string | undefined
   /** Reads the settings again; throws a UsageError when one is wrong. */
   readonly readSettings: () => ReadSettings
-  /** When the certificate in use expires, in ms since the epoch; undefined without one. */
+  /** Of the certificate in use, in ms since the epoch; undefined without one. */
   readonly certificateExpiresMs: () => number | undefined
   /** Called with the certificate that the workers use from now on; must not fail. */
   readonly useCertificate: (certificate: Certificate | undefined) => void
@@ -82,7 +82,7 @@ export class Supervisor {
   readonly #readiness: Readiness
   readonly #metrics: Metrics
   #config: Config
-  /** How many workers should serve now; while their number changes, the smaller one. */
+  /** While the number of workers changes, the smaller number. */
   #workersExpected: number
   #control: Server | undefined
   #admin: Admin | undefined
@@ -160,7 +160,7 @@ export class Supervisor {
     if (url !== undefined) await this.#makeFirstKey(url)
   }
 
-  /** Returns the URL of the routes; undefined when a signal ended the start. */
+  /** @returns the URL of the routes; undefined when a signal ended the start */
   async #startAll(): Promise<string | undefined> {
     const { refuse, port } = this.options
     const { host, adminHost, adminPort, data, workers, basePath, tlsCert, firstKey } = this.#config
@@ -271,7 +271,7 @@ export class Supervisor {
     }
   }
 
-  /** Where the console's page of the topics is; undefined where it is turned off. */
+  /** The address of the console's page of the topics; undefined if it is turned off. */
   #topicsPage() {
     const { host, basePath, tlsCert, noConsole } = this.#config
     const scheme = tlsCert === '' ? ('http' as const) : ('https' as const)

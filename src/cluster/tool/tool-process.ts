@@ -26,18 +26,18 @@ import { onParentMessage, sendToParent } from '../parent.js'
 import { ToolConnection } from './tool-connection.js'
 
 /**
- * How long stopped work waits: for the store to close, which is impossible while lmdb copies, and for its last line to
- * leave.
+ * The maximum wait of stopped work for the store to close, which is impossible while lmdb copies, and for its last line
+ * to leave.
  */
 const stopMsMax = 300
 
 class ToolProcess {
   #config: Config | undefined
-  /** Whether a service runs, whose writer writes for this process. */
+  /** True if a service runs, whose writer writes for this process. */
   #hasWriter = false
   #opening: Promise<TopicStore> | undefined
   #connection: ToolConnection | undefined
-  /** Whether the process ends by its own decision, so that its exit, with any code, needs no kill. */
+  /** True if the process ends by its own decision, so that its exit, with any code, needs no kill. */
   isEnding = false
 
   take(message: ToTool, handle: unknown): void {
@@ -75,7 +75,7 @@ class ToolProcess {
     sendToParent({ kind: 'opened' })
   }
 
-  /** The store, once it is open; undefined when it could not be opened. */
+  /** Undefined when the store could not be opened. */
   async #openedStore(): Promise<TopicStore | undefined> {
     return this.#opening?.catch(() => undefined)
   }

@@ -32,7 +32,6 @@ import { bracketed } from '../listening.js'
 import type { Start, ToChild } from '../messages.js'
 import { respondToParent, sendToParent } from '../parent.js'
 
-/** The open store, and what is made with it. */
 interface Opened {
   readonly store: TopicStore
   readonly keyring: Keyring
@@ -41,7 +40,6 @@ interface Opened {
   readonly changes: LiveChanges
 }
 
-/** What serves the routes. */
 interface Serving {
   readonly server: HttpServer
   readonly counter: RequestCounter
@@ -154,7 +152,7 @@ class Worker extends Life {
     }
   }
 
-  /** Refuses an API key until `#loadKeys` ends the revocation. A worker that has not opened the store is told again then. */
+  /** The suspension ends with `#loadKeys`. If the store is not open yet, the primary repeats the message when it is. */
   async #suspendKey(revocation: number, name: string): Promise<void> {
     await this.#opening?.catch(() => {})
     this.#opened?.keyring.suspend(revocation, name)
@@ -192,18 +190,18 @@ class Worker extends Life {
   }
 
   protected sendHeartbeat(): void {
-    // Whether anything can be written, the writer says.
+    // Only the writer knows whether anything can be written.
     sendToParent({ kind: 'heartbeat', writable: true, storeProblem: this.#storeProblem() })
   }
 
-  /** Why requests cannot be answered from the store; undefined while they can. */
+  /** The reason why requests cannot be answered from the store; undefined while they can. */
   #storeProblem(): string | undefined {
     const keysProblem = (): string | undefined =>
       this.#opened?.keyring.isKnown() === false ? 'the API keys have not been read yet' : undefined
     return this.#store?.notReady?.() ?? keysProblem()
   }
 
-  /** Answers what is in flight, closes everything, and ends. */
+  /** Answers the requests in flight first. */
   #drain(): Promise<void> {
     this.#opened?.sweeper?.enable(false)
     return this.endAfter([
