@@ -22,21 +22,22 @@ import type { Absent, BranchLimit } from './topics.js'
 /** Small records beside the topics, by their names. */
 export type RecordTable = 'keys' | 'keyUses' | 'receipts' | 'meta'
 
-/** When a topic's policy is to be evaluated next. */
+/** The next evaluation of a topic's policy. */
 export interface Due {
   readonly atMs: number
   /** No other topic has ever had the same one, even at the same path. */
   readonly id: string
 }
 
-/** What a topic with properties was created with, and when its policy is due; undefined for never. */
+/** Of a topic with properties. */
 export interface Head {
   readonly properties: Properties
   readonly created: Moment
+  /** Undefined for never. */
   readonly due: Due | undefined
 }
 
-/** What is read of a topic beside its type: less is cheaper. */
+/** The parts of a topic to read besides its type: fewer are cheaper. */
 export interface Wanted {
   readonly head: boolean
   readonly item: boolean
@@ -46,11 +47,7 @@ export interface Wanted {
 /** A topic as it is stored. Nothing but its functions can fail; they belong to the view, or the commit, that has read it. */
 export interface StoredTopic {
   readonly type: TopicType
-  /**
-   * Undefined for a topic without properties, or if it was not asked for.
-   *
-   * @throws UnreadableTopic
-   */
+  /** Undefined for a topic without properties, or if it was not asked for. @throws UnreadableTopic */
   head(): Head | undefined
   /**
    * When its value was last set, where that is kept (`NewTopic.tracksUpdates`) and the head was asked for.
@@ -58,7 +55,7 @@ export interface StoredTopic {
    * @throws Error when it cannot be read
    */
   updated(): Moment | undefined
-  /** Whether what says that it is due is there (`View.due`), if its head says so. */
+  /** False if its head says that it is due, but its record for `View.due` is missing. */
   isScheduled(): boolean
   /** The fetch result item, valid during the call that receives the topic; undefined if it was not asked for, or is lost. */
   readonly item: Uint8Array | undefined
@@ -66,7 +63,6 @@ export interface StoredTopic {
   readonly version: number
 }
 
-/** Visits the topics of a plan. */
 export interface Scan {
   readonly plan: Plan
   /** All that the plan's matcher does: it takes the first of each branch. For an engine that can find these where it reads. */
@@ -86,7 +82,6 @@ export interface Scan {
   readonly onMisplaced?: (path: Path) => void
 }
 
-/** How many records there are of each kind. */
 export type Records = Readonly<
   Record<'topics' | 'json' | 'string' | 'updates' | 'due' | 'changes' | 'keys' | 'keyUses', number>
 >
@@ -98,7 +93,7 @@ export type Records = Readonly<
  */
 type RunScan = (scan: Scan, cancellation: Cancellation) => Awaitable<void>
 
-/** Reads at one moment. */
+/** Reads one point in time. */
 export interface View {
   /** The item of the topic of this type: the shortest way. Valid until this turn ends or the next read. */
   item(type: TopicType, path: Path): Awaitable<Uint8Array | Absent>
@@ -129,7 +124,7 @@ export interface View {
   /** The topics that are due from one time to another, both included, after a place, by time: at most `limit`. */
   due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): Awaitable<readonly DuePlace[]>
   record(table: RecordTable, name: string): Awaitable<Buffer | undefined>
-  /** The records of a table, in the order of their names. */
+  /** In the order of their names. */
   records(table: RecordTable): Awaitable<readonly (readonly [string, Buffer])[]>
   /**
    * Calls `take` with the record of the log that has this version, if the log has it, and those after it, in order, until it
@@ -138,11 +133,11 @@ export interface View {
    * @param keysAhead how many keys are worth reading before they are taken
    */
   log(version: number, keysAhead: number, take: (record: LogRecord) => boolean): Awaitable<void>
-  /** Where the first or the last record of the log is, which always has one. */
+  /** The log always has a record. */
   logEnd(end: 'first' | 'last'): Awaitable<LogPosition>
 }
 
-/** What says that a topic is due. No topic owns it if that of the path has another due time, or none. */
+/** The record that a topic is due. No topic owns it if the path's topic has another due time, or none. */
 export interface DuePlace extends Due {
   /** Undefined if it cannot be read. */
   readonly path: Path | undefined
@@ -160,7 +155,7 @@ export interface Snapshot extends View {
 export interface LogPosition {
   /** Of the last change of the commit. */
   readonly version: number
-  /** How many changes there have been by then. */
+  /** The number of changes until then. */
   readonly total: number
 }
 
@@ -172,15 +167,15 @@ export interface LogRecord extends LogPosition {
 
 /** A commit that has just been made: its keys are valid during the call that receives it. */
 export interface LoggedRecord extends LogRecord {
-  /** Where the record before it is. */
+  /** The position of the record before it. */
   readonly before: LogPosition
 }
 
-/** An engine, as far as it reads. */
+/** The reading part of an engine. */
 export interface Engine {
   /** A number that no other store has, and that a restore changes. */
   storeId(): Awaitable<number>
-  /** Whether its reads wait, so that others come in between. */
+  /** True if its reads wait, so that other work runs in between. */
   readonly waits: boolean
   /** For a request, as it is handled: it sees every commit that was acknowledged before the call. */
   now(): View
@@ -206,28 +201,27 @@ export interface ItemBytes {
   readonly end: number
 }
 
-/** What a commit may add to the store. */
+/** The maximum that a commit adds to the store. */
 export interface WriteSize {
   readonly operations: number
   /** The bytes of its records, apart from paths. */
   readonly bytes: number
-  /** Whether it may add topics, or bytes to them: such a write leaves more space on the disk. */
+  /** True if it may add topics, or bytes to them: such a write leaves more space on the disk. */
   readonly grows: boolean
 }
 
-/** What requests of one kind do in a commit: given to the engine once. Everything in it is synchronous. */
+/** Decides requests of one kind; given to the engine once. Everything in it is synchronous. */
 export interface Decider<Request, Outcome> {
   sizeOf(request: Request): WriteSize
-  /** All that deciding the request may read, for an engine that waits for it. */
+  /** For an engine that waits for its reads. */
   needsOf(request: Request): Needs
   /** Begins a group of requests that share a commit. An engine may decide a group again, over fresher records. */
   begin(stored: Stored): Group<Request, Outcome>
 }
 
-/** What deciding a request may read. */
+/** All that deciding a request may read. */
 export interface Needs {
   readonly topics: readonly NeededTopic[]
-  /** The tables of records. */
   readonly records: readonly RecordTable[]
 }
 
@@ -242,7 +236,6 @@ export interface NeededTopic {
  */
 export type NeededPart = 'constants' | 'version' | 'item'
 
-/** Requests that share a commit. */
 export interface Group<Request, Outcome> {
   /** Decides one request, by what is stored and what was decided before. If it throws, it has decided nothing. */
   decide(request: Request): Outcome
@@ -250,7 +243,7 @@ export interface Group<Request, Outcome> {
   end(changes: Changes): void
 }
 
-/** What was stored before a commit. */
+/** The store before a commit. */
 export interface Stored {
   /** The time of the commit. */
   readonly moment: Moment
@@ -263,15 +256,14 @@ export interface Stored {
   records(table: RecordTable): readonly (readonly [string, Buffer])[]
 }
 
-/** A topic to create. */
 export interface NewTopic {
   readonly path: Path
   readonly type: TopicType
   readonly properties: Properties
   readonly item: ItemBytes
-  /** When its policy is to be evaluated first; undefined for never. */
+  /** The first evaluation of its policy; undefined for never. */
   readonly dueMs: number | undefined
-  /** Whether the time of each update is kept from now on. */
+  /** Keeps the time of each update from now on. */
   readonly tracksUpdates: boolean
 }
 
@@ -281,7 +273,7 @@ export interface Changes {
   readonly moment: Moment
   /** @param former the topic that it replaces; undefined if there is none */
   create(topic: NewTopic, former: StoredTopic | undefined): void
-  /** @param tracksUpdates whether the time is kept */
+  /** @param tracksUpdates true if the time is kept */
   update(path: Path, topic: StoredTopic, item: ItemBytes, tracksUpdates: boolean): void
   remove(path: Path, topic: StoredTopic): void
   /** No change of the topic: its version stays. @param dueMs undefined for never */

@@ -50,7 +50,7 @@ const putNumber: Statement<never> = {
 /** The names of numbers in `meta`, by those of their records. */
 const numberNames: Readonly<Record<string, string>> = { keysRevision: 'keys_revision' }
 
-/** All records of a table, in the order of their names; or the one with a name. */
+/** In the order of their names. @param name null for all records of the table */
 export async function readRecords(
   read: Execute,
   table: RecordTable,
@@ -74,10 +74,10 @@ export async function readRecords(
   }
 }
 
-/** A change of a record; undefined removes it. */
 export interface RecordPut {
   readonly table: RecordTable
   readonly name: string
+  /** Undefined removes the record. */
   readonly value: Buffer | undefined
 }
 

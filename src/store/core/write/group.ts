@@ -23,16 +23,15 @@ import { DueDecisions, type DueOutcome } from './due.js'
 import { newItem, type Prepared, sizeOf } from './operations.js'
 import { type RecordChange, RecordDecisions, sizeOfChange, tablesOf } from './records.js'
 
-/** What is asked of a commit, at once or not at all. */
+/** Each request is executed within one commit. */
 export type Request =
   | { readonly operations: readonly Prepared[]; readonly isAtomic: boolean }
   | { readonly change: RecordChange }
   | { readonly due: readonly DuePlace[]; readonly endsPolicies: boolean }
 
-/** What came of it: of operations, their result; of a change, whether anything changed. */
+/** For a change, true if it changed anything. */
 export type Outcome = BatchResult | boolean | DueOutcome
 
-/** What every commit does with requests. */
 export const decider: Decider<Request, Outcome> = {
   sizeOf: sizeOfRequest,
   needsOf,

@@ -24,12 +24,11 @@ export interface KnownClock {
   readonly boot: string
 }
 
-/** The revision of the keys; NaN, which differs from any, if its record cannot be read. */
+/** NaN, which differs from any revision, if the record cannot be read. */
 export function keysRevisionOf(record: Buffer | undefined): number {
   return record === undefined ? 0 : (numberOf(record) ?? NaN)
 }
 
-/** A change of small records. */
 export type RecordChange =
   | { readonly about: 'addKey'; readonly record: KeyRecord }
   | { readonly about: 'restoreKey'; readonly record: KeyRecord }
@@ -41,25 +40,24 @@ export type RecordChange =
   | { readonly about: 'noteBackup'; readonly madeMs: number }
   | { readonly about: 'noteClock'; readonly clock: KnownClock }
 
-/** What a change may add to the store. */
 export function sizeOfChange(change: RecordChange): WriteSize {
   const bytes = 'record' in change ? Buffer.byteLength(JSON.stringify(change.record)) : 0
   return { operations: change.about === 'touchKeys' ? change.uses.length : 1, bytes, grows: false }
 }
 
-/** The tables of the records that deciding a change may read. */
+/** The tables that deciding a change may read. */
 export function tablesOf({ about }: RecordChange): readonly RecordTable[] {
   if (about === 'noteBackup' || about === 'noteClock') return []
   return about === 'touchKeys' ? ['keys', 'keyUses'] : ['keys', 'meta']
 }
 
 export class RecordDecisions {
-  /** What the changes have made of records, by table and name; undefined for one that is removed. */
+  /** By table and name; undefined for a record that is removed. */
   readonly #changed = new Map<RecordTable, Map<string, Buffer | undefined>>()
 
   constructor(private readonly stored: Stored) {}
 
-  /** @returns whether it changes anything */
+  /** @returns true if it changes anything */
   decide(change: RecordChange): boolean {
     switch (change.about) {
       case 'addKey':

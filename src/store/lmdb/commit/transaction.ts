@@ -109,7 +109,6 @@ export class Transaction implements Stored, Changes {
     void this.environment.specifications.put(path, encodeSpecification({ type, details }), recordVersion)
   }
 
-  /** Puts the item that a change of the topic gives it. */
   #putItem(path: Path, type: TopicType, { bytes, start, end }: ItemBytes): void {
     const tree: Tree = this.environment.items[type]
     const version = this.log.add(path, this.moment.wallMs)

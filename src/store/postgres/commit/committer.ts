@@ -28,7 +28,7 @@ import { createHeadCache, type Known, readInOrder, readTopics } from './heads.js
  */
 const operationsMax = 1000
 
-/** How long a request may wait for its commit, in ms: one that waited longer would probably not begin in time. */
+/** The maximum wait of a request for its commit: one that waited longer would probably not begin in time. */
 const waitMsMax = 3000
 
 /**
@@ -53,16 +53,14 @@ interface Write extends BatchedRequest {
   resolve(outcome: Outcome): void
 }
 
-/** What was decided of a group of requests. */
 interface Decided {
   readonly changes: CommitChanges
   readonly settle: readonly (() => void)[]
 }
 
-/** What became of it. */
 interface Committed extends Decided {
   readonly isChanged: boolean
-  /** What the engine says of the commit, if there is one. */
+  /** The engine's result of the commit, if one was made. */
   readonly row?: CommitRow
 }
 
@@ -70,7 +68,7 @@ export class Committer {
   readonly #cache = createHeadCache()
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
-  /** How many of the next commits that depend on values take the order at once. */
+  /** So many of the next commits that depend on values take the order immediately. */
   #orderedNext = 0
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
   readonly #batcher = new Batcher<Write>({
@@ -179,7 +177,7 @@ export class Committer {
     return this.#commitInOrder(group, needed, sinceMs)
   }
 
-  /** Whether another host probably changes what a group depends on before its commit. */
+  /** True if another host will probably change a topic that the group depends on before its commit. */
   #isContended(needed: readonly NeededTopic[]): boolean {
     return needed.some(({ reads }) => reads !== 'constants') && this.#orderedNext-- > 0
   }
@@ -249,7 +247,7 @@ export class Committer {
   }
 }
 
-/** What was read for the decisions of a group. */
+/** The rows that were read for the decisions of a group. */
 class StoredRows implements Stored {
   constructor(
     readonly moment: Moment,
@@ -272,7 +270,7 @@ class StoredRows implements Stored {
   }
 }
 
-/** Whether what a request depends on is not known from former commits, or not checked by the engine. */
+/** True if a request depends on rows that former commits do not tell, or that the engine does not check. */
 function needsOrder({ request, needs }: Write): boolean {
   return !('operations' in request) || needs.records.length > 0 || needs.topics.length === 0
 }
@@ -322,10 +320,8 @@ function undefinedOrRefused(group: readonly Write[]): undefined {
   return undefined
 }
 
-/** Records by their tables and names. */
 type Needed = ReadonlyMap<RecordTable, ReadonlyMap<string, Buffer>>
 
-/** The records that a group needs. */
 async function readNeeded(read: Execute, group: readonly Write[]): Promise<Needed> {
   const records = new Map<RecordTable, ReadonlyMap<string, Buffer>>()
   for (const table of new Set(group.flatMap(({ needs }) => needs.records)))
