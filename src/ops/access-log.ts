@@ -7,25 +7,18 @@ import type { Answered, Service } from '../http/answer.js'
 import type { Logger } from './log.js'
 import { otherRoute } from './metrics/request-stats.js'
 
-interface Outcome {
-  /** Undefined where no answer was sent. */
-  readonly status: number | undefined
-  readonly cause: string | undefined
-  readonly bytesOut: number
-}
-
 export function createAccessLog(log: Logger): Pick<Service<Access>, 'answered' | 'closed'> {
-  function write({ route, startMs, endMs, bytesIn, caller }: Answered<Access>, outcome: Outcome): void {
+  /** @param status undefined if no answer was sent */
+  function write(request: Answered<Access>, bytesOut: number, cause?: string, status?: number): void {
+    const { route, startMs, endMs, bytesIn, caller } = request
     const ms = Math.round((endMs - startMs) * 1000) / 1000
-    const { status, cause, bytesOut } = outcome
     log.info({ route: route?.path ?? otherRoute, status, cause, ms, bytesIn, bytesOut, key: caller?.name }, 'request')
   }
 
   return {
-    answered: (request, { status, body, cause }) =>
-      write(request, { status, cause, bytesOut: Buffer.byteLength(body) }),
+    answered: (request, { status, body, cause }) => write(request, Buffer.byteLength(body), cause, status),
     closed(cause, request) {
-      if (request !== undefined) write(request, { status: undefined, cause, bytesOut: 0 })
+      if (request !== undefined) write(request, 0, cause)
     },
   }
 }

@@ -37,25 +37,20 @@ export interface Metric extends Omit<Row<never>, 'read'> {
   readonly values: readonly Sample[]
 }
 
-export const counter = <Sources>(help: string, read: Read<Sources, number>): Row<Sources> => ({
-  type: 'counter',
-  help,
-  aggregator: 'sum',
-  read,
-})
+const rowsOf =
+  <Value extends number | HistogramStats>(type: Metric['type']) =>
+  <Sources>(help: string, read: Read<Sources, Value>, aggregator: Metric['aggregator'] = 'sum'): Row<Sources> => ({
+    type,
+    help,
+    aggregator,
+    read,
+  })
 
-export const gauge = <Sources>(
-  help: string,
-  read: Read<Sources, number>,
-  aggregator: Metric['aggregator'] = 'sum',
-): Row<Sources> => ({ type: 'gauge', help, aggregator, read })
+export const counter = rowsOf<number>('counter')
 
-export const histogram = <Sources>(help: string, read: Read<Sources, HistogramStats>): Row<Sources> => ({
-  type: 'histogram',
-  help,
-  aggregator: 'sum',
-  read,
-})
+export const gauge = rowsOf<number>('gauge')
+
+export const histogram = rowsOf<HistogramStats>('histogram')
 
 export function secondsOf(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : ms / 1000
