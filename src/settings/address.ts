@@ -68,12 +68,9 @@ function partsOf(text: string): Parts | undefined {
   const { scheme, account, host, path = '', query = '' } = postgresForm.exec(text)?.groups ?? {}
   if (scheme === undefined || host === undefined) return undefined
   const parts = { scheme, account, host, path, query }
-  return host.split(',').every((one) => isUrl({ ...parts, host: one })) ? parts : undefined
-}
-
-/** pg accepts an account without a host, which is not a valid URL: a dummy host makes it one. */
-function isUrl(parts: Parts): boolean {
-  return URL.canParse(assembled(parts.account !== undefined && parts.host === '' ? { ...parts, host: 'host' } : parts))
+  // pg accepts an account without a host, which is not a valid URL: a dummy host makes it one.
+  const hosts = host.split(',').map((one) => (one === '' && account !== undefined ? 'host' : one))
+  return hosts.every((one) => URL.canParse(assembled({ ...parts, host: one }))) ? parts : undefined
 }
 
 function assembled({ scheme, account, host, path, query }: Parts): string {
@@ -93,10 +90,7 @@ function nameOf(parameter: string): string {
 
 function redactParameter(parameter: string): string {
   const name = nameOf(parameter)
-  return secretParameter.test(decoded(name)) ? `${name}=***` : parameter
-}
-
-/** The name as pg decodes it; one that is wrongly encoded is returned unchanged. */
-function decoded(name: string): string {
-  return [...new URLSearchParams(name).keys()][0] ?? name
+  // As pg decodes it; a name that is wrongly encoded is returned unchanged.
+  const [decoded = name] = new URLSearchParams(name).keys()
+  return secretParameter.test(decoded) ? `${name}=***` : parameter
 }

@@ -50,7 +50,7 @@ export interface Resolution {
 
 const variables = settingNames.map(environmentName)
 
-/** Resolves each setting from the first source that gives it. Throws nothing: `problems` has everything that is wrong. */
+/** Resolves each setting from the first source that gives it. Throws nothing: `problems` has all that is wrong. */
 export function resolveSettings(flags: GivenSettings): Resolution {
   const problems = Object.keys(process.env)
     .filter((name) => name.toUpperCase().startsWith('TOPICD_') && !variables.includes(name))

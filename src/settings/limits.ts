@@ -53,15 +53,15 @@ export const linearSizeMax = 600
  */
 export const planningUnitsMax = 250_000
 
-/** States that the linear-time engine keeps for one pattern; beyond that it drops them and starts over, which is slower. */
+/** States that the linear-time engine keeps for one pattern; beyond that it drops them and starts over, more slowly. */
 export const automatonBytesMax = 512 * kibibyte
 
 assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
 
-/** Nesting of arrays and objects in a value: the parsers of common clients give up here, far beyond any useful depth. */
+/** Nesting of arrays and objects in a value: parsers of common clients give up here, far beyond any useful depth. */
 export const valueLevelsMax = 1000
 
-/** A topic's properties, names and values together: settings, not data, that are always read and compared as a whole. */
+/** A topic's properties, names and values together: settings, not data, always read and compared as a whole. */
 export const propertiesBytesMax = 16 * kibibyte
 
 /**
