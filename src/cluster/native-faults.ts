@@ -4,7 +4,7 @@ export const nativeFaults: ReadonlySet<string> = new Set(['SIGBUS', 'SIGSEGV', '
 /** The exit code of a program whose dynamic loader found no library. */
 const loaderFailed = 127
 
-interface Exit {
+export interface Exit {
   readonly code?: number | null
   readonly signal?: string | null
 }

@@ -96,7 +96,7 @@ function flagValue(name: string, row: Setting, texts: readonly string[]): unknow
   return row.isList === true ? values : values[0]
 }
 
-/** @returns the values of each flag, in order, and the operands @throws UsageError for an unknown flag or a missing value */
+/** @returns the values of each flag, in order @throws UsageError for an unknown flag or a missing value */
 function argumentsOf(args: readonly string[], known: Settings): { given: Map<string, string[]>; operands: string[] } {
   const options = Object.fromEntries(
     Object.entries(known).map(([name, { kind }]) => [
@@ -113,28 +113,19 @@ function argumentsOf(args: readonly string[], known: Settings): { given: Map<str
     if (token.kind !== 'option') continue
     const setting = Object.hasOwn(known, token.name) ? known[token.name] : undefined
     if (setting === undefined || !token.rawName.startsWith('--')) throw unknownFlag(token.rawName, known)
-    if (setting.kind !== 'switch') requireValue(token)
+    if (setting.kind !== 'switch') requireValue(token.rawName, token.value, token.inlineValue)
     given.set(token.name, [...(given.get(token.name) ?? []), token.value ?? 'true'])
   }
   return { given, operands }
 }
 
 function unknownFlag(typed: string, known: Settings): UsageError {
-  return new UsageError(
-    `unknown flag ${redacted(typed)}${suggestion(
-      typed,
-      Object.keys(known).map((name) => `--${name}`),
-    )}`,
-  )
+  const flags = Object.keys(known).map((name) => `--${name}`)
+  return new UsageError(`unknown flag ${redacted(typed)}${suggestion(typed, flags)}`)
 }
 
 /** An argument that looks like a flag is not a value, unless it is joined to its flag by "=". */
-function requireValue(token: {
-  readonly rawName: string
-  readonly value?: string
-  readonly inlineValue?: boolean
-}): void {
-  const { rawName, value, inlineValue } = token
+function requireValue(rawName: string, value: string | undefined, inlineValue: boolean | undefined): void {
   if (value === undefined) throw new UsageError(`${rawName} needs a value`)
   if (inlineValue !== true && /^-./.test(value)) {
     throw new UsageError(`${rawName} needs a value; one that begins with "-" is written ${rawName}=${value}`)

@@ -13,8 +13,7 @@ export const openapi = command({
   flags: {},
   run({ settings }) {
     const { basePath, pageSizeMax, batchOperationsMax } = readConfig(settings)
-    return print(
-      `${JSON.stringify(describeApi({ basePath, pageSizeMax, batchOperationsMax, version }), undefined, 2)}\n`,
-    )
+    const description = describeApi({ basePath, pageSizeMax, batchOperationsMax, version })
+    return print(`${JSON.stringify(description, undefined, 2)}\n`)
   },
 })

@@ -78,7 +78,8 @@ function permissions(path: string, { uid, gid, mode }: Stats): string {
 }
 
 function table({ settings: resolved }: Resolution): string {
-  return aligned(settingNames.map((name) => [name, displayedText(name, resolved), resolved[name].from]))
+  const shown = (name: SettingName): string => redactedText(name, resolved[name].text) || '(none)'
+  return aligned(settingNames.map((name) => [name, shown(name), resolved[name].from]))
 }
 
 function document({ settings: resolved }: Resolution): string {
@@ -87,8 +88,4 @@ function document({ settings: resolved }: Resolution): string {
     { value: redactedText(name, resolved[name].text), from: resolved[name].from },
   ])
   return `${JSON.stringify(Object.fromEntries(values))}\n`
-}
-
-function displayedText(name: SettingName, resolved: Resolution['settings']): string {
-  return redactedText(name, resolved[name].text) || '(none)'
 }

@@ -1,17 +1,20 @@
 /**
- * How a command issues a token. It is written before any key has it. So if the command is ended in between, no token is
- * valid that was never shown, and a token that is not valid comes only with an exit status other than 0. A token is
- * reported as void only when it cannot become valid any more: a worker that did not respond may have stored it, or may
- * still do so.
+ * How a command issues a token. The token is printed before any key has it: if the command is killed, no unseen token is
+ * valid, and exit status 0 means that the printed one is. A token is reported as void only when it can no longer become
+ * valid: a worker that did not respond may have stored it, or may still do so.
  */
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
 import type { SendKeyRequest } from '../../cluster/control/messages.js'
+import { persistently } from '../../cluster/control/persistently.js'
 import { MalformedRequest } from '../../cluster/control/protocol.js'
 import { NothingDone } from '../../cluster/messages.js'
 import type { Config } from '../../settings/config.js'
 import { OutputClosed, print } from '../stdout.js'
-import { persistentRequestsTo } from '../store/store-client.js'
+import { requestsTo } from '../store/store-client.js'
+
+/** A request without a response is repeated for so long: a service that ends is gone or restarted within seconds. */
+const requestMsMax = 30_000
 
 interface Issue {
   /** Gives the token to its key. Its requests may be repeated. @returns why that is impossible, as a clause, if it is */
@@ -33,8 +36,9 @@ export async function issueToken(config: Config, shown: string | undefined, issu
       refuse(`${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${issue.unchanged}`),
     )
   const isVoid = shown === undefined ? '' : '; the token that was just printed is void'
+  const send = requestsTo(config)
   const refusal = await issue
-    .store(persistentRequestsTo(config))
+    .store((request) => persistently(() => send(request), requestMsMax))
     .catch((error: Error) => refuse(`${error.message}; ${consequence(error, issue, isVoid)}`))
   if (refusal !== undefined) refuse(`${refusal}${isVoid}`)
 }

@@ -10,7 +10,6 @@ import { UsageError } from '../../settings/config.js'
 import { directoryId } from '../../tools/backup.js'
 import type { BackupOptions } from '../../tools/tool-messages.js'
 import { command, storeSettings } from '../command.js'
-import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { backupName, deleteOldBackups } from './backup-series.js'
 import { runTool } from './store-client.js'
@@ -51,18 +50,15 @@ export const backup = command({
     if (keep !== undefined && into === undefined) throw new UsageError('--keep is only used with --into')
     const file = into === undefined ? operand('FILE') : join(into, backupName(new Date()))
     const options = optionsOf(resolve(file))
-    const progress = new Progress()
     let done = ''
-    await runTool(readStoreConfig(settings), { tool: 'backup', options }, (line) => {
-      if (progress.take(line)) return undefined
+    await runTool(readStoreConfig(settings), { tool: 'backup', options }, (line, progress) => {
       progress.end()
       const { bytes, unnoted } = backupIn(line)
-      if (sizeOf(options.file) !== bytes)
+      if (statSync(options.file, { throwIfNoEntry: false })?.size !== bytes)
         throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
       if (unnoted !== undefined) complain(`the backup is complete, but the store could not record its time: ${unnoted}`)
       done = `${options.file}: ${bytes} bytes, checked\n`
-      return undefined
-    }).finally(progress.end)
+    })
     // Before anything is printed, which fails when nobody reads it.
     if (into !== undefined) done += deleteOldBackups(options.file, keep ?? keptByDefault)
     await print(done)
@@ -78,8 +74,4 @@ function optionsOf(file: string): BackupOptions {
   } catch (error) {
     throw new Error(`there is no directory ${directory} that can be seen from here: ${(error as Error).message}`)
   }
-}
-
-function sizeOf(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.size
 }

@@ -5,7 +5,6 @@ import { checkLineIn } from '../../cluster/control/protocol.js'
 import { checkExport } from '../../tools/check-export.js'
 import type { CheckLine } from '../../tools/tool-messages.js'
 import { allowUnfinished, command, storeSettings } from '../command.js'
-import { Progress } from '../progress.js'
 import { OutputClosed, print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
@@ -28,12 +27,10 @@ export const check = command({
     }
     const file = operand('FILE')
     if (file !== '') return checkFile(file, flags['allow-unfinished'], show)
-    const progress = new Progress()
-    await runTool(readStoreConfig(settings), { tool: 'check', options: {} }, (text) => {
-      if (progress.take(text)) return undefined
+    await runTool(readStoreConfig(settings), { tool: 'check', options: {} }, (text, progress) => {
       progress.end()
       return show(checkLineIn(text))
-    }).finally(progress.end)
+    })
   },
 })
 

@@ -2,7 +2,6 @@
 import { planSelector } from '../../selectors/planner.js'
 import type { ExportOptions } from '../../tools/tool-messages.js'
 import { command, storeSettings } from '../command.js'
-import { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
@@ -31,7 +30,6 @@ export const exportTopics = command({
   async run({ settings, flags }) {
     const config = readStoreConfig(settings)
     const options: ExportOptions = { selector: flags.selector, withKeys: flags['with-keys'] }
-    const progress = new Progress()
     let text = ''
     async function flush(): Promise<void> {
       const chunk = text
@@ -39,10 +37,9 @@ export const exportTopics = command({
       if (chunk !== '') await print(chunk)
     }
     await runTool(config, { tool: 'export', options }, (line) => {
-      if (progress.take(line)) return
       text += `${line}\n`
       return text.length < chunkCharacters ? undefined : flush()
-    }).finally(progress.end)
+    })
     await flush()
   },
 })

@@ -5,7 +5,7 @@ import { unfinished, unfinishedAdvice } from '../../tools/export-end.js'
 import { isEndLine } from '../../tools/import-line.js'
 import type { ImportOptions } from '../../tools/tool-messages.js'
 import { allowUnfinished, command, storeSettings } from '../command.js'
-import { Progress } from '../progress.js'
+import type { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
 import { readStoreConfig } from './store-config.js'
@@ -34,15 +34,14 @@ export const importTopics = command({
     if (input.isFile() && !flags['allow-unfinished'] && !endsWithEndLine(0, input.size)) {
       throw new Error(`standard input ${unfinished}; nothing was imported; ${unfinishedAdvice}`)
     }
-    const progress = new Progress(input.isFile() ? input.size : undefined)
-    const onLine = (line: string): Promise<void> | undefined => {
-      if (progress.take(line)) return undefined
+    const onLine = (line: string, progress: Progress): Promise<void> => {
       progress.end()
       const { topics, created, keys, keysLeftOut } = importedIn(line)
       const left = keysLeftOut === 0 ? '' : `; ${keysLeftOut} API keys left out (see --with-keys)`
       return print(`${topics} topics imported, ${created} of them new; ${keys} API keys imported${left}\n`)
     }
-    await runTool(config, { tool: 'import', options }, onLine, process.stdin).finally(progress.end)
+    const size = input.isFile() ? input.size : undefined
+    await runTool(config, { tool: 'import', options }, onLine, process.stdin, size)
   },
 })
 

@@ -19,10 +19,7 @@ export const migrate = command({
     if (isExclusive(store))
       throw new UsageError('--store is lmdb, which needs no migration; it must be a postgres:// address')
     const { from, to } = await migrateStore(store)
-    await print(
-      from === to
-        ? `the schema already has version ${to}\n`
-        : `the schema was migrated from version ${from} to ${to}\n`,
-    )
+    const outcome = from === to ? `already has version ${to}` : `was migrated from version ${from} to ${to}`
+    await print(`the schema ${outcome}\n`)
   },
 })

@@ -59,7 +59,8 @@ async function restoreUnder(lock: DirectoryLock, location: Config, backup: Backu
 function openBackup(file: string, data: string): Backup {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`there is no file ${file}`)
   const staging = stagingDirectory(data)
-  if (realpathSync(file).startsWith(`${existingPath(staging) ?? staging}/`)) {
+  const isStaged = statSync(staging, { throwIfNoEntry: false }) !== undefined
+  if (isStaged && realpathSync(file).startsWith(`${realpathSync(staging)}/`)) {
     throw new Error(`${file} was left by an interrupted restore; restore the backup itself`)
   }
   // A pipe would otherwise wait for its writer.
@@ -69,11 +70,6 @@ function openBackup(file: string, data: string): Backup {
   const problem = topicsProblem(descriptor)
   if (problem !== undefined) throw new Error(`nothing was restored: ${file} ${problem}`)
   return { file, descriptor, bytes: stats.size }
-}
-
-/** Undefined if nothing is there. */
-function existingPath(path: string): string | undefined {
-  return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync(path)
 }
 
 function requireNoStore(data: string): void {

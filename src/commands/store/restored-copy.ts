@@ -123,12 +123,10 @@ async function writeCopy({ descriptor, bytes }: Backup, copy: string): Promise<v
 
 /** @throws Error that names the backup rather than the copy */
 async function checkInChild(copy: Config, lock: DirectoryLock, file: string): Promise<void> {
-  const progress = new Progress()
   const findings: string[] = []
   try {
     const held = { descriptor: lock.descriptor, release() {} }
     await converse(runAlone(copy, held, { kind: 'tool', work: { tool: 'check', options: {} } }), (text) => {
-      if (progress.take(text)) return
       const line = checkLineIn(text)
       if ('finding' in line) findings.push(line.finding)
     })
@@ -140,8 +138,6 @@ async function checkInChild(copy: Config, lock: DirectoryLock, file: string): Pr
         ? `${file} is damaged: reading it crashed the process that did (${error.signal})`
         : message.replaceAll(dataFile(copy.data), file)
     throw new Error(reason, { cause: error })
-  } finally {
-    progress.end()
   }
 }
 

@@ -1,7 +1,6 @@
 /**
  * A tool's process while no service runs: a child of the command, which inherits the directory's lock and uses the same
- * protocol as a child of the service. The command itself does not open the store, so it survives when damaged files
- * kill the child.
+ * protocol as a child of the service.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -9,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { within } from '../../base/within.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
 import { connectionDescriptor, type ToolMessage, type ToTool } from '../../cluster/messages.js'
-import { nativeFaults, shortage } from '../../cluster/native-faults.js'
+import { type Exit, nativeFaults, shortage } from '../../cluster/native-faults.js'
 import type { Config } from '../../settings/config.js'
 import { dataFile } from '../../store/lmdb/environment/files.js'
 
@@ -37,13 +36,7 @@ export class DamagedStore extends Error {
 /** The time for a commit in flight and the closing of the store. */
 const closeMsMax = 15_000
 
-interface End {
-  readonly code?: number | null
-  readonly signal?: string | null
-  readonly error?: Error
-}
-
-function endOf(child: ChildProcess): Promise<End> {
+function endOf(child: ChildProcess): Promise<Exit & { readonly error?: Error }> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve({ error }))
     child.once('exit', (code, signal) => resolve({ code, signal }))
@@ -51,9 +44,9 @@ function endOf(child: ChildProcess): Promise<End> {
 }
 
 /**
- * Starts the process, which opens the store and begins its work. At the end, the lock on the data directory is released.
+ * Starts the process, which opens the store and begins its work.
  *
- * @param lock undefined for a store that needs none
+ * @param lock on the data directory, released at the end; undefined for a store that needs none
  */
 export function runAlone(config: Config, lock: DirectoryLock | undefined, work: ToolMessage): Connection {
   const script = fileURLToPath(new URL('../../cluster/tool/tool-process.js', import.meta.url))

@@ -1,7 +1,6 @@
 /**
- * Root's rights are given up for those of the account that owns a data directory, for good: files that root makes there
- * would keep the service from opening its store, and what that account has put there, such as a link to another file,
- * must not be followed with root's rights.
+ * Drops root's rights permanently for those of the owner of a data directory: files that root creates there would keep
+ * the service from opening its store, and root must not follow links that the owner has put there.
  */
 import { accessSync, constants, type Stats } from 'node:fs'
 

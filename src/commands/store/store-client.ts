@@ -11,7 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
 import type { ControlRequest, ResponseLine, Responses, SendKeyRequest } from '../../cluster/control/messages.js'
-import { persistently } from '../../cluster/control/persistently.js'
 import { endLine, failureIn, parseResponse, readyLine, requestLine } from '../../cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../cluster/control/socket.js'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
@@ -22,6 +21,7 @@ import { importLineBytesMax } from '../../settings/limits.js'
 import { dataFile, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { splitLines } from '../../tools/lines.js'
 import type { ToolWork } from '../../tools/tool-messages.js'
+import { Progress } from '../progress.js'
 import { type Connection, runAlone } from './standalone-tool.js'
 import { becomeOwner } from './store-account.js'
 
@@ -30,19 +30,17 @@ const waitMs = 15_000
 
 const retryMs = 100
 
-/** A request without a response is repeated for so long: a service that ends is gone or restarted within seconds. */
-const requestMsMax = 30_000
-
 /** A service may send nothing for so long before it responds or starts a tool: longer than its own deadlines. */
 const silentMsMax = 60_000
 
 /** There is no store, and nothing stands in the way of a new one. */
 export class MissingStore extends Error {}
 
-type OnLine = (line: string) => Promise<void> | void
+/** Not called for lines about progress. @param progress to be ended before anything else is shown on a terminal */
+type OnLine = (line: string, progress: Progress) => Promise<void> | void
 
 /**
- * Sends requests about API keys. After a change, every worker of this host's service uses it, or is named on standard error.
+ * After a change of API keys, every worker of this host's service uses it, or is named on standard error.
  *
  * @param creates allows creating a missing store, which is reported on standard error
  * @returns sends one request, and rejects with an Error when no response came
@@ -59,12 +57,6 @@ export function requestsTo(location: Config, creates = false): SendKeyRequest {
     if (reached.lock === undefined && request.command !== 'listKeys') await announceChange(location)
     return parseResponse(request.command, line).response
   }
-}
-
-/** As `requestsTo`, repeated for as long as the end of the service may be the reason that no response comes. */
-export function persistentRequestsTo(location: Config): SendKeyRequest {
-  const send = requestsTo(location)
-  return (request) => persistently(() => send(request), requestMsMax)
 }
 
 /** Has the workers of this host's service, if one runs, load the keys of a store that it may share. */
@@ -103,28 +95,32 @@ async function exchange(service: Socket, { data }: Config, request: ControlReque
 
 /**
  * @param onLine receives each line of the tool's answer, in order
+ * @param size of the input, if it is known, for the progress
  * @throws Error with the tool's own message, or when the input cannot be read
  */
 export async function runTool(
   location: Config,
   work: ToolWork,
   onLine: OnLine,
-  input: Readable = noInput(),
+  input?: Readable,
+  size?: number,
 ): Promise<void> {
   const reached = await connectOrLock(location, work.tool === 'import')
   const connection =
     'service' in reached
       ? runInService(reached.service, location, work)
       : runAlone(location, reached.lock, { kind: 'tool', work })
-  await converse(connection, onLine, input)
+  await converse(connection, onLine, input, size)
 }
 
 /** Exchanges lines with a tool until its last one, and closes the connection in any case. */
 export async function converse(
   { stream, whyEnded, close }: Connection,
   onLine: OnLine,
-  input = noInput(),
+  input = Readable.from([]),
+  size?: number,
 ): Promise<void> {
+  const progress = new Progress(size)
   let inputError: Error | undefined
   // A broken connection destroys the input too, with an error of its own.
   input.on('error', (error) => {
@@ -138,12 +134,13 @@ export async function converse(
         stream.setTimeout(0)
         pipeline(input, stream, () => {})
       } else if (line === endLine) return
-      else await onLine(line)
+      else if (!progress.take(line)) await onLine(line, progress)
     }
     throw inputError === undefined
       ? await whyEnded()
       : new Error(`standard input cannot be read: ${inputError.message}`)
   } finally {
+    progress.end()
     await close()
   }
 }
@@ -179,10 +176,6 @@ function runInService(service: Socket, { data }: Config, work: ToolWork): Connec
 /** Closes the connection to a service that sends nothing for too long: it hangs, or was suspended. */
 function boundSilence(service: Socket): void {
   service.setTimeout(silentMsMax, () => service.destroy())
-}
-
-function noInput(): Readable {
-  return Readable.from([])
 }
 
 /** A connection to the running service, or the lock under which the store may be opened; a shared store needs none. */

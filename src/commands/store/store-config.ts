@@ -4,8 +4,8 @@ import { isExclusive } from '../../settings/address.js'
 import { type Config, type GivenSettings, readConfig } from '../../settings/config.js'
 
 /**
- * A `--data` that is given although the store is PostgreSQL is reported on standard error: the caller may have meant the
- * store in that directory.
+ * A `--data` that is given although the store is PostgreSQL is reported on standard error: the caller may have meant
+ * the store in that directory.
  *
  * @throws UsageError when one is wrong
  */
