@@ -13,8 +13,8 @@ import type { Answer } from './answer.js'
 export type OriginHeaders = readonly (readonly [name: Uint8Array, value: Uint8Array])[]
 
 /**
- * A browser remembers a preflight for so long: each costs a connection, and pages of an origin that is no longer allowed
- * can continue to send requests for as long, though not read the answers.
+ * A browser remembers a preflight for so long: each costs a connection, and pages of an origin that is no longer
+ * allowed can continue to send requests for as long, though not read the answers.
  */
 const preflightSeconds = '600'
 

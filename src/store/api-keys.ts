@@ -19,8 +19,8 @@ export interface KeyChanger {
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
   /**
-   * As `rotated` in keys/rotation.ts. Returns false, and changes nothing, if no such key exists, or it has another token
-   * now. Returns true if the key already has the new token, so a rotation whose outcome is unknown can be repeated.
+   * As `rotated` in keys/rotation.ts. Returns false, and changes nothing, if no such key exists, or it has another
+   * token now. Returns true if it already has the new token, so a rotation whose outcome is unknown can be repeated.
    */
   rotateKey(rotation: KeyRotation): Promise<boolean>
   /** False when there is no such key. */

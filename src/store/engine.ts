@@ -159,7 +159,6 @@ export interface LogPosition {
   readonly total: number
 }
 
-/** One commit. */
 export interface LogRecord extends LogPosition {
   /** The keys of the topics that it changed, as logged-keys.ts writes them. */
   readonly keys: Buffer

@@ -1,6 +1,6 @@
 /**
- * The validators of requests and responses, which typia generates from the types of messages.ts. It loads no other file.
- * api/bodies/bodies.ts explains the tags in the comments of the types.
+ * The validators of requests and responses, which typia generates from the types of messages.ts. It loads no other
+ * file. api/bodies/bodies.ts explains the tags in the comments of the types.
  */
 import typia, { type IValidation } from 'typia'
 import type { ControlRequest, ErrorLine, ResponseLine, Responses } from './messages.js'
