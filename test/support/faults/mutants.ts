@@ -128,7 +128,7 @@ export const mutants: readonly Mutant[] = [
     from: 'return this.log.put();',
     to: 'setTimeout(() => this.log.put(), 20);',
     test: 'store/change-log',
-    finds: /^add$/,
+    finds: /^(many )?(add|set)s?$/,
   },
   {
     fault: 'the log is trimmed though what is left is too little',
