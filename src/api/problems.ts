@@ -6,115 +6,80 @@
  * always in the same words. No message contains a stack trace or a token.
  */
 
-interface Row {
-  readonly status: number
-  readonly wording: string
-}
+type Row = readonly [status: number, wording: string]
 
 const table = {
-  invalid_utf8: { status: 400, wording: 'The request body is not valid UTF-8.' },
-  invalid_json: { status: 400, wording: 'The request body is not valid JSON: {problem}.' },
-  invalid_body: { status: 400, wording: 'The request body must be a JSON object, but it is {found}.' },
-  unknown_parameter: { status: 400, wording: 'Parameter "{name}" is not known here; allowed are {allowed}.' },
-  duplicate_parameter: { status: 400, wording: 'Parameter "{name}" is given more than once; each may be given once.' },
-  missing_parameter: { status: 400, wording: 'Parameter "{name}" is missing; {allowed}.' },
-  invalid_parameter: { status: 400, wording: 'Parameter "{name}" is {found}; {allowed} is allowed.' },
-  path_or_selector: {
-    status: 400,
-    wording: 'Exactly one of the parameters {allowed} is required, but {found} given.',
-  },
-  invalid_path: { status: 400, wording: 'Parameter "{name}" {problem}.' },
-  invalid_selector: { status: 400, wording: 'Parameter "selector" {problem}.' },
-  invalid_property: { status: 400, wording: 'Property "{name}" {problem}.' },
-  no_such_topic: { status: 400, wording: 'There is no topic at the path "{path}".' },
-  incompatible_type: { status: 400, wording: 'The topic at the path "{path}" is of type {found}, not {wanted}.' },
-  incompatible_properties: {
-    status: 400,
-    wording: 'The topic at the path "{path}" exists with different properties.',
-  },
-  not_a_number: {
-    status: 400,
-    wording:
-      'The topic at the path "{path}" cannot be incremented: its value is not a number, or has or would have more than {digits} digits.',
-  },
-  invalid_framing: {
-    status: 400,
-    wording:
-      'It is unclear where the request begins or ends; one content-length, in bytes, or "transfer-encoding: chunked" alone, is allowed.',
-  },
-  unauthorized: {
-    status: 401,
-    wording: 'A known API key is required, in the header "authorization: Apikey <API_KEY>", but {found}.',
-  },
-  forbidden_operation: { status: 403, wording: 'This API key may not {operation}.' },
-  forbidden_path: { status: 403, wording: 'This API key may not touch topics outside its subtrees.' },
-  unknown_route: { status: 404, wording: 'There is no such route; the routes are {allowed}.' },
-  method_not_allowed: { status: 405, wording: 'This route accepts only {allowed}.' },
-  length_required: {
-    status: 411,
-    wording: 'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.',
-  },
-  body_too_large: { status: 413, wording: 'The request body is larger than the {bytes} bytes allowed.' },
-  line_too_long: { status: 400, wording: 'The line is longer than the {bytes} bytes allowed.' },
-  invalid_upload: {
-    status: 400,
-    wording: 'An upload has one operation on each line, but this body {problem}; nothing was stored.',
-  },
-  upload_refused: {
-    status: 400,
-    wording: 'The service refused {refused} of the operations in this upload and applied the other {durable}.',
-  },
-  unsatisfied_constraint: {
-    status: 409,
-    wording: 'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
-  },
-  since_gone: {
-    status: 410,
-    wording: 'What changed since then is no longer known, or was lost; begin again without "since".',
-  },
-  unsupported_media_type: {
-    status: 415,
-    wording: 'The content-type must be application/json; for a batch also application/x-ndjson.',
-  },
-  unsupported_encoding: {
-    status: 415,
-    wording: 'The content-encoding "{found}" is not supported; send the body without an encoding.',
-  },
-  expectation_failed: {
-    status: 417,
-    wording: 'The only supported expectation is "100-continue"; repeat the request without an "expect" header.',
-  },
-  too_many_requests: {
-    status: 429,
-    wording: 'This API key has exceeded its rate; try again after the number of seconds in the header "retry-after".',
-  },
-  internal_error: { status: 500, wording: 'An unexpected error occurred in the service; its log says more.' },
-  draining: { status: 503, wording: 'This worker is stopping; connect again.' },
-  overloaded: { status: 503, wording: 'The service is overloaded; try again later.' },
-  store_unavailable: {
-    status: 503,
-    wording: 'The store cannot be reached at the moment; nothing was changed; try again later.',
-  },
-  write_conflict: {
-    status: 503,
-    wording:
-      'Too many concurrent writes to one topic, or too many long values to compare at once; nothing was changed, except that a removal by selector may be partly done; try again, perhaps with fewer operations.',
-  },
-  unknown_outcome: {
-    status: 503,
-    wording:
-      'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
-  },
-  upload_timed_out: { status: 408, wording: 'Nothing of the upload has arrived for a minute; go on where it ended.' },
-  timed_out: {
-    status: 503,
-    wording: 'The request took too long, and a write may or may not have happened; ask for less at a time.',
-  },
-  disk_nearly_full: {
-    status: 507,
-    wording:
-      'The disk is nearly full, so writes that add bytes are refused; fetch still works, and remove works until it is full.',
-  },
+  invalid_utf8: [400, 'The request body is not valid UTF-8.'],
+  invalid_json: [400, 'The request body is not valid JSON: {problem}.'],
+  invalid_body: [400, 'The request body must be a JSON object, but it is {found}.'],
+  unknown_parameter: [400, 'Parameter "{name}" is not known here; allowed are {allowed}.'],
+  duplicate_parameter: [400, 'Parameter "{name}" is given more than once; each may be given once.'],
+  missing_parameter: [400, 'Parameter "{name}" is missing; {allowed}.'],
+  invalid_parameter: [400, 'Parameter "{name}" is {found}; {allowed} is allowed.'],
+  path_or_selector: [400, 'Exactly one of the parameters {allowed} is required, but {found} given.'],
+  invalid_path: [400, 'Parameter "{name}" {problem}.'],
+  invalid_selector: [400, 'Parameter "selector" {problem}.'],
+  invalid_property: [400, 'Property "{name}" {problem}.'],
+  no_such_topic: [400, 'There is no topic at the path "{path}".'],
+  incompatible_type: [400, 'The topic at the path "{path}" is of type {found}, not {wanted}.'],
+  incompatible_properties: [400, 'The topic at the path "{path}" exists with different properties.'],
+  not_a_number: [
+    400,
+    'The topic at the path "{path}" cannot be incremented: its value is not a number, or has or would have more than {digits} digits.',
+  ],
+  invalid_framing: [
+    400,
+    'It is unclear where the request begins or ends; one content-length, in bytes, or "transfer-encoding: chunked" alone, is allowed.',
+  ],
+  unauthorized: [401, 'A known API key is required, in the header "authorization: Apikey <API_KEY>", but {found}.'],
+  forbidden_operation: [403, 'This API key may not {operation}.'],
+  forbidden_path: [403, 'This API key may not touch topics outside its subtrees.'],
+  unknown_route: [404, 'There is no such route; the routes are {allowed}.'],
+  method_not_allowed: [405, 'This route accepts only {allowed}.'],
+  length_required: [
+    411,
+    'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.',
+  ],
+  body_too_large: [413, 'The request body is larger than the {bytes} bytes allowed.'],
+  line_too_long: [400, 'The line is longer than the {bytes} bytes allowed.'],
+  invalid_upload: [400, 'An upload has one operation on each line, but this body {problem}; nothing was stored.'],
+  upload_refused: [
+    400,
+    'The service refused {refused} of the operations in this upload and applied the other {durable}.',
+  ],
+  unsatisfied_constraint: [
+    409,
+    'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
+  ],
+  since_gone: [410, 'What changed since then is no longer known, or was lost; begin again without "since".'],
+  unsupported_media_type: [415, 'The content-type must be application/json; for a batch also application/x-ndjson.'],
+  unsupported_encoding: [415, 'The content-encoding "{found}" is not supported; send the body without an encoding.'],
+  expectation_failed: [
+    417,
+    'The only supported expectation is "100-continue"; repeat the request without an "expect" header.',
+  ],
+  too_many_requests: [
+    429,
+    'This API key has exceeded its rate; try again after the number of seconds in the header "retry-after".',
+  ],
+  internal_error: [500, 'An unexpected error occurred in the service; its log says more.'],
+  draining: [503, 'This worker is stopping; connect again.'],
+  overloaded: [503, 'The service is overloaded; try again later.'],
+  store_unavailable: [503, 'The store cannot be reached at the moment; nothing was changed; try again later.'],
+  write_conflict: [
+    503,
+    'Too many concurrent writes to one topic, or too many long values to compare at once; nothing was changed, except that a removal by selector may be partly done; try again, perhaps with fewer operations.',
+  ],
+  unknown_outcome: [
+    503,
+    'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
+  ],
+  upload_timed_out: [408, 'Nothing of the upload has arrived for a minute; go on where it ended.'],
+  timed_out: [503, 'The request took too long, and a write may or may not have happened; ask for less at a time.'],
+  disk_nearly_full: [
+    507,
+    'The disk is nearly full, so writes that add bytes are refused; fetch still works, and remove works until it is full.',
+  ],
 } as const satisfies Record<string, Row>
 
 /** The codes that an answer can carry. */
@@ -147,14 +112,14 @@ const blankUnitsMax = 200
 /** @param blanks a text for every `{…}` of the code's wording; long ones are shortened */
 export function problem<Code extends ProblemCode>(
   code: Code,
-  ...[blanks]: [Blanks<(typeof table)[Code]['wording']>] extends [never]
+  ...[blanks]: [Blanks<(typeof table)[Code][1]>] extends [never]
     ? []
-    : [Readonly<Record<Blanks<(typeof table)[Code]['wording']>, string>>]
+    : [Readonly<Record<Blanks<(typeof table)[Code][1]>, string>>]
 ): Problem {
-  const row: Row = table[code]
+  const [status, wording]: Row = table[code]
   const fill: Readonly<Record<string, string>> = blanks ?? {}
-  const message = row.wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? '', blankUnitsMax))
-  return { code, status: row.status, message }
+  const message = wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? '', blankUnitsMax))
+  return { code, status, message }
 }
 
 export function shorten(text: string, unitsMax: number): string {

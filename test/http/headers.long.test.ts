@@ -95,7 +95,7 @@ t.test('lists in headers and long heads are read', async (t) => {
 })
 
 t.test('the status line of every refusal has a reason', (t) => {
-  for (const [code, { status }] of Object.entries(problemTable)) {
+  for (const [code, [status]] of Object.entries(problemTable)) {
     let line = ''
     const res = { writeStatus: (text: string) => (line = text), writeHeader() {} }
     writeHead({ res, continued: false, originHeaders: undefined } as unknown as Headed, { status, body: '{}' })

@@ -28,7 +28,7 @@ const statusesOfNoOperation: readonly number[] = [404, 405]
 
 function problemResponses(): object {
   const byStatus = new Map<number, [ProblemCode, ...ProblemCode[]]>()
-  for (const [code, { status }] of Object.entries(problemTable) as [ProblemCode, { status: number }][]) {
+  for (const [code, [status]] of Object.entries(problemTable) as [ProblemCode, readonly [number, string]][]) {
     if (statusesOfNoOperation.includes(status)) continue
     const codes = byStatus.get(status)
     if (codes === undefined) byStatus.set(status, [code])
@@ -36,8 +36,8 @@ function problemResponses(): object {
   }
   const responses = [...byStatus].map(([status, codes]) => {
     const headers = headersByStatus[status]
-    const description = codes.map((code) => `- \`${code}\`: ${problemTable[code].wording}`).join('\n')
-    const example = { code: codes[0], message: problemTable[codes[0]].wording }
+    const description = codes.map((code) => `- \`${code}\`: ${problemTable[code][1]}`).join('\n')
+    const example = { code: codes[0], message: problemTable[codes[0]][1] }
     const response = { description, content: content(ref('ErrorAnswer'), { example }) }
     return [`Status${status}`, headers === undefined ? response : { ...response, headers }] as const
   })
