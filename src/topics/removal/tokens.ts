@@ -4,7 +4,10 @@
 const space = /\s*/y
 const word = /[^\s()'"]*/y
 /** A quote and its contents, up to the closing one or to a backslash that escapes nothing. */
-const quote = /(['"])(?:(?!\1)[^\\]|\\[\\'"])*/y
+const quotes = {
+  "'": /'[^'\\]*(?:\\[\\'"][^'\\]*)*/y,
+  '"': /"[^"\\]*(?:\\[\\'"][^"\\]*)*/y,
+}
 
 const words = ['when', 'and', 'or', 'remove', 'time', 'after', 'no', 'updates', 'for'] as const
 type Word = (typeof words)[number]
@@ -68,8 +71,11 @@ export class RemovalText {
     const { text } = this
     const mark = text[this.#at]
     if (mark !== "'" && mark !== '"') return undefined
-    const end = this.#endOf(quote, this.#at)
-    if (text[end] === mark) return { text: text.slice(this.#at + 1, end).replace(/\\(.)/g, '$1'), end: end + 1 }
+    const end = this.#endOf(quotes[mark], this.#at)
+    if (text[end] === mark) {
+      const quoted = text.slice(this.#at + 1, end)
+      return { text: quoted.includes('\\') ? quoted.replace(/\\(.)/g, '$1') : quoted, end: end + 1 }
+    }
     return end === text.length
       ? { problem: 'the quote is not closed', start: this.#at }
       : { problem: 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes', start: end }
