@@ -9,13 +9,15 @@ import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/ans
 import type { Properties, TopicType } from '../topics/topic.js'
 import { Changes, type ChangesOptions } from './changes/changes.js'
 import { LiveTopics } from './changes/live-topics.js'
+import { LiveTree, type TreeOptions } from './changes/live-tree.js'
 import { SharedStreams } from './changes/shared-stream.js'
+import { type Child, childrenIn } from './child.js'
 import { untilSatisfied } from './conflicts.js'
 import { type Connection, type ConnectOptions, createConnection, type RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
-import { type Child, type Item, itemOf, itemsOf, type Page, pageOf } from './item.js'
+import { type Item, itemOf, itemsOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
-import { descendants, segmentsOf } from './selectors.js'
+import { descendants, everything, segmentsOf } from './selectors.js'
 import { type Uploaded, type UploadOptions, upload } from './upload.js'
 import type {
   AddAndSetMembers,
@@ -36,7 +38,8 @@ import type {
 export type GetOptions = FetchTopicMembers & RequestOptions
 export type PageOptions = FetchPageMembers & RequestOptions
 export type CountOptions = Pick<PageOptions, 'type' | 'signal'>
-export type ListOptions = Pick<PageOptions, 'size' | 'signal'>
+/** `after` is a child: what is below it comes first, then the children after it. */
+export type ListOptions = Pick<PageOptions, 'after' | 'size' | 'signal'>
 
 export interface UpdateOptions extends RequestOptions {
   /** json by default. */
@@ -197,23 +200,17 @@ export class Client {
     }
   }
 
-  /** Lists the children of a path, or the top of the tree, in tree order. Each costs one seek, whatever is below it. */
+  /** Lists the children of a path, or the top of the tree, in tree order. Each costs two seeks, whatever is below it. */
   async *list(path = '', options: ListOptions = {}): AsyncGenerator<Child, void, undefined> {
-    const parents = path === '' ? [] : segmentsOf(path)
-    const level = parents.length + 1
+    const level = path === '' ? 1 : segmentsOf(path).length + 1
     const items = this.walk(path === '' ? everything : descendants(path), {
       ...options,
       type: 'any',
       with_values: false,
       deep_branch_depth: level,
-      deep_branch_limit: 1,
+      deep_branch_limit: 2,
     })
-    for await (const item of items) {
-      const segments = item.path.split('/')
-      const child = segments.slice(0, level)
-      const type = segments.length === level ? item.type : undefined
-      yield { path: child.join('/'), name: child.at(-1) ?? '', type }
-    }
+    yield* childrenIn(items, level)
   }
 
   /**
@@ -251,12 +248,19 @@ export class Client {
 
   /** The selector's matches, as a Map that updates itself until it is closed. */
   follow(selector: string, { signal, ...members }: Omit<ChangesOptions, 'since'> = {}): LiveTopics {
-    const controller = new AbortController()
-    if (signal?.aborted) controller.abort(signal.reason)
-    // A listener that goes with the follow: a caller's signal may outlive many of them.
-    else signal?.addEventListener('abort', () => controller.abort(signal.reason), { signal: controller.signal })
+    const controller = controllerWithin(signal)
     const changes = this.changes(selector, { ...members, signal: controller.signal })
     return new LiveTopics(changes, controller, this.#connection.timeoutMs)
+  }
+
+  /** The names below a path, or of all topics, a level at a time as they are opened: kept up to date until it is ended. */
+  followTree(path = '', { size, signal }: TreeOptions = {}): LiveTree {
+    return new LiveTree(this, path, controllerWithin(signal), size)
+  }
+
+  /** Ends the waits of all `follow` and `changes` during an outage: call it once the service is known to be back. */
+  retry(): void {
+    this.#streams.retry()
   }
 
   #batch<Results>(
@@ -278,7 +282,13 @@ export class Client {
   }
 }
 
-const everything = '?.*//'
+/** Aborted with the signal. Its listener goes with it: a caller's signal may outlive many follows. */
+function controllerWithin(signal: AbortSignal | undefined): AbortController {
+  const controller = new AbortController()
+  if (signal?.aborted) controller.abort(signal.reason)
+  else signal?.addEventListener('abort', () => controller.abort(signal.reason), { signal: controller.signal })
+  return controller
+}
 
 /** Adds the exact text of a value in the answer. @throws SyntaxError for a text that is not a JSON object */
 function objectOf<Answer>(text: string): Answer {

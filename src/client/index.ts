@@ -8,6 +8,8 @@
 export type { Change, Changes, ChangesOptions } from './changes/changes.js'
 export type { Disconnection } from './changes/events.js'
 export type { LiveTopics, TopicChange } from './changes/live-topics.js'
+export type { LiveTree, TreeOptions } from './changes/live-tree.js'
+export type { Child } from './child.js'
 export {
   type Client,
   type CountOptions,
@@ -19,7 +21,7 @@ export {
 } from './client.js'
 export type { ConnectOptions } from './connection.js'
 export { TopicdError } from './error.js'
-export type { Child, Item, Page } from './item.js'
+export type { Item, Page } from './item.js'
 export { type JsonText, jsonText } from './json-text.js'
 export { anyOf, descendants, selectorFor, subtree, topic } from './selectors.js'
 export type { Refusal, Uploaded, UploadOptions } from './upload.js'

@@ -51,15 +51,6 @@ export interface Page extends FetchPage {
   readonly results: readonly Item[]
 }
 
-/** A path segment directly below another. */
-export interface Child {
-  readonly path: string
-  /** The last segment of the path. */
-  readonly name: string
-  /** Undefined if there is no topic at the path, only topics below it. */
-  readonly type: TopicType | undefined
-}
-
 /** @throws SyntaxError for a text that is not an item */
 export function itemOf(text: string): Item {
   const members = membersOf(text)

@@ -54,7 +54,8 @@ const inSegments: Notation = { characters: '.*', character: '.' }
 /** In `*pattern`, where one spans slashes unless they are excluded. */
 const inPath: Notation = { characters: '[^/]*', character: '[^/]' }
 
-const everything = '?.*//'
+/** Selects every topic. */
+export const everything = '?.*//'
 
 /**
  * The selector that matches what a pattern with wildcards means: MQTT's `+` and `#`, a glob's `*`, `**` and `?`, LIKE's

@@ -16,24 +16,24 @@ async function everythingOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return all
 }
 
-t.test('a list asks for one result of each branch, and names the children', async (t) => {
+t.test('a list asks for two results of each branch, and names the children', async (t) => {
   const pages = [
     '{"has_more":true,"results":[{"path":"a.b/c/x/y","type":"json"},{"path":"a.b/d","type":"string"}]}',
-    '{"has_more":false,"results":[{"path":"a.b/é\\u002f","type":"json"}]}',
+    '{"has_more":false,"results":[{"path":"a.b/d/e","type":"json"},{"path":"a.b/é\\u002f","type":"json"}]}',
   ]
   const stub = await startStub(t, (_, index) => ({ text: at(pages, index % 2) }))
   const topics = connect(stub.url, { key: 'k' })
   t.strictSame(await everythingOf(topics.list('/a.b/', { size: 2 })), [
-    { path: 'a.b/c', name: 'c', type: undefined },
-    { path: 'a.b/d', name: 'd', type: 'string' },
-    { path: 'a.b/é', name: 'é', type: undefined },
+    { path: 'a.b/c', name: 'c', type: undefined, hasChildren: true },
+    { path: 'a.b/d', name: 'd', type: 'string', hasChildren: true },
+    { path: 'a.b/é', name: 'é', type: undefined, hasChildren: true },
   ])
   const members = {
     selector: '?a\\.b/',
     type: 'any',
     with_values: false,
     deep_branch_depth: 2,
-    deep_branch_limit: 1,
+    deep_branch_limit: 2,
     size: 2,
   }
   t.strictSame(JSON.parse(at(stub.requests, 0).text), members)

@@ -112,7 +112,7 @@ export class PageStream {
         await this.options.onStep('restarted')
       }
     }
-    if (waitMs > 0) await wait(waitMs, this.signal)
+    if (waitMs > 0) await wait(waitMs, signal).catch(() => this.signal.throwIfAborted())
   }
 
   async *#pages(signal: AbortSignal): AsyncGenerator<ChangesPage, void, undefined> {
@@ -144,6 +144,11 @@ export class PageStream {
     this.#since = next
     this.#hasAll = !has_more
     if (!has_more) this.#completeMs = Math.min(this.#completeMs, performance.now())
+  }
+
+  /** Begins the next attempt immediately, if there is an outage. */
+  retry(): void {
+    if (!this.#isConnected) this.#tryAgain()
   }
 
   #tryAgain(): void {

@@ -116,6 +116,10 @@ export class SharedStream {
     return true
   }
 
+  retry(): void {
+    this.#stream.retry()
+  }
+
   leave(follower: Follower): void {
     const wasHere = this.#followers.delete(follower) || this.#joining.delete(follower)
     if (wasHere && this.#followers.size + this.#joining.size === 0) this.#close()
@@ -206,6 +210,10 @@ export class SharedStreams {
   readonly #streams = new Map<string, SharedStream[]>()
 
   constructor(readonly connection: Connection) {}
+
+  retry(): void {
+    for (const streams of this.#streams.values()) for (const stream of streams) stream.retry()
+  }
 
   /** May create one. @param form the request without `selector` and `since` */
   streamFor(follower: Follower, form: ChangesBody, since: string | undefined): SharedStream {

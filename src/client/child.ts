@@ -1,0 +1,46 @@
+/** The children of a path, made of topics at and below them. Pure. */
+import type { TopicType } from '../topics/topic.js'
+import type { Item } from './item.js'
+
+/** A path segment directly below another. */
+export interface Child {
+  readonly path: string
+  /** The last segment of the path. */
+  readonly name: string
+  /** Undefined if there is no topic at the path, only topics below it. */
+  readonly type: TopicType | undefined
+  /** True if there are topics below it. */
+  readonly hasChildren: boolean
+}
+
+/** @param items in tree order, two of each child that has so many @param level of the children, 1 for the top */
+export async function* childrenIn(
+  items: Iterable<Item> | AsyncIterable<Item>,
+  level: number,
+): AsyncGenerator<Child, void, undefined> {
+  let last: Child | undefined
+  for await (const { path, type } of items) {
+    const segments = path.split('/')
+    const isTopic = segments.length === level
+    const childPath = segments.slice(0, level).join('/')
+    // A topic precedes its descendants.
+    if (last?.path === childPath) last = { ...last, hasChildren: true }
+    else {
+      if (last !== undefined) yield last
+      last = {
+        path: childPath,
+        name: segments[level - 1] ?? '',
+        type: isTopic ? type : undefined,
+        hasChildren: !isTopic,
+      }
+    }
+  }
+  if (last !== undefined) yield last
+}
+
+/** As the service orders names: by the bytes of their UTF-8, which is the order of their code points. */
+export function compareNames(a: string, b: string): number {
+  let at = 0
+  while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1)
+}

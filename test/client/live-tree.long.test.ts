@@ -1,0 +1,101 @@
+/** A tree of names that follows the service: compared with listings while topics come and go at random, in any order. */
+import t from 'tap'
+import { type Client, connect, type LiveTree } from '../../dist/client/index.js'
+import { FaultProxy } from '../support/faults/fault-proxy.js'
+import { seededRandom } from '../support/random.js'
+import { startServer, until } from '../support/service/server.js'
+
+t.setTimeout(600_000)
+
+const server = await startServer(t, { workers: 2 })
+
+async function listed(client: Client, path: string): Promise<string> {
+  const children = []
+  for await (const child of client.list(path)) children.push(child)
+  return JSON.stringify(children)
+}
+
+/** Waits until each open level is as a listing has it. */
+async function isCurrent(client: Client, tree: LiveTree): Promise<void> {
+  for (const path of tree.opened) {
+    await until(`the level "${path}"`, async () => {
+      const now = JSON.stringify(tree.children(path) ?? [])
+      return now === (await listed(client, path)) || undefined
+    })
+  }
+}
+
+await t.test('open levels are as listings have them, after any changes', async (t) => {
+  const client = connect(server.url, { key: server.token })
+  const random = seededRandom(t)
+  const names = ['a', 'b', 'B', 'é', '\ue000', '😀', 'x-10', 'x-9']
+  const pathAt = (depth: number) => Array.from({ length: depth }, () => random.pick(names)).join('/')
+  const tree = client.followTree('', { size: 100 })
+  await tree.ready
+  for (let round = 0; round < 40; round++) {
+    for (let i = 0; i < 12; i++) {
+      const path = pathAt(1 + random.below(3))
+      if (random.below(10) < 5)
+        await client.add(path, { type: random.below(2) === 0 ? 'json' : 'string' }).catch(() => {})
+      else if (random.below(10) < 7) await client.remove(path)
+      else await client.removeMatches(`*${path}//`)
+    }
+    if (round % 4 === 0) await tree.open(pathAt(1 + random.below(2)))
+    if (round % 9 === 8) tree.close(pathAt(1))
+  }
+  await isCurrent(client, tree)
+  t.ok(tree.opened.length > 3, `${tree.opened.length} levels`)
+  tree.end()
+})
+
+await t.test('levels are listed in parts, and a child beyond them on request', async (t) => {
+  const client = connect(server.url, { key: server.token })
+  await client.removeMatches('?.*//')
+  const operations = Array.from({ length: 95 }, (_, i) => ({ op: 'add', path: `many/${100 + i}/x` }) as const)
+  await client.batch([...operations, { op: 'add', path: 'many/110' }])
+  const tree = client.followTree('many', { size: 10 })
+  await tree.ready
+  const names = () => (tree.children('many') ?? []).map(({ name }) => name)
+  t.strictSame([names().at(0), names().at(-1), names().length], ['100', '109', 10])
+  await client.add('many/1005')
+  await until('one in between', async () => names().length === 11 || undefined)
+  await client.add('many/150')
+  await tree.include('many/150')
+  await tree.include('many/999')
+  t.strictSame(names().slice(-2), ['109', '150'], 'one beyond what is listed, and none that does not exist')
+  await tree.more('many')
+  t.strictSame(tree.children('many')?.[11], { path: 'many/110', name: '110', type: 'json', hasChildren: true })
+  t.equal(names().length, 22)
+  while (tree.listedTo('many') !== undefined) await tree.more('many')
+  t.equal(names().length, 96)
+  await client.removeMatches('?many/1[0-8].*//')
+  await until('what was removed is gone', async () => names().length === 5 || undefined)
+  await isCurrent(client, tree)
+  tree.end()
+})
+
+await t.test('a tree survives an outage, and changes that are no longer known', async (t) => {
+  const few = await startServer(t, { flags: ['--changes-kept', '1000'] })
+  const proxy = await FaultProxy.start(t, few.url)
+  const relayed = `http://127.0.0.1:${new URL(proxy.addressOf(few.url)).port}`
+  const client = connect(relayed, { key: few.token })
+  const direct = connect(few.url, { key: few.token })
+  for (const path of ['a/1', 'b/1']) await direct.add(path)
+  const tree = client.followTree()
+  await tree.ready
+  await tree.open('a')
+  let outages = 0
+  tree.addEventListener('disconnected', () => outages++)
+  proxy.set('refuse')
+  await until('the outage', async () => outages === 1 || undefined)
+  await direct.removeMatches('?a/1')
+  await direct.add('a/2')
+  for (let i = 0; i < 3; i++)
+    await direct.batch(Array.from({ length: 1000 }, (_, n) => ({ op: 'add', path: `b/${i}/${n}` }) as const))
+  proxy.set('pass')
+  client.retry()
+  await until('it is current', async () => tree.children('a')?.[0]?.name === '2' || undefined)
+  await isCurrent(direct, tree)
+  t.equal(outages, 1)
+  tree.end()
+})
