@@ -98,9 +98,9 @@ t.test('the service lists, leaves out values, adds properties, and counts withou
   for (const size of [1, 2, 100]) {
     const list = async (path?: string): Promise<Child[]> => everythingOf(topics.list(path, { size }))
     t.strictSame(await list('l.1'), [
-      { path: 'l.1/a', name: 'a', type: 'json' },
-      { path: 'l.1/b', name: 'b', type: undefined },
-      { path: 'l.1/words', name: 'words', type: 'string' },
+      { path: 'l.1/a', name: 'a', type: 'json', hasChildren: true },
+      { path: 'l.1/b', name: 'b', type: undefined, hasChildren: true },
+      { path: 'l.1/words', name: 'words', type: 'string', hasChildren: false },
     ])
     t.strictSame(
       (await list()).map(({ name, type }) => [name, type]),
