@@ -44,3 +44,12 @@ export function compareNames(a: string, b: string): number {
   while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1)
 }
+
+/** The empty path for the top. */
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
+}
+
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}

@@ -3,7 +3,7 @@
  * is opened; each change then says what it does to the levels above it. Only if a removal may have emptied a branch, the service
  * is asked. During an outage it keeps the last state, then catches up.
  */
-import { type Child, childrenIn, compareNames } from '../child.js'
+import { type Child, childrenIn, compareNames, nameOf, parentOf } from '../child.js'
 import type { Client } from '../client.js'
 import { anyOf, everything, segmentsOf, subtree } from '../selectors.js'
 import { wait } from '../wait.js'
@@ -297,11 +297,6 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   }
 }
 
-/** The empty path for the top. */
-export function parentOf(path: string): string {
-  return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
-}
-
 function isWithin(path: string, parent: string): boolean {
   return parent === '' || path.startsWith(`${parent}/`)
 }
@@ -325,9 +320,9 @@ function merged(known: Child | undefined, child: Child): Child {
 /** @param type of the topic at the path; undefined for one below it @returns whether that is news */
 function addTo(level: Level, path: string, type: Child['type']): boolean {
   const known = level.children.get(path)
-  const name = path.slice(path.lastIndexOf('/') + 1)
+  const name = nameOf(path)
   const { listedTo } = level
-  const isBeyond = listedTo !== undefined && compareNames(name, listedTo.slice(listedTo.lastIndexOf('/') + 1)) > 0
+  const isBeyond = listedTo !== undefined && compareNames(name, nameOf(listedTo)) > 0
   if (known === undefined ? isBeyond : type === undefined ? known.hasChildren : known.type === type) return false
   put(level, path, merged(known, { path, name, type, hasChildren: type === undefined }))
   return true

@@ -1,9 +1,10 @@
 /** The page of the topics: asks for a key, and then shows what it opens. */
 
+import { signal } from '@preact/signals-core'
 import { html, nothing, render, type TemplateResult } from 'lit-html'
 import { TopicdError } from '../../client/index.js'
-import { describeFailure } from './context.js'
-import { Drawing } from './drawing.js'
+import { focusLater, keepDrawn } from './drawing.js'
+import { describeFailure } from './failures.js'
 import {
   beginSession,
   endSession,
@@ -13,7 +14,7 @@ import {
   shareWithOpenedTabs,
   storedKey,
 } from './session.js'
-import type { Edit } from './topic-panel.js'
+import type { Edit } from './topic/edit.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
 
@@ -21,65 +22,63 @@ import { Workspace } from './workspace.js'
 const retryMs = 3000
 
 class Page {
-  #session: Session | undefined
-  #workspace: Workspace | undefined
-  #problem = ''
-  #isBusy = false
+  readonly #entered = signal<{ readonly session: Session; readonly workspace: Workspace } | undefined>(undefined)
+  readonly #problem = signal('')
+  readonly #isBusy = signal(false)
   /** Kept until it is known whether it is still good. */
-  #earlierKey: string | undefined
+  readonly #earlierKey = signal(storedKey())
   /** Edits that the end of a session has interrupted, by path. */
-  #interrupted: ReadonlyMap<string, Edit> = new Map()
+  readonly #interrupted = signal<ReadonlyMap<string, Edit>>(new Map())
 
-  readonly #drawing = new Drawing(() => {
-    render(this.#view(), root)
-    document.title = `${this.#workspace?.title ?? 'Topics'} – topicd ${location.host}`
-    this.#showDialog()
-  })
-
-  async start(): Promise<void> {
-    this.#earlierKey = storedKey()
-    if (this.#earlierKey === undefined) this.#drawing.draw()
-    else await this.#continue()
+  start(): void {
+    keepDrawn(() => {
+      render(this.#view(), root)
+      document.title = `${this.#entered.value?.workspace.title ?? 'Topics'} – topicd ${location.host}`
+      this.#showDialog()
+    })
+    void this.#continue()
   }
 
   /** Repeats while the service cannot say whether the key is good. */
   async #continue(): Promise<void> {
-    const key = this.#earlierKey
-    if (key === undefined || this.#isBusy) return
+    const key = this.#earlierKey.value
+    if (key === undefined || this.#isBusy.value) return
     await this.#signIn(key)
-    if (this.#earlierKey !== undefined) setTimeout(() => void this.#continue(), retryMs)
+    if (this.#earlierKey.value !== undefined) setTimeout(() => void this.#continue(), retryMs)
   }
 
   #view(): TemplateResult {
-    const session = this.#session
+    const { session, workspace } = this.#entered.value ?? {}
     const servicePage = session && servicePageOf(session.key)
     // One dialog may be above another, which the browser does not know.
     const onCancel = (event: Event) => {
       event.preventDefault()
-      this.#workspace?.dialogs.closeTop()
+      workspace?.dialogs.closeTop()
     }
     return html`
       <header class="top">
         <h1>topicd <span class="quiet">topics</span></h1>
+        <span class="row links">
+          ${servicePage === undefined ? nothing : html`<a href=${servicePage}>Service</a>`}
+          <a href="openapi.json">API description</a>
+        </span>
         ${
           session === undefined
             ? nothing
             : html`
           <span class="quiet">${describeKey(session)}</span>
-          <button @click=${() => this.#leave()}>Sign out</button>`
+          <button class="quiet-button" @click=${() => this.#leave()}>Sign out</button>`
         }
-        <span class="row links">
-          ${servicePage === undefined ? nothing : html`<a href=${servicePage}>Service</a>`}
-          <a href="openapi.json">API description</a>
-        </span>
       </header>
-      ${this.#workspace?.view() ?? this.#signInView()}
-      <dialog aria-labelledby="dialog-title" @cancel=${onCancel}>${this.#workspace?.dialogs.view ?? nothing}</dialog>
+      ${workspace?.view() ?? this.#signInView()}
+      <dialog aria-labelledby="dialog-title" @cancel=${onCancel}>${workspace?.dialogs.view ?? nothing}</dialog>
     `
   }
 
   #signInView(): TemplateResult {
-    if (this.#earlierKey !== undefined) return this.#continuingView()
+    if (this.#earlierKey.value !== undefined) return this.#continuingView()
+    const problem = this.#problem.value
+    const isBusy = this.#isBusy.value
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
       void this.#signIn(keyIn(String(new FormData(event.target as HTMLFormElement).get('key'))))
@@ -89,9 +88,9 @@ class Page {
         <form class="panel" @submit=${onSubmit}>
           <label for="key">API key</label>
           <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" required autofocus>
-          <button class="primary" aria-disabled=${this.#isBusy}>${this.#isBusy ? 'Signing in…' : 'Sign in'}</button>
-          ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
-          ${this.#interrupted.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
+          <button class="primary" aria-disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button>
+          ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
+          ${this.#interrupted.value.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
           <p class="quiet">The key is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> creates one.</p>
         </form>
       </main>
@@ -99,56 +98,54 @@ class Page {
   }
 
   #continuingView(): TemplateResult {
-    const useAnother = () => this.#signOut('')
+    const problem = this.#problem.value
     return html`
       <main class="sign-in">
         <div class="panel">
           <p role="status">Signing in with this tab's API key…</p>
-          ${this.#problem === '' ? nothing : html`<p class="bad">${this.#problem} Trying again.</p>`}
-          <button @click=${useAnother}>Use another key</button>
+          ${problem === '' ? nothing : html`<p class="bad">${problem} Trying again.</p>`}
+          <button @click=${() => this.#signOut('')}>Use another key</button>
         </div>
       </main>
     `
   }
 
   async #signIn(key: string): Promise<void> {
-    if (this.#isBusy) return
-    this.#isBusy = true
-    this.#problem = ''
-    const isContinuing = key === this.#earlierKey
-    this.#drawing.draw()
+    if (this.#isBusy.value) return
+    this.#isBusy.value = true
+    this.#problem.value = ''
+    const isContinuing = key === this.#earlierKey.value
     try {
       const session = await beginSession(key)
       // A user who has given up waiting enters another key.
-      if (isContinuing && this.#earlierKey === undefined) return
-      this.#earlierKey = undefined
+      if (isContinuing && this.#earlierKey.value === undefined) return
+      this.#earlierKey.value = undefined
       this.#enter(session)
     } catch (error) {
-      this.#problem = describeFailure(error)
-      if (error instanceof TopicdError && error.status === 401) this.#signOut(this.#problem)
+      this.#problem.value = describeFailure(error)
+      if (error instanceof TopicdError && error.status === 401) this.#signOut(this.#problem.value)
     } finally {
-      this.#isBusy = false
-      this.#drawing.draw()
+      this.#isBusy.value = false
     }
   }
 
   #enter(session: Session): void {
-    this.#session = session
     // A late answer to an earlier key says nothing about this one.
     const onUnknown = (reason: string) => {
-      if (this.#session !== session) return
-      this.#interrupted = this.#workspace?.unsaved() ?? new Map()
+      if (this.#entered.peek()?.session !== session) return
+      this.#interrupted.value = workspace.unsaved()
       this.#signOut(reason)
     }
-    this.#workspace = new Workspace(session, this.#drawing, onUnknown, this.#interrupted)
-    this.#interrupted = new Map()
-    this.#workspace.start()
-    this.#drawing.focusLater()('#words, .workspace button, .workspace a')
+    const workspace = new Workspace(session, onUnknown, this.#interrupted.value)
+    this.#interrupted.value = new Map()
+    this.#entered.value = { session, workspace }
+    workspace.start()
+    focusLater()('#words, .workspace button, .workspace a')
   }
 
   /** The user wants to sign out. */
   #leave(): void {
-    const count = this.#workspace?.unsaved().size ?? 0
+    const count = this.#entered.value?.workspace.unsaved().size ?? 0
     if (count > 0 && !confirm('Your edits are not saved. Sign out and lose them?')) return
     this.#signOut('')
   }
@@ -156,18 +153,18 @@ class Page {
   /** @param reason empty if the user wanted it */
   #signOut(reason: string): void {
     endSession()
-    this.#workspace?.stop()
-    this.#workspace = undefined
-    this.#session = undefined
-    this.#earlierKey = undefined
-    this.#problem = reason
-    this.#drawing.focusLater()('#key')
+    const workspace = this.#entered.peek()?.workspace
+    this.#entered.value = undefined
+    workspace?.stop()
+    this.#earlierKey.value = undefined
+    this.#problem.value = reason
+    focusLater()('#key')
   }
 
   /** The browser's own dialog keeps the keyboard inside, and closes by Escape. */
   #showDialog(): void {
     const dialog = root.querySelector('dialog')
-    const isWanted = this.#workspace?.dialogs.isAnyOpen === true
+    const isWanted = this.#entered.value?.workspace.dialogs.isAnyOpen === true
     if (dialog === null) return
     if (isWanted && !dialog.open) dialog.showModal()
     else if (!isWanted && dialog.open) dialog.close()
@@ -184,4 +181,4 @@ function describeKey({ key: { name, allow, under } }: Session): string {
 
 const root = document.body
 shareWithOpenedTabs()
-void new Page().start()
+new Page().start()

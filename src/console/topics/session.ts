@@ -9,7 +9,7 @@
 import { type Client, connect, TopicdError } from '../../client/index.js'
 import { urlOf } from '../shared/listener.js'
 
-type Operation = 'fetch' | 'set' | 'add' | 'remove'
+type Operation = 'fetch' | 'set' | 'add' | 'remove' | 'admin'
 
 interface KeyDescription {
   readonly name: string
@@ -24,6 +24,8 @@ interface KeyDescription {
 export interface Session {
   /** Where the service is, without a slash at the end. */
   readonly base: string
+  /** The value of the header, for the console's own wire. */
+  readonly authorization: string
   readonly key: KeyDescription
   readonly client: Client
 }
@@ -82,8 +84,9 @@ export async function beginSession(key: string): Promise<Session> {
   // Relative to the page, so that a base path and a proxy's prefix are right.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   const client = connect(base, { key, timeoutMs })
+  const authorization = `Apikey ${key}`
   const answer = await fetch(`${base}/console/key`, {
-    headers: { authorization: `Apikey ${key}` },
+    headers: { authorization },
     signal: AbortSignal.timeout(firstAnswerMsMax),
   })
   const described = (await answer.json().catch(() => ({}))) as Partial<KeyDescription> & {
@@ -93,12 +96,38 @@ export async function beginSession(key: string): Promise<Session> {
   if (!answer.ok) throw new TopicdError(answer.status, described.code ?? '', described.message ?? answer.statusText)
   if (!isDescription(described)) throw new RangeError('Something other than topicd responded.')
   storage()?.setItem(storageName, key)
-  return { base, key: described, client }
+  return { base, authorization, key: described, client }
 }
 
 function isDescription(answer: Partial<KeyDescription>): answer is KeyDescription {
   const { name, allow, under } = answer
   return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
+}
+
+/** The figures of the whole service. */
+export interface Overview {
+  readonly version: string
+  /** ISO 8601. */
+  readonly started: string
+  readonly ready: boolean
+  readonly problems: readonly string[]
+  readonly topics: number | null
+  readonly streams: number | null
+  readonly connections: number | null
+}
+
+/** Undefined if the service does not tell them: to a restricted key, or as an earlier version. */
+export async function readOverview({ base, authorization, key }: Session): Promise<Overview | undefined> {
+  if (key.under.length > 0 || key.admin === undefined) return undefined
+  try {
+    const answer = await fetch(`${base}/console/overview`, {
+      headers: { authorization },
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    return answer.ok ? ((await answer.json()) as Overview) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Undefined if this browser cannot reach it. */

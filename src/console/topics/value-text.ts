@@ -1,4 +1,7 @@
-/** Texts as a person reads them: of a value every character is kept, and only space between its tokens is added. */
+/** Texts as a person reads and writes them: of a value every character is kept but the space between its tokens. */
+import { type JsonText, jsonText } from '../../client/index.js'
+import type { TopicType } from '../../topics/topic.js'
+
 const indentation = '  '
 
 /** Larger values are not formatted: a browser needs seconds to lay them out. */
@@ -6,6 +9,9 @@ const formattedFromMax = 200_000
 
 /** Nor are those that would become larger than this, since each level indents every line below it. */
 const formattedToMax = 1_000_000
+
+/** Of a larger value only the beginning is shown until someone asks for all of it. */
+export const shownMax = 20_000
 
 /** An item of the client. */
 interface ValueText {
@@ -31,7 +37,7 @@ function formatted(text: string): string | undefined {
     pieces.push('\n', length > formattedToMax ? '' : indentation.repeat(level))
   }
   // A string, a mark, or anything else up to the next of them; space between tokens is matched and dropped.
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g)) {
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s"{}[\],:]+/g)) {
     if (token === '{' || token === '[') {
       pieces.push(token)
       level++
@@ -49,6 +55,19 @@ function formatted(text: string): string | undefined {
     if (length > formattedToMax) return undefined
   }
   return pieces.join('')
+}
+
+/** As it is edited: plain text for a string, else its JSON text with a line for each member. */
+export function editableOf(item: ValueText & { readonly type: TopicType; readonly value: unknown }): string {
+  if (item.type === 'string') return typeof item.value === 'string' ? item.value : ''
+  return formattedOf(item) ?? item.text ?? ''
+}
+
+/** What an edited text stands for; white space between the tokens is not stored. @throws SyntaxError for what is not JSON */
+export function valueIn(type: TopicType, text: string): string | JsonText {
+  if (type === 'string') return text
+  jsonText(text)
+  return jsonText(text.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, '$1'))
 }
 
 function isOpening(piece: string | undefined): boolean {
@@ -80,6 +99,20 @@ export function sizeText(text: string): string {
   const bytes = new TextEncoder().encode(text).length
   if (bytes === 1) return '1 byte'
   return bytes < 10_000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
+}
+
+const spans = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+] as const
+
+/** How long ago that is, to the largest unit. @param iso ISO 8601 */
+export function agoText(iso: string, nowMs: number): string {
+  const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
+  if (seconds < 2) return 'just now'
+  const [length, unit] = spans.find(([length]) => seconds >= length) ?? [1, 's']
+  return `${Math.floor(seconds / length)} ${unit} ago`
 }
 
 /** By the user's clock, with the date unless that is today's. @param iso ISO 8601 */

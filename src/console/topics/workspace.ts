@@ -1,85 +1,68 @@
 /** The view of a user with a key: the box for a search, the tree, the panel that the address names, and dialogs. */
+import { effect, type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { parentOf } from '../../client/child.js'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
-import type { Context, NewTopic } from './context.js'
-import { curlCommand } from './curl.js'
-import { CommandDialog } from './dialogs/command-dialog.js'
-import { CreateDialog } from './dialogs/create-dialog.js'
+import { ChangesPanel } from './changes/changes-panel.js'
+import type { Context, Panel } from './context.js'
 import { Dialogs } from './dialogs/dialogs.js'
-import type { Drawing } from './drawing.js'
-import { type Refreshable, Refresher } from './refresher.js'
+import { TopicDialog } from './dialogs/topic-dialog.js'
+import { UploadDialog } from './dialogs/upload-dialog.js'
+import { focusLater } from './drawing.js'
+import { describeFailure } from './failures.js'
+import { icon } from './icons.js'
+import { LiveItems } from './live/live-items.js'
+import { Names } from './live/names.js'
+import { OverviewPanel } from './overview-panel.js'
 import { searchBox } from './search/search-box.js'
-import { selectorOfWords } from './search/words.js'
+import { SearchPanel } from './search/search-panel.js'
 import { may, type Session } from './session.js'
-import { ShownPanel } from './shown-panel.js'
-import type { Edit } from './topic-panel.js'
-import { parentOf } from './tree/tree.js'
+import type { Edit } from './topic/edit.js'
+import { TopicPanel } from './topic/topic-panel.js'
 import { TreePanel } from './tree/tree-panel.js'
 import { timeText, visible } from './value-text.js'
 
-const everything = '?.*//'
-
 export class Workspace {
-  readonly dialogs: Dialogs
+  readonly dialogs = new Dialogs()
   readonly #context: Context
   readonly #tree: TreePanel
-  readonly #shown: ShownPanel
-  readonly #refresher: Refresher
-  #note = ''
+  readonly #panel = signal<Panel | undefined>(undefined)
+  readonly #note = signal('')
   #isNoteNew = false
-  /** The last input of the box for a search. */
-  #searched = { words: '', selector: '' }
-  #isAddressWrong = false
+  /** What was searched last: "back" from a result leads to the page of results that it was on. */
+  readonly #searched = signal<{ readonly text: string; readonly panel: SearchPanel } | undefined>(undefined)
+  readonly #isAddressWrong = signal(false)
+  /** Edits that wait until their topic is shown again, by path. */
+  readonly #left: Signal<ReadonlyMap<string, Edit>>
+  #stopFollowing = (): void => {}
 
   /** @param signOut ends the session if the service no longer knows the key @param interrupted edits by path */
-  constructor(
-    session: Session,
-    drawing: Drawing,
-    signOut: (reason: string) => void,
-    interrupted: ReadonlyMap<string, Edit>,
-  ) {
-    this.dialogs = new Dialogs(drawing.draw)
+  constructor(session: Session, signOut: (reason: string) => void, interrupted: ReadonlyMap<string, Edit>) {
+    this.#left = signal(interrupted)
     this.#context = {
       session,
-      changed: drawing.draw,
-      show: (path) => this.#goTo(addressOfPath(path)),
-      outageMs: () => this.#refresher.outageMs,
-      listsChanged: () => void this.#refreshLists(),
-      afterDraw: drawing.afterDraw,
-      focusLater: drawing.focusLater,
+      names: new Names(session),
+      items: new LiveItems(session.client),
+      dialogs: this.dialogs,
+      show: (address) => this.#goTo(address),
       note: (text) => {
-        this.#note = text
+        this.#note.value = text
         this.#isNoteNew = true
       },
-      showCommand: (route, body) => {
-        const command = curlCommand(session.base, route, body)
-        this.dialogs.open((close) => new CommandDialog(command, drawing.draw, close))
-      },
-      create: (path, as) => this.#create(path, as),
       signOut,
     }
     this.#tree = new TreePanel(this.#context)
-    this.#shown = new ShownPanel(this.#context, this.dialogs, interrupted)
-    // Only whether something changes matters, so one short result is enough.
-    const watched = { since: 'now', type: 'any', size: 1, with_values: false } as const
-    this.#refresher = new Refresher(
-      () => this.#refreshable(),
-      (signal) => session.client.changes(everything, { ...watched, signal }),
-      () => {
-        if (this.#refresher.outageMs === undefined) this.#shown.reconnect()
-        drawing.draw()
-      },
-    )
   }
 
   start(): void {
     addEventListener('hashchange', this.#followAddress)
     addEventListener('beforeunload', this.#keepEdits)
+    addEventListener('keydown', this.#onKey)
+    this.#stopFollowing = effect(() => this.#context.items.show(this.#panel.value?.shownPaths?.() ?? []))
     if (!may(this.#context.session.key, 'fetch')) return
     this.#goToSubtree()
-    this.#followAddress()
     this.#tree.start()
-    this.#refresher.start()
+    this.#followAddress()
   }
 
   /** A key of one subtree starts there, unless the address says otherwise. */
@@ -92,61 +75,88 @@ export class Workspace {
   stop(): void {
     removeEventListener('hashchange', this.#followAddress)
     removeEventListener('beforeunload', this.#keepEdits)
-    this.#refresher.stop()
-    this.#shown.showNothing()
+    removeEventListener('keydown', this.#onKey)
+    this.#stopFollowing()
+    this.#panel.value?.leave?.()
+    this.#context.names.end()
+    this.#context.items.end()
     this.dialogs.end()
   }
 
+  /** Unsaved edits, by path. */
   unsaved(): ReadonlyMap<string, Edit> {
-    return this.#shown.unsaved()
+    const shown = this.#panel.peek()
+    const edit = shown instanceof TopicPanel ? shown.edit.peek() : undefined
+    return edit === undefined ? this.#left.peek() : new Map([...this.#left.peek(), [edit.seen.path, edit]])
   }
 
   get title(): string | undefined {
-    return this.#shown.title
+    return this.#panel.value?.title
   }
 
   view(): TemplateResult {
-    const { key } = this.#context.session
-    const mayFetch = may(key, 'fetch')
-    const { path } = this.#shown
-    const { outageMs } = this.#refresher
+    const { session, names, items } = this.#context
+    const { key } = session
+    const { outageMs } = names
+    const failure = items.failure
+    const panel = this.#panel.value
+    const shown = panel instanceof TopicPanel ? panel.path : undefined
+    if (!may(key, 'fetch')) return this.#writeOnlyView()
     return html`
       <main class="workspace">
         ${outageMs === undefined ? nothing : outageView(outageMs)}
         <div class="side">
-          ${mayFetch ? searchBox(this.#searched, this.#search) : nothing}
+          ${searchBox(this.#searched.value?.text ?? '', (selector, text) => this.#search(selector, text))}
           <nav class="panel" aria-label="Topics">
             <p class="row">
-              <span class="title">Topics</span>
-              ${may(key, 'add') ? html`<button @click=${() => this.#create()}>Create…</button>` : nothing}
-              ${mayFetch ? this.#tree.orderChoice() : nothing}
+              <a class="title" href="#">Topics</a>
+              ${this.#createButtons()}
             </p>
-            <p role="status" class="good">${this.#note}</p>
-            ${this.#shown.leftEdits().map((left) => html`<p class="quiet">Not saved: <a class="exact" href=${addressOfPath(left)}>${visible(left)}</a></p>`)}
-            ${mayFetch ? this.#tree.view(path) : html`<p class="quiet">This API key may not fetch, so topics are not listed.</p>`}
+            ${this.#noteView()}
+            ${this.#tree.view(shown)}
           </nav>
         </div>
-        <div class="shown">${
-          this.#isAddressWrong
-            ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>`
-            : this.#shown.view(path === undefined ? undefined : this.#tree.childrenView(path))
-        }</div>
+        <div class="shown">
+          ${failure === undefined ? nothing : html`<p class="panel bad" role="alert">${describeFailure(failure, this.#context)}</p>`}
+          ${this.#isAddressWrong.value ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>` : panel?.view()}
+        </div>
       </main>
     `
   }
 
+  #writeOnlyView(): TemplateResult {
+    return html`
+      <main class="workspace">
+        <div class="panel">
+          <p class="row">${this.#createButtons()}</p>
+          ${this.#noteView()}
+          <p>This API key may not fetch, so no topics are shown.</p>
+        </div>
+      </main>
+    `
+  }
+
+  #createButtons(): TemplateResult | typeof nothing {
+    const { key } = this.#context.session
+    if (!may(key, 'add')) return nothing
+    const upload = () => this.dialogs.open((close) => new UploadDialog(this.#context, close))
+    const create = () =>
+      this.dialogs.open((close) => new TopicDialog({ kind: 'create', path: this.#newPath() }, this.#context, close))
+    return html`
+      <button @click=${create}>${icon('add')}Create…</button>
+      ${may(key, 'set') ? html`<button class="quiet-button" @click=${upload}>${icon('upload')}Upload…</button>` : nothing}`
+  }
+
+  #noteView(): TemplateResult {
+    return html`
+      <p role="status" class="good">${this.#note.value}</p>
+      ${[...this.#left.value.keys()].map((left) => html`<p class="quiet">Not saved: <a class="exact" href=${addressOfPath(left)}>${visible(left)}</a></p>`)}`
+  }
+
   /** Shows the first page of the matches. */
-  readonly #search = {
-    findWords: (words: string): void => {
-      const selector = selectorOfWords(words)
-      if (selector === undefined) return
-      this.#searched = { words, selector }
-      this.#search.find(selector)
-    },
-    find: (selector: string): void => {
-      this.#shown.forgetSearch()
-      this.#goTo(addressOfSelector(selector))
-    },
+  #search(selector: string, text: string): void {
+    this.#searched.value = { text, panel: new SearchPanel(selector, this.#context) }
+    this.#goTo(addressOfSelector(selector))
   }
 
   #goTo(address: string): void {
@@ -157,22 +167,37 @@ export class Workspace {
   readonly #followAddress = (): void => {
     // A removal is about what was shown when it was asked for. A new topic has its own path.
     this.dialogs.leave()
+    const left = this.#panel.peek()
+    this.#left.value = this.unsaved()
+    left?.leave?.()
     const place = placeAt(location.hash)
-    this.#isAddressWrong = place === 'wrong'
-    if (typeof place === 'string') this.#shown.showNothing()
-    else if ('selector' in place) {
-      const { selector } = place
-      if (selector !== this.#searched.selector) this.#searched = { words: '', selector }
-      if (place.isOfChanges) this.#shown.showChanges(selector)
-      else this.#shown.showMatches(selector)
-    } else {
-      this.#shown.showTopic(place.path)
-      void this.#tree.reveal(place.path)
-    }
+    this.#isAddressWrong.value = place === 'wrong'
+    this.#panel.value = place === 'wrong' ? undefined : this.#panelAt(place)
     // What was done may itself have led here.
-    if (!this.#isNoteNew) this.#note = ''
+    if (!this.#isNoteNew) this.#note.value = ''
     this.#isNoteNew = false
-    this.#context.changed()
+  }
+
+  #panelAt(place: Exclude<ReturnType<typeof placeAt>, 'wrong'>): Panel {
+    if (place === 'nothing') return new OverviewPanel(this.#context)
+    if ('path' in place) return this.#topicAt(place.path)
+    const { selector, isOfChanges } = place
+    if (isOfChanges) return new ChangesPanel(selector, this.#context)
+    const known = this.#searched.peek()
+    const panel = known?.panel.selector === selector ? known.panel : new SearchPanel(selector, this.#context)
+    if (panel !== known?.panel) this.#searched.value = { text: selector, panel }
+    panel.start()
+    return panel
+  }
+
+  #topicAt(path: string): TopicPanel {
+    const left = new Map(this.#left.peek())
+    const panel = new TopicPanel(path, this.#context, left.get(path))
+    left.delete(path)
+    this.#left.value = left
+    const focus = focusLater()
+    void this.#tree.reveal(path).then(() => focus('#topic-path'))
+    return panel
   }
 
   /** The browser asks before it closes a page with an edit. */
@@ -180,34 +205,24 @@ export class Workspace {
     if (this.dialogs.isAnyWritten || this.unsaved().size > 0) event.preventDefault()
   }
 
-  #create(path = this.#newPath(), as?: NewTopic): void {
-    this.dialogs.open((close) => new CreateDialog(path, as, this.#context, close))
+  readonly #onKey = (event: KeyboardEvent): void => {
+    const isText = event.target instanceof Element && event.target.matches('input, textarea, select')
+    if (event.key !== '/' || isText || event.ctrlKey || event.metaKey || event.altKey || this.dialogs.isAnyOpen) return
+    event.preventDefault()
+    document.querySelector<HTMLInputElement>('#words')?.select()
   }
 
   /** The branch that is shown, or that of the topic that is shown. */
   #newPath(): string {
-    const { key } = this.#context.session
-    const { path, isAbsent } = this.#shown
-    const hasBelow = path !== undefined && this.#tree.hasBelow(path)
-    if (path !== undefined && isAbsent && !hasBelow && may(key, 'add', path)) return path
-    const near = path === undefined ? this.#tree.lastOpened : hasBelow ? path : parentOf(path)
-    const branch = may(key, 'add', near) ? near : (key.under[0] ?? '')
+    const { session, names, items } = this.#context
+    const panel = this.#panel.peek()
+    const path = panel instanceof TopicPanel ? panel.path : undefined
+    const hasBelow = path !== undefined && names.hasBelow(path)
+    const isAbsent = path !== undefined && items.isLoaded(path) && items.get(path) === undefined
+    if (path !== undefined && isAbsent && !hasBelow && may(session.key, 'add', path)) return path
+    const near = path === undefined ? names.lastOpened : hasBelow ? path : parentOf(path)
+    const branch = may(session.key, 'add', near) ? near : (session.key.under[0] ?? '')
     return branch === '' ? '' : `${branch}/`
-  }
-
-  /** A dialog's own requests come first, because a key may have a rate. */
-  #refreshable(): readonly Refreshable[] {
-    return this.dialogs.isAnyOpen ? [] : this.#onScreen()
-  }
-
-  #onScreen(): readonly Refreshable[] {
-    const { refreshable } = this.#shown
-    return [...(refreshable ? [refreshable] : []), ...this.#tree.refreshables()]
-  }
-
-  /** Immediately, one after the other, so that the user sees a created or removed topic. */
-  async #refreshLists(): Promise<void> {
-    for (const { refresh } of this.#onScreen()) await refresh().catch(() => {})
   }
 }
 

@@ -2,52 +2,54 @@
  * The dialog that removes topics: it says how many there are, by a dry run, and asks. Only its own button removes
  * anything: no key, and nothing that goes on behind a dialog that was closed.
  */
-
+import { type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { descendants, subtree, topic } from '../../../client/index.js'
-import { type Context, describeFailure, retrySecondsOf } from '../context.js'
+import type { Context } from '../context.js'
+import { copyButton } from '../copy.js'
+import { curlCommand } from '../curl.js'
+import { describeFailure, retrySecondsOf } from '../failures.js'
 import { topicsText, visible } from '../value-text.js'
+import type { Dialog } from './dialogs.js'
 
-interface Choice {
-  readonly label: string
-  readonly selector: string
-  count: number | 'unknown' | 'counting' | 'failed'
-}
+type Count = number | 'unknown' | 'counting' | 'failed'
 
-interface RemoveOptions {
-  /** A path or a selector. */
-  readonly named: string
-  readonly choices: readonly [Choice, ...Choice[]]
-  readonly context: Context
-  readonly close: () => boolean
-}
+/** What it would remove, in words, and as a selector. */
+type Choice = readonly [label: string, selector: string]
 
-const choiceOf = (label: string, selector: string): Choice => ({ label, selector, count: 'unknown' })
-
-export class RemoveDialog {
-  #chosen: Choice
-  #problem = ''
-  #removed: number | undefined
+export class RemoveDialog implements Dialog {
+  readonly #chosen: Signal<Choice>
+  readonly #counts: ReadonlyMap<Choice, Signal<Count>>
+  readonly #problem = signal('')
+  readonly #removed = signal<number | undefined>(undefined)
   /** During the second count, the user can still cancel. */
-  #step: 'asking' | 'counting again' | 'removing' = 'asking'
+  readonly #step = signal<'asking' | 'counting again' | 'removing'>('asking')
   #isClosed = false
 
-  private constructor(private readonly options: RemoveOptions) {
-    this.#chosen = options.choices[0]
-    void this.#count(this.#chosen)
+  /** @param named what is removed, as the user knows it @param choices the first is chosen */
+  constructor(
+    private readonly named: string,
+    private readonly choices: readonly [Choice, ...Choice[]],
+    private readonly context: Context,
+    private readonly close: () => boolean,
+  ) {
+    this.#chosen = signal(choices[0])
+    this.#counts = new Map(choices.map((choice) => [choice, signal<Count>('unknown')]))
+    void this.#count(choices[0])
   }
 
-  static ofPath(path: string, isTopic: boolean, context: Context, close: () => boolean): RemoveDialog {
-    const below = choiceOf('everything below it', descendants(path))
-    const own = choiceOf('the topic itself', topic(path))
-    const both = choiceOf('the topic and everything below it', subtree(path))
-    const choices: [Choice, ...Choice[]] = isTopic ? [own, both, below] : [below]
-    return new RemoveDialog({ named: path, choices, context, close })
-  }
-
-  static ofSelector(selector: string, context: Context, close: () => boolean): RemoveDialog {
-    const choices: [Choice] = [choiceOf('everything that matches', selector)]
-    return new RemoveDialog({ named: selector, choices, context, close })
+  static ofPath(
+    path: string,
+    isTopic: boolean,
+    hasBelow: boolean,
+    context: Context,
+    close: () => boolean,
+  ): RemoveDialog {
+    const below: Choice = ['everything below it', descendants(path)]
+    const own: Choice = ['the topic itself', topic(path)]
+    const both: Choice = ['the topic and everything below it', subtree(path)]
+    const choices: readonly [Choice, ...Choice[]] = !isTopic ? [below] : hasBelow ? [own, both, below] : [own]
+    return new RemoveDialog(path, choices, context, close)
   }
 
   /** Anything that has not begun is not removed any more. */
@@ -56,35 +58,37 @@ export class RemoveDialog {
   }
 
   view(): TemplateResult {
-    if (this.#removed !== undefined) {
+    const removed = this.#removed.value
+    if (removed !== undefined) {
       return html`
         <h2 id="dialog-title">Removed</h2>
-        <p role="status">${topicsText(this.#removed)} removed.</p>
-        <button class="primary" @click=${() => this.#close()}>Close</button>
+        <p role="status">${topicsText(removed)} removed.</p>
+        <button class="primary" @click=${() => this.#cancel()}>Close</button>
       `
     }
-    const { named, choices, context } = this.options
-    const body = JSON.stringify({ selector: this.#chosen.selector })
+    const { session, note } = this.context
+    const body = () => JSON.stringify({ selector: this.#chosen.value[1] })
     return html`
       <h2 id="dialog-title">Remove topics</h2>
-      <p class="exact named"><bdi>${visible(named)}</bdi></p>
+      <p class="exact named"><bdi>${visible(this.named)}</bdi></p>
       <fieldset>
         <legend>Permanently deleted</legend>
-        ${choices.map((choice) => this.#choiceView(choice))}
+        ${this.choices.map((choice) => this.#choiceView(choice))}
       </fieldset>
-      ${this.#problem === '' ? nothing : html`<p class="bad" role="alert">${this.#problem}</p>`}
+      ${this.#problem.value === '' ? nothing : html`<p class="bad" role="alert">${this.#problem.value}</p>`}
       <p class="row">
         ${this.#actionView()}
-        <button autofocus @click=${() => this.#close()}>${this.#step === 'removing' ? 'Close; it continues' : 'Cancel'}</button>
-        <button @click=${() => context.showCommand('remove', body)}>Copy the removal as curl</button>
+        <button autofocus @click=${() => this.#cancel()}>${this.#step.value === 'removing' ? 'Close; it continues' : 'Cancel'}</button>
+        ${copyButton('Copy the removal as curl', () => curlCommand(session.base, 'remove', body()), note)}
       </p>
     `
   }
 
   #actionView(): TemplateResult {
-    const { count } = this.#chosen
-    if (count === 'failed') return html`<button @click=${() => this.#count(this.#chosen)}>Count again</button>`
-    const isReady = this.#step === 'asking' && typeof count === 'number' && count > 0
+    const chosen = this.#chosen.value
+    const count = this.#counts.get(chosen)?.value
+    if (count === 'failed') return html`<button @click=${() => this.#count(chosen)}>Count again</button>`
+    const isReady = this.#step.value === 'asking' && typeof count === 'number' && count > 0
     const onClick = () => {
       if (isReady) void this.#remove()
     }
@@ -95,82 +99,75 @@ export class RemoveDialog {
   }
 
   #choiceView(choice: Choice): TemplateResult {
-    const { count } = choice
+    const count = this.#counts.get(choice)?.value
     const choose = () => {
-      if (this.#step !== 'asking') return
-      this.#chosen = choice
-      this.#problem = ''
+      if (this.#step.value !== 'asking') return
+      this.#chosen.value = choice
+      this.#problem.value = ''
       if (count === 'unknown' || count === 'failed') void this.#count(choice)
-      this.options.context.changed()
     }
     return html`<label class="choice">
-      <input type="radio" name="what" .checked=${choice === this.#chosen} @change=${choose}>
-      <span>${choice.label} <span class="quiet">${typeof count === 'number' ? topicsText(count) : ''}</span></span>
+      <input type="radio" name="what" .checked=${choice === this.#chosen.value} @change=${choose}>
+      <span>${choice[0]} <span class="quiet">${typeof count === 'number' ? topicsText(count) : ''}</span></span>
     </label>`
   }
 
-  #close(): void {
+  #cancel(): void {
     this.abandon()
-    this.options.close()
+    this.close()
+  }
+
+  #dryRun([, selector]: Choice): Promise<number> {
+    return this.context.session.client.removeMatches(selector, { dry_run: true }).then(({ removed }) => removed)
   }
 
   async #count(choice: Choice): Promise<void> {
-    const { context } = this.options
-    if (choice.count === 'counting') return
-    choice.count = 'counting'
-    context.changed()
+    const count = this.#counts.get(choice)
+    if (count === undefined || count.value === 'counting') return
+    count.value = 'counting'
+    const isChosen = () => choice === this.#chosen.value
     try {
-      choice.count = (await context.session.client.removeMatches(choice.selector, { dry_run: true })).removed
-      if (choice === this.#chosen && this.#step === 'asking') this.#problem = ''
+      count.value = await this.#dryRun(choice)
+      if (isChosen() && this.#step.value === 'asking') this.#problem.value = ''
     } catch (error) {
       const retrySeconds = retrySecondsOf(error)
-      const problem = describeFailure(error, context)
       const next = retrySeconds === undefined ? '' : ` Counting again in ${retrySeconds} s.`
       // Only the chosen one is counted again.
-      if (choice === this.#chosen) this.#problem = problem + next
-      choice.count = 'failed'
-      if (retrySeconds !== undefined) {
-        choice.count = 'unknown'
-        setTimeout(() => {
-          if (!this.#isClosed && choice === this.#chosen && choice.count === 'unknown') void this.#count(choice)
-        }, retrySeconds * 1000)
-      }
+      if (isChosen()) this.#problem.value = describeFailure(error, this.context) + next
+      count.value = retrySeconds === undefined ? 'failed' : 'unknown'
+      if (retrySeconds === undefined) return
+      setTimeout(() => {
+        if (!this.#isClosed && isChosen() && count.value === 'unknown') void this.#count(choice)
+      }, retrySeconds * 1000)
     }
-    context.changed()
   }
 
   /** Counts again first: the user has agreed to a number. */
   async #removeAsCounted(choice: Choice): Promise<void> {
-    const { context, choices } = this.options
-    const { client } = context.session
-    const agreed = choice.count
-    const now = (await client.removeMatches(choice.selector, { dry_run: true })).removed
+    const { session, note } = this.context
+    const agreed = this.#counts.get(choice)?.value
+    const now = await this.#dryRun(choice)
     if (this.#isClosed) return
     if (now !== agreed) {
-      for (const other of choices) other.count = 'unknown'
-      choice.count = now
-      this.#problem = `It is now ${topicsText(now)}, not ${agreed.toLocaleString('en')}. Nothing was removed.`
+      for (const [other, count] of this.#counts) count.value = other === choice ? now : 'unknown'
+      this.#problem.value = `It is now ${topicsText(now)}, not ${agreed?.toLocaleString('en')}. Nothing was removed.`
       return
     }
-    this.#step = 'removing'
-    context.changed()
-    this.#removed = (await client.removeMatches(choice.selector)).removed
-    context.listsChanged()
-    if (this.#isClosed) context.note(`${topicsText(this.#removed)} removed.`)
+    this.#step.value = 'removing'
+    const { removed } = await session.client.removeMatches(choice[1])
+    this.#removed.value = removed
+    if (this.#isClosed) note(`${topicsText(removed)} removed.`)
   }
 
   async #remove(): Promise<void> {
-    const { context } = this.options
-    this.#step = 'counting again'
-    this.#problem = ''
-    context.changed()
+    this.#step.value = 'counting again'
+    this.#problem.value = ''
     try {
-      await this.#removeAsCounted(this.#chosen)
+      await this.#removeAsCounted(this.#chosen.value)
     } catch (error) {
-      this.#problem = describeFailure(error, context)
-      if (this.#isClosed) context.note(`Not removed: ${this.#problem}`)
+      this.#problem.value = describeFailure(error, this.context)
+      if (this.#isClosed) this.context.note(`Not removed: ${this.#problem.value}`)
     }
-    this.#step = 'asking'
-    context.changed()
+    this.#step.value = 'asking'
   }
 }

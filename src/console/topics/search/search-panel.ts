@@ -1,149 +1,166 @@
-/** A selector's matches, a page at a time. */
-import { type Page, selectorFor, TopicdError } from '../../../client/index.js'
+/** A selector's matches, a page at a time: which topics they are is asked, their values are followed. */
+import { signal } from '@preact/signals-core'
+import { matchesOf } from '../../../client/changes/matches.js'
+import { selectorFor, type TopicChange, TopicdError } from '../../../client/index.js'
 import { download, fileName } from '../../shared/download.js'
-import { type Context, describeFailure, isBeyondRate, markedMs } from '../context.js'
-import { freshPage } from '../fresh-page.js'
-import { topicsText } from '../value-text.js'
+import type { Context, Panel } from '../context.js'
+import { focusLater } from '../drawing.js'
+import { describeFailure } from '../failures.js'
+import type { Row } from '../table/table.js'
+import { Table } from '../table/table.js'
+import { topicsText, visible } from '../value-text.js'
 import { readMatches } from './matches-file.js'
+import { searchView } from './search-view.js'
 
 const pageSize = 20
 
-export class SearchPanel {
-  page: Page | undefined
-  problem = ''
-  isTurning = false
+/** A page is asked for again at most this often, in ms. */
+const askMs = 1000
+
+/** Maximum share of a service's time for a page that is only looked at, as one request after the other takes. */
+const shareMax = 0.1
+
+interface Shown {
+  /** The paths after which each page up to this one begins. */
+  readonly starts: readonly (string | undefined)[]
+  readonly rows: readonly Row[]
+  readonly hasMore: boolean
+}
+
+export class SearchPanel implements Panel {
+  /** Undefined until the first page has arrived. */
+  readonly page = signal<Shown | undefined>(undefined)
+  /** All matches, when they were counted last. */
+  readonly total = signal<number | undefined>(undefined)
+  readonly problem = signal('')
+  readonly isTurning = signal(false)
   /** The character of the selector, counted from 1; undefined if the problem is not about one. */
-  problemAt: number | undefined
-  /** True if the service refuses the selector, so that a retry would not help. */
-  isRefused = false
-  /** The paths of topics that changed a moment ago. */
-  changed: ReadonlySet<string> = new Set()
+  readonly problemAt = signal<number | undefined>(undefined)
   /** The progress of the download, or its result; empty before one. */
-  downloaded = ''
-  #downloading: AbortController | undefined
-  #pageStarts: readonly (string | undefined)[] = [undefined]
+  readonly downloaded = signal('')
+  readonly isDownloading = signal(false)
+  readonly table: Table
+  #downloading = new AbortController()
+  #stopWatching = (): void => {}
+  #asking: ReturnType<typeof setTimeout> | undefined
+  #waitMs = askMs
+  #isLeft = false
 
   constructor(
     readonly selector: string,
-    private readonly context: Context,
-  ) {}
+    readonly context: Context,
+  ) {
+    this.table = new Table(context, 'Matches')
+  }
 
-  /** The page number, from 1. */
-  get number(): number {
-    return this.#pageStarts.length
+  get title(): string {
+    return visible(this.selector)
+  }
+
+  shownPaths(): readonly string[] {
+    return this.page.value?.rows.map(({ path }) => path) ?? []
+  }
+
+  view() {
+    return searchView(this)
   }
 
   /** A guess if nothing matches or the service refuses the selector; undefined if there is none. */
   get meant(): string | undefined {
-    const isEmpty = this.number === 1 && this.page?.results.length === 0
-    return isEmpty || this.problemAt !== undefined ? selectorFor(this.selector) : undefined
+    const isEmpty = this.number === 1 && this.page.value?.rows.length === 0
+    return isEmpty || this.problemAt.value !== undefined ? selectorFor(this.selector) : undefined
   }
 
-  /** Members of the request for the current page, without the selector. */
-  get members() {
-    return this.#membersFrom(this.#pageStarts)
+  get number(): number {
+    return this.page.value?.starts.length ?? 1
   }
 
-  #membersFrom(pageStarts: readonly (string | undefined)[]) {
-    const after = pageStarts.at(-1)
-    return {
-      type: 'any',
-      with_version: true,
-      size: Math.min(pageSize, this.context.session.key.pageSizeMax),
-      ...(after === undefined ? {} : { after }),
-    } as const
+  get size(): number {
+    return Math.min(pageSize, this.context.session.key.pageSizeMax)
   }
 
-  /** @param isLive true for a background refresh, which throws what the client throws */
-  async refresh(isLive = false): Promise<void> {
-    await this.#fetch(this.#pageStarts, isLive)
-  }
-
-  /** The page becomes the current one, unless another has become it in the meantime. */
-  async #fetch(pageStarts: readonly (string | undefined)[], isLive: boolean): Promise<void> {
-    const current = this.#pageStarts
-    try {
-      const known = isLive ? this.page : undefined
-      const page = await freshPage(this.context.session.client, this.selector, this.#membersFrom(pageStarts), known)
-      if (this.#pageStarts !== current) return
-      if (isLive && this.page !== undefined) this.#mark(this.page, page)
-      this.#pageStarts = pageStarts
-      this.page = page
-      this.problem = ''
-      this.problemAt = undefined
-    } catch (error) {
-      if (!isLive || !isBeyondRate(error)) this.problem = describeFailure(error, this.context)
-      this.isRefused = error instanceof TopicdError && error.status < 429
-      const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
-      const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
-      this.problemAt = at === undefined ? undefined : Number(at)
-      if (isLive) throw error
-    } finally {
-      this.context.changed()
-    }
-  }
-
-  /** Marks new items and new values for a moment. */
-  #mark(before: Page, after: Page): void {
-    const texts = new Map(before.results.map(({ path, text }) => [path, text]))
-    const changed = after.results.filter(({ path, text }) => !texts.has(path) || texts.get(path) !== text)
-    if (changed.length === 0) return
-    this.changed = new Set(changed.map(({ path }) => path))
-    setTimeout(() => {
-      this.changed = new Set()
-      this.context.changed()
-    }, markedMs)
-  }
-
-  async next(): Promise<void> {
-    const last = this.page?.results.at(-1)
-    if (last !== undefined && this.page?.has_more === true) await this.#turn([...this.#pageStarts, last.path])
-  }
-
-  async previous(): Promise<void> {
-    if (this.#pageStarts.length > 1) await this.#turn(this.#pageStarts.slice(0, -1))
-  }
-
-  /** Turns one page at a time: a button may be pressed twice. */
-  async #turn(pageStarts: readonly (string | undefined)[]): Promise<void> {
-    if (this.isTurning) return
-    this.isTurning = true
-    this.context.changed()
-    await this.#fetch(pageStarts, false)
-    this.isTurning = false
-    this.context.changed()
-  }
-
-  get isDownloading(): boolean {
-    return this.#downloading !== undefined
-  }
-
-  /** All matches, not just those of this page. */
-  async download(): Promise<void> {
-    if (this.isDownloading) return
-    const { session } = this.context
-    const { signal } = (this.#downloading = new AbortController())
-    const say = (text: string): void => {
-      this.downloaded = text
-      this.context.changed()
-    }
-    say('Reading the matches…')
-    try {
-      const size = session.key.pageSizeMax
-      const onProgress = (topics: number) => say(`Reading the matches… ${topicsText(topics)}`)
-      const { lines, topics, isWhole } = await readMatches(session.client, this.selector, { size, signal, onProgress })
-      download(fileName('topics', 'ndjson'), 'application/x-ndjson', lines)
-      const rest = isWhole ? '' : ' There are more: "topicd export" has no limit.'
-      say(`${topicsText(topics)} downloaded.${rest}`)
-    } catch (error) {
-      say(signal.aborted ? '' : `Not downloaded. ${describeFailure(error, this.context)}`)
-    }
-    this.#downloading = undefined
-    this.context.changed()
+  /** Shows it, as it was left. */
+  start(): void {
+    const focus = focusLater()
+    this.#isLeft = false
+    const test = matchesOf(this.selector)?.test ?? (() => true)
+    this.#stopWatching = this.context.names.watch((change) => {
+      if (this.#mayChange(change) && test(change.path)) this.#askLater()
+    })
+    void this.#ask(this.page.value?.starts ?? [undefined]).then(() => focus('#search-title'))
   }
 
   /** Cancels a download that is not complete. */
   leave(): void {
-    this.#downloading?.abort()
+    this.#isLeft = true
+    this.#stopWatching()
+    clearTimeout(this.#asking)
+    this.#downloading.abort()
+  }
+
+  /** A topic of this page that is still there is followed already. */
+  #mayChange({ path, item }: TopicChange): boolean {
+    return item === undefined || this.page.value?.rows.some((row) => row.path === path) !== true
+  }
+
+  #askLater(): void {
+    this.#asking ??= setTimeout(() => void this.#ask(this.page.value?.starts ?? [undefined]), this.#waitMs)
+  }
+
+  /** The page becomes the shown one, unless it was left in the meantime. */
+  async #ask(starts: Shown['starts']): Promise<void> {
+    const { client } = this.context.session
+    const { selector, size } = this
+    const startMs = performance.now()
+    try {
+      const page = client.page(selector, { type: 'any', with_values: false, size, after: starts.at(-1) })
+      const total = client.count(selector, { type: 'any' }).catch(() => undefined)
+      const { results, has_more } = await page
+      const rows = results.map(({ path }) => ({ path, name: path, isTopic: true, hasChildren: false }))
+      this.page.value = { starts, rows, hasMore: has_more }
+      this.total.value = await total
+      this.problem.value = ''
+      this.problemAt.value = undefined
+    } catch (error) {
+      this.problem.value = describeFailure(error, this.context)
+      const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
+      const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
+      this.problemAt.value = at === undefined ? undefined : Number(at)
+    }
+    this.#waitMs = Math.max(askMs, (performance.now() - startMs) / shareMax)
+    clearTimeout(this.#asking)
+    this.#asking = undefined
+    const mayPass = this.problem.value !== '' && this.problemAt.value === undefined
+    if (mayPass && !this.#isLeft) this.#askLater()
+  }
+
+  /** Turns one page at a time: a button may be pressed twice. The next one begins at the top. */
+  async turn(by: 1 | -1): Promise<void> {
+    const { rows = [], starts = [] } = this.page.value ?? {}
+    if (this.isTurning.value) return
+    this.isTurning.value = true
+    await this.#ask(by === 1 ? [...starts, rows.at(-1)?.path] : starts.slice(0, -1))
+    this.isTurning.value = false
+    document.querySelector('#search-title')?.scrollIntoView({ block: 'nearest' })
+  }
+
+  /** All matches, not just those of this page. */
+  async download(): Promise<void> {
+    if (this.isDownloading.value) return
+    const { session } = this.context
+    const { signal } = (this.#downloading = new AbortController())
+    const onProgress = (topics: number) => (this.downloaded.value = `Reading the matches… ${topicsText(topics)}`)
+    this.isDownloading.value = true
+    onProgress(0)
+    try {
+      const options = { size: session.key.pageSizeMax, signal, onProgress }
+      const { lines, topics, isWhole } = await readMatches(session.client, this.selector, options)
+      download(fileName('topics', 'ndjson'), 'application/x-ndjson', lines)
+      const rest = isWhole ? '' : ' There are more: "topicd export" has no limit.'
+      this.downloaded.value = `${topicsText(topics)} downloaded.${rest}`
+    } catch (error) {
+      this.downloaded.value = signal.aborted ? '' : `Not downloaded. ${describeFailure(error, this.context)}`
+    }
+    this.isDownloading.value = false
   }
 }

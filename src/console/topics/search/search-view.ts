@@ -1,79 +1,78 @@
 /** The view of a selector's matches: a table of topics, a page at a time. */
-
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { repeat } from 'lit-html/directives/repeat.js'
-import type { Page } from '../../../client/index.js'
-import { addressOfChanges, addressOfPath, addressOfSelector } from '../address.js'
-import type { Context } from '../context.js'
+import { addressOfChanges, addressOfSelector } from '../address.js'
+import { copyButton } from '../copy.js'
+import { curlCommand } from '../curl.js'
+import { RemoveDialog } from '../dialogs/remove-dialog.js'
+import { icon } from '../icons.js'
 import { may } from '../session.js'
-import { shortened, timeText, topicsText, visible } from '../value-text.js'
+import { pagesView } from '../table/table.js'
+import { visible } from '../value-text.js'
 import type { SearchPanel } from './search-panel.js'
 
-const valueCharactersMax = 300
-
-/** @param remove asks for confirmation first */
-export function searchView(panel: SearchPanel, context: Context, remove: () => void): TemplateResult {
-  const { selector, page, problem, number, meant } = panel
-  const body = JSON.stringify({ selector, ...panel.members })
-  const isEmpty = page?.results.length === 0 && number === 1
+export function searchView(panel: SearchPanel): TemplateResult {
+  const { selector, meant, number } = panel
+  const page = panel.page.value
+  const problem = panel.problem.value
+  const isEmpty = page?.rows.length === 0
   return html`
     <section class="panel" aria-labelledby="search-title">
       <h2 id="search-title" tabindex="-1">Matches for <bdi class="exact">${visible(selector)}</bdi></h2>
       ${problem === '' ? nothing : problemView(panel)}
       ${meant === undefined ? nothing : meantView(meant)}
-      ${
-        page === undefined
-          ? html`<p class="quiet" role="status">${problem === '' ? 'Searching…' : ''}</p>`
-          : html`
-        <p class="quiet" role="status">${countText(page, number)}</p>
-        ${page.results.length === 0 ? nothing : matchesTable(page, panel.changed)}
-        <p class="row">
-          <button aria-disabled=${number === 1 || panel.isTurning} @click=${() => panel.previous()}>Previous page</button>
-          <button aria-disabled=${!page.has_more || panel.isTurning} @click=${() => panel.next()}>Next page</button>
-          <a href=${addressOfChanges(selector)}>Changes</a>
-          <button @click=${() => context.showCommand('fetch', body)}>Copy as curl</button>
-          ${isEmpty ? nothing : html`<button aria-disabled=${panel.isDownloading} @click=${() => panel.download()}>Download all</button>`}
-          ${!isEmpty && may(context.session.key, 'remove') ? html`<button class="danger" @click=${remove}>Remove all matches…</button>` : nothing}
-        </p>
-        <p role="status" class="quiet">${panel.downloaded}</p>`
-      }
+      ${page === undefined ? html`<p class="quiet" role="status">${problem === '' ? 'Searching…' : ''}</p>` : nothing}
+      ${isEmpty ? html`<p class="quiet" role="status">${number === 1 ? 'Nothing matches.' : 'Nothing is left on this page.'}</p>` : nothing}
+      ${page === undefined || (isEmpty && number === 1) ? nothing : matchesView(panel, page)}
+      <p role="status" class="quiet">${panel.downloaded.value}</p>
     </section>
   `
 }
 
-function matchesTable({ results }: Page, changed: ReadonlySet<string>): TemplateResult {
+function matchesView(panel: SearchPanel, { rows, hasMore, starts }: NonNullable<SearchPanel['page']['value']>) {
+  const { selector, context, size, number } = panel
+  const { session, dialogs, note } = context
+  const after = starts.at(-1)
+  const body = JSON.stringify({
+    selector,
+    type: 'any',
+    with_version: true,
+    size,
+    ...(after === undefined ? {} : { after }),
+  })
+  const remove = () =>
+    dialogs.open((close) => new RemoveDialog(selector, [['everything that matches', selector]], context, close))
+  const pages = (place: 'above' | 'below') =>
+    pagesView(
+      {
+        first: (number - 1) * size + 1,
+        count: rows.length,
+        total: panel.total.value,
+        hasMore,
+        isTurning: panel.isTurning.value,
+        turn: (by) => void panel.turn(by),
+      },
+      place,
+    )
   return html`
-    <table class="rows matches">
-      <thead>
-        <tr><th scope="col">Path</th><th scope="col">Value</th><th scope="col">Type</th><th scope="col">Updated</th></tr>
-      </thead>
-      <tbody>${repeat(
-        results,
-        ({ path }) => path,
-        (item) => html`
-        <tr class=${changed.has(item.path) ? 'changed' : ''}>
-          <td><a class="exact" href=${addressOfPath(item.path)}>${visible(item.path)}</a></td>
-          <td>${item.text === undefined ? html`<span class="quiet">no value</span>` : html`<span class="exact">${shortened(item.text, valueCharactersMax)}</span>`}</td>
-          <td class="quiet">${item.type}</td>
-          <td class="quiet">${item.updated === undefined ? '–' : html`<time datetime=${item.updated}>${timeText(item.updated)}</time>`}</td>
-        </tr>`,
-      )}
-      </tbody>
-    </table>
+    <p class="row actions">
+      <a class="quiet-button" href=${addressOfChanges(selector)}>${icon('changes')}Changes</a>
+      <button class="quiet-button" aria-disabled=${panel.isDownloading.value} @click=${() => panel.download()}>${icon('download')}Download all</button>
+      ${copyButton('Copy as curl', () => curlCommand(session.base, 'fetch', body), note)}
+      ${may(session.key, 'remove') ? html`<button class="quiet-button danger" @click=${remove}>${icon('remove')}Remove all matches…</button>` : nothing}
+    </p>
+    ${pages('above')}
+    ${rows.length === 0 ? nothing : panel.table.view(rows)}
+    ${pages('below')}
   `
-}
-
-function countText({ results, has_more }: Page, number: number): string {
-  if (results.length === 0) return number === 1 ? 'Nothing matches.' : 'Nothing is left on this page.'
-  return `Page ${number}, ${topicsText(results.length)}${has_more ? '' : ', the last'}`
 }
 
 /** Shows, below the message, the selector with its faulty character, or its end, marked. */
 function problemView({ selector, problem, problemAt }: SearchPanel): TemplateResult {
+  const at = problemAt.value
   return html`
     <div role="alert">
-      <p class="bad">${problem}</p>
-      ${problemAt === undefined ? nothing : markedView([...selector], problemAt - 1)}
+      <p class="bad">${problem.value}</p>
+      ${at === undefined ? nothing : markedView([...selector], at - 1)}
     </div>
   `
 }

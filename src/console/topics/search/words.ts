@@ -4,13 +4,18 @@ import { quoted } from '../../../client/selectors.js'
 /** The orders of more words would be larger than a selector's patterns may be. */
 const inAnyOrderMax = 3
 
-/** Up to three words match in any order, more in their own. Ignores case. Undefined for a text without a word. */
-export function selectorOfWords(text: string): string | undefined {
+/**
+ * Up to three words match in any order, more in their own. Ignores case. Undefined for a text without a word.
+ *
+ * @param below what is found is below this path; empty for all
+ */
+export function selectorOfWords(text: string, below = ''): string | undefined {
   const words = distinct(text.split(/\s+/).filter((word) => word !== '')).map(quoted)
   if (words.length === 0) return undefined
   const orders = words.length <= inAnyOrderMax ? ordersOf(words) : [words]
   const patterns = orders.map((order) => order.join('.*'))
-  return `*(?i).*${patterns.length === 1 ? patterns[0] : `(${patterns.join('|')})`}.*`
+  const within = below === '' ? '' : `${quoted(below)}/`
+  return `*${within}(?i).*${patterns.length === 1 ? patterns[0] : `(${patterns.join('|')})`}.*`
 }
 
 /** Drops words that another one contains: a path need not contain them twice. */

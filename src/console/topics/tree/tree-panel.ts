@@ -1,138 +1,150 @@
-/** The tree next to the panel: its levels as the user opens them, kept fresh, and why that failed. */
+/**
+ * The tree next to the panel: its levels as the user opens them. It is one stop of the Tab key; within it the arrow keys move, open
+ * and close, as the pattern for trees of the W3C's APG says.
+ */
+import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { type Context, describeFailure, isBeyondRate } from '../context.js'
-import type { Refreshable } from '../refresher.js'
+import { repeat } from 'lit-html/directives/repeat.js'
+import { parentOf } from '../../../client/child.js'
+import type { Child } from '../../../client/index.js'
+import { addressOfPath } from '../address.js'
+import type { Context } from '../context.js'
+import { afterDraw } from '../drawing.js'
+import { describeFailure } from '../failures.js'
 import { visible } from '../value-text.js'
-import { describeChild, listChildren } from './children.js'
-import { childrenView } from './children-view.js'
-import { type NameOrder, storedOrder, storeOrder } from './name-order.js'
-import { Tree } from './tree.js'
-import { type TreeLook, treeView } from './tree-view.js'
 
 /** Subtrees of a restricted key that are opened at the start; each costs a few requests. */
 const subtreesOpenedMax = 5
 
 export class TreePanel {
-  readonly #tree: Tree
-  /** The failures of the user's last step in the tree, and of the last refresh. */
-  #stepProblem = ''
-  #liveProblem = ''
-  #order: NameOrder = storedOrder()
+  readonly #problem = signal('')
+  /** The item that the Tab key reaches. */
+  readonly #current = signal('')
 
-  constructor(private readonly context: Context) {
-    const { client, key } = context.session
-    this.#tree = new Tree(
-      (parent, after) => listChildren(client, key.pageSizeMax, parent, after),
-      (path) => describeChild(client, path),
-    )
-  }
-
-  start(): void {
-    void this.#change(this.#begin())
-  }
+  constructor(private readonly context: Context) {}
 
   /** A restricted key sees nothing above its subtrees. */
-  async #begin(): Promise<void> {
-    await this.#tree.open('')
-    for (const subtree of this.context.session.key.under.slice(0, subtreesOpenedMax)) await this.#openAt(subtree)
-  }
-
-  hasBelow(path: string): boolean {
-    return this.#tree.hasBelow(path)
-  }
-
-  /** The last opened branch that is still open; the empty path for none. */
-  get lastOpened(): string {
-    return this.#tree.openParents().at(-1) ?? ''
+  start(): void {
+    void this.#try(async () => {
+      await this.context.names.ready
+      for (const subtree of this.context.session.key.under.slice(0, subtreesOpenedMax)) await this.#openAt(subtree)
+    })
   }
 
   /** Opens everything above a path and what is directly below it, and scrolls to it. */
   async reveal(path: string): Promise<void> {
-    await this.#change(this.#openAt(path))
-    this.context.afterDraw(scrollToShown)
+    this.#current.value = path
+    await this.#try(() => this.#openAt(path))
+    afterDraw(scrollToShown)
   }
 
   async #openAt(path: string): Promise<void> {
-    await this.#tree.reveal(path)
-    this.context.changed()
-    if (this.#tree.hasBelow(path) && this.#tree.level(path) === undefined) await this.#tree.open(path)
+    const { names } = this.context
+    await names.reveal(path)
+    if (names.hasBelow(path)) await names.open(path)
+  }
+
+  /** A step that the user requested. */
+  async #try(step: () => Promise<void>): Promise<void> {
+    try {
+      await step()
+      this.#problem.value = ''
+    } catch (error) {
+      this.#problem.value = describeFailure(error, this.context)
+    }
   }
 
   /** @param shown the path of the shown topic */
   view(shown: string | undefined): TemplateResult {
-    const problem = this.#stepProblem || this.#liveProblem
-    const { under } = this.context.session.key
-    const empty =
-      under.length === 0
-        ? 'There are no topics here yet.'
-        : `There are no topics below ${under.map(visible).join(', ')} yet.`
+    const { names, session } = this.context
+    const problem =
+      this.#problem.value || (names.failure === undefined ? '' : describeFailure(names.failure, this.context))
+    const top = names.children('')
+    const { under } = session.key
+    const empty = under.length === 0 ? 'here' : `below ${under.map(visible).join(', ')}`
     return html`
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
-      ${treeView(this.#look(shown), empty)}
+      ${top === undefined ? html`<p class="quiet">Listing…</p>` : nothing}
+      ${top?.length === 0 ? html`<p class="quiet">There are no topics ${empty} yet.</p>` : nothing}
+      ${top === undefined || top.length === 0 ? nothing : html`<ul class="tree" role="tree" aria-label="Topics" @keydown=${this.#onKey}>${this.#levelView('', top, shown)}</ul>`}
     `
   }
 
-  /** Undefined if nothing is known below the path. */
-  childrenView(path: string): TemplateResult | undefined {
-    return this.hasBelow(path) ? childrenView(path, this.#look(path)) : undefined
+  #levelView(parent: string, children: readonly Child[], shown: string | undefined): unknown {
+    const { names } = this.context
+    const hasMore = names.listedTo(parent) !== undefined
+    const more = () => this.#try(() => names.more(parent))
+    return [
+      repeat(
+        children,
+        ({ path }) => path,
+        (child) => this.#childView(child, shown),
+      ),
+      hasMore
+        ? html`<li role="none"><a role="treeitem" tabindex="-1" class="quiet" @click=${more} @keydown=${onEnter(more)}>More… <span>${children.length} listed; more may belong between them</span></a></li>`
+        : nothing,
+    ]
   }
 
-  orderChoice(): TemplateResult {
-    const choose = (event: Event) => {
-      this.#order = (event.target as HTMLSelectElement).value === 'natural' ? 'natural' : 'tree'
-      storeOrder(this.#order)
-      this.context.changed()
+  #childView({ path, name, type, hasChildren }: Child, shown: string | undefined): TemplateResult {
+    const { names } = this.context
+    const children = hasChildren ? names.children(path) : undefined
+    const isOpen = children !== undefined
+    const toggle = (event: Event) => {
+      event.preventDefault()
+      this.#toggle(path, isOpen)
     }
-    const option = (order: NameOrder, name: string) =>
-      html`<option value=${order} ?selected=${this.#order === order}>${name}</option>`
+    const isCurrent =
+      this.#current.value === path || (this.#current.value === '' && names.children('')?.[0]?.path === path)
     return html`
-      <label for="order">Sort</label>
-      <select id="order" @change=${choose}>${option('tree', 'as stored')}${option('natural', '2 before 10')}</select>`
+      <li role="none">
+        <a role="treeitem" class="exact ${type === undefined ? 'branch' : ''}" href=${addressOfPath(path)} data-path=${path} tabindex=${isCurrent ? 0 : -1}
+          aria-expanded=${hasChildren ? isOpen : nothing} aria-current=${path === shown ? 'true' : nothing} @focus=${() => (this.#current.value = path)}>
+          <span class=${hasChildren ? 'toggle' : 'toggle none'} aria-hidden="true" @click=${hasChildren ? toggle : nothing}></span>${visible(name)}${isOpen ? html` <span class="quiet count" aria-hidden="true">${countText(children.length, names.listedTo(path))}</span>` : nothing}</a>
+        ${isOpen ? html`<ul role="group">${this.#levelView(path, children, shown)}</ul>` : nothing}
+      </li>
+    `
   }
 
-  #look(shown: string | undefined): TreeLook {
-    const actions = {
-      open: (parent: string) => void this.#change(this.#tree.open(parent)),
-      close: (parent: string) => {
-        this.#tree.close(parent)
-        this.context.changed()
-      },
-      more: (parent: string) => void this.#change(this.#tree.more(parent)),
+  #toggle(path: string, isOpen: boolean): void {
+    const { names } = this.context
+    if (isOpen) names.close(path)
+    else void this.#try(() => names.open(path))
+  }
+
+  readonly #onKey = (event: KeyboardEvent): void => {
+    const item = event.target instanceof Element ? event.target.closest<HTMLElement>('[role=treeitem]') : null
+    if (item === null || event.ctrlKey || event.altKey || event.metaKey) return
+    const items = [...document.querySelectorAll<HTMLElement>('.tree [role=treeitem]')]
+    const at = items.indexOf(item)
+    const path = item.dataset.path ?? ''
+    const expanded = item.getAttribute('aria-expanded')
+    const steps: Readonly<Record<string, () => unknown>> = {
+      ArrowDown: () => items[at + 1]?.focus(),
+      ArrowUp: () => items[at - 1]?.focus(),
+      Home: () => items[0]?.focus(),
+      End: () => items.at(-1)?.focus(),
+      ArrowRight: () =>
+        expanded === 'false' ? this.#toggle(path, false) : expanded === 'true' && items[at + 1]?.focus(),
+      ArrowLeft: () =>
+        expanded === 'true'
+          ? this.#toggle(path, true)
+          : items.find(({ dataset }) => dataset.path === parentOf(path))?.focus(),
     }
-    return { tree: this.#tree, order: this.#order, actions, shown }
+    const step = steps[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    step()
   }
+}
 
-  refreshables(): readonly Refreshable[] {
-    return this.#tree.openParents().map((parent) => ({
-      key: `below ${parent}`,
-      refresh: () => this.#refreshLevel(parent),
-    }))
-  }
+const onEnter = (action: () => unknown) => (event: KeyboardEvent) => {
+  if (event.key === 'Enter') void action()
+}
 
-  async #refreshLevel(parent: string): Promise<void> {
-    try {
-      do await this.#tree.refresh(parent)
-      while (this.#tree.isPartlyRefreshed(parent))
-      this.#liveProblem = ''
-      this.#stepProblem = ''
-    } catch (error) {
-      if (!isBeyondRate(error)) this.#liveProblem = describeFailure(error, this.context)
-      throw error
-    } finally {
-      this.context.changed()
-    }
-  }
-
-  /** A step that the user requested. */
-  async #change(step: Promise<void>): Promise<void> {
-    try {
-      await step
-      this.#stepProblem = ''
-    } catch (error) {
-      this.#stepProblem = describeFailure(error, this.context)
-    }
-    this.context.changed()
-  }
+/** As far as it is known without a request. */
+function countText(count: number, listedTo: string | undefined): string {
+  return listedTo === undefined ? String(count) : `${count}+`
 }
 
 /** Within the tree alone: everything next to it stays where it is. */

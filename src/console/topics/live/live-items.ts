@@ -1,0 +1,127 @@
+/**
+ * The topics whose values are on the screen, as the service has them now: each path is followed for as long as it is shown. All
+ * share one stream, where their paths fit into one selector. Nothing is drawn here.
+ */
+import { signal } from '@preact/signals-core'
+import { anyOf, type Client, type Item, type LiveTopics, topic } from '../../../client/index.js'
+
+/** The service's limit for a selector is 8,192 bytes. */
+const selectorBytesMax = 8000
+
+/** Between two changes of what is followed, in ms: names may come and go at any rate. */
+const changeMs = 1000
+
+/** Paths that are followed together. */
+interface Part {
+  readonly paths: readonly string[]
+  readonly live: LiveTopics
+  isLoaded: boolean
+}
+
+export class LiveItems {
+  readonly #items = new Map<string, Item>()
+  /** How often each path has changed since it is shown. */
+  readonly #changes = new Map<string, number>()
+  /** Counts all changes, and so has everything that was read drawn again. */
+  readonly #count = signal(0)
+  readonly #failure = signal<unknown>(undefined)
+  #parts: readonly Part[] = []
+  #wanted: ReadonlySet<string> = new Set()
+  #changing: ReturnType<typeof setTimeout> | undefined
+  #changedMs = Number.NEGATIVE_INFINITY
+
+  constructor(private readonly client: Client) {}
+
+  /** Undefined if there is no topic, or it has not arrived yet. */
+  get(path: string): Item | undefined {
+    void this.#count.value
+    return this.#items.get(path)
+  }
+
+  /** True once it is known whether there is a topic. */
+  isLoaded(path: string): boolean {
+    void this.#count.value
+    return this.#parts.some(({ paths, isLoaded }) => isLoaded && paths.includes(path))
+  }
+
+  changes(path: string): number {
+    void this.#count.value
+    return this.#changes.get(path) ?? 0
+  }
+
+  /** The reason for which nothing is followed any more; undefined for none. */
+  get failure(): unknown {
+    return this.#failure.value
+  }
+
+  /** Follows these paths, and no others. */
+  show(paths: readonly string[]): void {
+    this.#wanted = new Set(paths)
+    clearTimeout(this.#changing)
+    const waitMs = Math.max(0, this.#changedMs + changeMs - performance.now())
+    // What is followed no longer has left its stream by then.
+    this.#changing = setTimeout(() => this.#follow(), this.#dropUnwanted() ? waitMs : 0)
+  }
+
+  /** @returns whether others stay */
+  #dropUnwanted(): boolean {
+    const isWanted = ({ paths }: Part) => paths.some((path) => this.#wanted.has(path))
+    for (const part of this.#parts) if (!isWanted(part)) part.live.close()
+    this.#parts = this.#parts.filter(isWanted)
+    return this.#parts.length > 0
+  }
+
+  #follow(): void {
+    this.#changedMs = performance.now()
+    const followed = new Set(this.#parts.flatMap(({ paths }) => paths))
+    for (const path of this.#items.keys()) if (!followed.has(path) && !this.#wanted.has(path)) this.#forget(path)
+    const missing = [...this.#wanted].filter((path) => !followed.has(path))
+    this.#parts = [...this.#parts, ...partsOf(missing).map((paths) => this.#partOf(paths))]
+  }
+
+  #forget(path: string): void {
+    this.#items.delete(path)
+    this.#changes.delete(path)
+  }
+
+  #partOf(paths: readonly string[]): Part {
+    const [first = '', ...others] = paths.map(topic)
+    const live = this.client.follow(anyOf(first, ...others), { type: 'any', with_version: true, with_properties: true })
+    const part: Part = { paths, live, isLoaded: false }
+    live.addEventListener('change', ({ detail: { path, item } }) => {
+      // One that was removed is remembered by its page until that is left.
+      if (item === undefined) this.#items.delete(path)
+      else this.#items.set(path, item)
+      if (part.isLoaded) this.#changes.set(path, this.changes(path) + 1)
+      this.#count.value++
+    })
+    live.addEventListener('complete', () => {
+      if (part.isLoaded) return
+      part.isLoaded = true
+      for (const path of paths) if (!live.topics.has(path)) this.#items.delete(path)
+      this.#count.value++
+    })
+    live.addEventListener('error', ({ detail }) => (this.#failure.value = detail))
+    return part
+  }
+
+  end(): void {
+    clearTimeout(this.#changing)
+    for (const { live } of this.#parts) live.close()
+  }
+}
+
+function partsOf(paths: readonly string[]): readonly (readonly string[])[] {
+  const parts: string[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const path of paths) {
+    const own = new TextEncoder().encode(path).length + '>////'.length
+    if (bytes + own > selectorBytesMax) {
+      parts.push([])
+      bytes = 0
+    }
+    parts.at(-1)?.push(path)
+    bytes += own
+  }
+  return parts
+}

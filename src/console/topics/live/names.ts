@@ -1,0 +1,155 @@
+/**
+ * The names of the topics as the client follows them, the topics that have changed last, and whether the service answers. One
+ * stream tells all of it, so it is there for as long as the page is. Nothing is drawn here.
+ */
+import { signal } from '@preact/signals-core'
+import { parentOf } from '../../../client/child.js'
+import { type Child, type LiveTree, type TopicChange, TopicdError } from '../../../client/index.js'
+import type { Session } from '../session.js'
+
+/** Children that are listed at a time: most branches have fewer, so their natural order is complete. */
+const childrenMax = 400
+
+/** Changed topics that are remembered. */
+const lastMax = 10
+
+/** A service that restarts is down for less, so a shorter outage is not mentioned. */
+const unmentionedMs = 2000
+
+/** Between attempts to reach a service that is away, in ms, while someone looks. */
+const retryMs = 1000
+
+export interface SeenChange extends TopicChange {
+  /** By the browser's clock. */
+  readonly seenMs: number
+}
+
+export class Names {
+  readonly #tree: LiveTree
+  readonly #count = signal(0)
+  readonly #last = signal<readonly SeenChange[]>([])
+  readonly #failure = signal<unknown>(undefined)
+  readonly #outageMs = signal<number | undefined>(undefined)
+  /** Of each list as it came. */
+  readonly #ordered = new WeakMap<readonly Child[], readonly Child[]>()
+  readonly #watchers = new Set<(change: TopicChange) => void>()
+  #mention: ReturnType<typeof setTimeout> | undefined
+  #retrying: ReturnType<typeof setInterval> | undefined
+
+  constructor({ client, key: { pageSizeMax } }: Session) {
+    // Two results for each child, and one more.
+    const size = Math.max(1, Math.min(childrenMax, Math.floor((pageSizeMax - 1) / 2)))
+    this.#tree = client.followTree('', { size })
+    this.#tree.addEventListener('change', () => this.#count.value++)
+    this.#tree.addEventListener('topic', ({ detail }) => this.#see(detail))
+    this.#tree.addEventListener('error', ({ detail }) => (this.#failure.value = detail))
+    this.#tree.addEventListener('connected', () => this.#found())
+    this.#tree.addEventListener('disconnected', ({ detail: { error } }) => {
+      // A refusal is an answer.
+      if (error instanceof TopicdError && error.code !== 'unexpected_answer') return
+      const lostMs = Date.now()
+      this.#mention = setTimeout(() => (this.#outageMs.value = lostMs), unmentionedMs)
+      this.#retrying = setInterval(() => document.hidden || client.retry(), retryMs)
+    })
+  }
+
+  /** Resolves once the top is listed. */
+  get ready(): Promise<void> {
+    return this.#tree.ready
+  }
+
+  /** In natural order; undefined until they are listed. */
+  children(path: string): readonly Child[] | undefined {
+    void this.#count.value
+    const children = this.#tree.children(path)
+    if (children === undefined) return undefined
+    const ordered = this.#ordered.get(children) ?? children.toSorted((a, b) => compareNaturally(a.name, b.name))
+    this.#ordered.set(children, ordered)
+    return ordered
+  }
+
+  child(path: string): Child | undefined {
+    return this.children(parentOf(path))?.find((child) => child.path === path)
+  }
+
+  hasBelow(path: string): boolean {
+    return path === '' || this.child(path)?.hasChildren === true || (this.children(path)?.length ?? 0) > 0
+  }
+
+  /** The last listed child if there are more. */
+  listedTo(path: string): string | undefined {
+    void this.#count.value
+    return this.#tree.listedTo(path)
+  }
+
+  /** The branch that was opened last; the empty path for none. */
+  get lastOpened(): string {
+    return this.#tree.opened.at(-1) ?? ''
+  }
+
+  open(path: string): Promise<void> {
+    return this.#tree.open(path)
+  }
+
+  more(path: string): Promise<void> {
+    return this.#tree.more(path)
+  }
+
+  close(path: string): void {
+    this.#tree.close(path)
+  }
+
+  /** Opens everything above a path, and shows the way there. */
+  async reveal(path: string): Promise<void> {
+    for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
+      const child = end === -1 ? path : path.slice(0, end)
+      await this.open(parentOf(child))
+      await this.#tree.include(child)
+      if (end === -1) return
+    }
+  }
+
+  /** The newest first. */
+  get last(): readonly SeenChange[] {
+    return this.#last.value
+  }
+
+  get failure(): unknown {
+    return this.#failure.value
+  }
+
+  /** The start of the outage, in ms since the epoch; undefined while the service answers. */
+  get outageMs(): number | undefined {
+    return this.#outageMs.value
+  }
+
+  /** Calls back for each topic that changes. @returns stops the calls */
+  watch(onChange: (change: TopicChange) => void): () => void {
+    this.#watchers.add(onChange)
+    return () => this.#watchers.delete(onChange)
+  }
+
+  end(): void {
+    this.#found()
+    this.#tree.end()
+  }
+
+  #see(change: TopicChange): void {
+    const others = this.#last.peek().filter(({ path }) => path !== change.path)
+    this.#last.value = [{ ...change, seenMs: Date.now() }, ...others].slice(0, lastMax)
+    for (const onChange of this.#watchers) onChange(change)
+  }
+
+  #found(): void {
+    clearTimeout(this.#mention)
+    clearInterval(this.#retrying)
+    this.#outageMs.value = undefined
+  }
+}
+
+const collator = new Intl.Collator('en', { numeric: true })
+
+/** 2 before 10. */
+export function compareNaturally(a: string, b: string): number {
+  return collator.compare(a, b)
+}

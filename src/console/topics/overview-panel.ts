@@ -1,0 +1,82 @@
+/** What is shown at the root: how many topics there are, which have changed last, how the service is, and the top of the tree. */
+import { signal } from '@preact/signals-core'
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
+import { addressOfChanges, addressOfPath } from './address.js'
+import type { Context, Panel } from './context.js'
+import { nowMs } from './drawing.js'
+import type { SeenChange } from './live/names.js'
+import { type Overview, readOverview, servicePageOf } from './session.js'
+import { ChildrenPanel } from './table/children-panel.js'
+import { agoText, visible } from './value-text.js'
+
+/** Between two readings of the service's figures, in ms. */
+const readMs = 5000
+
+export class OverviewPanel implements Panel {
+  readonly title = 'Topics'
+  readonly #children: ChildrenPanel
+  readonly #overview = signal<Overview | undefined>(undefined)
+  readonly #reading: ReturnType<typeof setInterval>
+
+  constructor(private readonly context: Context) {
+    this.#children = new ChildrenPanel('', context)
+    this.#reading = setInterval(() => document.hidden || void this.#read(), readMs)
+    void this.#read()
+  }
+
+  async #read(): Promise<void> {
+    this.#overview.value = await readOverview(this.context.session)
+  }
+
+  leave(): void {
+    clearInterval(this.#reading)
+  }
+
+  shownPaths(): readonly string[] {
+    return this.#children.shownPaths()
+  }
+
+  view(): TemplateResult {
+    const { names } = this.context
+    const overview = this.#overview.value
+    return html`
+      <section class="panel" aria-labelledby="overview-title">
+        <h2 id="overview-title" tabindex="-1">Overview</h2>
+        ${overview === undefined ? nothing : this.#serviceView(overview)}
+        <h3>Changed last</h3>
+        ${
+          names.last.length === 0
+            ? html`<p class="quiet">Nothing has changed since this page was opened.</p>`
+            : html`<ul class="last">${repeat(names.last, ({ path }) => path, lastView)}</ul>`
+        }
+        <p><a href=${addressOfChanges('?.*//')}>All changes as they happen</a></p>
+        ${this.#children.view()}
+      </section>
+    `
+  }
+
+  #serviceView({ ready, problems, topics, streams, connections, version, started }: Overview): TemplateResult {
+    const page = servicePageOf(this.context.session.key)
+    const facts: readonly (readonly [name: string, value: unknown])[] = [
+      ['Service', ready ? html`<span class="good">ready</span>` : html`<span class="bad">not ready</span>`],
+      ['Topics', topics?.toLocaleString('en') ?? '–'],
+      ['Streams', streams?.toLocaleString('en') ?? '–'],
+      ['Connections', connections?.toLocaleString('en') ?? '–'],
+      ['Started', agoText(started, nowMs.value)],
+      ['Version', version],
+    ]
+    return html`
+      <dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+      ${problems.map((problem) => html`<p class="bad">${problem}</p>`)}
+      ${page === undefined ? nothing : html`<p><a href=${page}>All figures of the service</a></p>`}`
+  }
+}
+
+function lastView({ path, item, seenMs }: SeenChange): TemplateResult {
+  const iso = item?.updated ?? new Date(seenMs).toISOString()
+  return html`<li>
+    <a class="exact" href=${addressOfPath(path)}>${visible(path)}</a>
+    <span class="quiet">${item === undefined ? 'removed ' : ''}<time datetime=${iso}>${agoText(iso, nowMs.value)}</time></span>
+  </li>`
+}

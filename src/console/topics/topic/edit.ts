@@ -1,0 +1,71 @@
+/**
+ * An edit of a topic's value: the text that is written, and the topic as its writer has seen it. It is saved only if the topic
+ * still has that version. Nothing is drawn here.
+ */
+import { type Signal, signal } from '@preact/signals-core'
+import { type Constraint, type Item, TopicdError } from '../../../client/index.js'
+import type { Context } from '../context.js'
+import { describeFailure, isConflict } from '../failures.js'
+import { editableOf, valueIn } from '../value-text.js'
+
+export class Edit {
+  readonly text: Signal<string>
+  readonly isSaving = signal(false)
+  /** True if a write was refused because of another's. */
+  readonly isConflict = signal(false)
+  /** The failure of the last write, other than a conflict; empty if there is none. */
+  readonly problem = signal('')
+
+  constructor(readonly seen: Item) {
+    this.text = signal(editableOf(seen))
+  }
+
+  get isWritten(): boolean {
+    return this.text.value !== editableOf(this.seen)
+  }
+
+  /** True if another has written, removed or recreated the topic since. @param item as it is now */
+  isOvertaken(item: Item | undefined): boolean {
+    return item?.version !== this.seen.version
+  }
+
+  /** Writes only if the topic is still as its writer has seen it. @returns whether it has been written */
+  save(context: Context): Promise<boolean> {
+    return this.#write(context, { version: this.seen.version ?? 0 })
+  }
+
+  /** Replaces any value that the topic has by then. @returns whether it has been written */
+  overwrite(context: Context): Promise<boolean> {
+    return this.#write(context, undefined)
+  }
+
+  /** Creates the topic again, as its writer has seen it but for the value. @returns whether it has been written */
+  recreate(context: Context): Promise<boolean> {
+    const { path, type, properties } = this.seen
+    return this.#send(context, (value) =>
+      context.session.client.addAndSet(path, value, { type, properties, constraint: { no_topic: true } }),
+    )
+  }
+
+  #write(context: Context, constraint: Constraint | undefined): Promise<boolean> {
+    const { path, type } = this.seen
+    return this.#send(context, (value) => context.session.client.set(path, value, { type, constraint }))
+  }
+
+  async #send(context: Context, send: (value: unknown) => Promise<unknown>): Promise<boolean> {
+    if (this.isSaving.value) return false
+    this.isSaving.value = true
+    this.problem.value = ''
+    try {
+      await send(valueIn(this.seen.type, this.text.value))
+      return true
+    } catch (error) {
+      const isGone = error instanceof TopicdError && error.code === 'no_such_topic'
+      if (isConflict(error) || isGone) this.isConflict.value = true
+      else this.problem.value = describeFailure(error, context)
+      return false
+    } finally {
+      this.isSaving.value = false
+    }
+  }
+}
