@@ -4,7 +4,7 @@ import type { Client } from '../../dist/client/index.js'
 import { urlOf } from '../../dist/console/shared/listener.js'
 import { readMatches } from '../../dist/console/topics/search/matches-file.js'
 import { selectorOfWords } from '../../dist/console/topics/search/words.js'
-import { formattedOf, timeText, topicsText, visible } from '../../dist/console/topics/value-text.js'
+import { agoText, formattedOf, timeText, topicsText, valueIn, visible } from '../../dist/console/topics/value-text.js'
 import { endlessSlice } from '../support/slices.js'
 import { planned } from '../support/stores/store.js'
 
@@ -86,11 +86,31 @@ t.test('a formatted value has every character of the value', (t) => {
   t.end()
 })
 
+t.test('an edited value loses only the space between its tokens', (t) => {
+  const large = `"${'\\n x'.repeat(200_000)}"`
+  for (const [text, stored] of [
+    [' { "a b" : [ 1.50 ,\n2 ] }\t', '{"a b":[1.50,2]}'],
+    ['"a \\" b"\n', '"a \\" b"'],
+    [`[ ${large} ]`, `[${large}]`],
+  ] as const)
+    t.match(valueIn('json', text), { text: stored })
+  t.equal(valueIn('string', ' a\n'), ' a\n', 'plain text keeps all of it')
+  t.throws(() => valueIn('json', '{"a":1 1}'), SyntaxError)
+  t.end()
+})
+
 t.test('names show characters that cannot be seen', (t) => {
   t.equal(visible('a\u202eb\u0000\u2028\u00ad'), 'a⟨U+202E⟩b⟨U+0000⟩⟨U+2028⟩⟨U+00AD⟩')
   t.equal(visible('  a b '), '␣␣a b␣')
   for (const plain of ['é', '👩‍🚀', 'می‌خواهم', 'a b']) t.equal(visible(plain), plain)
   t.strictSame([0, 1, 2, 1234].map(topicsText), ['0 topics', '1 topic', '2 topics', '1,234 topics'])
+  t.end()
+})
+
+t.test('an age has its largest unit', (t) => {
+  const iso = new Date(0).toISOString()
+  const ages = [-5000, 1999, 2000, 59_999, 60_000, 3_600_000, 172_800_000].map((ms) => agoText(iso, ms))
+  t.strictSame(ages, ['just now', 'just now', '2 s ago', '59 s ago', '1 min ago', '1 h ago', '2 d ago'])
   t.end()
 })
 

@@ -29,6 +29,8 @@ export class Workspace {
   readonly #panel = signal<Panel | undefined>(undefined)
   readonly #note = signal('')
   #isNoteNew = false
+  /** The reason why the screen may be out of date for good; empty for none. */
+  readonly #failure = signal('')
   /** What was searched last: "back" from a result leads to the page of results that it was on. */
   readonly #searched = signal<{ readonly text: string; readonly panel: SearchPanel } | undefined>(undefined)
   readonly #isAddressWrong = signal(false)
@@ -39,10 +41,13 @@ export class Workspace {
   /** @param signOut ends the session if the service no longer knows the key @param interrupted edits by path */
   constructor(session: Session, signOut: (reason: string) => void, interrupted: ReadonlyMap<string, Edit>) {
     this.#left = signal(interrupted)
+    const onFailure = (error: unknown) => {
+      this.#failure.value = describeFailure(error, this.#context)
+    }
     this.#context = {
       session,
-      names: new Names(session),
-      items: new LiveItems(session.client),
+      names: new Names(session, onFailure),
+      items: new LiveItems(session.client, onFailure),
       dialogs: this.dialogs,
       show: (address) => this.#goTo(address),
       note: (text) => {
@@ -58,7 +63,10 @@ export class Workspace {
     addEventListener('hashchange', this.#followAddress)
     addEventListener('beforeunload', this.#keepEdits)
     addEventListener('keydown', this.#onKey)
-    this.#stopFollowing = effect(() => this.#context.items.show(this.#panel.value?.shownPaths?.() ?? []))
+    this.#stopFollowing = effect(() => {
+      const paths = this.#panel.value?.shownPaths()
+      if (paths !== undefined) this.#context.items.show(paths)
+    })
     if (!may(this.#context.session.key, 'fetch')) return
     this.#goToSubtree()
     this.#tree.start()
@@ -95,10 +103,10 @@ export class Workspace {
   }
 
   view(): TemplateResult {
-    const { session, names, items } = this.#context
+    const { session, names } = this.#context
     const { key } = session
     const { outageMs } = names
-    const failure = items.failure
+    const failure = this.#failure.value
     const panel = this.#panel.value
     const shown = panel instanceof TopicPanel ? panel.path : undefined
     if (!may(key, 'fetch')) return this.#writeOnlyView()
@@ -117,7 +125,7 @@ export class Workspace {
           </nav>
         </div>
         <div class="shown">
-          ${failure === undefined ? nothing : html`<p class="panel bad" role="alert">${describeFailure(failure, this.#context)}</p>`}
+          ${failure === '' ? nothing : html`<p class="panel bad" role="alert">${failure}</p>`}
           ${this.#isAddressWrong.value ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>` : panel?.view()}
         </div>
       </main>

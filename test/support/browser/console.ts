@@ -90,6 +90,12 @@ export async function addTopic(server: Server, path: string, value: string, more
   if (status !== 200) throw new Error(text)
 }
 
+/** An item of the tree, by its name alone. */
+export const treeItem = (page: Page, name: string) => page.getByRole('treeitem', { name, exact: true })
+
+/** Opens or closes a branch of the tree. */
+export const toggle = (page: Page, name: string) => treeItem(page, name).locator('.toggle').click()
+
 /** Waits until the page is drawn as the last event has left it. */
 export const drawn = (page: Page) => page.evaluate('new Promise(requestAnimationFrame)')
 

@@ -48,6 +48,11 @@ export class ChangesPanel implements Panel {
     return `Changes of ${visible(this.selector)}`
   }
 
+  /** Its values are those of the changes. */
+  shownPaths(): readonly string[] {
+    return []
+  }
+
   view() {
     return changesView(this)
   }

@@ -24,13 +24,16 @@ export class LiveItems {
   readonly #changes = new Map<string, number>()
   /** Counts all changes, and so has everything that was read drawn again. */
   readonly #count = signal(0)
-  readonly #failure = signal<unknown>(undefined)
   #parts: readonly Part[] = []
   #wanted: ReadonlySet<string> = new Set()
   #changing: ReturnType<typeof setTimeout> | undefined
   #changedMs = Number.NEGATIVE_INFINITY
 
-  constructor(private readonly client: Client) {}
+  /** @param onFailure is told why some are not followed any more */
+  constructor(
+    private readonly client: Client,
+    private readonly onFailure: (error: unknown) => void,
+  ) {}
 
   /** Undefined if there is no topic, or it has not arrived yet. */
   get(path: string): Item | undefined {
@@ -47,11 +50,6 @@ export class LiveItems {
   changes(path: string): number {
     void this.#count.value
     return this.#changes.get(path) ?? 0
-  }
-
-  /** The reason for which nothing is followed any more; undefined for none. */
-  get failure(): unknown {
-    return this.#failure.value
   }
 
   /** Follows these paths, and no others. */
@@ -101,7 +99,7 @@ export class LiveItems {
       for (const path of paths) if (!live.topics.has(path)) this.#items.delete(path)
       this.#count.value++
     })
-    live.addEventListener('error', ({ detail }) => (this.#failure.value = detail))
+    live.addEventListener('error', ({ detail }) => this.onFailure(detail))
     return part
   }
 

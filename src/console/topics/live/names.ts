@@ -28,7 +28,6 @@ export class Names {
   readonly #tree: LiveTree
   readonly #count = signal(0)
   readonly #last = signal<readonly SeenChange[]>([])
-  readonly #failure = signal<unknown>(undefined)
   readonly #outageMs = signal<number | undefined>(undefined)
   /** Of each list as it came. */
   readonly #ordered = new WeakMap<readonly Child[], readonly Child[]>()
@@ -36,13 +35,14 @@ export class Names {
   #mention: ReturnType<typeof setTimeout> | undefined
   #retrying: ReturnType<typeof setInterval> | undefined
 
-  constructor({ client, key: { pageSizeMax } }: Session) {
+  /** @param onFailure is told why nothing is followed any more */
+  constructor({ client, key: { pageSizeMax } }: Session, onFailure: (error: unknown) => void) {
     // Two results for each child, and one more.
     const size = Math.max(1, Math.min(childrenMax, Math.floor((pageSizeMax - 1) / 2)))
     this.#tree = client.followTree('', { size })
     this.#tree.addEventListener('change', () => this.#count.value++)
     this.#tree.addEventListener('topic', ({ detail }) => this.#see(detail))
-    this.#tree.addEventListener('error', ({ detail }) => (this.#failure.value = detail))
+    this.#tree.addEventListener('error', ({ detail }) => onFailure(detail))
     this.#tree.addEventListener('connected', () => this.#found())
     this.#tree.addEventListener('disconnected', ({ detail: { error } }) => {
       // A refusal is an answer.
@@ -112,10 +112,6 @@ export class Names {
   /** The newest first. */
   get last(): readonly SeenChange[] {
     return this.#last.value
-  }
-
-  get failure(): unknown {
-    return this.#failure.value
   }
 
   /** The start of the outage, in ms since the epoch; undefined while the service answers. */

@@ -57,8 +57,8 @@ export class SearchPanel implements Panel {
     return visible(this.selector)
   }
 
-  shownPaths(): readonly string[] {
-    return this.page.value?.rows.map(({ path }) => path) ?? []
+  shownPaths(): readonly string[] | undefined {
+    return this.page.value?.rows.map(({ path }) => path)
   }
 
   view() {

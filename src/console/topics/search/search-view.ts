@@ -10,6 +10,9 @@ import { pagesView } from '../table/table.js'
 import { visible } from '../value-text.js'
 import type { SearchPanel } from './search-panel.js'
 
+/** So many rows fit on a screen, with the buttons above them. */
+const shortPage = 10
+
 export function searchView(panel: SearchPanel): TemplateResult {
   const { selector, meant, number } = panel
   const page = panel.page.value
@@ -62,7 +65,7 @@ function matchesView(panel: SearchPanel, { rows, hasMore, starts }: NonNullable<
     </p>
     ${pages('above')}
     ${rows.length === 0 ? nothing : panel.table.view(rows)}
-    ${pages('below')}
+    ${rows.length > shortPage ? pages('below') : nothing}
   `
 }
 

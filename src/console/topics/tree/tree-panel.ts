@@ -57,8 +57,7 @@ export class TreePanel {
   /** @param shown the path of the shown topic */
   view(shown: string | undefined): TemplateResult {
     const { names, session } = this.context
-    const problem =
-      this.#problem.value || (names.failure === undefined ? '' : describeFailure(names.failure, this.context))
+    const problem = this.#problem.value
     const top = names.children('')
     const { under } = session.key
     const empty = under.length === 0 ? 'here' : `below ${under.map(visible).join(', ')}`
