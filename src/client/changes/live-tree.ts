@@ -5,7 +5,7 @@
  */
 import { type Child, childrenIn, compareNames, nameOf, parentOf } from '../child.js'
 import type { Client } from '../client.js'
-import { anyOf, everything, segmentsOf, subtree } from '../selectors.js'
+import { everything, segmentsOf, subtree } from '../selectors.js'
 import { wait } from '../wait.js'
 import type { Result } from './attempt.js'
 import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
@@ -14,12 +14,8 @@ import type { TopicChange } from './live-topics.js'
 /** Children that are listed at a time unless the caller says otherwise. */
 const sizeDefault = 100
 
-/** Between two questions whether branches are empty, in ms: an expiry removes thousands of topics, one after the other. */
+/** Before it is asked whether branches are empty, in ms: an expiry removes thousands of topics, one after the other. */
 const questionMs = 500
-
-/** Branches of one question: their selectors must fit into the 8,192 bytes that a selector may have. */
-const questionBranchesMax = 16
-const questionBytesMax = 8000
 
 interface TreeEvents extends ConnectionEvents {
   readonly change: Event
@@ -120,7 +116,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   /** Lists a child that may come after those that are listed. @throws what the client throws */
   async include(path: string): Promise<void> {
     const level = this.#levels.get(parentOf(path))
-    if (level !== undefined && !level.children.has(path)) await this.#check([path])
+    if (level !== undefined && !level.children.has(path)) await this.#check(path)
   }
 
   /** Forgets the children of a path, and all that is open below it. */
@@ -176,7 +172,8 @@ export class LiveTree extends TypedTarget<TreeEvents> {
 
   async #follow(onBegun: () => void, onEnd: (error: unknown) => void): Promise<void> {
     try {
-      for (;;) await this.#followOnce(onBegun)
+      await this.#followOnce(onBegun)
+      for (;;) await this.#followOnce(() => this.#relist())
     } catch (error) {
       onEnd(error)
       if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))
@@ -185,7 +182,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   }
 
   /** Until changes were missed: then all is listed again, since the present state would be that of every topic. */
-  async #followOnce(onBegun: () => void): Promise<void> {
+  async #followOnce(onBegun: () => void | Promise<void>): Promise<void> {
     const changes = this.client.changes(this.path === '' ? everything : subtree(this.path), {
       since: 'now',
       type: 'any',
@@ -203,8 +200,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       if (change.kind !== 'complete') this.#take(change)
       else if (!hasBegun) {
         hasBegun = true
-        onBegun()
-        await this.#relist()
+        await onBegun()
       }
     }
   }
@@ -213,8 +209,10 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   async #relist(): Promise<void> {
     const { signal } = this.controller
     for (const [path, level] of this.#levels) {
+      // One that is under way may be of before.
+      await level.listing?.catch(() => {})
       const list = () => this.#list(path, level, undefined).then(() => true)
-      while (level.isListed && !(await list().catch(() => false))) await wait(questionMs, signal)
+      while (!(await list().catch(() => false))) await wait(questionMs, signal)
     }
   }
 
@@ -256,38 +254,22 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     this.#isAsking = true
     while (this.#doubtful.size > 0 && !signal.aborted) {
       await wait(questionMs, signal).catch(() => {})
-      const paths = someOfOneLevel([...this.#doubtful])
-      for (const path of paths) this.#doubtful.delete(path)
+      const paths = [...this.#doubtful]
+      this.#doubtful.clear()
       // What fails now is asked again, for as long as this follows.
-      await this.#check(paths).catch(() => {
-        for (const path of paths) this.#doubtful.add(path)
-      })
+      for (const path of paths) await this.#check(path).catch(() => this.#doubtful.add(path))
     }
     this.#isAsking = false
   }
 
-  /** @param paths of one level */
-  async #check(paths: readonly string[]): Promise<void> {
-    const [first, ...others] = paths.map(subtree)
-    const depth = segmentsOf(paths[0] ?? '').length
-    if (first === undefined) return
+  async #check(path: string): Promise<void> {
+    const options = { type: 'any', with_values: false, size: 2, signal: this.controller.signal } as const
     await this.#ask(async () => {
-      const { results } = await this.client.page(anyOf(first, ...others), {
-        type: 'any',
-        with_values: false,
-        deep_branch_depth: depth,
-        deep_branch_limit: 2,
-        size: 2 * paths.length,
-        signal: this.controller.signal,
-      })
-      const found = new Map<string, Child>()
-      for await (const child of childrenIn(results, depth)) found.set(child.path, child)
-      for (const path of paths) {
-        const [level, child] = [this.#levels.get(parentOf(path)), found.get(path)]
-        if (level === undefined) continue
-        put(level, path, child)
-        if (child?.hasChildren !== true) this.close(path)
-      }
+      const { results } = await this.client.page(subtree(path), options)
+      const level = this.#levels.get(parentOf(path))
+      const { value: child } = await childrenIn(results, segmentsOf(path).length).next()
+      if (level !== undefined) put(level, path, child ?? undefined)
+      if (child?.hasChildren !== true) this.close(path)
     })
     this.#changed()
   }
@@ -326,17 +308,4 @@ function addTo(level: Level, path: string, type: Child['type']): boolean {
   if (known === undefined ? isBeyond : type === undefined ? known.hasChildren : known.type === type) return false
   put(level, path, merged(known, { path, name, type, hasChildren: type === undefined }))
   return true
-}
-
-/** Of the same depth as the first, as many as fit into one question. */
-function someOfOneLevel(paths: readonly string[]): readonly string[] {
-  const depth = segmentsOf(paths[0] ?? '').length
-  let bytes = 0
-  return paths
-    .filter((path) => segmentsOf(path).length === depth)
-    .slice(0, questionBranchesMax)
-    .filter((path, index) => {
-      bytes += new TextEncoder().encode(subtree(path)).length + '////'.length
-      return index === 0 || bytes <= questionBytesMax
-    })
 }
