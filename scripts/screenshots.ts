@@ -53,8 +53,8 @@ async function showTopics(page: Page, url: string, token: string): Promise<void>
   await page.getByLabel('API key').fill(token)
   await page.keyboard.press('Enter')
   await page.locator('pre.value').waitFor()
-  await page.getByRole('button', { name: 'Below 12' }).click()
-  await page.getByText('pressure').nth(1).waitFor()
+  await page.getByRole('treeitem', { name: '12', exact: true }).locator('.toggle').click()
+  await page.getByRole('treeitem', { name: 'pressure' }).nth(1).waitFor()
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'topicd-screenshots-'))
