@@ -59,8 +59,6 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   /** Changes since the first request that is under way was sent: its answer may not show them. */
   #recent: Result[] = []
   #underWay = 0
-  /** Resolves once the stream has begun, so that nothing is missed that a later listing does not show. */
-  readonly #begun: Promise<void>
 
   /** @param path the empty path for all topics */
   constructor(
@@ -70,10 +68,10 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     private readonly size = sizeDefault,
   ) {
     super()
-    this.#begun = new Promise((resolve, reject) => void this.#follow(resolve, reject))
     this.ready = this.open(path)
     // The `error` event also reports it.
     this.ready.catch(() => {})
+    void this.#follow()
   }
 
   /** In tree order; undefined until the path is open and its children are listed. */
@@ -132,12 +130,10 @@ export class LiveTree extends TypedTarget<TreeEvents> {
 
   /** @param after a listed child; undefined to list anew */
   #list(path: string, level: Level, after: string | undefined): Promise<void> {
-    level.listing ??= this.#begun
-      .then(() => this.#ask(() => this.#listNext(path, level, after)))
-      .finally(() => {
-        level.listing = undefined
-        this.#changed()
-      })
+    level.listing ??= this.#ask(() => this.#listNext(path, level, after)).finally(() => {
+      level.listing = undefined
+      this.#changed()
+    })
     return level.listing
   }
 
@@ -170,19 +166,17 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     }
   }
 
-  async #follow(onBegun: () => void, onEnd: (error: unknown) => void): Promise<void> {
+  async #follow(): Promise<void> {
     try {
-      await this.#followOnce(onBegun)
-      for (;;) await this.#followOnce(() => this.#relist())
+      for (;;) await this.#followOnce()
     } catch (error) {
-      onEnd(error)
       if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))
       this.controller.abort()
     }
   }
 
-  /** Until changes were missed: then all is listed again, since the present state would be that of every topic. */
-  async #followOnce(onBegun: () => void | Promise<void>): Promise<void> {
+  /** Until changes were missed: what would follow is the present state of every topic. */
+  async #followOnce(): Promise<void> {
     const changes = this.client.changes(this.path === '' ? everything : subtree(this.path), {
       since: 'now',
       type: 'any',
@@ -200,12 +194,12 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       if (change.kind !== 'complete') this.#take(change)
       else if (!hasBegun) {
         hasBegun = true
-        await onBegun()
+        await this.#relist()
       }
     }
   }
 
-  /** What is listed stays until it is listed anew. */
+  /** What was listed before the stream began may have changed in between; it stays until it is listed anew. */
   async #relist(): Promise<void> {
     const { signal } = this.controller
     for (const [path, level] of this.#levels) {
