@@ -6,6 +6,16 @@
 import type { Properties, TopicType } from '../topics/topic.js'
 import type { ProblemCode } from './problems.js'
 
+interface Versioned {
+  /**
+   * That of this change or, if nothing changed, of the topic's last one; only with with_version, and for a path with a topic.
+   *
+   * @type uint64
+   * @maximum 9007199254740991
+   */
+  readonly version?: number | undefined
+}
+
 /** One topic. */
 export interface FetchItem {
   readonly path: string
@@ -16,17 +26,17 @@ export interface FetchItem {
    * @type uint64
    * @maximum 9007199254740991
    */
-  readonly version?: number
+  readonly version?: number | undefined
   /**
    * When that change was made; only with with_version.
    *
    * @format date-time
    */
-  readonly updated?: string
+  readonly updated?: string | undefined
   /** Exactly as it was sent; missing while the topic has no value, or without with_values. */
   readonly value?: unknown
   /** Those given at creation; only with with_properties. */
-  readonly properties?: Properties
+  readonly properties?: Properties | undefined
 }
 
 /** A path at which there is no topic, or none of the type that was asked for. */
@@ -44,7 +54,7 @@ export interface FetchedPaths {
    * @type uint32
    * @minimum 1
    */
-  readonly rest?: number
+  readonly rest?: number | undefined
 }
 
 /** The matches of a selector, or as many of them as fit, in topic tree order: a topic precedes its descendants. */
@@ -81,26 +91,26 @@ export interface ChangesPage {
 }
 
 /** A value was set. */
-export interface SetAnswer {
+export interface SetAnswer extends Versioned {
   readonly path: string
 }
 
 /** A number was added to the value. */
-export interface IncrementAnswer {
+export interface IncrementAnswer extends Versioned {
   readonly path: string
   /** The sum, exact to its last digit. */
   readonly value: number
 }
 
 /** The topic exists. */
-export interface AddAnswer {
+export interface AddAnswer extends Versioned {
   readonly path: string
   /** Whether this request created it. */
   readonly created: boolean
 }
 
 /** Topics were removed. */
-export interface RemoveAnswer {
+export interface RemoveAnswer extends Versioned {
   /**
    * How many; 0 when nothing matched.
    *
@@ -144,19 +154,19 @@ export interface ErrorAnswer {
    *
    * @type uint32
    */
-  readonly operation?: number
+  readonly operation?: number | undefined
   /**
    * In the response to an upload of which something was refused, or that ended early: how many operations are durable.
    *
    * @type uint64
    */
-  readonly durable?: number
+  readonly durable?: number | undefined
   /**
    * In the same: how many operations were refused.
    *
    * @type uint64
    */
-  readonly refused?: number
+  readonly refused?: number | undefined
   /** In the same: the first refusals, at most 100. */
-  readonly lines?: readonly RefusedLine[]
+  readonly lines?: readonly RefusedLine[] | undefined
 }

@@ -62,9 +62,13 @@ export function pathProblem(access: Access, path: Path): Problem | undefined {
   return mayTouch(access, path) ? undefined : problem('forbidden_path')
 }
 
-/** The answer tells whether a value or a version is right, so the key must be allowed to fetch. */
-export function constraintProblem(access: Access, constraint: Constraint | undefined): Problem | undefined {
-  return constraint?.kind === 'value' || constraint?.kind === 'version'
+/** The answer tells a version, or whether a value or a version is right, so the key must be allowed to fetch. */
+export function readingProblem(
+  access: Access,
+  constraint: Constraint | undefined,
+  wantsVersion: boolean | undefined,
+): Problem | undefined {
+  return wantsVersion === true || constraint?.kind === 'value' || constraint?.kind === 'version'
     ? operationProblem(access, ['fetch'])
     : undefined
 }

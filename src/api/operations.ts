@@ -7,18 +7,18 @@ import type { Answer } from '../http/answer.js'
 import { quoted } from '../json/strings.js'
 import type { Operation } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
-import { isRefusal, onlyOutcome } from '../store/core/write/batch.js'
+import { isRefusal, isVersioned, onlyOutcome } from '../store/core/write/batch.js'
 import type { WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../store/topics.js'
 import type { Constraint } from '../topics/constraint.js'
 import { numberDigitsMax } from '../topics/decimal.js'
 import {
   type ApiContext,
   absentProblem,
-  constraintProblem,
   creationProblem,
   ok,
   operationProblem,
   pathProblem,
+  readingProblem,
   refuse,
 } from './context.js'
 import { type Problem, problem } from './problems.js'
@@ -35,16 +35,18 @@ export const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>>
 
 /** One planner serves a whole request. */
 export function permissionProblem(access: Access, action: WriteAction, planner: Planner): Problem | undefined {
-  const { kind, path, properties, constraint } = action
+  const { kind, path, properties, constraint, wantsVersion } = action
   return (
     operationProblem(access, needed[kind]) ??
     (properties === undefined ? pathProblem(access, path) : creationProblem(access, action, planner)) ??
-    constraintProblem(access, constraint)
+    readingProblem(access, constraint, wantsVersion)
   )
 }
 
-/** JSON, in the words of the operation's route. */
+/** JSON, in the words of the operation's route; with a version if the outcome has one. */
 export function outcomeText(path: string, outcome: WriteOutcome): string {
+  if (isVersioned(outcome))
+    return `${outcomeText(path, outcome.effect).slice(0, -1)},"version":${outcome.change.version}}`
   if (typeof outcome === 'object') return `{"path":${quoted(path)},"value":${outcome.valueText}}`
   switch (outcome) {
     case 'set':

@@ -17,7 +17,7 @@ import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
 import type { KeyRange } from '../topics/range.js'
 import type { Properties, TopicType } from '../topics/topic.js'
-import type { Absent, BranchLimit } from './topics.js'
+import type { Absent, BranchLimit, ChangeVersion } from './topics.js'
 
 /** Small records beside the topics, by their names. */
 export type RecordTable = 'keys' | 'keyUses' | 'receipts' | 'meta'
@@ -275,6 +275,10 @@ export interface Changes {
   /** @param tracksUpdates true if the time is kept */
   update(path: Path, topic: StoredTopic, item: ItemBytes, tracksUpdates: boolean): void
   remove(path: Path, topic: StoredTopic): void
+  /** A change that is undone, or followed by another, in the same commit: it only takes a version. */
+  pass(path: Path): void
+  /** Sets the version of the change that was made last, before the commit's requests are settled. */
+  tellVersion(change: ChangeVersion): void
   /** No change of the topic: its version stays. @param dueMs undefined for never */
   reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void
   /** Forgets a place that no topic owns. */

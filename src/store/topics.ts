@@ -93,6 +93,8 @@ type CreatingAction = { readonly kind: 'add' | 'addAndSet' } & Creation
 export type WriteAction = {
   /** Decided before everything else. */
   readonly constraint?: Constraint | undefined
+  /** Its outcome is to be `Versioned`. */
+  readonly wantsVersion?: boolean | undefined
 } & (
   | CreatingAction
   | ({ readonly kind: 'set'; readonly path: Path; readonly type: TopicType } & NotCreating)
@@ -106,7 +108,21 @@ type NotCreating = { readonly [Member in Exclude<keyof Creation, 'path' | 'type'
 /** `valueText` is JSON in UTF-8: the value to set, or the number that an increment adds; undefined without one. */
 export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
 
-export type WriteOutcome = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed' | Incremented
+export type WriteOutcome = WriteEffect | Versioned
+
+export type WriteEffect = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed' | Incremented
+
+/** Given if it is wanted and there is one: not for `nothing_removed`, and not by a writer of an earlier build. */
+export interface Versioned {
+  readonly effect: WriteEffect
+  /** The operation's own, even if a later one of the same commit changes the topic; for `present`, the topic's last one. */
+  readonly change: Readonly<ChangeVersion>
+}
+
+/** The version of a change, which is known once its commit is made. */
+export interface ChangeVersion {
+  version: number
+}
 
 /** The value that an increment has set, as JSON. */
 export interface Incremented {

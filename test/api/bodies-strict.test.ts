@@ -24,10 +24,10 @@ const unknownNames = ['pth', 'Path', 'paht', 'Type', 'x y', '', 'é', '__proto__
 const allowedNames: Readonly<Record<string, string>> = {
   fetch:
     '"after", "count", "deep_branch_depth", "deep_branch_limit", "path", "paths", "selector", "size", "type", "with_properties", "with_values", "with_version"',
-  set: '"constraint", "increment", "path", "type", "value"',
-  addAndSet: '"constraint", "path", "properties", "type", "value"',
-  add: '"constraint", "path", "properties", "type"',
-  remove: '"constraint", "dry_run", "path", "selector"',
+  set: '"constraint", "increment", "path", "type", "value", "with_version"',
+  addAndSet: '"constraint", "path", "properties", "type", "value", "with_version"',
+  add: '"constraint", "path", "properties", "type", "with_version"',
+  remove: '"constraint", "dry_run", "path", "selector", "with_version"',
 }
 
 /** Properties with a name given twice, and the name. */

@@ -1,21 +1,21 @@
 /**
  * Batches of operations, with and without constraints, on each engine and over a link to a writer: random ones (SEED=… replays them) have the
- * outcomes that a Map gives, one after the other and many at once.
+ * outcomes that a Map gives, one after the other and many at once. A version that is given is the one that the topic then has.
  */
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { isRefused } from '../../dist/store/core/write/batch.js'
+import { isRefused, isVersioned } from '../../dist/store/core/write/batch.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import type { WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
+import type { WriteEffect, WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
-import { creation, findingsOf, planned, readItems, single, waiting } from '../support/stores/store.js'
+import { creation, findingsOf, planned, readItems, single, versionShown, waiting } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 interface ModelTopic {
@@ -61,7 +61,7 @@ function randomOperation(random: Random): WriteOperation {
   const type: TopicType = random.oneIn(20) ? 'string' : 'json'
   const text = Buffer.from(type === 'string' ? '"text"' : random.pick(values))
   const constraint = randomConstraint(random)
-  const base = { path, constraint }
+  const base = { path, constraint, wantsVersion: random.oneIn(2) }
   switch (random.below(7)) {
     case 6:
       return { ...base, kind: 'increment', type, valueText: Buffer.from(random.pick(['1', '-2', '0.5'])) }
@@ -98,7 +98,7 @@ function holdsIn(topic: ModelTopic | undefined, constraint: Constraint): boolean
 }
 
 /** Applies one operation to the model; returns its outcome. */
-function applied(model: Model, operation: WriteOperation): WriteOutcome | WriteRefusal {
+function applied(model: Model, operation: WriteOperation): WriteEffect | WriteRefusal {
   const { path, constraint } = operation
   const topic = model.get(path)
   if (constraint !== undefined && !holdsIn(topic, constraint)) return 'unsatisfied_constraint'
@@ -145,13 +145,13 @@ const refusals: readonly string[] = [
 ] satisfies WriteRefusal[]
 
 type Result =
-  | readonly (WriteOutcome | WriteRefusal)[]
-  | { readonly index: number; readonly refusal: WriteOutcome | WriteRefusal }
+  | readonly (WriteEffect | WriteRefusal)[]
+  | { readonly index: number; readonly refusal: WriteEffect | WriteRefusal }
 
 /** The result of a batch on the model, which is changed only if no operation is refused, or each stands on its own. */
 function appliedAll(model: Model, operations: readonly WriteOperation[], isAtomic: boolean): Result {
   const trial = new Map(model)
-  const outcomes: (WriteOutcome | WriteRefusal)[] = []
+  const outcomes: (WriteEffect | WriteRefusal)[] = []
   for (const [index, operation] of operations.entries()) {
     const outcome = applied(trial, operation)
     if (isAtomic && refusals.includes(String(outcome))) return { index, refusal: outcome }
@@ -175,12 +175,47 @@ function modelTopics(model: Model): readonly string[] {
   return [...model].map(([path, { type, properties, value }]) => JSON.stringify([path, type, properties, value])).sort()
 }
 
+/** What is known of the versions of topics, by their paths. */
+class Versions {
+  /** The greatest that was given, and whether the topic still has it. */
+  readonly #last = new Map<string, { readonly version: number; readonly isCurrent: boolean }>()
+
+  /** Checks the version of an outcome, if one was to be given. @returns the rest of the outcome */
+  take(
+    t: Test,
+    { path, wantsVersion }: WriteOperation,
+    outcome: WriteOutcome | WriteRefusal,
+  ): WriteEffect | WriteRefusal {
+    const { version: last = 0, isCurrent = false } = this.#last.get(path) ?? {}
+    const effect = isVersioned(outcome) ? outcome.effect : outcome
+    if (effect === 'nothing_removed' || refusals.includes(String(effect))) return outcome as WriteEffect | WriteRefusal
+    if (isVersioned(outcome)) {
+      const { version } = outcome.change
+      const isRight = effect === 'present' && isCurrent ? version === last : version > last
+      if (!isRight || wantsVersion !== true) t.fail(`${JSON.stringify(effect)} of ${path} has ${version} after ${last}`)
+      this.#last.set(path, { version, isCurrent: true })
+    } else {
+      if (wantsVersion === true) t.fail(`${JSON.stringify(effect)} of ${path} has no version`)
+      if (effect !== 'present') this.#last.set(path, { version: last, isCurrent: false })
+    }
+    return effect
+  }
+
+  async check(t: Test, store: TopicStore, paths: Iterable<string>): Promise<void> {
+    for (const path of paths) {
+      const { version, isCurrent = false } = this.#last.get(path) ?? {}
+      if (isCurrent) t.equal(await versionShown(store, path), version, path)
+    }
+  }
+}
+
 async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore, 'write'> = store): Promise<void> {
   const random = seededRandom(t)
   const model: Model = new Map()
   const rounds = 200
   let refused = 0
   const seen = new Set<string>()
+  const versions = new Versions()
   for (let round = 0; round < rounds; round++) {
     const operations = Array.from({ length: 1 + random.below(6) }, () => randomOperation(random))
     const isAtomic = !random.oneIn(4)
@@ -189,9 +224,13 @@ async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore
     if (isRefused(result)) {
       refused++
       seen.add(result.refusal)
-    } else for (const outcome of result) seen.add(typeof outcome === 'object' ? 'incremented' : outcome)
-    const plain = isRefused(result) ? { index: result.index, refusal: result.refusal } : result
-    t.strictSame(plain, expected, `round ${round}`)
+      t.strictSame({ index: result.index, refusal: result.refusal }, expected, `round ${round}`)
+    } else {
+      const effects = result.map((outcome, index) => versions.take(t, at(operations, index), outcome))
+      for (const effect of effects) seen.add(typeof effect === 'object' ? 'incremented' : effect)
+      t.strictSame(effects, expected, `round ${round}`)
+      await versions.check(t, store, model.keys())
+    }
     if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
   }
   t.strictSame(await storedTopics(store), modelTopics(model))

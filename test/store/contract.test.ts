@@ -8,17 +8,24 @@ import t, { type Test } from 'tap'
 import { Cancelled } from '../../dist/base/cancellation.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
 import { planSelector } from '../../dist/selectors/planner.js'
+import { onlyOutcome } from '../../dist/store/core/write/batch.js'
 import type { Finding } from '../../dist/store/maintenance.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import { type PageQuery, storedForms, type WriteOutcome, type WriteRefusal } from '../../dist/store/topics.js'
+import {
+  type PageQuery,
+  storedForms,
+  type Versioned,
+  type WriteOutcome,
+  type WriteRefusal,
+} from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
 import { itemsOf, type Members, Model, matcherOf } from '../support/models/model.js'
 import { seededRandom } from '../support/random.js'
 import { until } from '../support/service/server.js'
-import { creation, planned, single, spin, waiting, watched } from '../support/stores/store.js'
+import { creation, planned, single, spin, versionShown, waiting, watched } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
 
 const valueText = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
@@ -91,6 +98,18 @@ await eachStore(t, async (t, address) => {
       ['set', 'incompatible_type', 'incompatible_type', 'updated'],
       'the wrong type is refused among concurrent writes of the right one',
     )
+  })
+
+  await t.test('each of concurrent writes has its own version, and the topic that of the last', async (t) => {
+    const set = { kind: 'set', path: 'hot' as Path, type: 'json', wantsVersion: true } as const
+    const results = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => store.write([{ ...set, valueText: valueText(i) }])),
+    )
+    const versions = results.map((result) => (onlyOutcome(result) as Versioned).change.version)
+    t.equal(new Set(versions).size, 200)
+    const last = Math.max(...versions)
+    t.equal(await versionShown(store, 'hot'), last)
+    t.match(await read('hot'), `"value":${versions.indexOf(last)}}`)
   })
 
   await t.test('an update may repeat or omit properties; others are incompatible', async (t) => {

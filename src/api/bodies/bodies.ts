@@ -10,13 +10,13 @@ export interface FetchByPath {
   /** Path of the topic. */
   readonly path: string
   /** Type of the topic; json by default. With any, a topic of either type. */
-  readonly type?: TopicType | 'any'
+  readonly type?: TopicType | 'any' | undefined
   /** Whether the result shows the value; true by default. */
-  readonly with_values?: boolean
+  readonly with_values?: boolean | undefined
   /** Whether the result shows the properties given at creation; false by default. */
-  readonly with_properties?: boolean
+  readonly with_properties?: boolean | undefined
   /** Whether the result shows the topic's version, and when it was last updated; false by default. */
-  readonly with_version?: boolean
+  readonly with_version?: boolean | undefined
 }
 
 /** The body of POST /topics/fetch for many topics by their paths. */
@@ -30,18 +30,18 @@ export interface FetchBySelector {
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector: string
   /** Type of the topics; json by default. With any, topics of both types. */
-  readonly type?: TopicType | 'any'
+  readonly type?: TopicType | 'any' | undefined
   /**
    * Maximum number of results on the page; 10 by default.
    *
    * @type uint32
    * @minimum 1
    */
-  readonly size?: number
+  readonly size?: number | undefined
   /** Whether to return only the number of matches; false by default. Only "type" can be given with it. */
-  readonly count?: boolean
+  readonly count?: boolean | undefined
   /** Results begin after this path in the topic tree; it need not be a topic. */
-  readonly after?: string
+  readonly after?: string | undefined
   /**
    * How many segments the root of a branch has: every result with at least as many is in a branch. Requires
    * deep_branch_limit.
@@ -49,19 +49,19 @@ export interface FetchBySelector {
    * @type uint32
    * @minimum 1
    */
-  readonly deep_branch_depth?: number
+  readonly deep_branch_depth?: number | undefined
   /**
    * Maximum number of results from each branch, over all pages; with 0, only those in no branch. Requires deep_branch_depth.
    *
    * @type uint32
    */
-  readonly deep_branch_limit?: number
+  readonly deep_branch_limit?: number | undefined
   /** Whether results show their values; true by default. */
-  readonly with_values?: boolean
+  readonly with_values?: boolean | undefined
   /** Whether results show the properties given at creation; false by default. */
-  readonly with_properties?: boolean
+  readonly with_properties?: boolean | undefined
   /** Whether results show the topics' versions, and when they were last updated; false by default. */
-  readonly with_version?: boolean
+  readonly with_version?: boolean | undefined
 }
 
 /** The body of POST /topics/fetch: one of the three, which parse-fetch.ts distinguishes. */
@@ -73,35 +73,35 @@ export interface FetchBody
 /** The body of POST /topics/changes, with either path or selector. */
 export interface ChangesBody {
   /** Path of the topic. */
-  readonly path?: string
+  readonly path?: string | undefined
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
-  readonly selector?: string
+  readonly selector?: string | undefined
   /** Type of the topics; json by default. With any, topics of both types. */
-  readonly type?: TopicType | 'any'
+  readonly type?: TopicType | 'any' | undefined
   /**
    * What the last response gave as next; or now, for what changes from now on. Without it, the present state comes first.
    */
-  readonly since?: string
+  readonly since?: string | undefined
   /**
    * Maximum number of results on the page; 100 by default.
    *
    * @type uint32
    * @minimum 1
    */
-  readonly size?: number
+  readonly size?: number | undefined
   /**
    * How long the response may wait for a change, in seconds; 0 by default. A stream ignores it.
    *
    * @type uint32
    * @maximum 50
    */
-  readonly wait?: number
+  readonly wait?: number | undefined
   /** Whether results show their values; true by default. */
-  readonly with_values?: boolean
+  readonly with_values?: boolean | undefined
   /** Whether results show the properties given at creation; false by default. */
-  readonly with_properties?: boolean
+  readonly with_properties?: boolean | undefined
   /** Whether results show the topics' versions, and when they were last updated; false by default. */
-  readonly with_version?: boolean
+  readonly with_version?: boolean | undefined
 }
 
 /** What must hold for the topic before the operation: exactly one of the members. */
@@ -114,35 +114,44 @@ export interface ConstraintBody {
    * @type uint64
    * @maximum 9007199254740991
    */
-  readonly version?: number
+  readonly version?: number | undefined
   /** The topic exists and has no value. */
-  readonly no_value?: true
+  readonly no_value?: true | undefined
   /** There is no topic. */
-  readonly no_topic?: true
+  readonly no_topic?: true | undefined
+}
+
+/** What the body of a write may ask for. */
+interface Written {
+  /**
+   * Whether the response shows the version of the change, or the topic's last one if nothing changes; false by default.
+   * Requires the right to fetch.
+   */
+  readonly with_version?: boolean | undefined
 }
 
 /** The body of POST /topics/set. */
-export interface SetBody {
+export interface SetBody extends Written {
   /** Path of the topic. */
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
   /** json by default. */
-  readonly type?: TopicType
+  readonly type?: TopicType | undefined
   /** No constraint by default. */
-  readonly constraint?: ConstraintBody
+  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/set to add to a number. */
-export interface IncrementBody {
+export interface IncrementBody extends Written {
   /** Path of the topic, whose value is a number. */
   readonly path: string
   /** What is added to the value: any number of at most 1,000 digits. Requires the right to fetch as well. */
   readonly increment: number
   /** json by default. */
-  readonly type?: TopicType
+  readonly type?: TopicType | undefined
   /** No constraint by default. */
-  readonly constraint?: ConstraintBody
+  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/set: one of the two, which parse.ts distinguishes. */
@@ -152,39 +161,39 @@ export interface SetOrIncrementBody
     Partial<Pick<IncrementBody, 'increment'>> {}
 
 /** The body of POST /topics/addAndSet. */
-export interface AddAndSetBody {
+export interface AddAndSetBody extends Written {
   /** Path of the topic. */
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
   /** json by default. */
-  readonly type?: TopicType
+  readonly type?: TopicType | undefined
   /** No properties by default. */
-  readonly properties?: Properties
+  readonly properties?: Properties | undefined
   /** No constraint by default. */
-  readonly constraint?: ConstraintBody
+  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/add. */
-export interface AddBody {
+export interface AddBody extends Written {
   /** Path of the topic. */
   readonly path: string
   /** json by default. */
-  readonly type?: TopicType
+  readonly type?: TopicType | undefined
   /** No properties by default. */
-  readonly properties?: Properties
+  readonly properties?: Properties | undefined
   /** No constraint by default. */
-  readonly constraint?: ConstraintBody
+  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/remove for one topic. */
-export interface RemoveByPath {
+export interface RemoveByPath extends Written {
   /** Path of the topic, which is removed without its descendants. */
   readonly path: string
   /** No constraint by default. */
-  readonly constraint?: ConstraintBody
+  readonly constraint?: ConstraintBody | undefined
   /** Whether to only report whether the topic would be removed. */
-  readonly dry_run?: boolean
+  readonly dry_run?: boolean | undefined
 }
 
 /** The body of POST /topics/remove for many topics. */
@@ -192,48 +201,44 @@ export interface RemoveBySelector {
   /** Selects the topics, which are removed whatever their type. */
   readonly selector: string
   /** Whether to only count the topics that would be removed. */
-  readonly dry_run?: boolean
+  readonly dry_run?: boolean | undefined
 }
 
 /** The body of POST /topics/remove: one of the two, which parse.ts distinguishes. */
 export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelector> {}
 
 /** One operation of a batch that sets a value. */
-interface SetOperation extends SetBody {
+interface SetOperation extends Omit<SetBody, 'with_version'> {
   /** The name of its route. */
   readonly op: 'set'
 }
 
 /** One operation of a batch that adds to a number. */
-export interface IncrementOperation extends IncrementBody {
+export interface IncrementOperation extends Omit<IncrementBody, 'with_version'> {
   /** Either name: the route of set takes an increment. */
   readonly op: 'increment' | 'set'
 }
 
 /** One operation of a batch that creates a topic if it does not exist, and sets its value. */
-interface AddAndSetOperation extends AddAndSetBody {
+interface AddAndSetOperation extends Omit<AddAndSetBody, 'with_version'> {
   /** The name of its route. */
   readonly op: 'addAndSet'
 }
 
 /** One operation of a batch that creates a topic without a value. */
-interface AddOperation extends AddBody {
+interface AddOperation extends Omit<AddBody, 'with_version'> {
   /** The name of its route. */
   readonly op: 'add'
 }
 
 /** One operation of a batch that removes a topic. */
-interface RemoveOperation {
+interface RemoveOperation extends Omit<RemoveByPath, 'with_version' | 'dry_run'> {
   /** The name of its route. */
   readonly op: 'remove'
-  /** Path of the topic, which is removed without its descendants. */
-  readonly path: string
-  /** No constraint by default. */
-  readonly constraint?: ConstraintBody
 }
 
 /** The body of POST /topics/batch. */
-export interface BatchBody {
+export interface BatchBody extends Written {
   /** Carried out in this order; each sees the effects of those before it. */
   readonly operations: readonly (
     | SetOperation
@@ -243,5 +248,5 @@ export interface BatchBody {
     | RemoveOperation
   )[]
   /** Whether none is carried out if one is refused; true by default. */
-  readonly atomic?: boolean
+  readonly atomic?: boolean | undefined
 }

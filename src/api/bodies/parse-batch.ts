@@ -26,12 +26,13 @@ export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest |
   if (isProblem(object)) return areLines(bytes) ? linesProblem : object
   const wrong = checkObject(object, shapes.batch)
   if (wrong !== undefined) return wrong.code === 'unknown_parameter' && 'op' in object.members ? lineProblem : wrong
-  const { operations: elements, atomic } = membersOf<BatchBody>(object)
+  const { operations: elements, atomic, with_version: wantsVersion } = membersOf<BatchBody>(object)
+  const parse = (element: unknown) => parseElement(element, wantsVersion)
   if (elements.length < 1 || elements.length > operationsMax) return countProblem(elements.length, operationsMax)
-  if (atomic === false) return { isAtomic: false, operations: elements.map(parseElement) }
+  if (atomic === false) return { isAtomic: false, operations: elements.map(parse) }
   const operations: WriteOperation[] = []
   for (const [index, element] of elements.entries()) {
-    const operation = parseElement(element)
+    const operation = parse(element)
     if (isProblem(operation)) return { ...operation, operation: index }
     operations.push(operation)
   }
@@ -51,7 +52,10 @@ const linesProblem = problem('invalid_json', {
   problem: `it has several lines, each of them a JSON text; ${linesType}`,
 })
 
-const lineProblem = problem('unknown_parameter', { name: 'op', allowed: `"atomic", "operations"; ${linesType}` })
+const lineProblem = problem('unknown_parameter', {
+  name: 'op',
+  allowed: `"atomic", "operations", "with_version"; ${linesType}`,
+})
 
 /** Undefined for a line of white space. */
 export function parseLine(line: Buffer): WriteOperation | Problem | undefined {
@@ -113,8 +117,8 @@ function ofLine(found: Problem): Problem {
   return { ...found, message: found.message.replace(/^The request body/, 'The line') }
 }
 
-function parseElement(element: unknown): WriteOperation | Problem {
-  return element instanceof ReadObject ? parseOperation(element) : elementProblem(element)
+function parseElement(element: unknown, wantsVersion: boolean | undefined): WriteOperation | Problem {
+  return element instanceof ReadObject ? parseOperation(element, wantsVersion) : elementProblem(element)
 }
 
 function elementProblem(element: unknown): Problem {
@@ -122,12 +126,12 @@ function elementProblem(element: unknown): Problem {
   return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
 }
 
-function parseOperation(object: ReadObject): WriteOperation | Problem {
+function parseOperation(object: ReadObject, wantsVersion?: boolean): WriteOperation | Problem {
   const { op } = object.members
   const kind = isKind(op) ? op : undefined
   const wrong = checkObject(object, kind === undefined ? anyOperation : operationShapes[kind])
   // Without an `op` that is known, something is wrong.
-  return wrong ?? operationOf(kind as WriteAction['kind'], membersOf<OperationBody>(object))
+  return wrong ?? operationOf(kind as WriteAction['kind'], membersOf<OperationBody>(object), wantsVersion)
 }
 
 function isKind(op: unknown): op is WriteAction['kind'] {

@@ -18,7 +18,7 @@ import { type CheckedProperties, noRemoval, parseProperties } from '../../topics
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import { isProblem, type Problem, problem } from '../problems.js'
-import type { AddAndSetBody, IncrementBody } from './bodies.js'
+import type { AddAndSetBody, IncrementBody, SetBody } from './bodies.js'
 import { parseConstraint } from './parse-constraint.js'
 import { describe, type Read, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
@@ -29,28 +29,30 @@ export type RemoveRequest = (
 ) & { readonly isDryRun: boolean }
 
 export function parseWrite(route: 'set' | 'add' | 'addAndSet', bytes: Buffer): WriteOperation | Problem {
-  const body = readBody<OperationBody>(bytes, shapes[route])
-  return isProblem(body) ? body : operationOf(route, body)
+  const body = readBody<OperationBody & Pick<SetBody, 'with_version'>>(bytes, shapes[route])
+  return isProblem(body) ? body : operationOf(route, body, body.with_version)
 }
 
 export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   const body = readBody(bytes, shapes.remove)
   if (isProblem(body)) return body
-  const { path, selector, constraint, dry_run: isDryRun = false } = body
+  const { path, selector, constraint, dry_run: isDryRun = false, with_version: wantsVersion } = body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
-    const operation = operationOf('remove', { path, constraint })
+    if (isDryRun && wantsVersion === true) return versionOfNoneProblem
+    const operation = operationOf('remove', { path, constraint }, wantsVersion)
     return isProblem(operation) ? operation : { operation, isDryRun }
   }
   if (selector === undefined) return neitherProblem
-  if (constraint !== undefined) return constraintOfManyProblem
+  if (constraint !== undefined) return ofManyProblem('constraint', 'a constraint on')
+  if (wantsVersion !== undefined) return ofManyProblem('with_version', 'the version of')
   const plan = parseSelectorParameter(selector)
   return isProblem(plan) ? plan : { plan, isDryRun }
 }
 
 /** The members of any operation, of a route or of a batch. */
 export type OperationBody = Pick<AddAndSetBody, 'path'> &
-  Partial<Omit<AddAndSetBody, 'path'> & Pick<IncrementBody, 'increment'>>
+  Partial<Omit<AddAndSetBody, 'path' | 'with_version'> & Pick<IncrementBody, 'increment'>>
 
 /** The body is checked. Texts are views of it where possible. All members, in one order, so that V8 sees few shapes. */
 export function operationOf(
@@ -63,6 +65,7 @@ export function operationOf(
     properties: given,
     constraint: condition,
   }: Read<OperationBody>,
+  wantsVersion?: boolean,
 ): WriteOperation | Problem {
   if (increment !== undefined && value !== undefined) return valueAndIncrementProblem
   const kind = increment === undefined ? route : 'increment'
@@ -77,7 +80,8 @@ export function operationOf(
   if (isProblem(checked)) return checked
   const constraint = parseConstraint(condition)
   if (isProblem(constraint)) return constraint
-  return { kind, path, type, properties, removal: checked?.removal, valueText, constraint } as WriteOperation
+  const removal = checked?.removal
+  return { kind, path, type, properties, removal, valueText, constraint, wantsVersion } as WriteOperation
 }
 
 /** Undefined if the operation neither sets nor adds. */
@@ -94,10 +98,14 @@ function textToWrite(
 
 const noProperties: Properties = {}
 
-const constraintOfManyProblem = problem('invalid_parameter', {
-  name: 'constraint',
-  found: 'given with a selector',
-  allowed: 'a constraint on one "path" only',
+function ofManyProblem(name: 'constraint' | 'with_version', it: string): Problem {
+  return problem('invalid_parameter', { name, found: 'given with a selector', allowed: `${it} one "path" only` })
+}
+
+const versionOfNoneProblem = problem('invalid_parameter', {
+  name: 'with_version',
+  found: 'given with "dry_run"',
+  allowed: 'one of the two',
 })
 
 const valueAndIncrementProblem = problem('invalid_parameter', {

@@ -8,6 +8,7 @@
  */
 
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
+import { isVersioned } from '../core/write/batch.js'
 import type { Outcome, Request } from '../core/write/group.js'
 import type { Changes, Decider } from '../engine.js'
 import { StoreError } from '../errors.js'
@@ -164,17 +165,21 @@ export function withReceipts(
     begin(stored) {
       const group = decider.begin(stored)
       const forgotten: string[] = []
+      /** Outcomes with versions, which are known at the end. */
+      const late: Parameters<Receipts['add']>[] = []
       return {
         decide(asked) {
           if (!('request' in asked)) return forgotten.push(...asked.forgotten()) > 0
           const { request, from } = asked
           if (from === undefined) return group.decide(request)
-          const outcome = outcomeOf(() => group.decide(request))
-          receipts.add(from.receipt, from.number, outcome as BatchResult | boolean | Error)
+          const outcome = outcomeOf(() => group.decide(request)) as BatchResult | boolean | Error
+          if (Array.isArray(outcome) && outcome.some(isVersioned)) late.push([from.receipt, from.number, outcome])
+          else receipts.add(from.receipt, from.number, outcome)
           return outcome
         },
         end(changes) {
           group.end(changes)
+          for (const outcome of late) receipts.add(...outcome)
           receipts.put(changes)
           for (const name of forgotten) {
             receipts.forget(name)

@@ -18,12 +18,21 @@
 import type { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { removalOf } from '../../topics/properties.js'
 import { itemBytesMax, type Properties, writeItem } from '../../topics/topic.js'
+import { isVersioned } from '../core/write/batch.js'
 import type { Request } from '../core/write/group.js'
 import type { Prepared } from '../core/write/operations.js'
 import type { RecordChange } from '../core/write/records.js'
 import type { LoggedRecord } from '../engine.js'
 import { StoreError } from '../errors.js'
-import type { BatchResult, Incremented, WriteAction, WriteOperation, WriteOutcome, WriteRefusal } from '../topics.js'
+import type {
+  BatchResult,
+  Incremented,
+  WriteAction,
+  WriteEffect,
+  WriteOperation,
+  WriteOutcome,
+  WriteRefusal,
+} from '../topics.js'
 
 /** Of this format. A process of another build is refused if its number differs. */
 export const protocolVersion = 3
@@ -47,11 +56,13 @@ const isString = 0b1000
 const hasProperties = 0b1_0000
 const hasConstraint = 0b10_0000
 const hasConstraintText = 0b100_0000
+/** A writer of 1.0.0 skips it, and gives no version. */
+const asksVersion = 0b1000_0000
 
 const noProperties: Properties = {}
 
 /** Outcomes that one word describes in full. */
-type Named = Exclude<WriteOutcome, Incremented>
+type Named = Exclude<WriteEffect, Incremented>
 
 /** Copies everything of the operations. */
 export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[], isAtomic: boolean): void {
@@ -67,6 +78,7 @@ function writeOperation(out: ByteWriter, operation: WriteOperation): void {
   let flags = kinds.indexOf(kind)
   if (type === 'string') flags |= isString
   if (isPropertied) flags |= hasProperties
+  if (operation.wantsVersion === true) flags |= asksVersion
   if (constraint !== undefined) flags |= text === undefined ? hasConstraint : hasConstraint | hasConstraintText
   out.byte(flags)
   out.text(path)
@@ -100,15 +112,17 @@ function readOperation(from: ByteReader, frame: Buffer): Prepared {
   const flags = from.byte()
   const kind = kinds[flags & kindBits]
   const path = from.text()
-  if (kind === 'remove') return { kind, path, item: undefined, constraint: readConstraint(from, flags) } as Prepared
+  const wantsVersion = (flags & asksVersion) !== 0
+  if (kind === 'remove')
+    return { kind, path, item: undefined, constraint: readConstraint(from, flags), wantsVersion } as Prepared
   const [start, end] = from.range()
   const item = { bytes: frame, start, end }
   const type = (flags & isString) === 0 ? 'json' : 'string'
   const properties = (flags & hasProperties) === 0 ? noProperties : (JSON.parse(from.text()) as Properties)
   const constraint = readConstraint(from, flags)
-  if (kind === 'set' || kind === 'increment') return { kind, path, type, item, constraint } as Prepared
+  if (kind === 'set' || kind === 'increment') return { kind, path, type, item, constraint, wantsVersion } as Prepared
   const removal = properties === noProperties ? undefined : removalOf(properties)
-  return { kind, path, type, properties, removal, item, constraint } as Prepared
+  return { kind, path, type, properties, removal, item, constraint, wantsVersion } as Prepared
 }
 
 function readConstraint(from: ByteReader, flags: number): WriteAction['constraint'] {
@@ -129,9 +143,10 @@ const refusals: readonly WriteRefusal[] = [
 
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 
-/** Outcomes of one operation, each with a number; an increment has one more, and a text. */
+/** Outcomes of one operation, each with a number; an increment has one more, and a text. A version precedes its outcome. */
 const ofOne: readonly (Named | WriteRefusal)[] = [...outcomes, ...refusals]
 const incremented = 15
+const versioned = 14
 
 /** In the place of an outcome's number, which is greater. */
 const noticeNumber = 0
@@ -179,6 +194,11 @@ export function writeOutcome(
 
 function writeOne(out: ByteWriter, outcome: WriteOutcome | WriteRefusal): void {
   if (typeof outcome === 'string') return out.byte(ofOne.indexOf(outcome))
+  if (isVersioned(outcome)) {
+    out.byte(versioned)
+    out.double(outcome.change.version)
+    return writeOne(out, outcome.effect)
+  }
   out.byte(incremented)
   out.text(outcome.valueText)
 }
@@ -216,7 +236,9 @@ function readRest(from: ByteReader, kind: number): Outcome {
 }
 
 function readOne(from: ByteReader, kind: number): WriteOutcome | WriteRefusal {
-  return kind === incremented ? { valueText: from.text() } : member(ofOne, kind)
+  if (kind !== versioned) return kind === incremented ? { valueText: from.text() } : member(ofOne, kind)
+  const change = { version: from.double() }
+  return { effect: readOne(from, from.byte()) as WriteEffect, change }
 }
 
 function member<T>(all: readonly T[], index: number): T {

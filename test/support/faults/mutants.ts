@@ -195,6 +195,14 @@ export const mutants: readonly Mutant[] = [
     finds: /changed by the same batch/,
   },
   {
+    fault: 'writes of one commit say the version of another one',
+    file: 'store/core/write/group.js',
+    from: 'changes.pass(path);\n        changes.tellVersion(version);',
+    to: 'changes.tellVersion(version);',
+    test: 'store/contract',
+    finds: /has its own version/,
+  },
+  {
     fault: 'a constraint holds for a topic whose value only begins like it',
     file: 'json/tokens.js',
     from: 'if (byte === undefined)\n            return true;',

@@ -105,8 +105,12 @@ export class Model {
     return undefined
   }
 
-  /** Does what the route does and returns the expected answer; the paths in `members` must be valid. */
-  perform(route: string, members: Members): Expected {
+  /**
+   * Does what the route does and returns the expected answer; the paths in `members` must be valid.
+   *
+   * @param version that the service has chosen for the change, if it says so
+   */
+  perform(route: string, members: Members, version = Number.NaN): Expected {
     const path = trimmed(members.path ?? '')
     const { constraint } = members
     if (constraint !== undefined && this.topics.get(path)?.version !== constraint.version) {
@@ -116,13 +120,13 @@ export class Model {
       case 'fetch':
         return members.selector === undefined ? this.#fetch(path, members) : this.#fetchPage(members.selector, members)
       case 'set':
-        return this.#set(path, members)
+        return versioned(this.#set(path, members), members, version)
       case 'add':
-        return this.#add(path, members)
+        return versioned(this.#add(path, members), members, this.topics.get(path)?.version ?? version)
       case 'addAndSet':
-        return this.#addAndSet(path, members)
+        return versioned(this.#addAndSet(path, members), members, version)
       case 'remove':
-        return this.#remove(members)
+        return versioned(this.#remove(members), members, version)
       default:
         throw new Error(`the model has no route ${route}`)
     }
@@ -174,6 +178,12 @@ export class Model {
 
 function given(text: string): Expected {
   return { status: 200, text }
+}
+
+/** A write whose topic was there, or is. */
+function versioned(expected: Expected, { with_version = false }: Members, version: number): Expected {
+  if (expected.status !== 200 || !with_version || expected.text === '{"removed":0}') return expected
+  return given(`${expected.text.slice(0, -1)},"version":${version}}`)
 }
 
 function refused(code: string): Expected {

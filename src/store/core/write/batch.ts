@@ -13,7 +13,16 @@ import type { RemovalPolicy } from '../../../topics/removal/policy.js'
 import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
 import type { Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
-import type { BatchResult, Creation, RefusedOperation, WriteOutcome, WriteRefusal } from '../../topics.js'
+import type {
+  BatchResult,
+  ChangeVersion,
+  Creation,
+  RefusedOperation,
+  Versioned,
+  WriteEffect,
+  WriteOutcome,
+  WriteRefusal,
+} from '../../topics.js'
 import { newItem, type Prepared, valueTextOf } from './operations.js'
 
 /** Values, in bytes, that one commit keeps for further constraints on the same topics; others are read again. */
@@ -50,6 +59,14 @@ export interface Change {
   readonly creator: (Prepared & Creation) | undefined
   /** The last operation that sets its value. */
   readonly setter: Prepared | undefined
+  /** Its version is wanted, or that of a change before it: then each has its own. */
+  readonly told: Told | undefined
+}
+
+/** The versions of changes of one path, the last one first. */
+interface Told {
+  readonly change: ChangeVersion
+  readonly before: Told | undefined
 }
 
 /**
@@ -114,7 +131,11 @@ class FoundTopic implements Constrained {
   }
 
   hasVersion(version: number): boolean {
-    return this.records.topic(this.path, this.type, { head: false, item: false, version: true })?.version === version
+    return this.version() === version
+  }
+
+  version(): number | undefined {
+    return this.records.topic(this.path, this.type, { head: false, item: false, version: true })?.version
   }
 
   /** A view, valid until the next read; undefined without a value. */
@@ -146,8 +167,9 @@ export class BatchDecisions {
           continue
         }
         before.push(change)
-        this.#changes.set(action.path, after(action, change, outcome))
-        outcomes.push(outcome)
+        const next = after(action, change, outcome)
+        this.#changes.set(action.path, next)
+        outcomes.push(action.wantsVersion === true ? versioned(outcome, next) : outcome)
       }
       isDone = true
       return outcomes
@@ -171,10 +193,10 @@ export class BatchDecisions {
   #unchanged({ path, kind }: Prepared): Change {
     const topic = this.stored.topic(path, undefined, headAlone)
     const stored = topic && new FoundTopic(path, topic, kind === 'remove', this.stored, this.#texts)
-    return { path, stored, isRemoved: false, creator: undefined, setter: undefined }
+    return { path, stored, isRemoved: false, creator: undefined, setter: undefined, told: undefined }
   }
 
-  #outcome(action: Prepared, change: Change): WriteOutcome | WriteRefusal {
+  #outcome(action: Prepared, change: Change): WriteEffect | WriteRefusal {
     const topic = change.creator ?? (change.isRemoved ? undefined : change.stored)
     const { constraint } = action
     if (constraint !== undefined && !holds(constraint, topic && this.#constrained(change))) {
@@ -200,7 +222,7 @@ export class BatchDecisions {
     }
   }
 
-  #incremented(action: Prepared, { stored, creator, setter }: Change): WriteOutcome | WriteRefusal {
+  #incremented(action: Prepared, { stored, creator, setter }: Change): WriteEffect | WriteRefusal {
     const isKept = retainsValue((creator ?? stored)?.properties ?? {})
     // The stored value is read only where nothing in the batches has set it: reading costs more than the sum.
     let value: Uint8Array | undefined
@@ -219,8 +241,8 @@ export class BatchDecisions {
   }
 }
 
-function isChanged({ isRemoved, creator, setter }: Change): boolean {
-  return isRemoved || creator !== undefined || setter !== undefined
+function isChanged({ isRemoved, creator, setter, told }: Change): boolean {
+  return isRemoved || creator !== undefined || setter !== undefined || told !== undefined
 }
 
 /** The text of what may be a number; a longer text is none. */
@@ -231,30 +253,47 @@ function numberText(text: Uint8Array): string {
 /** A topic without a value that the batches have changed: it gets its version when that is written. */
 const withoutValue: Constrained = { hasValue: () => false, hasText: () => false, hasVersion: () => false }
 
-function after(action: Prepared, change: Change, outcome: WriteOutcome): Change {
-  if (typeof outcome !== 'string') {
-    const { path, type = 'json' } = action
-    return { ...change, setter: { ...action, item: newItem(path, type, Buffer.from(outcome.valueText)) } }
-  }
+function after(action: Prepared, change: Change, effect: WriteEffect): Change {
   const { path, stored, isRemoved, creator } = change
-  switch (outcome) {
-    case 'present':
-    case 'nothing_removed':
-      return change
+  if (effect === 'nothing_removed') return change
+  if (effect === 'present') {
+    const isWanted = action.wantsVersion === true && change.told === undefined && isChanged(change)
+    return isWanted ? { ...change, told: toldAfter(undefined) } : change
+  }
+  const told = action.wantsVersion === true || change.told !== undefined ? toldAfter(change.told) : undefined
+  if (typeof effect !== 'string') {
+    const { type = 'json' } = action
+    return { ...change, setter: { ...action, item: newItem(path, type, Buffer.from(effect.valueText)) }, told }
+  }
+  switch (effect) {
     case 'set':
     case 'updated':
-      return { path, stored, isRemoved, creator, setter: action }
+      return { path, stored, isRemoved, creator, setter: action, told }
     case 'created':
       assert(action.kind === 'add' || action.kind === 'addAndSet', 'no other operation creates a topic')
-      return { path, stored, isRemoved, creator: action, setter: action.kind === 'addAndSet' ? action : undefined }
+      return { path, stored, isRemoved, creator: action, setter: action.kind === 'add' ? undefined : action, told }
     case 'removed':
-      return { path, stored, isRemoved: stored !== undefined, creator: undefined, setter: undefined }
+      return { path, stored, isRemoved: stored !== undefined, creator: undefined, setter: undefined, told }
     default:
-      return outcome satisfies never
+      return effect satisfies never
   }
 }
 
-export function isRefusal(outcome: WriteOutcome | WriteRefusal): outcome is WriteRefusal {
+function toldAfter(before: Told | undefined): Told {
+  return { change: { version: 0 }, before }
+}
+
+/** @param change as it is after the operation, which wants its version */
+function versioned(effect: WriteEffect, { stored, told }: Change): WriteOutcome {
+  if (effect === 'nothing_removed') return effect
+  return { effect, change: told?.change ?? { version: stored?.version() ?? 0 } }
+}
+
+export function isVersioned(outcome: WriteOutcome | WriteRefusal): outcome is Versioned {
+  return typeof outcome === 'object' && 'effect' in outcome
+}
+
+export function isRefusal<Outcome extends WriteOutcome>(outcome: Outcome | WriteRefusal): outcome is WriteRefusal {
   switch (outcome) {
     case 'no_such_topic':
     case 'incompatible_type':

@@ -17,7 +17,7 @@ import type {
   Stored,
   WriteSize,
 } from '../../engine.js'
-import type { BatchResult, Creation } from '../../topics.js'
+import type { BatchResult, ChangeVersion, Creation } from '../../topics.js'
 import { BatchDecisions, type Change } from './batch.js'
 import { DueDecisions, type DueOutcome } from './due.js'
 import { newItem, type Prepared, sizeOf } from './operations.js'
@@ -56,9 +56,9 @@ function needsOf(request: Request): Needs {
   }
 }
 
-function readBy({ kind, constraint }: Prepared): NeededPart {
+function readBy({ kind, constraint, wantsVersion }: Prepared): NeededPart {
   if (kind === 'increment' || constraint?.kind === 'value' || constraint?.kind === 'no_value') return 'item'
-  return constraint?.kind === 'version' ? 'version' : 'constants'
+  return constraint?.kind === 'version' || (kind === 'add' && wantsVersion) ? 'version' : 'constants'
 }
 
 class WriteGroup implements Group<Request, Outcome> {
@@ -86,17 +86,33 @@ class WriteGroup implements Group<Request, Outcome> {
   }
 }
 
-function putChange(changes: Changes, { path, stored: found, isRemoved, creator, setter }: Change): void {
+/** Each write that wants its version has its own: whoever finds the topic with it knows that no other one came after it. */
+function putChange(changes: Changes, change: Change): void {
+  const { path, told } = change
+  if (told === undefined) return void makeChange(changes, change)
+  const earlier: ChangeVersion[] = []
+  for (let one = told.before; one !== undefined; one = one.before) earlier.push(one.change)
+  for (const version of earlier.reverse()) {
+    changes.pass(path)
+    changes.tellVersion(version)
+  }
+  if (!makeChange(changes, change)) changes.pass(path)
+  changes.tellVersion(told.change)
+}
+
+/** @returns false if the topic was not there before, and is not afterwards */
+function makeChange(changes: Changes, { path, stored: found, isRemoved, creator, setter }: Change): boolean {
   if (creator !== undefined) {
     const former = isRemoved ? found?.stored : undefined
-    return changes.create(newTopic(creator, (setter ?? creator).item as ItemBytes, changes.moment), former)
+    changes.create(newTopic(creator, (setter ?? creator).item as ItemBytes, changes.moment), former)
+  } else if (found === undefined) return false
+  else if (isRemoved) changes.remove(path, found.stored)
+  else if (setter?.item !== undefined) {
+    const { type, stored, properties, policy } = found
+    const item = retainsValue(properties) ? setter.item : newItem(path, type, undefined)
+    changes.update(path, stored, item, policy !== undefined && tracksUpdates(policy))
   }
-  if (found === undefined) return
-  const { type, stored, properties, policy } = found
-  if (isRemoved) return changes.remove(path, stored)
-  if (setter?.item === undefined) return
-  const item = retainsValue(properties) ? setter.item : newItem(path, type, undefined)
-  changes.update(path, stored, item, policy !== undefined && tracksUpdates(policy))
+  return true
 }
 
 /** @param item with the value that is set, if any */

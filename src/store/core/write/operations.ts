@@ -11,10 +11,10 @@ export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
 
 /** Copies everything of an operation that is a view into the request. */
 export function prepare(operation: WriteOperation): Prepared {
-  const { kind, path, type, properties, removal, valueText, constraint } = operation
+  const { kind, path, type, properties, removal, valueText, constraint, wantsVersion } = operation
   const item = type && newItem(path, type, valueText)
   const copied = constraint?.kind === 'value' ? { ...constraint, text: Buffer.from(constraint.text) } : constraint
-  return { kind, path, type, properties, removal, constraint: copied, item } as Prepared
+  return { kind, path, type, properties, removal, constraint: copied, wantsVersion, item } as Prepared
 }
 
 /** In a buffer of its own. */

@@ -54,6 +54,10 @@ export class ChangeLog {
     this.#lastKey = last
   }
 
+  get last(): number {
+    return this.#last
+  }
+
   /** Adds a change of a topic to the commit that is being made. @returns the version of the change */
   add(path: Path, nowMs: number): number {
     this.#last = nextVersion(this.#last, nowMs)

@@ -16,6 +16,7 @@ import type {
   StoredTopic,
   Wanted,
 } from '../../engine.js'
+import type { ChangeVersion } from '../../topics.js'
 import { type Environment, recordVersion, type Tree } from '../environment/environment.js'
 import { type Details, dueKey, encodeSpecification } from '../view/specification.js'
 import type { LmdbTopic, LmdbView } from '../view/view.js'
@@ -84,6 +85,14 @@ export class Transaction implements Stored, Changes {
   remove(path: Path, topic: StoredTopic): void {
     this.#removeRecords(path, topic)
     this.log.add(path, this.moment.wallMs)
+  }
+
+  pass(path: Path): void {
+    this.log.add(path, this.moment.wallMs)
+  }
+
+  tellVersion(change: ChangeVersion): void {
+    change.version = this.log.last
   }
 
   reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void {

@@ -15,6 +15,7 @@ import type {
   StoredTopic,
 } from '../../engine.js'
 import { loggedBytesMax, writeLoggedKey } from '../../logged-keys.js'
+import type { ChangeVersion } from '../../topics.js'
 import type { RecordPut } from '../records.js'
 import { bytesArray, columnOfProperties, plainArray, textArray, typeNumbers } from '../sql/columns.js'
 import type { Parameter } from '../sql/statement.js'
@@ -39,6 +40,7 @@ export class CommitChanges implements Changes {
   readonly #rescheduled: (Changed & { readonly dueMs: number | undefined })[] = []
   /** The topics that change, in the order of the log. */
   readonly #logged: Path[] = []
+  readonly #told: { readonly change: ChangeVersion; readonly place: number }[] = []
   /** Of the topics that are created. */
   readonly #generation = newGeneration()
 
@@ -56,6 +58,19 @@ export class CommitChanges implements Changes {
   remove(path: Path, topic: StoredTopic): void {
     this.#removals.push({ path, topic: topic as PostgresTopic })
     this.#log(path)
+  }
+
+  pass(path: Path): void {
+    this.#log(path)
+  }
+
+  tellVersion(change: ChangeVersion): void {
+    this.#told.push({ change, place: this.#logged.length - 1 })
+  }
+
+  /** Once the engine has made the commit. */
+  tellVersions({ first_version }: CommitRow): void {
+    for (const { change, place } of this.#told) change.version = Number(first_version) + place
   }
 
   reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void {
@@ -77,7 +92,8 @@ export class CommitChanges implements Changes {
   parameters(needed: readonly NeededTopic[], known: Known): Parameter[] {
     const versioned = new Set(needed.flatMap(({ path, reads }) => (reads === 'constants' ? [] : [path])))
     const versionOf = ({ path, topic }: Found): number | undefined => (versioned.has(path) ? topic?.version : undefined)
-    const changed = new Set(this.#logged)
+    const changed = new Set([...this.#updates, ...this.#removals].map(({ path }) => path))
+    for (const { topic } of this.#creations) changed.add(topic.path)
     const unchanged = [...known].flatMap(([path, topic]) => (changed.has(path) ? [] : [{ path, topic }]))
     const creations = this.#creations.map(({ topic }) => topic)
     return [

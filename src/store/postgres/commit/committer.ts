@@ -237,6 +237,7 @@ export class Committer {
 
   #committed(decided: Decided, needed: readonly NeededTopic[], known: Known, row: CommitRow): Committed {
     const { changes } = decided
+    changes.tellVersions(row)
     for (const { path, reads } of needed) if (reads === 'constants') this.#cache.set(path, { topic: known.get(path) })
     for (const [path, topic] of changes.after()) this.#cache.set(path, { topic })
     return { ...decided, isChanged: true, row }
