@@ -1,13 +1,4 @@
-/**
- * The parts of a topic, and its only serialised form: the fetch result item.
- *
- * The item is built once, when the value is written, around the value's own JSON text. Every fetch copies it unchanged:
- * nothing is parsed or serialised again, so nothing can be rounded, reordered or dropped.
- */
-import { writeText } from '../base/text.js'
-import { JsonReader } from '../json/reader.js'
-import { quoted, writeQuoted } from '../json/strings.js'
-import type { Path } from './path.js'
+/** The parts of a topic, as types alone: clients have them too, in browsers. Its serialised form is in item.ts. */
 
 /** The kind of value that a topic holds. */
 export type TopicType = 'json' | 'string'
@@ -15,77 +6,4 @@ export type TopicType = 'json' | 'string'
 /** Settings given when a topic is created. They never change afterwards. */
 export interface Properties {
   readonly [name: string]: string
-}
-
-const valueMember = ',"value":'
-const closingBrace = 0x7d
-const letterS = 0x73
-
-/** Bytes of member names, quotes and braces. */
-const itemOverheadMax = 64
-
-/** `{"path":…,"type":…,"value":…}` in UTF-8, without `value` if there is none. @param valueText JSON, UTF-8; copied */
-export function encodeItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): Buffer {
-  const item = Buffer.allocUnsafe(itemBytesMax(path, valueText))
-  return item.subarray(0, writeItem(item, 0, path, type, valueText))
-}
-
-/** A bound on the bytes of an item: JSON writes a UTF-16 unit in at most six bytes. */
-export function itemBytesMax(path: Path, valueText: Uint8Array | undefined): number {
-  return 6 * path.length + itemOverheadMax + (valueText?.length ?? 0)
-}
-
-/** `target` must have room for the item that `encodeItem` makes. @returns the position after it */
-export function writeItem(
-  target: Buffer,
-  start: number,
-  path: Path,
-  type: TopicType,
-  valueText: Uint8Array | undefined,
-): number {
-  let end = writeText(target, start, '{"path":')
-  end = writeQuoted(target, end, path)
-  end = writeText(target, end, type === 'json' ? ',"type":"json"' : ',"type":"string"')
-  if (valueText !== undefined) {
-    end = writeText(target, end, valueMember)
-    target.set(valueText, end)
-    end += valueText.length
-  }
-  target[end] = closingBrace
-  return end + 1
-}
-
-/** The item of a topic as text, without its value. */
-export function bareItem(path: Path, type: TopicType): string {
-  return `{"path":${quoted(path)},"type":"${type}"}`
-}
-
-/** The end of an item that shows properties, in place of its closing brace. */
-export function propertiesMember(propertiesText: string): string {
-  return `,"properties":${propertiesText}}`
-}
-
-/** How many bytes come before the value in an item of a topic: its path and type. */
-export function headBytes(path: Path, type: TopicType): number {
-  return Buffer.byteLength(bareItem(path, type)) - 1
-}
-
-/** Items of every form begin with their path. */
-export function pathOfItem(item: Buffer): Path {
-  const reader = new JsonReader(item, Infinity)
-  reader.enterObject()
-  return reader.value() as Path
-}
-
-/** The type in an item that `encodeItem` made. */
-export function typeOfItem(item: Uint8Array, path: Path): TopicType {
-  const at = Buffer.byteLength(`{"path":${quoted(path)},"type":"`)
-  return item[at] === letterS ? 'string' : 'json'
-}
-
-/** The value's JSON text in an item that `encodeItem` made, as a view; undefined if the item has no value. */
-export function valueOfItem(item: Uint8Array, path: Path, type: TopicType): Uint8Array | undefined {
-  const head = headBytes(path, type)
-  if (item.length === head + 1) return undefined
-  return item.subarray(head + valueMember.length, item.length - 1)
 }

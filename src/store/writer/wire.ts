@@ -16,8 +16,9 @@
  */
 
 import type { ByteReader, ByteWriter } from '../../base/bytes.js'
+import { itemBytesMax, writeItem } from '../../topics/item.js'
 import { removalOf } from '../../topics/properties.js'
-import { itemBytesMax, type Properties, writeItem } from '../../topics/topic.js'
+import type { Properties } from '../../topics/topic.js'
 import { isVersioned } from '../core/write/batch.js'
 import type { Request } from '../core/write/group.js'
 import type { Prepared } from '../core/write/operations.js'

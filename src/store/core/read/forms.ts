@@ -1,6 +1,7 @@
 /** What an item shows of its topic: properties and version are put into the stored item, or its value is left out. Pure. */
+
+import { bareItem, headBytes, propertiesMember } from '../../../topics/item.js'
 import type { Path } from '../../../topics/path.js'
-import { bareItem, headBytes, propertiesMember } from '../../../topics/topic.js'
 import { versionMembers } from '../../../topics/version.js'
 import type { StoredTopic, Wanted } from '../../engine.js'
 import { type ItemForm, isStoredForm } from '../../topics.js'

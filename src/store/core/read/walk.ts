@@ -1,10 +1,10 @@
 /** Every topic of a snapshot, for export. The walk holds the snapshot: not for processes that serve requests. */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
+import { valueOfItem } from '../../../topics/item.js'
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
-import { valueOfItem } from '../../../topics/topic.js'
 import type { Engine, StoredTopic } from '../../engine.js'
 import { damaged, damagedTopics, UnreadableTopic } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'

@@ -7,10 +7,11 @@
 import { strict as assert } from 'node:assert'
 import { type Constrained, holds, ValueText } from '../../../topics/constraint.js'
 import { numberTextMax, sumOf } from '../../../topics/decimal.js'
+import { valueOfItem } from '../../../topics/item.js'
 import type { Path } from '../../../topics/path.js'
 import { compatible, removalOf, retainsValue } from '../../../topics/properties.js'
 import type { RemovalPolicy } from '../../../topics/removal/policy.js'
-import { type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
+import type { Properties, TopicType } from '../../../topics/topic.js'
 import type { Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
 import type {

@@ -1,7 +1,8 @@
 /** Operations as they wait for their commit: with everything of the request copied, and the item built around the value. */
 import { numberTextMax } from '../../../topics/decimal.js'
+import { encodeItem, valueOfItem } from '../../../topics/item.js'
 import type { Path } from '../../../topics/path.js'
-import { encodeItem, type Properties, type TopicType, valueOfItem } from '../../../topics/topic.js'
+import type { Properties, TopicType } from '../../../topics/topic.js'
 import type { ItemBytes, WriteSize } from '../../engine.js'
 import { loggedBytesMax } from '../../logged-keys.js'
 import type { WriteAction, WriteOperation } from '../../topics.js'
