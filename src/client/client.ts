@@ -5,7 +5,7 @@
  *
  * A request is repeated only as connection.ts says. So every method that writes says here what may happen twice.
  */
-import type { AddAnswer, CountAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type { AddAnswer, CountAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { Changes, type ChangesOptions } from './changes/changes.js'
 import { LiveTopics } from './changes/live-topics.js'
@@ -19,35 +19,33 @@ import { type Item, itemOf, itemsOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
 import { descendants, everything, segmentsOf } from './selectors.js'
 import { type Uploaded, type UploadOptions, upload } from './upload.js'
+import { abortWith } from './wait.js'
 import type {
-  AddAndSetMembers,
+  AddAndSetOptions,
   Addend,
-  AddMembers,
+  AddOptions,
   BatchAnswers,
-  BatchOutcomes,
-  FetchPageMembers,
-  FetchTopicMembers,
+  CountOptions,
+  GetOptions,
   Incremented,
-  IncrementMembers,
+  IncrementOptions,
+  ListOptions,
   Operation,
-  RemoveMatchesMembers,
-  RemoveMembers,
-  SetMembers,
+  PageOptions,
+  RemoveMatchesOptions,
+  RemoveOptions,
+  SetOptions,
+  Versioned,
+  VersionOptions,
 } from './wire.js'
-
-export type GetOptions = FetchTopicMembers & RequestOptions
-export type PageOptions = FetchPageMembers & RequestOptions
-export type CountOptions = Pick<PageOptions, 'type' | 'signal'>
-/** `after` is a child: what is below it comes first, then the children after it. */
-export type ListOptions = Pick<PageOptions, 'after' | 'size' | 'signal'>
 
 export interface UpdateOptions extends RequestOptions {
   /** json by default. */
-  readonly type?: TopicType
+  readonly type?: TopicType | undefined
   /** The properties of a topic that is created. */
-  readonly properties?: Properties
+  readonly properties?: Properties | undefined
   /** Maximum attempts while other writers come first; 16 by default. */
-  readonly attemptsMax?: number
+  readonly attemptsMax?: number | undefined
 }
 
 /** Results on a page of a walk when the caller gives no size: few round trips, and pages that are still small. */
@@ -76,72 +74,62 @@ export class Client {
     this.#post = connection.post
   }
 
-  /** Undefined if there is no topic at this path. */
-  async get(path: string, { signal, ...members }: GetOptions = {}): Promise<Item | undefined> {
-    try {
-      return await this.#post('fetch', { path, ...members }, { signal, isRepeatable: true, read: itemOf })
-    } catch (error) {
-      if (error instanceof TopicdError && error.code === 'no_such_topic') return undefined
-      throw error
-    }
+  /** Undefined if there is no topic at this path, or none of the type; that is json unless `type` says otherwise. */
+  get(path: string, options: GetOptions = {}): Promise<Item | undefined> {
+    return unless(['no_such_topic', 'incompatible_type'], this.#fetch({ path, ...options }, itemOf))
   }
 
-  /** In the order of `paths`; undefined where there is none. A snapshot, unless they exceed a page of the service. */
-  async getMany(
-    paths: readonly string[],
-    { signal, ...members }: GetOptions = {},
-  ): Promise<readonly (Item | undefined)[]> {
+  /** As `get` of each, in the order of `paths`. A snapshot, unless they exceed a page of the service. */
+  async getMany(paths: readonly string[], options: GetOptions = {}): Promise<readonly (Item | undefined)[]> {
     const items: (Item | undefined)[] = []
-    while (items.length < paths.length) {
-      const asked = { paths: paths.slice(items.length), ...members }
-      items.push(...(await this.#post('fetch', asked, { signal, isRepeatable: true, read: itemsOf })))
-    }
+    while (items.length < paths.length)
+      items.push(...(await this.#fetch({ paths: paths.slice(items.length), ...options }, itemsOf)))
     return items
   }
 
   /** Sets the value of an existing topic. */
-  set(path: string, value: unknown, { signal, ...members }: SetMembers & RequestOptions = {}): Promise<SetAnswer> {
-    return this.#write('set', { path, value, ...members }, signal)
+  set<Shown extends boolean = false>(
+    path: string,
+    value: unknown,
+    options: SetOptions<Shown> = {},
+  ): Promise<Versioned<SetAnswer, Shown>> {
+    return this.#write('set', { path, value, ...options })
   }
 
   /** Adds to an existing number, exactly. Never sent twice: after a lost connection the outcome is unknown. */
-  increment(
+  increment<Shown extends boolean = false>(
     path: string,
     increment: Addend,
-    { signal, ...members }: IncrementMembers & RequestOptions = {},
-  ): Promise<Incremented> {
-    return this.#post(
-      'set',
-      { path, increment, ...members },
-      { signal, isRepeatable: false, read: objectOf<Incremented> },
-    )
+    options: IncrementOptions<Shown> = {},
+  ): Promise<Versioned<Incremented, Shown>> {
+    return this.#write('set', { path, increment, ...options })
   }
 
   /** Sets a topic's value, and creates the topic if it is missing. `created` may be false after a repetition. */
-  addAndSet(
+  addAndSet<Shown extends boolean = false>(
     path: string,
     value: unknown,
-    { signal, ...members }: AddAndSetMembers & RequestOptions = {},
-  ): Promise<AddAnswer> {
-    return this.#write('addAndSet', { path, value, ...members }, signal)
+    options: AddAndSetOptions<Shown> = {},
+  ): Promise<Versioned<AddAnswer, Shown>> {
+    return this.#write('addAndSet', { path, value, ...options })
   }
 
   /** Creates a topic without a value if it is missing. `created` may be false after a repetition. */
-  add(path: string, { signal, ...members }: AddMembers & RequestOptions = {}): Promise<AddAnswer> {
-    return this.#write('add', { path, ...members }, signal)
+  add<Shown extends boolean = false>(
+    path: string,
+    options: AddOptions<Shown> = {},
+  ): Promise<Versioned<AddAnswer, Shown>> {
+    return this.#write('add', { path, ...options })
   }
 
   /** Removes the topic at this path, not its descendants. `removed` may be 0 after a repetition. */
-  remove(path: string, { signal, ...members }: RemoveMembers & RequestOptions = {}): Promise<RemoveAnswer> {
-    return this.#write('remove', { path, ...members }, signal)
+  remove(path: string, options: RemoveOptions = {}): Promise<RemoveAnswer> {
+    return this.#write('remove', { path, ...options })
   }
 
   /** Removes every topic that the selector matches, of either type. `removed` may be too low after a repetition. */
-  removeMatches(
-    selector: string,
-    { signal, ...members }: RemoveMatchesMembers & RequestOptions = {},
-  ): Promise<RemoveAnswer> {
-    return this.#write('remove', { selector, ...members }, signal)
+  removeMatches(selector: string, options: RemoveMatchesOptions = {}): Promise<RemoveAnswer> {
+    return this.#write('remove', { selector, ...options })
   }
 
   /**
@@ -150,19 +138,19 @@ export class Client {
    *
    * @throws TopicdError whose `operation` is the index of the first operation that was refused
    */
-  batch<const Operations extends readonly Operation[]>(
+  batch<const Operations extends readonly Operation[], Shown extends boolean = false>(
     operations: Operations,
-    { signal }: RequestOptions = {},
-  ): Promise<BatchAnswers<Operations>> {
-    return this.#batch({ operations }, signal)
+    options: VersionOptions<Shown> = {},
+  ): Promise<BatchAnswers<Operations, Shown>> {
+    return this.#batch({ operations, ...options })
   }
 
   /** Applies each operation on its own, in order, in one commit; never sent twice. @returns each answer or refusal */
-  batchEach<const Operations extends readonly Operation[]>(
+  batchEach<const Operations extends readonly Operation[], Shown extends boolean = false>(
     operations: Operations,
-    { signal }: RequestOptions = {},
-  ): Promise<BatchOutcomes<Operations>> {
-    return this.#batch({ operations, atomic: false }, signal)
+    options: VersionOptions<Shown> = {},
+  ): Promise<BatchAnswers<Operations, Shown, RefusedAnswer>> {
+    return this.#batch({ operations, atomic: false, ...options })
   }
 
   /**
@@ -176,14 +164,13 @@ export class Client {
     return upload(this.#connection, operations, options)
   }
 
-  page(selector: string, { signal, ...members }: PageOptions = {}): Promise<Page> {
-    return this.#post('fetch', { selector, ...members }, { signal, isRepeatable: true, read: pageOf })
+  page(selector: string, options: PageOptions = {}): Promise<Page> {
+    return this.#fetch({ selector, ...options }, pageOf)
   }
 
   /** Counts topics of type json unless `type` says otherwise. */
   count(selector: string, { signal, type }: CountOptions = {}): Promise<number> {
-    const read = (text: string) => objectOf<CountAnswer>(text).count
-    return this.#post('fetch', { selector, type, count: true }, { signal, isRepeatable: true, read })
+    return this.#fetch({ selector, type, count: true, signal }, (text) => objectOf<CountAnswer>(text).count)
   }
 
   /**
@@ -219,7 +206,8 @@ export class Client {
    *
    * @param change gets the topic, with its version, or undefined if there is none; if it returns undefined, nothing is
    *   written
-   * @returns what the write answered, `created` being whether it created the topic; undefined if nothing was written
+   * @returns what the write answered, its version too, `created` being whether it created the topic; undefined if nothing was
+   *   written
    * @throws TopicdError `unsatisfied_constraint` if other writers came first `attemptsMax` times. After a lost
    * connection it is unknown whether the value was written.
    */
@@ -227,15 +215,15 @@ export class Client {
     path: string,
     change: (item: Item | undefined) => unknown,
     { type, properties, attemptsMax, signal }: UpdateOptions = {},
-  ): Promise<AddAnswer | undefined> {
-    const attempt = async (): Promise<AddAnswer | undefined> => {
-      const item = await this.get(path, { type, with_version: true, signal })
+  ): Promise<Versioned<AddAnswer> | undefined> {
+    const asked = { type, with_version: true, signal } as const
+    const attempt = async (): Promise<Versioned<AddAnswer> | undefined> => {
+      const item = await unless(['no_such_topic'], this.#fetch({ path, ...asked }, itemOf))
       const value = await change(item)
       if (value === undefined) return undefined
-      if (item === undefined) {
-        return this.addAndSet(path, value, { type, properties, constraint: { no_topic: true }, signal })
-      }
-      const answer = await this.set(path, value, { type, constraint: { version: item.version as number }, signal })
+      if (item === undefined)
+        return this.addAndSet(path, value, { ...asked, properties, constraint: { no_topic: true } })
+      const answer = await this.set(path, value, { ...asked, constraint: { version: item.version as number } })
       return { ...answer, created: false }
     }
     return untilSatisfied(attempt, attemptsMax, signal)
@@ -263,31 +251,44 @@ export class Client {
     this.#streams.retry()
   }
 
-  #batch<Results>(
-    body: { readonly operations: readonly Operation[]; readonly atomic?: boolean },
-    signal: AbortSignal | undefined,
-  ): Promise<Results> {
-    const read = (text: string) => {
-      const results = elementsOf(membersOf(text).get('results') ?? '').map(objectOf)
-      if (results.length !== body.operations.length) throw new SyntaxError('not one result for each operation')
-      return results as Results
-    }
-    return this.#post('batch', body, { signal, isRepeatable: false, read })
+  #fetch<Result>({ signal, ...members }: Asked, read: (text: string) => Result): Promise<Result> {
+    return this.#post('fetch', members, { signal, isRepeatable: true, read })
   }
 
-  /** A write is repeatable unless it has a constraint, which its own first attempt may have made untrue. */
-  #write<Answer>(route: string, members: object, signal: AbortSignal | undefined): Promise<Answer> {
-    const isRepeatable = !('constraint' in members) || members.constraint === undefined
+  #batch<Results>({ signal, ...members }: Asked & { readonly operations: readonly Operation[] }): Promise<Results> {
+    const read = (text: string) => {
+      const results = elementsOf(membersOf(text).get('results') ?? '').map(objectOf)
+      if (results.length !== members.operations.length) throw new SyntaxError('not one result for each operation')
+      return results as Results
+    }
+    return this.#post('batch', members, { signal, isRepeatable: false, read })
+  }
+
+  /** Not repeatable: an increment, and a write with a constraint, which its own first attempt may have made untrue. */
+  #write<Answer>(route: string, { signal, ...members }: Asked): Promise<Answer> {
+    const isRepeatable = members.constraint === undefined && members.increment === undefined
     return this.#post(route, members, { signal, isRepeatable, read: objectOf<Answer> })
   }
 }
 
-/** Aborted with the signal. Its listener goes with it: a caller's signal may outlive many follows. */
+/** Aborted with the signal. */
 function controllerWithin(signal: AbortSignal | undefined): AbortController {
   const controller = new AbortController()
-  if (signal?.aborted) controller.abort(signal.reason)
-  else signal?.addEventListener('abort', () => controller.abort(signal.reason), { signal: controller.signal })
+  controller.signal.addEventListener('abort', abortWith(signal, controller))
   return controller
+}
+
+/** The members of a request, with the signal that is none of them. */
+type Asked = RequestOptions & { readonly [name: string]: unknown }
+
+/** Undefined if the request is refused with one of these codes. */
+async function unless<Result>(codes: readonly string[], request: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await request
+  } catch (error) {
+    if (error instanceof TopicdError && codes.includes(error.code)) return undefined
+    throw error
+  }
 }
 
 /** Adds the exact text of a value in the answer. @throws SyntaxError for a text that is not a JSON object */

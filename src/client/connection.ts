@@ -7,11 +7,12 @@
  */
 import { readAnswer, refusalOf } from './error.js'
 import { bodyText } from './json-text.js'
+import { abortWith } from './wait.js'
 
 export interface ConnectOptions {
   readonly key: string
   /** In place of the global `fetch`. */
-  readonly fetch?: typeof fetch
+  readonly fetch?: typeof fetch | undefined
   /** A request without a complete answer after this long fails with a TimeoutError. No limit by default. */
   readonly timeoutMs?: number | undefined
 }
@@ -64,19 +65,28 @@ export async function overNetwork<Result>(signal: AbortSignal, work: () => Promi
   }
 }
 
+const linesType = 'application/x-ndjson'
+
 /** Sends nothing yet. @throws as `connect` */
 export function createConnection(url: string, options: ConnectOptions): Connection {
   const base = `${serviceAt(url)}/topics/`
-  const headers = new Headers({ authorization: `Apikey ${keyIn(options)}`, 'content-type': 'application/json' })
+  const authorization = `Apikey ${keyIn(options)}`
+  const headersOf = (others: Readonly<Record<string, string>> = {}) =>
+    new Headers({ authorization, 'content-type': 'application/json', ...others })
+  const headers = headersOf()
+  // Without the type to accept, an answer lists only the first of many refusals.
+  const lineHeaders = headersOf({ 'content-type': linesType, accept: linesType })
   const { fetch = globalThis.fetch, timeoutMs } = options
   if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= timeoutMsMax)) {
     throw new RangeError(`timeoutMs must be from 1 to ${timeoutMsMax}, not ${timeoutMs}; leave it out for no limit`)
   }
+  // Not a method of an object: a browser's `fetch` refuses any other `this`.
+  const send = (route: string, headers: Headers, body: string, signal: AbortSignal | null) =>
+    fetch(base + route, { method: 'POST', headers, body, signal })
   const post: Post = async (route, members, { signal, isRepeatable, read }) => {
     const body = bodyText(members)
     const answer = await withinTime(timeoutMs, signal, async (signal) => {
-      // Not a method of an object: a browser's `fetch` refuses any other `this`.
-      const attempt = async () => answerOf(await fetch(base + route, { method: 'POST', headers, body, signal }))
+      const attempt = async () => answerOf(await send(route, headers, body, signal))
       try {
         return await attempt()
       } catch (error) {
@@ -84,33 +94,20 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
         return await attempt()
       }
     })
-    return resultOf(answer, read, selectorIn(members))
+    return readAnswer(textOf(answer, members), read)
   }
   const sendLines: Connection['sendLines'] = async (route, lines, signal) => {
-    const lineHeaders = new Headers(headers)
-    lineHeaders.set('content-type', 'application/x-ndjson')
-    // Otherwise an answer lists only the first of many refusals.
-    lineHeaders.set('accept', 'application/x-ndjson')
-    const { status, retryAfter, text } = await withinTime(timeoutMs, signal, async (signal) =>
-      answerOf(await fetch(base + route, { method: 'POST', headers: lineHeaders, body: lines, signal })),
-    )
-    if (status !== 200) throw refusalOf(status, retryAfter, text, undefined)
-    return text
+    const attempt = async (signal: AbortSignal | null) => answerOf(await send(route, lineHeaders, lines, signal))
+    return textOf(await withinTime(timeoutMs, signal, attempt))
   }
   const open: Connection['open'] = async (route, members, accept, signal) => {
-    const asking = new Headers(headers)
-    asking.set('accept', accept)
-    const request = { method: 'POST', headers: asking, body: bodyText(members), signal }
-    const response = await overNetwork(signal, () => fetch(base + route, request))
-    if (response.status === 200) return response
-    const { status, retryAfter, text } = await overNetwork(signal, () => answerOf(response))
-    throw refusalOf(status, retryAfter, text, selectorIn(members))
+    const asking = headersOf({ accept })
+    const body = bodyText(members)
+    const response = await overNetwork(signal, () => send(route, asking, body, signal))
+    if (response.status !== 200) textOf(await overNetwork(signal, () => answerOf(response)), members)
+    return response
   }
   return { post, sendLines, open, timeoutMs, origin: new URL(base).origin }
-}
-
-function selectorIn(members: object): unknown {
-  return 'selector' in members ? members.selector : undefined
 }
 
 /** Without a slash at the end. @throws TypeError for a text that is not an http or https URL */
@@ -144,13 +141,10 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() }
 }
 
-function resultOf<Result>(
-  { status, retryAfter, text }: Answer,
-  read: (text: string) => Result,
-  selector: unknown,
-): Result {
-  if (status !== 200) throw refusalOf(status, retryAfter, text, selector)
-  return readAnswer(text, read)
+/** @param members of the request @throws TopicdError for a refusal */
+function textOf({ status, retryAfter, text }: Answer, members: { readonly selector?: unknown } = {}): string {
+  if (status !== 200) throw refusalOf(status, retryAfter, text, members.selector)
+  return text
 }
 
 /** Node.js's codes for an open connection that is closed before the answer is complete. */
@@ -178,14 +172,13 @@ async function withinTime<Result>(
   if (timeoutMs === undefined && signal === undefined) return work(null)
   signal?.throwIfAborted()
   const controller = new AbortController()
-  const abort = () => controller.abort(signal?.reason)
-  signal?.addEventListener('abort', abort)
+  const release = abortWith(signal, controller)
   const giveUp = () => controller.abort(new DOMException(`no response within ${timeoutMs} ms`, 'TimeoutError'))
   const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs)
   try {
     return await work(controller.signal)
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', abort)
+    release()
   }
 }

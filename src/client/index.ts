@@ -10,19 +10,21 @@ export type { Disconnection } from './changes/events.js'
 export type { LiveTopics, TopicChange } from './changes/live-topics.js'
 export type { LiveTree, TreeOptions } from './changes/live-tree.js'
 export type { Child } from './child.js'
-export {
-  type Client,
-  type CountOptions,
-  connect,
-  type GetOptions,
-  type ListOptions,
-  type PageOptions,
-  type UpdateOptions,
-} from './client.js'
+export { type Client, connect, type UpdateOptions } from './client.js'
 export type { ConnectOptions } from './connection.js'
 export { TopicdError } from './error.js'
 export type { Item, Page } from './item.js'
 export { type JsonText, jsonText } from './json-text.js'
 export { anyOf, descendants, selectorFor, subtree, topic } from './selectors.js'
 export type { Refusal, Uploaded, UploadOptions } from './upload.js'
-export type { Addend, Constraint, Incremented, Operation } from './wire.js'
+export type {
+  Addend,
+  Constraint,
+  CountOptions,
+  GetOptions,
+  Incremented,
+  ListOptions,
+  Operation,
+  PageOptions,
+  Versioned,
+} from './wire.js'

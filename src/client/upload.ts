@@ -26,9 +26,9 @@ export interface Refusal {
 
 export interface UploadOptions extends RequestOptions {
   /** Called as operations become durable, with the counts so far: the first `durable` + `refused` are done. */
-  readonly onProgress?: (uploaded: Uploaded) => void
+  readonly onProgress?: ((uploaded: Uploaded) => void) | undefined
   /** Called for each operation that was refused, before its progress. */
-  readonly onRefused?: (refusal: Refusal) => void
+  readonly onRefused?: ((refusal: Refusal) => void) | undefined
 }
 
 interface AnswerLine extends Partial<Uploaded> {

@@ -1,5 +1,8 @@
-/** Requests as callers of the client write them: the API's body types without the method's arguments. Types only. */
-import type { AddAnswer, IncrementAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+/**
+ * Requests as callers of the client write them: the API's body types without the method's arguments; and the answers to them.
+ * Types only.
+ */
+import type { AddAnswer, IncrementAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type {
   AddAndSetBody,
   AddBody,
@@ -13,16 +16,31 @@ import type {
   RemoveBySelector,
   SetBody,
 } from '../api/bodies/bodies.js'
+import type { RequestOptions } from './connection.js'
 import type { JsonText } from './json-text.js'
 
-export type FetchTopicMembers = Omit<FetchByPath, 'path'>
-export type FetchPageMembers = Omit<FetchBySelector, 'selector' | 'count'>
-export type SetMembers = Omit<SetBody, 'path' | 'value'>
-export type IncrementMembers = Pick<IncrementBody, 'constraint'>
-export type AddAndSetMembers = Omit<AddAndSetBody, 'path' | 'value'>
-export type AddMembers = Omit<AddBody, 'path'>
-export type RemoveMembers = Omit<RemoveByPath, 'path'>
-export type RemoveMatchesMembers = Omit<RemoveBySelector, 'selector'>
+export type GetOptions = Omit<FetchByPath, 'path'> & RequestOptions
+export type PageOptions = Omit<FetchBySelector, 'selector' | 'count'> & RequestOptions
+export type CountOptions = Pick<PageOptions, 'type' | 'signal'>
+/** `after` is a child: what is below it comes first, then the children after it. */
+export type ListOptions = Pick<PageOptions, 'after' | 'size' | 'signal'>
+export type SetOptions<Shown extends boolean> = Omit<SetBody, 'path' | 'value' | 'with_version'> & VersionOptions<Shown>
+export type IncrementOptions<Shown extends boolean> = Pick<IncrementBody, 'constraint'> & VersionOptions<Shown>
+export type AddAndSetOptions<Shown extends boolean> = Omit<AddAndSetBody, 'path' | 'value' | 'with_version'> &
+  VersionOptions<Shown>
+export type AddOptions<Shown extends boolean> = Omit<AddBody, 'path' | 'with_version'> & VersionOptions<Shown>
+export type RemoveOptions = Omit<RemoveByPath, 'path'> & RequestOptions
+export type RemoveMatchesOptions = Omit<RemoveBySelector, 'selector'> & RequestOptions
+
+/** `Shown` is true where the answer certainly has a version. */
+export interface VersionOptions<Shown extends boolean> extends RequestOptions {
+  /** Whether the answer has the version of the change, or the topic's last one if nothing changes; false by default. */
+  readonly with_version?: Shown | undefined
+}
+
+export type Versioned<Answer, Shown extends boolean = true> = [Shown] extends [true]
+  ? Answer & { readonly version: number }
+  : Answer
 
 /** Has exactly one member. If that does not hold, the write is refused with 409 `unsatisfied_constraint`. */
 export type Constraint = ConstraintBody
@@ -35,13 +53,10 @@ export type Operation =
 /** Numbers as JSON.stringify writes them, large integers, and texts that keep every digit. */
 export type Addend = number | bigint | JsonText
 
-type AnswerTo<Op extends Operation['op']> = Op extends 'set'
-  ? SetAnswer
-  : Op extends 'increment'
-    ? Incremented
-    : Op extends 'remove'
-      ? RemoveAnswer
-      : AddAnswer
+/** The removal of a topic that is not there has no version. */
+type AnswerTo<Op extends Operation['op'], Shown extends boolean> = Op extends 'remove'
+  ? RemoveAnswer
+  : Versioned<Op extends 'set' ? SetAnswer : Op extends 'increment' ? Incremented : AddAnswer, Shown>
 
 /** The sum as JSON.parse reads it, and its text, which has every digit. */
 export interface Incremented extends IncrementAnswer {
@@ -49,11 +64,6 @@ export interface Incremented extends IncrementAnswer {
 }
 
 /** Each answer at the index of its operation. */
-export type BatchAnswers<Operations extends readonly Operation[]> = {
-  readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']>
-}
-
-/** Each answer, or refusal, at the index of its operation. */
-export type BatchOutcomes<Operations extends readonly Operation[]> = {
-  readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op']> | RefusedAnswer
+export type BatchAnswers<Operations extends readonly Operation[], Shown extends boolean, Refusal = never> = {
+  readonly [Index in keyof Operations]: AnswerTo<Operations[Index]['op'], Shown> | Refusal
 }

@@ -18,6 +18,8 @@ async function refusalOf(request: Promise<unknown>): Promise<Pick<TopicdError, '
 
 const unsatisfied = { status: 409, code: 'unsatisfied_constraint', operation: undefined }
 
+const versionOf = async (path: string) => (await topics.get(path, { type: 'any', with_version: true }))?.version
+
 t.test('each write takes a constraint, and is refused unless it holds', async (t) => {
   for (const write of [
     (options: { constraint: Constraint }) => topics.set('valued', 1, options),
@@ -82,14 +84,30 @@ t.test('an update sees a missing topic, a topic without a value, and every digit
   t.equal(await topics.update('u', (item) => item?.value), undefined, 'nothing to write')
   t.equal(await topics.get('u'), undefined)
   await topics.add('u')
-  t.strictSame(await topics.update('u', (item) => jsonText(`[${item?.text ?? '12345678901234567890'}]`)), {
-    path: 'u',
-    created: false,
-  })
+  const updated = await topics.update('u', (item) => jsonText(`[${item?.text ?? '12345678901234567890'}]`))
+  t.strictSame(updated, { path: 'u', version: await versionOf('u'), created: false })
   await topics.update('u', async (item) => jsonText(`[${item?.text},1.10]`))
   t.equal((await topics.get('u'))?.text, '[[12345678901234567890],1.10]')
   const thrown = topics.update('u', () => Promise.reject(new RangeError('not this one')))
   await t.rejects(thrown, RangeError)
+  const created = await topics.update('new', () => 1)
+  t.strictSame(created, { path: 'new', created: true, version: await versionOf('new') })
+})
+
+t.test('writes return the version of their change, if they are asked to', async (t) => {
+  const asked = { with_version: true } as const
+  const writes: readonly (() => Promise<{ readonly version?: number | undefined }>)[] = [
+    () => topics.add('v', asked),
+    () => topics.addAndSet('v', 1, asked),
+    () => topics.set('v', 2, asked),
+    () => topics.increment('v', 1, asked),
+    async () => (await topics.batch([{ op: 'set', path: 'v', value: 1 }], asked))[0],
+    async () => Object((await topics.batchEach([{ op: 'add', path: 'v' }], asked))[0]) as { version?: number },
+  ]
+  for (const write of writes) t.equal((await write()).version, await versionOf('v'), String(write))
+  const last = (await versionOf('v')) ?? 0
+  t.ok(((await topics.remove('v', asked)).version ?? 0) > last, 'a removal')
+  t.strictSame(await topics.remove('v', asked), { removed: 0 })
 })
 
 t.test('an update notices changes that leave the value as it was', async (t) => {
@@ -142,6 +160,6 @@ t.test('an update sends its type and properties, and waits between attempts unle
   const properties = { REMOVAL: 'when no updates for 1d' }
   const update = topics.update('a', () => 'x', { type: 'string', properties, signal: controller.signal })
   await t.rejects(update, { name: 'AbortError' })
-  const expected = { path: 'a', value: 'x', type: 'string', properties, constraint: { no_topic: true } }
-  t.strictSame(JSON.parse(at(stub.requests, 1).text), expected)
+  const members = { value: 'x', type: 'string', properties, constraint: { no_topic: true }, with_version: true }
+  t.strictSame(JSON.parse(at(stub.requests, 1).text), { path: 'a', ...members })
 })

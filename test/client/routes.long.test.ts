@@ -66,6 +66,16 @@ t.test('get returns a topic without a value, a string, or nothing', async (t) =>
   t.strictSame([empty?.text, empty?.value], [undefined, undefined])
   await topics.addAndSet('words', 'a "b"', { type: 'string' })
   t.strictSame((await topics.get('words', { type: 'string' }))?.value, 'a "b"')
+  t.strictSame(
+    await Promise.all([topics.get('words'), topics.getMany(['words'])]),
+    [undefined, [undefined]],
+    'of the other type',
+  )
+  await t.rejects(
+    topics.update('words', () => 1),
+    { code: 'incompatible_type' },
+    'an update does not take it for missing',
+  )
   t.strictSame(await topics.removeMatches(anyOf(topic('empty'), topic('words'))), { removed: 2 })
 })
 

@@ -4,6 +4,7 @@ import { type Connection, ConnectionLost, overNetwork } from '../connection.js'
 import { readAnswer, TopicdError } from '../error.js'
 import { type Item, itemOf } from '../item.js'
 import { elementsOf, membersOf } from '../json-slices.js'
+import { abortWith } from '../wait.js'
 import { EventParser } from './event-stream.js'
 
 export type Result =
@@ -79,8 +80,7 @@ export class Attempt {
   /** @throws ConnectionLost, also after a silence; TopicdError; the signal's reason */
   async *#pieces(accept: string, firstMsMax: number): AsyncGenerator<string, void, undefined> {
     const request = new AbortController()
-    const abort = () => request.abort(this.signal.reason)
-    this.signal.addEventListener('abort', abort)
+    const release = abortWith(this.signal, request)
     const limit = new SilenceLimit((reason) => request.abort(reason))
     const isStream = accept === eventStream
     try {
@@ -100,7 +100,7 @@ export class Attempt {
       }
     } finally {
       limit.stop()
-      this.signal.removeEventListener('abort', abort)
+      release()
       request.abort()
     }
   }

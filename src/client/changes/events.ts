@@ -13,17 +13,19 @@ export interface ConnectionEvents {
 }
 
 type AnyListener = Parameters<EventTarget['addEventListener']>
+type Listener<Event> = ((event: Event) => void) | { handleEvent(event: Event): void }
 
+/** As those of the platform, it also takes listeners for other names. */
 interface TypedTarget<Events> extends EventTarget {
   addEventListener<Type extends keyof Events & string>(
     type: Type,
-    listener: (event: Events[Type]) => void,
+    listener: Listener<Events[Type]>,
     options?: AnyListener[2],
   ): void
   addEventListener(...args: AnyListener): void
   removeEventListener<Type extends keyof Events & string>(
     type: Type,
-    listener: (event: Events[Type]) => void,
+    listener: Listener<Events[Type]>,
     options?: Parameters<EventTarget['removeEventListener']>[2],
   ): void
   removeEventListener(...args: Parameters<EventTarget['removeEventListener']>): void

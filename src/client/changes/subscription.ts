@@ -3,6 +3,7 @@
  * than others, and leaves it where its consumer falls behind. What it has got waits in a queue.
  */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
+import { abortWith } from '../wait.js'
 import { type Matches, matchesOf } from './matches.js'
 import { PageStream, type Step } from './page-stream.js'
 import type { Delivery, Follower, Position, SharedStream, SharedStreams } from './shared-stream.js'
@@ -113,8 +114,7 @@ export class Subscription implements Follower {
   /** Polls until it has everything, and joins. @returns false if the stream has ended before */
   async #catchUp(stream: SharedStream): Promise<boolean> {
     const polling = new AbortController()
-    const abort = () => polling.abort(this.#controller.signal.reason)
-    this.#controller.signal.addEventListener('abort', abort)
+    const release = abortWith(this.#controller.signal, polling)
     let position: Position | undefined
     let isIn = false
     const onStep = async (step: Step) => {
@@ -137,7 +137,7 @@ export class Subscription implements Follower {
       if (error !== joined && !this.#controller.signal.aborted) throw error
       return isIn
     } finally {
-      this.#controller.signal.removeEventListener('abort', abort)
+      release()
     }
   }
 
