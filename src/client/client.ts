@@ -6,6 +6,7 @@
  * A request is repeated only as connection.ts says. So every method that writes says here what may happen twice.
  */
 import type { AddAnswer, CountAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
+import type { AddAndSetBody, AddBody, IncrementBody, SetBody } from '../api/bodies/bodies.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { Changes, type ChangesOptions } from './changes/changes.js'
 import { LiveTopics } from './changes/live-topics.js'
@@ -21,22 +22,19 @@ import { descendants, everything, segmentsOf } from './selectors.js'
 import { type Uploaded, type UploadOptions, upload } from './upload.js'
 import { abortWith } from './wait.js'
 import type {
-  AddAndSetOptions,
   Addend,
-  AddOptions,
   BatchAnswers,
   CountOptions,
   GetOptions,
   Incremented,
-  IncrementOptions,
   ListOptions,
   Operation,
   PageOptions,
   RemoveMatchesOptions,
   RemoveOptions,
-  SetOptions,
   Versioned,
   VersionOptions,
+  WriteOptions,
 } from './wire.js'
 
 export interface UpdateOptions extends RequestOptions {
@@ -65,13 +63,11 @@ export function connect(url: string, options: ConnectOptions): Client {
 /** Made by `connect`. */
 export class Client {
   readonly #connection: Connection
-  readonly #post: Connection['post']
   readonly #streams: SharedStreams
 
   constructor(connection: Connection) {
     this.#connection = connection
     this.#streams = new SharedStreams(connection)
-    this.#post = connection.post
   }
 
   /** Undefined if there is no topic at this path, or none of the type; that is json unless `type` says otherwise. */
@@ -91,7 +87,7 @@ export class Client {
   set<Shown extends boolean = false>(
     path: string,
     value: unknown,
-    options: SetOptions<Shown> = {},
+    options: WriteOptions<SetBody, Shown> = {},
   ): Promise<Versioned<SetAnswer, Shown>> {
     return this.#write('set', { path, value, ...options })
   }
@@ -100,7 +96,7 @@ export class Client {
   increment<Shown extends boolean = false>(
     path: string,
     increment: Addend,
-    options: IncrementOptions<Shown> = {},
+    options: WriteOptions<Pick<IncrementBody, 'constraint'>, Shown> = {},
   ): Promise<Versioned<Incremented, Shown>> {
     return this.#write('set', { path, increment, ...options })
   }
@@ -109,7 +105,7 @@ export class Client {
   addAndSet<Shown extends boolean = false>(
     path: string,
     value: unknown,
-    options: AddAndSetOptions<Shown> = {},
+    options: WriteOptions<AddAndSetBody, Shown> = {},
   ): Promise<Versioned<AddAnswer, Shown>> {
     return this.#write('addAndSet', { path, value, ...options })
   }
@@ -117,7 +113,7 @@ export class Client {
   /** Creates a topic without a value if it is missing. `created` may be false after a repetition. */
   add<Shown extends boolean = false>(
     path: string,
-    options: AddOptions<Shown> = {},
+    options: WriteOptions<AddBody, Shown> = {},
   ): Promise<Versioned<AddAnswer, Shown>> {
     return this.#write('add', { path, ...options })
   }
@@ -252,7 +248,7 @@ export class Client {
   }
 
   #fetch<Result>({ signal, ...members }: Asked, read: (text: string) => Result): Promise<Result> {
-    return this.#post('fetch', members, { signal, isRepeatable: true, read })
+    return this.#connection.post('fetch', members, { signal, isRepeatable: true, read })
   }
 
   #batch<Results>({ signal, ...members }: Asked & { readonly operations: readonly Operation[] }): Promise<Results> {
@@ -261,13 +257,13 @@ export class Client {
       if (results.length !== members.operations.length) throw new SyntaxError('not one result for each operation')
       return results as Results
     }
-    return this.#post('batch', members, { signal, isRepeatable: false, read })
+    return this.#connection.post('batch', members, { signal, isRepeatable: false, read })
   }
 
   /** Not repeatable: an increment, and a write with a constraint, which its own first attempt may have made untrue. */
   #write<Answer>(route: string, { signal, ...members }: Asked): Promise<Answer> {
     const isRepeatable = members.constraint === undefined && members.increment === undefined
-    return this.#post(route, members, { signal, isRepeatable, read: objectOf<Answer> })
+    return this.#connection.post(route, members, { signal, isRepeatable, read: objectOf<Answer> })
   }
 }
 

@@ -3,11 +3,7 @@ import type { FetchItem, FetchPage } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { elementsOf, membersOf } from './json-slices.js'
 
-interface Requested {
-  readonly properties?: Properties | undefined
-  readonly version?: number | undefined
-  readonly updated?: string | undefined
-}
+type Requested = Pick<FetchItem, 'properties' | 'version' | 'updated'>
 
 export class Item implements FetchItem {
   readonly path: string
@@ -40,7 +36,7 @@ export class Item implements FetchItem {
   }
 
   /** For JSON.stringify, with the value as it is parsed: `text` alone has every digit. */
-  toJSON(): FetchItem & Requested {
+  toJSON(): FetchItem {
     const { path, type, version, updated, value, properties } = this
     return { path, type, version, updated, value, properties }
   }

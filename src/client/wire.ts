@@ -4,17 +4,13 @@
  */
 import type { AddAnswer, IncrementAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type {
-  AddAndSetBody,
-  AddBody,
   BatchBody,
   ConstraintBody,
   FetchByPath,
   FetchBySelector,
-  IncrementBody,
   IncrementOperation,
   RemoveByPath,
   RemoveBySelector,
-  SetBody,
 } from '../api/bodies/bodies.js'
 import type { RequestOptions } from './connection.js'
 import type { JsonText } from './json-text.js'
@@ -24,13 +20,10 @@ export type PageOptions = Omit<FetchBySelector, 'selector' | 'count'> & RequestO
 export type CountOptions = Pick<PageOptions, 'type' | 'signal'>
 /** `after` is a child: what is below it comes first, then the children after it. */
 export type ListOptions = Pick<PageOptions, 'after' | 'size' | 'signal'>
-export type SetOptions<Shown extends boolean> = Omit<SetBody, 'path' | 'value' | 'with_version'> & VersionOptions<Shown>
-export type IncrementOptions<Shown extends boolean> = Pick<IncrementBody, 'constraint'> & VersionOptions<Shown>
-export type AddAndSetOptions<Shown extends boolean> = Omit<AddAndSetBody, 'path' | 'value' | 'with_version'> &
-  VersionOptions<Shown>
-export type AddOptions<Shown extends boolean> = Omit<AddBody, 'path' | 'with_version'> & VersionOptions<Shown>
 export type RemoveOptions = Omit<RemoveByPath, 'path'> & RequestOptions
 export type RemoveMatchesOptions = Omit<RemoveBySelector, 'selector'> & RequestOptions
+export type WriteOptions<Body, Shown extends boolean> = Omit<Body, 'path' | 'value' | 'with_version'> &
+  VersionOptions<Shown>
 
 /** `Shown` is true where the answer certainly has a version. */
 export interface VersionOptions<Shown extends boolean> extends RequestOptions {

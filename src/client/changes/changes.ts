@@ -18,13 +18,7 @@ export interface ChangesOptions extends Omit<ChangesBody, 'path' | 'selector' | 
   readonly signal?: AbortSignal | undefined
 }
 
-/**
- * Follows what a selector matches, from the first iteration on; made by `Client.changes`. Its events, of which the second
- * comes once for each outage:
- *
- *     connected      the first piece of an answer has arrived
- *     disconnected   a CustomEvent<Disconnection>: it waits, and tries again
- */
+/** Follows what a selector matches, from the first iteration on; made by `Client.changes`. Its events: `connected`, `disconnected`. */
 export class Changes extends TypedTarget<ConnectionEvents> implements AsyncIterable<Change> {
   /** Pass it as `since` to resume after the changes taken so far; undefined until the current state is complete. */
   next: string | undefined

@@ -11,23 +11,18 @@ export interface TopicChange {
 }
 
 interface LiveEvents extends ConnectionEvents {
+  /** The Map has it. */
   readonly change: CustomEvent<TopicChange>
+  /** The Map is the state of one moment. */
   readonly complete: Event
+  /** It has ended, for this reason, and the Map stays as it is. */
   readonly error: CustomEvent<unknown>
 }
 
 /** The wait for a first connection, in ms, if requests have no time limit: longer than a restart takes. */
 const unconnectedMsMaxDefault = 30_000
 
-/**
- * Made by `Client.follow`. Its events:
- *
- *     change         a CustomEvent<TopicChange>, once the Map has it
- *     complete       the Map is the state of one moment
- *     connected      the first piece of an answer has arrived: at the start, and after each outage
- *     disconnected   a CustomEvent<Disconnection>, once for each outage: it tries again until it is connected
- *     error          a CustomEvent<unknown>: it has ended, for this reason, and the Map stays as it is
- */
+/** Made by `Client.follow`. Its events: `change`, `complete`, `connected`, `disconnected`, `error`. */
 export class LiveTopics extends TypedTarget<LiveEvents> {
   /**
    * Resolves once the current state has loaded. Rejects if following ends before that, for any reason, including a call
@@ -111,15 +106,13 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
   }
 
   #take(change: Change): void {
+    if (change.kind !== 'complete') this.#isComplete = false
     switch (change.kind) {
       case 'topic':
-        this.#isComplete = false
         return this.#change(change.path, change.item)
       case 'removed':
-        this.#isComplete = false
         return this.#change(change.path, undefined)
       case 'restarted':
-        this.#isComplete = false
         this.#unseen = new Set(this.#topics.keys())
         return
       case 'complete':

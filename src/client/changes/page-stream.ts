@@ -6,7 +6,7 @@
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { type Connection, ConnectionLost } from '../connection.js'
 import { TopicdError } from '../error.js'
-import { wait } from '../wait.js'
+import { abortWith, wait } from '../wait.js'
 import { Attempt, type ChangesPage, Ended, HeldBack } from './attempt.js'
 import type { Place, Places } from './places.js'
 
@@ -75,18 +75,15 @@ export class PageStream {
 
   /** @throws TopicdError when the service refuses for good; the signal's reason; a defect */
   async run(): Promise<never> {
-    const abort = () => this.#attempt.abort(this.signal.reason)
-    this.signal.addEventListener('abort', abort)
     const unwatch = this.options.places?.watch(() => this.#tryAgain())
     try {
       for (;;) {
         this.signal.throwIfAborted()
         this.#attempt = new AbortController()
-        await this.#try(this.#attempt.signal)
+        await this.#try(this.#attempt.signal).finally(abortWith(this.signal, this.#attempt))
       }
     } finally {
       unwatch?.()
-      this.signal.removeEventListener('abort', abort)
       this.#place?.giveBack()
     }
   }
