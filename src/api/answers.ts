@@ -8,7 +8,7 @@ import type { ProblemCode } from './problems.js'
 
 interface Versioned {
   /**
-   * That of this change or, if nothing changed, of the topic's last one; only with with_version, and for a path with a topic.
+   * That of this change or, if nothing changed, of the topic's last one; only with with_version. Removing nothing has none.
    *
    * @type uint64
    * @maximum 9007199254740991

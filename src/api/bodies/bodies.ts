@@ -5,32 +5,34 @@
  */
 import type { Properties, TopicType } from '../../topics/topic.js'
 
-/** The body of POST /topics/fetch for one topic. */
-export interface FetchByPath {
-  /** Path of the topic. */
-  readonly path: string
-  /** Type of the topic; json by default. With any, a topic of either type. */
+/** Which topics a request shows, and what of them. */
+interface FormBody {
+  /** Type of the topics; json by default. With any, topics of both types. */
   readonly type?: TopicType | 'any' | undefined
-  /** Whether the result shows the value; true by default. */
+  /** Whether results show their values; true by default. */
   readonly with_values?: boolean | undefined
-  /** Whether the result shows the properties given at creation; false by default. */
+  /** Whether results show the properties given at creation; false by default. */
   readonly with_properties?: boolean | undefined
-  /** Whether the result shows the topic's version, and when it was last updated; false by default. */
+  /** Whether results show the topics' versions, and when they were last updated; false by default. */
   readonly with_version?: boolean | undefined
 }
 
+/** The body of POST /topics/fetch for one topic. */
+export interface FetchByPath extends FormBody {
+  /** Path of the topic. */
+  readonly path: string
+}
+
 /** The body of POST /topics/fetch for many topics by their paths. */
-export interface FetchByPaths extends Omit<FetchByPath, 'path'> {
+export interface FetchByPaths extends FormBody {
   /** Paths of the topics: the results are in this order, one for each. */
   readonly paths: readonly string[]
 }
 
 /** The body of POST /topics/fetch for a page of topics. */
-export interface FetchBySelector {
+export interface FetchBySelector extends FormBody {
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector: string
-  /** Type of the topics; json by default. With any, topics of both types. */
-  readonly type?: TopicType | 'any' | undefined
   /**
    * Maximum number of results on the page; 10 by default.
    *
@@ -56,12 +58,6 @@ export interface FetchBySelector {
    * @type uint32
    */
   readonly deep_branch_limit?: number | undefined
-  /** Whether results show their values; true by default. */
-  readonly with_values?: boolean | undefined
-  /** Whether results show the properties given at creation; false by default. */
-  readonly with_properties?: boolean | undefined
-  /** Whether results show the topics' versions, and when they were last updated; false by default. */
-  readonly with_version?: boolean | undefined
 }
 
 /** The body of POST /topics/fetch: one of the three, which parse-fetch.ts distinguishes. */
@@ -71,13 +67,11 @@ export interface FetchBody
     Partial<Omit<FetchBySelector, keyof FetchByPath>> {}
 
 /** The body of POST /topics/changes, with either path or selector. */
-export interface ChangesBody {
+export interface ChangesBody extends FormBody {
   /** Path of the topic. */
   readonly path?: string | undefined
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector?: string | undefined
-  /** Type of the topics; json by default. With any, topics of both types. */
-  readonly type?: TopicType | 'any' | undefined
   /**
    * What the last response gave as next; or now, for what changes from now on. Without it, the present state comes first.
    */
@@ -96,12 +90,6 @@ export interface ChangesBody {
    * @maximum 50
    */
   readonly wait?: number | undefined
-  /** Whether results show their values; true by default. */
-  readonly with_values?: boolean | undefined
-  /** Whether results show the properties given at creation; false by default. */
-  readonly with_properties?: boolean | undefined
-  /** Whether results show the topics' versions, and when they were last updated; false by default. */
-  readonly with_version?: boolean | undefined
 }
 
 /** What must hold for the topic before the operation: exactly one of the members. */
@@ -121,8 +109,10 @@ export interface ConstraintBody {
   readonly no_topic?: true | undefined
 }
 
-/** What the body of a write may ask for. */
-interface Written {
+/** What any write may have. */
+interface WriteBody {
+  /** No constraint by default. */
+  readonly constraint?: ConstraintBody | undefined
   /**
    * Whether the response shows the version of the change, or the topic's last one if nothing changes; false by default.
    * Requires the right to fetch.
@@ -130,28 +120,25 @@ interface Written {
   readonly with_version?: boolean | undefined
 }
 
+interface TypedWriteBody extends WriteBody {
+  /** json by default. */
+  readonly type?: TopicType | undefined
+}
+
 /** The body of POST /topics/set. */
-export interface SetBody extends Written {
+export interface SetBody extends TypedWriteBody {
   /** Path of the topic. */
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
-  /** json by default. */
-  readonly type?: TopicType | undefined
-  /** No constraint by default. */
-  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/set to add to a number. */
-export interface IncrementBody extends Written {
+export interface IncrementBody extends TypedWriteBody {
   /** Path of the topic, whose value is a number. */
   readonly path: string
   /** What is added to the value: any number of at most 1,000 digits. Requires the right to fetch as well. */
   readonly increment: number
-  /** json by default. */
-  readonly type?: TopicType | undefined
-  /** No constraint by default. */
-  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/set: one of the two, which parse.ts distinguishes. */
@@ -161,37 +148,27 @@ export interface SetOrIncrementBody
     Partial<Pick<IncrementBody, 'increment'>> {}
 
 /** The body of POST /topics/addAndSet. */
-export interface AddAndSetBody extends Written {
+export interface AddAndSetBody extends TypedWriteBody {
   /** Path of the topic. */
   readonly path: string
   /** Any JSON value; a string when type is string. */
   readonly value: unknown
-  /** json by default. */
-  readonly type?: TopicType | undefined
   /** No properties by default. */
   readonly properties?: Properties | undefined
-  /** No constraint by default. */
-  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/add. */
-export interface AddBody extends Written {
+export interface AddBody extends TypedWriteBody {
   /** Path of the topic. */
   readonly path: string
-  /** json by default. */
-  readonly type?: TopicType | undefined
   /** No properties by default. */
   readonly properties?: Properties | undefined
-  /** No constraint by default. */
-  readonly constraint?: ConstraintBody | undefined
 }
 
 /** The body of POST /topics/remove for one topic. */
-export interface RemoveByPath extends Written {
+export interface RemoveByPath extends WriteBody {
   /** Path of the topic, which is removed without its descendants. */
   readonly path: string
-  /** No constraint by default. */
-  readonly constraint?: ConstraintBody | undefined
   /** Whether to only report whether the topic would be removed. */
   readonly dry_run?: boolean | undefined
 }
@@ -238,7 +215,7 @@ interface RemoveOperation extends Omit<RemoveByPath, 'with_version' | 'dry_run'>
 }
 
 /** The body of POST /topics/batch. */
-export interface BatchBody extends Written {
+export interface BatchBody extends Pick<WriteBody, 'with_version'> {
   /** Carried out in this order; each sees the effects of those before it. */
   readonly operations: readonly (
     | SetOperation
