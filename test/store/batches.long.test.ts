@@ -1,30 +1,25 @@
 /**
- * Batches of operations, with and without constraints, on each engine and over a link to a writer: random ones (SEED=… replays them) have the
- * outcomes that a Map gives, one after the other and many at once. A version that is given is the one that the topic then has.
+ * Batches of operations, with and without constraints, on each engine and over a link to a writer: random ones (SEED=… replays
+ * them) have the outcomes of the model, one after the other and many at once. A version that is given is the one that the topic
+ * then has.
  */
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { isRefused, isVersioned } from '../../dist/store/core/write/batch.js'
+import { outcomeText } from '../../dist/api/operations.js'
+import { isRefusal, isRefused, isVersioned } from '../../dist/store/core/write/batch.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
-import type { WriteEffect, WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
+import type { WriteOperation, WriteOutcome, WriteRefusal } from '../../dist/store/topics.js'
 import type { Constraint } from '../../dist/topics/constraint.js'
 import type { Path } from '../../dist/topics/path.js'
 import type { Properties, TopicType } from '../../dist/topics/topic.js'
 import { at } from '../support/elements.js'
+import { type Members, Model } from '../support/models/model.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation, findingsOf, planned, readItems, single, versionShown, waiting } from '../support/stores/store.js'
 import { eachStore } from '../support/stores/stores.js'
-
-interface ModelTopic {
-  readonly type: TopicType
-  readonly properties: Properties
-  readonly value: string | undefined
-}
-
-type Model = Map<string, ModelTopic>
 
 const paths = ['a', 'a/b', 'ä/€', '𝄞', 'z/"'] as const
 const long = [16_384, 90_000, 262_144].map((bytes) => JSON.stringify('x'.repeat(bytes)))
@@ -86,80 +81,34 @@ function randomOperation(random: Random): WriteOperation {
   }
 }
 
-/** Of the properties above, none has its default value. */
-const isCompatible = (topic: ModelTopic, wanted: Properties): boolean =>
-  Object.entries(wanted).every(([name, value]) => topic.properties[name] === value)
-
-function holdsIn(topic: ModelTopic | undefined, constraint: Constraint): boolean {
-  if (constraint.kind === 'no_topic') return topic === undefined
-  if (constraint.kind === 'no_value') return topic !== undefined && topic.value === undefined
-  if (constraint.kind === 'version') return false
-  return topic?.value?.replaceAll(' ', '') === Buffer.from(constraint.text).toString().replaceAll(' ', '')
-}
-
-/** Applies one operation to the model; returns its outcome. */
-function applied(model: Model, operation: WriteOperation): WriteEffect | WriteRefusal {
-  const { path, constraint } = operation
-  const topic = model.get(path)
-  if (constraint !== undefined && !holdsIn(topic, constraint)) return 'unsatisfied_constraint'
-  const text = operation.valueText && Buffer.from(operation.valueText).toString()
-  switch (operation.kind) {
-    case 'remove':
-      return model.delete(path) ? 'removed' : 'nothing_removed'
-    case 'add':
-      if (topic !== undefined) return 'present'
-      model.set(path, { type: operation.type, properties: operation.properties, value: undefined })
-      return 'created'
-    case 'increment': {
-      if (topic === undefined) return 'no_such_topic'
-      if (topic.type !== operation.type) return 'incompatible_type'
-      const sum = Number(topic.value) + Number(text)
-      if (topic.value === undefined || Number.isNaN(sum)) return 'not_a_number'
-      model.set(path, { ...topic, value: String(sum) })
-      return { valueText: String(sum) }
-    }
-    case 'set':
-    case 'addAndSet': {
-      if (topic === undefined && operation.kind === 'set') return 'no_such_topic'
-      if (topic !== undefined && topic.type !== operation.type) return 'incompatible_type'
-      const wanted = operation.properties ?? {}
-      if (topic !== undefined && !isCompatible(topic, wanted)) return 'incompatible_properties'
-      const kept = topic?.properties ?? wanted
-      model.set(path, {
-        type: operation.type,
-        properties: kept,
-        value: kept.DONT_RETAIN_VALUE === undefined ? text : undefined,
-      })
-      if (operation.kind === 'set') return 'set'
-      return topic === undefined ? 'created' : 'updated'
-    }
+/** An operation as a request. */
+function membersOf({ path, type, valueText, properties, constraint, wantsVersion }: WriteOperation): Members {
+  const condition = constraint && conditionOf(constraint)
+  return {
+    path,
+    ...(type === undefined ? {} : { type }),
+    ...(valueText === undefined ? {} : { value: Buffer.from(valueText).toString() }),
+    ...(properties === undefined ? {} : { properties }),
+    ...(condition === undefined ? {} : { constraint: condition }),
+    ...(wantsVersion === undefined ? {} : { with_version: wantsVersion }),
   }
 }
 
-const refusals: readonly string[] = [
-  'no_such_topic',
-  'incompatible_type',
-  'incompatible_properties',
-  'unsatisfied_constraint',
-  'not_a_number',
-] satisfies WriteRefusal[]
+function conditionOf(constraint: Constraint): Members['constraint'] {
+  if (constraint.kind === 'value') return { value: Buffer.from(constraint.text).toString() }
+  if (constraint.kind === 'version') return { version: constraint.version }
+  return constraint.kind === 'no_topic' ? { no_topic: true } : { no_value: true }
+}
 
-type Result =
-  | readonly (WriteEffect | WriteRefusal)[]
-  | { readonly index: number; readonly refusal: WriteEffect | WriteRefusal }
-
-/** The result of a batch on the model, which is changed only if no operation is refused, or each stands on its own. */
-function appliedAll(model: Model, operations: readonly WriteOperation[], isAtomic: boolean): Result {
-  const trial = new Map(model)
-  const outcomes: (WriteEffect | WriteRefusal)[] = []
-  for (const [index, operation] of operations.entries()) {
-    const outcome = applied(trial, operation)
-    if (isAtomic && refusals.includes(String(outcome))) return { index, refusal: outcome }
-    outcomes.push(outcome)
-  }
-  model.clear()
-  for (const [path, topic] of trial) model.set(path, topic)
-  return outcomes
+/** What the model answers to an operation, and what was answered. A version must be greater than those before it. */
+function answersOf(model: Model, operation: WriteOperation, outcome: WriteOutcome | WriteRefusal) {
+  const { kind, path } = operation
+  const told = isVersioned(outcome) ? outcome.change.version : undefined
+  const expected = model.perform(kind, membersOf(operation), told)
+  const isChange = isVersioned(outcome) && outcome.effect !== 'present'
+  const wrong = isChange ? model.learn(path, outcome.change.version) : undefined
+  const found = wrong ?? (isRefusal(outcome) ? outcome : outcomeText(path, outcome))
+  return { expected: expected.status === 200 ? expected.text : expected.code, found }
 }
 
 /** Every topic of the store, and of the model, in a form that can be compared. */
@@ -171,70 +120,51 @@ async function storedTopics(store: TopicStore): Promise<readonly string[]> {
   return found.sort()
 }
 
-function modelTopics(model: Model): readonly string[] {
-  return [...model].map(([path, { type, properties, value }]) => JSON.stringify([path, type, properties, value])).sort()
-}
-
-/** What is known of the versions of topics, by their paths. */
-class Versions {
-  /** The greatest that was given, and whether the topic still has it. */
-  readonly #last = new Map<string, { readonly version: number; readonly isCurrent: boolean }>()
-
-  /** Checks the version of an outcome, if one was to be given. @returns the rest of the outcome */
-  take(
-    t: Test,
-    { path, wantsVersion }: WriteOperation,
-    outcome: WriteOutcome | WriteRefusal,
-  ): WriteEffect | WriteRefusal {
-    const { version: last = 0, isCurrent = false } = this.#last.get(path) ?? {}
-    const effect = isVersioned(outcome) ? outcome.effect : outcome
-    if (effect === 'nothing_removed' || refusals.includes(String(effect))) return outcome as WriteEffect | WriteRefusal
-    if (isVersioned(outcome)) {
-      const { version } = outcome.change
-      const isRight = effect === 'present' && isCurrent ? version === last : version > last
-      if (!isRight || wantsVersion !== true) t.fail(`${JSON.stringify(effect)} of ${path} has ${version} after ${last}`)
-      this.#last.set(path, { version, isCurrent: true })
-    } else {
-      if (wantsVersion === true) t.fail(`${JSON.stringify(effect)} of ${path} has no version`)
-      if (effect !== 'present') this.#last.set(path, { version: last, isCurrent: false })
-    }
-    return effect
-  }
-
-  async check(t: Test, store: TopicStore, paths: Iterable<string>): Promise<void> {
-    for (const path of paths) {
-      const { version, isCurrent = false } = this.#last.get(path) ?? {}
-      if (isCurrent) t.equal(await versionShown(store, path), version, path)
-    }
-  }
+function modelTopics({ topics }: Model): readonly string[] {
+  return [...topics]
+    .map(([path, { type, properties, value }]) => JSON.stringify([path, type, properties, value]))
+    .sort()
 }
 
 async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore, 'write'> = store): Promise<void> {
   const random = seededRandom(t)
-  const model: Model = new Map()
+  let model = new Model()
   const rounds = 200
   let refused = 0
   const seen = new Set<string>()
-  const versions = new Versions()
   for (let round = 0; round < rounds; round++) {
     const operations = Array.from({ length: 1 + random.below(6) }, () => randomOperation(random))
     const isAtomic = !random.oneIn(4)
-    const expected = appliedAll(model, operations, isAtomic)
+    const trial = model.copy()
     const result = await writer.write(operations, isAtomic)
     if (isRefused(result)) {
       refused++
+      const done = operations.slice(0, result.index + 1).map((each) => trial.perform(each.kind, membersOf(each)))
+      t.match(done.pop(), { code: result.refusal }, `round ${round}`)
+      t.ok(isAtomic && done.every(({ status }) => status === 200), 'the first refusal')
       seen.add(result.refusal)
-      t.strictSame({ index: result.index, refusal: result.refusal }, expected, `round ${round}`)
     } else {
-      const effects = result.map((outcome, index) => versions.take(t, at(operations, index), outcome))
-      for (const effect of effects) seen.add(typeof effect === 'object' ? 'incremented' : effect)
-      t.strictSame(effects, expected, `round ${round}`)
-      await versions.check(t, store, model.keys())
+      model = trial
+      for (const [index, outcome] of result.entries()) {
+        const { expected, found } = answersOf(model, at(operations, index), outcome)
+        if (found !== expected) t.equal(found, expected, `round ${round}`)
+        const effect = isVersioned(outcome) ? outcome.effect : outcome
+        seen.add(typeof effect === 'string' ? effect : 'incremented')
+      }
+      for (const [path, { version }] of model.topics)
+        if (version !== undefined) t.equal(await versionShown(store, path), version, path)
     }
     if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
   }
   t.strictSame(await storedTopics(store), modelTopics(model))
   t.ok(refused > rounds / 8 && refused < rounds * 0.875, `${refused} of ${rounds} batches are refused`)
+  const refusals = [
+    'no_such_topic',
+    'incompatible_type',
+    'incompatible_properties',
+    'unsatisfied_constraint',
+    'not_a_number',
+  ]
   for (const outcome of ['incremented', 'set', ...refusals]) t.ok(seen.has(outcome), outcome)
   t.strictSame(await findingsOf(store), [])
 }
@@ -248,7 +178,7 @@ await eachStore(t, async (t, address) => {
   const store = await openStore(address, { directory: join(t.testdir(), 'db') })
   t.teardown(() => store.close())
 
-  await t.test('random batches have the outcomes and effects that a Map gives', (t) => randomBatches(t, store))
+  await t.test('random batches have the outcomes and effects of the model', (t) => randomBatches(t, store))
 
   await t.test('constraints on a long value cost no more than on a short one', async (t) => {
     const path = 'padded' as Path

@@ -5,10 +5,11 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { outcomeText } from '../../dist/api/operations.js'
 import { Cancelled } from '../../dist/base/cancellation.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
 import { planSelector } from '../../dist/selectors/planner.js'
-import { onlyOutcome } from '../../dist/store/core/write/batch.js'
+import { isRefusal, onlyOutcome } from '../../dist/store/core/write/batch.js'
 import type { Finding } from '../../dist/store/maintenance.js'
 import { openStore } from '../../dist/store/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
@@ -376,9 +377,7 @@ await eachStore(t, async (t, address) => {
 
 /** The answer of the route to a write with this outcome. */
 function answerOf(path: string, outcome: WriteOutcome | WriteRefusal): string {
-  if (outcome === 'set') return `{"path":${JSON.stringify(path)}}`
-  const isDone = outcome === 'created' || outcome === 'updated' || outcome === 'present'
-  return isDone ? `{"path":${JSON.stringify(path)},"created":${outcome === 'created'}}` : String(outcome)
+  return isRefusal(outcome) ? outcome : outcomeText(path, outcome)
 }
 
 /** Executes random operations, and compares the answer of each with the model's. */

@@ -22,8 +22,15 @@ export interface Members {
   readonly with_properties?: boolean
   readonly with_version?: boolean
   /** Of a write by path. */
-  readonly constraint?: { readonly version: number }
+  readonly constraint?: Condition
 }
+
+/** A value is JSON text. */
+type Condition =
+  | { readonly version: number }
+  | { readonly value: string }
+  | { readonly no_value: true }
+  | { readonly no_topic: true }
 
 /** What the service must answer: the whole body of a 200, or the code of a refusal. */
 export type Expected =
@@ -88,6 +95,14 @@ export class Model {
   /** Every version that the model has learnt, by the path of its topic, which may have been removed. */
   readonly versions = new Map<string, number[]>()
 
+  /** One that changes on its own. */
+  copy(): Model {
+    const copy = new Model()
+    for (const [path, topic] of this.topics) copy.topics.set(path, { ...topic })
+    for (const [path, versions] of this.versions) copy.versions.set(path, versions)
+    return copy
+  }
+
   /** The path of the topic that the last request has changed; undefined if it has changed none that is there. */
   changed(): string | undefined {
     for (const [path, { version }] of this.topics) if (version === undefined) return path
@@ -113,7 +128,7 @@ export class Model {
   perform(route: string, members: Members, version = Number.NaN): Expected {
     const path = trimmed(members.path ?? '')
     const { constraint } = members
-    if (constraint !== undefined && this.topics.get(path)?.version !== constraint.version) {
+    if (constraint !== undefined && !holds(constraint, this.topics.get(path))) {
       return { status: 409, code: 'unsatisfied_constraint' }
     }
     switch (route) {
@@ -121,6 +136,8 @@ export class Model {
         return members.selector === undefined ? this.#fetch(path, members) : this.#fetchPage(members.selector, members)
       case 'set':
         return versioned(this.#set(path, members), members, version)
+      case 'increment':
+        return versioned(this.#increment(path, members), members, version)
       case 'add':
         return versioned(this.#add(path, members), members, this.topics.get(path)?.version ?? version)
       case 'addAndSet':
@@ -152,6 +169,16 @@ export class Model {
     return given(`{"path":${JSON.stringify(path)}}`)
   }
 
+  #increment(path: string, { type = 'json', value }: Members): Expected {
+    const topic = this.topics.get(path)
+    if (topic === undefined) return refused('no_such_topic')
+    if (topic.type !== type) return refused('incompatible_type')
+    const sum = Number(topic.value) + Number(value)
+    if (topic.value === undefined || Number.isNaN(sum)) return refused('not_a_number')
+    keep(topic, String(sum))
+    return given(`{"path":${JSON.stringify(path)},"value":${sum}}`)
+  }
+
   #add(path: string, { type = 'json', properties = {} }: Members): Expected {
     const created = !this.topics.has(path)
     if (created) this.topics.set(path, { type: type as TopicType, properties, value: undefined, version: undefined })
@@ -178,6 +205,14 @@ export class Model {
 
 function given(text: string): Expected {
   return { status: 200, text }
+}
+
+/** White space is taken for such as is between tokens. */
+function holds(constraint: Condition, topic: Topic | undefined): boolean {
+  if ('no_topic' in constraint) return topic === undefined
+  if ('no_value' in constraint) return topic !== undefined && topic.value === undefined
+  if ('version' in constraint) return topic?.version === constraint.version
+  return topic?.value?.replaceAll(' ', '') === constraint.value.replaceAll(' ', '')
 }
 
 /** A write whose topic was there, or is. */
