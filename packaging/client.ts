@@ -68,7 +68,7 @@ The client of topicd, a topic tree over HTTP, for Node.js and browsers. It has n
 \`\`\`js
 import { connect } from 'topicd-client'
 
-const topics = connect('http://127.0.0.1:8080', { key: process.env.KEY })
+const topics = connect('http://127.0.0.1:8080', { key: process.env.KEY ?? '' })
 await topics.addAndSet('plant/7/temp', 21.5)
 console.log((await topics.get('plant/7/temp'))?.value)
 for await (const change of topics.changes('?plant/')) console.log(change)

@@ -11,8 +11,7 @@ import { covers, mayTouch } from '../keys/rights.js'
 import type { Planner } from '../selectors/planner.js'
 import { answerBytesAlwaysMax, pagesInRoomLeft } from '../settings/limits.js'
 import type { ChangeReader } from '../store/changes.js'
-import type { Absent, Creation, TopicReader, TopicRemover, TopicWriter } from '../store/topics.js'
-import type { Constraint } from '../topics/constraint.js'
+import type { Absent, Creation, TopicReader, TopicRemover, TopicWriter, WriteAction } from '../store/topics.js'
 import type { Path } from '../topics/path.js'
 import type { TopicType } from '../topics/topic.js'
 import { planRemoveClause } from './bodies/parse.js'
@@ -63,11 +62,7 @@ export function pathProblem(access: Access, path: Path): Problem | undefined {
 }
 
 /** The answer tells a version, or whether a value or a version is right, so the key must be allowed to fetch. */
-export function readingProblem(
-  access: Access,
-  constraint: Constraint | undefined,
-  wantsVersion: boolean | undefined,
-): Problem | undefined {
+export function readingProblem(access: Access, { constraint, wantsVersion }: WriteAction): Problem | undefined {
   return wantsVersion === true || constraint?.kind === 'value' || constraint?.kind === 'version'
     ? operationProblem(access, ['fetch'])
     : undefined

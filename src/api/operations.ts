@@ -35,11 +35,11 @@ export const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>>
 
 /** One planner serves a whole request. */
 export function permissionProblem(access: Access, action: WriteAction, planner: Planner): Problem | undefined {
-  const { kind, path, properties, constraint, wantsVersion } = action
+  const { kind, path, properties } = action
   return (
     operationProblem(access, needed[kind]) ??
     (properties === undefined ? pathProblem(access, path) : creationProblem(access, action, planner)) ??
-    readingProblem(access, constraint, wantsVersion)
+    readingProblem(access, action)
   )
 }
 

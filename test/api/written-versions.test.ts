@@ -1,6 +1,6 @@
 /** Writes that show the version of their change: on each route, in batches, and where there is none to show. */
 import t from 'tap'
-import { answers, gives, type Row, refuses } from '../support/expected-answers.js'
+import { answers, gives, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post, addKey }) => {
@@ -31,15 +31,6 @@ await overStores(t, async (t, { post, addKey }) => {
     t.ok(version > last, 'a removal has its own')
     const { text: added } = await post('add', { path: 'a', with_version: true })
     t.ok((JSON.parse(added) as { version: number }).version > version, 'another topic at the path')
-  })
-
-  await t.test('a version that was shown satisfies a constraint until the next write', async (t) => {
-    await post('addAndSet', { path: 'c', value: 0 })
-    const { text } = await post('set', { path: 'c', value: 1, with_version: true })
-    const { version } = JSON.parse(text) as { version: number }
-    const next = { path: 'c', value: 2, constraint: { version } }
-    gives(t, await post('set', next), '{"path":"c"}', 'without with_version, the answer shows none')
-    refuses(t, await post('set', next), 409, 'unsatisfied_constraint', 'the next')
   })
 
   await t.test('each result of a batch has its own version, if the batch asks for them', async (t) => {

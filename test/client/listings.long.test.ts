@@ -4,17 +4,11 @@
  */
 import t from 'tap'
 import { type Child, connect, descendants, subtree } from '../../dist/client/index.js'
-import { at } from '../support/elements.js'
+import { at, everythingOf } from '../support/elements.js'
 import { startServer } from '../support/service/server.js'
 import { startStub } from '../support/service/stub.js'
 
 const server = await startServer(t, { workers: 2 })
-
-async function everythingOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = []
-  for await (const item of items) all.push(item)
-  return all
-}
 
 t.test('a list asks for two results of each branch, and names the children', async (t) => {
   const pages = [

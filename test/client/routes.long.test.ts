@@ -2,16 +2,11 @@
 import { inspect } from 'node:util'
 import t from 'tap'
 import { anyOf, connect, descendants, jsonText, subtree, TopicdError, topic } from '../../dist/client/index.js'
+import { everythingOf } from '../support/elements.js'
 import { startServer } from '../support/service/server.js'
 
 const server = await startServer(t, { workers: 2, flags: ['--base-path', '/base/x'] })
 const topics = connect(server.url, { key: server.token })
-
-async function everythingOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = []
-  for await (const item of items) all.push(item)
-  return all
-}
 
 t.test('a value comes back parsed, and as the text that was sent', async (t) => {
   t.strictSame(await topics.addAndSet('exact', { b: 1.1, a: [null, 'é😀'] }), { path: 'exact', created: true })

@@ -78,21 +78,3 @@ await t.test(
     t.strictSame(await wanted(exact), ['set'], 'the largest versions are compared exactly')
   },
 )
-
-await t.test(
-  'a topic that is created again has a greater version than before',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const address = (await engine?.database()) ?? ''
-    const store = await openStore(address, { directory: t.testdir() })
-    t.teardown(() => store.close())
-    let last = 0
-    for (let count = 0; count < 100; count++) {
-      await single.add(store, creation('a'))
-      const version = await versionShown(store, 'a')
-      t.ok(version > last)
-      last = version
-      await single.remove(store, path('a'))
-    }
-  },
-)

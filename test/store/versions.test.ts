@@ -79,16 +79,6 @@ await t.test('every change has a greater version than all before it', async (t) 
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('one of concurrent requests finds the version that they name', async (t) => {
-  await withStore(join(t.testdir(), 'db'), async (store) => {
-    await single.add(store, creation(path('a'), 'json'))
-    const constraint = { kind: 'version', version: startMs * 1024 } as const
-    const set = { kind: 'set', path: path('a'), type: 'json', valueText: Buffer.from('1'), constraint } as const
-    const results = await Promise.all(Array.from({ length: 20 }, () => store.write([set])))
-    t.equal(results.filter((result) => !('refusal' in result)).length, 1)
-  })
-})
-
 await t.test('a check finds versions that cannot be', async (t) => {
   const directory = join(t.testdir(), 'db')
   await withStore(directory, async (store) => {

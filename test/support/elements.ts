@@ -38,3 +38,10 @@ export function quantileOf(numbers: readonly number[], share: number): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   return at(sorted, Math.min(sorted.length - 1, Math.floor(sorted.length * share)))
 }
+
+/** All that an iterator gives. */
+export async function everythingOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
