@@ -61,10 +61,7 @@ export interface FetchBySelector extends FormBody {
 }
 
 /** The body of POST /topics/fetch: one of the three, which parse-fetch.ts distinguishes. */
-export interface FetchBody
-  extends Partial<FetchByPath>,
-    Partial<Pick<FetchByPaths, 'paths'>>,
-    Partial<Omit<FetchBySelector, keyof FetchByPath>> {}
+export type FetchBody = Partial<FetchByPath & FetchByPaths & FetchBySelector>
 
 /** The body of POST /topics/changes, with either path or selector. */
 export interface ChangesBody extends FormBody {
@@ -142,10 +139,7 @@ export interface IncrementBody extends TypedWriteBody {
 }
 
 /** The body of POST /topics/set: one of the two, which parse.ts distinguishes. */
-export interface SetOrIncrementBody
-  extends Omit<SetBody, 'value'>,
-    Partial<Pick<SetBody, 'value'>>,
-    Partial<Pick<IncrementBody, 'increment'>> {}
+export type SetOrIncrementBody = Partial<SetBody & IncrementBody>
 
 /** The body of POST /topics/addAndSet. */
 export interface AddAndSetBody extends TypedWriteBody {
@@ -182,7 +176,7 @@ export interface RemoveBySelector {
 }
 
 /** The body of POST /topics/remove: one of the two, which parse.ts distinguishes. */
-export interface RemoveBody extends Partial<RemoveByPath>, Partial<RemoveBySelector> {}
+export type RemoveBody = Partial<RemoveByPath & RemoveBySelector>
 
 /** One operation of a batch that sets a value. */
 interface SetOperation extends Omit<SetBody, 'with_version'> {
