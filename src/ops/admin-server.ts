@@ -6,35 +6,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { loadSite } from '../web/site.js'
 import type { FileAnswer, FileRequest } from '../web/static-files.js'
-import type { MetricsRun } from './metrics/history.js'
+import type { ConsoleState, Figures } from './figures/console-state.js'
 
 interface AdminOptions {
   readonly host: string
   readonly port: number
   /** Why the service is not ready, one reason each; none when it is. */
   readonly notReadyReasons: () => readonly string[]
-  /** Metrics, and the content type of their text; and those of the last ten minutes that the page charts. */
-  readonly metrics: { readonly contentType: string; read(): Promise<string>; remembered(): readonly MetricsRun[] }
+  /** Metrics, with the content type of their text, and the page's figures of them. */
+  readonly metrics: { readonly contentType: string; read(): Promise<string>; figures(sinceS: number): Promise<Figures> }
   /** Where the console's page of the topics is; undefined where it is turned off. */
-  readonly topicsPage: () => PageAddress | undefined
+  readonly topicsPage: () => ConsoleState['topicsPage']
   /** The API description, JSON. */
   readonly description: () => string
-}
-
-interface PageAddress {
-  readonly scheme: 'http' | 'https'
-  /** Where the service listens. */
-  readonly host: string
-  readonly port: number
-  readonly path: string
-}
-
-/** The answer of `/console/state`: everything that the page at `/` needs besides the present metrics. */
-interface ConsoleState {
-  /** By the clock of the samples, in seconds since the epoch. */
-  readonly nowS: number
-  readonly topicsPage: PageAddress | undefined
-  readonly runs: readonly MetricsRun[]
 }
 
 export interface Admin {
@@ -79,7 +63,15 @@ export function startAdmin(options: AdminOptions): Promise<Admin> {
   const { host, port, notReadyReasons, metrics, topicsPage, description } = options
   const site = loadSite('service')
 
-  async function respond(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  /** @param query with `since`, it has only later moments */
+  async function consoleState(query: string): Promise<ConsoleState> {
+    const figures = await metrics.figures(Number(new URLSearchParams(query).get('since') ?? 0))
+    const nowS = Date.now() / 1000
+    return { nowS, notReadyReasons: notReadyReasons(), topicsPage: topicsPage(), ...figures, runs: [] }
+  }
+
+  async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const [path = '', query = ''] = (req.url ?? '').split('?')
     switch (path) {
       case '/':
         return answerFile(res, site.document(fileRequestOf(req)))
@@ -92,10 +84,8 @@ export function startAdmin(options: AdminOptions): Promise<Admin> {
       }
       case '/metrics':
         return answer(res, 200, metrics.contentType, await metrics.read())
-      case '/console/state': {
-        const state: ConsoleState = { nowS: Date.now() / 1000, topicsPage: topicsPage(), runs: metrics.remembered() }
-        return answer(res, 200, 'application/json', JSON.stringify(state))
-      }
+      case '/console/state':
+        return answer(res, 200, 'application/json', JSON.stringify(await consoleState(query)))
       case '/openapi.json':
         return answer(res, 200, 'application/json', description())
     }
@@ -110,8 +100,7 @@ export function startAdmin(options: AdminOptions): Promise<Admin> {
       res.shouldKeepAlive = false
       return answer(res, 405, plain, 'GET and HEAD only\n')
     }
-    const [path = ''] = (req.url ?? '').split('?')
-    void respond(path, req, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
+    void respond(req, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
   })
   server.maxConnections = connectionsMax
   return new Promise((resolve, reject) => {

@@ -60,9 +60,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cluster: [...inner, 'store', 'changes', 'http', 'auth', 'api', 'ops', 'tools'],
   commands: [...inner, 'store', 'auth', 'api', 'ops', 'tools', 'cluster'],
   'main.ts': ['base', 'settings', 'commands'],
-  // Types alone; see below.
+  // Types alone, except the console from the client; see below.
   client: ['topics', 'api'],
-  console: ['client'],
+  console: ['client', 'ops'],
 }
 
 /** No part of a room imports one that comes after it. */
@@ -179,6 +179,13 @@ t.test('the client loads no other file, no package, and nothing of Node.js', asy
   const plants = { 'api/routes/fetch.ts': 'client/item.ts', 'client/item.ts': 'node:buffer' }
   const found = clientViolations(planted(importsIn, plants), planted(loadsOf, { 'client/wire.ts': 'json/reader.ts' }))
   t.equal(found.length, 3, 'planted imports are found')
+})
+
+t.test('the console loads no file of the service', async (t) => {
+  const ofConsole = files.filter((file) => file.startsWith('console/'))
+  const found = (of: Imports) => ofConsole.flatMap((file) => of(file).filter((name) => name.startsWith('ops/')))
+  t.strictSame([...new Set(found(importsIn))], ['ops/figures/console-state.ts'], 'it takes types')
+  t.strictSame(found(loadsOf), [])
 })
 
 /** The files that are reachable from themselves. */

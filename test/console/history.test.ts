@@ -1,159 +1,86 @@
-/** Ten minutes of readings: rates and quantiles between them, gaps, restarts of the service, and what is forgotten. */
+/** What the service page keeps of the service's answers: its moments, gaps between them, and what it says of answers. */
 import t from 'tap'
 import { History } from '../../dist/console/service/history.js'
-import { type Reading, readingOf } from '../../dist/console/service/reading.js'
+import { ServiceState } from '../../dist/console/service/service-state.js'
+import type { ConsoleState, Moment } from '../../dist/ops/figures/console-state.js'
 
-interface Counts {
-  readonly startedS?: number
-  readonly answered?: number
-  readonly failed?: number
-  /** Answers within 1 s, and others within 2 s. */
-  readonly seconds?: readonly [number, number]
-  readonly commits?: readonly [commits: number, writes: number]
-  readonly pids?: readonly number[]
-  readonly tookS?: number
-}
+const momentsAt = (...timesS: readonly number[]): Moment[] => timesS.map((atS) => ({ atS, connections: 1 }))
 
-function reading(atS: number, counts: Counts): Reading {
-  const { startedS = 1, answered = 0, failed = 0, seconds = [0, 0], commits = [0, 0], pids = [], tookS = 0 } = counts
-  const [fast, slow] = seconds
-  const text = [
-    `process_start_time_seconds ${startedS}`,
-    `topicd_requests_total{status="200"} ${answered}`,
-    ...(failed > 0 ? [`topicd_requests_total{status="500"} ${failed}`] : []),
-    `topicd_request_duration_seconds_bucket{le="1"} ${fast}`,
-    `topicd_request_duration_seconds_bucket{le="2"} ${fast + slow}`,
-    `topicd_request_duration_seconds_bucket{le="+Inf"} ${fast + slow}`,
-    `topicd_commit_writes_count ${commits[0]}`,
-    `topicd_commit_writes_sum ${commits[1]}`,
-    ...pids.map((pid) => `topicd_worker_resident_memory_bytes{pid="${pid}"} ${pid}`),
-  ]
-  return readingOf(text.join('\n'), { atS, tookS, serviceS: atS })
-}
+/** The times of the moments; those of gaps are negative. */
+const timesOf = ({ moments }: History): number[] => moments.map(({ atS, isGap }) => (isGap ? -atS : atS))
 
-function historyOf(...readings: readonly Reading[]): History {
+t.test('the moments of answers follow each other, by the clock of the browser', (t) => {
   const history = new History()
-  for (const reading of readings) history.add(reading)
-  return history
-}
+  history.add(momentsAt(1100, 1105, 1110), 1110, 110)
+  t.equal(history.sinceS, 1110)
+  history.add(momentsAt(1112), 1112, 112)
+  t.strictSame(timesOf(history), [100, 105, 110, 112])
+  history.add([], 1121, 121)
+  t.strictSame(timesOf(history).slice(-1), [-121], 'a moment of 9 s before is not now')
+  history.add(momentsAt(1114, 1123), 1123, 123)
+  t.strictSame(timesOf(history).slice(3), [112, 114, -118.5, 123], 'no line crosses a pause')
+  t.end()
+})
 
-/** The answers per second of each moment, by class; null for a gap. */
-function rates({ moments }: History): readonly (readonly [number, number] | null)[] {
-  return moments.map(({ point }) => (point?.answers ? [point.answers['2xx'], point.answers['5xx']] : null))
-}
+t.test('a gap is filled if only this page knew nothing', (t) => {
+  const history = new History()
+  history.add(momentsAt(100), 100, 100)
+  for (const atS of [102, 104, 106]) history.addGap(atS)
+  history.add(momentsAt(103, 108), 108, 108)
+  t.strictSame(timesOf(history), [100, -102, 103, 108])
+  t.end()
+})
 
-t.test('a rate is between readings of one run, 1 to 6 s apart', (t) => {
-  const often = [0, 0.1, 0.9, 1, 1.1].map((s) => reading(100 + s, { answered: Math.ceil(10 * s) }))
-  const restarted = [
-    reading(100, { answered: 1000, seconds: [50, 0] }),
-    reading(102, { startedS: 101, answered: 2000, seconds: [60, 0] }),
-    reading(104, { startedS: 101, answered: 2002, seconds: [62, 0] }),
-    reading(106, { startedS: 101, answered: 7 }),
-  ]
-  for (const [name, readings, expected] of [
+t.test('ten minutes are kept, and times ascend if a clock is set back', (t) => {
+  const history = new History()
+  for (let s = 1000; s < 1800; s += 2) history.add(momentsAt(s), s, s)
+  t.match([history.moments.length, timesOf(history)[0]], [300, 1200])
+  history.add(momentsAt(1500), 1500, 1700)
+  t.match(timesOf(history).slice(-2), [1698, 1700], "the service's")
+  t.equal(history.sinceS, 1500)
+  history.add(momentsAt(1502), 1502, 1400)
+  t.match(timesOf(history).slice(-2), [1398, 1400], "the browser's")
+  history.addGap(2000)
+  t.strictSame(timesOf(history), [-2000], 'the limit itself is too old')
+  t.end()
+})
+
+const answer = (members: Partial<ConsoleState>) => ({ text: JSON.stringify({ moments: [], ...members }) })
+
+t.test('an answer tells whether the service is ready, and a missing one since when nothing is known', (t) => {
+  const state = new ServiceState()
+  t.match(state.summary, { kind: 'waiting' })
+  const silence = { problem: 'It is gone.', isSilent: true }
+  for (const [received, expected] of [
+    [silence, { kind: 'silent', title: 'No response', reasons: ['It is gone.'] }],
+    [answer({ notReadyReasons: [] }), { kind: 'ready', title: 'Ready', reasons: [] }],
+    [answer({ notReadyReasons: ['no'] }), { kind: 'not ready', title: 'Not ready', reasons: ['no'] }],
     [
-      'an error that is the first of its kind counts',
-      [reading(100, { answered: 10 }), reading(102, { answered: 16 }), reading(104.5, { answered: 26, failed: 5 })],
-      [null, [3, 0], [4, 2]],
+      { problem: '500', isSilent: false },
+      { title: 'Readiness unknown', reasons: ['500'] },
     ],
-    ['no rate compares two runs of the service', restarted, [null, null, [1, 0], null]],
-    [
-      'slow responses, of 200 answers a second',
-      [
-        reading(100, { answered: 0 }),
-        reading(102, { answered: 400, tookS: 1.6 }),
-        reading(103.75, { answered: 750 }),
-        reading(105.75, { answered: 1150, tookS: 1.5 }),
-      ],
-      [null, null, [200, 0], [200, 0]],
-    ],
-    ['a tab that is shown again and again', often, [null, null, null, [10, 0], [10, 0]]],
-    [
-      'a pause of more than 6 s has a moment of its own, so that no line crosses it',
-      [
-        reading(100, { answered: 0 }),
-        reading(106, { answered: 6 }),
-        reading(112.1, { answered: 12 }),
-        reading(114.1, { answered: 16 }),
-      ],
-      [null, [1, 0], null, null, [2, 0]],
-    ],
+    [silence, { kind: 'silent', title: /^No response since \d\d:\d\d:\d\d$/ }],
   ] as const) {
-    t.strictSame(rates(historyOf(...readings)), expected, name)
+    state.add(received, 100)
+    t.match(state.summary, expected)
   }
-  const p50s = historyOf(...restarted).moments.map(({ point }) => point?.latencyS?.p50)
-  t.strictSame(p50s, [undefined, undefined, 0.5, undefined])
-
-  const history = historyOf(reading(100, { answered: 0 }), reading(102, { answered: 2 }))
-  for (const atS of [104, 106, 108]) history.addGap(atS)
-  history.add(reading(110, { answered: 20 }))
-  history.add(reading(112, { answered: 22 }))
-  t.strictSame(rates(history), [null, [1, 0], null, null, null, null, [1, 0]], 'rates continue only after a gap')
+  state.add(answer({ notReadyReasons: [], moments: momentsAt(100), nowS: 100 }), 100)
+  state.add(answer({ notReadyReasons: [], nowS: 109 }), 109)
+  t.match(state.summary, { title: 'Ready', reasons: [/^The metrics cannot be read/] })
   t.end()
 })
 
-t.test('quantiles and means are of the last 30 s', (t) => {
-  const history = historyOf(
-    reading(100, { seconds: [0, 0], commits: [0, 0] }),
-    reading(102, { seconds: [100, 0], commits: [10, 10] }),
-    ...Array.from({ length: 14 }, (_, i) => reading(104 + 2 * i, { seconds: [100, 0], commits: [10, 10] })),
-    reading(132, { seconds: [100, 10], commits: [11, 15] }),
-    reading(134, { seconds: [100, 20], commits: [12, 20] }),
-  )
-  const points = history.moments.map(({ point }) => point)
-  t.strictSame(points[1]?.latencyS, { p50: 0.5, p99: 0.99, leastS: 1, mostS: 2 })
-  t.equal(points[1]?.writesPerCommit, 1)
-  t.equal(points[15]?.latencyS?.p50, 0.5, 'the values of 100 to 102 still count at 130')
-  t.strictSame(points.at(-1)?.latencyS, { p50: 1.5, p99: 1.99, leastS: 1, mostS: 2 }, 'and no more at 134')
-  t.equal(points.at(-1)?.writesPerCommit, 5)
-  t.strictSame(
-    historyOf(reading(1, { seconds: [5, 0] }), reading(3, { seconds: [5, 0] })).moments[1]?.point?.latencyS,
-    { p50: undefined, p99: undefined, leastS: 1, mostS: 2 },
-    'without values there is none',
-  )
-  t.end()
-})
-
-t.test('ten minutes are kept, and a clock that is set back starts over', (t) => {
-  const history = historyOf(...Array.from({ length: 400 }, (_, i) => reading(1000 + 2 * i, { answered: i })))
-  const times = (): number[] => history.moments.map(({ atS }) => atS)
-  t.match([times().length, times()[0]], [300, 1200])
-  history.add(reading(1700, { answered: 400 }))
-  t.strictSame(times(), [1700])
-  history.addGap(2300)
-  t.strictSame(times(), [2300], 'the limit itself is too old')
-  t.equal(history.lastReading, undefined)
-  t.end()
-})
-
-t.test('kept measurements come first, and fill what the page has missed', (t) => {
-  const kept = Array.from({ length: 10 }, (_, i) => reading(100 + 5 * i, { answered: 10 * i }))
-  const history = new History()
-  t.ok(history.isBehind(146))
-  history.addPast(kept)
-  history.add(reading(146, { answered: 92 }))
-  t.notOk(history.isBehind(148))
-  t.strictSame(
-    rates(history).slice(1),
-    Array.from({ length: 10 }, () => [2, 0]),
-    'rates from the start',
-  )
-  history.addPast(kept)
-  t.equal(history.moments.length, 11, 'nothing comes twice')
-
-  for (const atS of [148, 150, 152, 154]) history.addGap(atS)
-  t.ok(history.isBehind(156))
-  history.addPast([reading(145, {}), reading(150, { answered: 100 }), reading(155, { answered: 110 })])
-  history.add(reading(157, { answered: 114 }))
-  t.strictSame(
-    history.moments.slice(11).map(({ atS, point }) => [atS, point?.answers?.['2xx']]),
-    [
-      [148, undefined],
-      [150, 2],
-      [155, 2],
-      [157, 2],
-    ],
-    'moments that only this page has missed are filled',
-  )
+t.test('an answer of another build does no harm', (t) => {
+  const state = new ServiceState()
+  state.add(answer({ notReadyReasons: [], topicsPage: undefined }), 100)
+  t.match(state.summary, { title: 'Ready', reasons: [] })
+  t.match(state, { pageVersion: undefined, received: {} })
+  const of100 = JSON.stringify({ nowS: 100, runs: [{ series: ['topicd_connections'], samples: [[99, 1]] }] })
+  for (const text of [of100, '<!doctype html>', 'null', '7', '']) {
+    state.add({ text }, 100)
+    t.match(state.summary, { title: 'Readiness unknown', reasons: [/reload the page\.$/] }, text)
+  }
+  state.add(answer({ notReadyReasons: ['as before'] }), 102)
+  t.match(state.summary, { title: 'Not ready' })
   t.end()
 })

@@ -5,9 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { version } from '../../dist/base/version.js'
+import type { ConsoleState } from '../../dist/ops/figures/console-state.js'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
 import { checkAccessibility, openWatched, type Watched } from '../support/browser/console.js'
 import { first } from '../support/elements.js'
+import { Relay } from '../support/service/relay.js'
 import { startServer, until } from '../support/service/server.js'
 
 t.setTimeout(600_000)
@@ -28,8 +30,8 @@ async function openPage(): Promise<Watched> {
   return watched
 }
 
-/** What the browser itself logs of a 503 of /readyz, and of a service that has stopped. */
-const expected = /^Failed to load resource: (the server responded with a status of 503|net::ERR_)/
+/** What the browser itself logs of a service that has stopped. */
+const expected = /^Failed to load resource: net::ERR_/
 
 function isClean(t: Test, { complaints, origins }: Watched): void {
   t.strictSame(
@@ -72,17 +74,43 @@ function pixelsOf(page: Page, title: string, colour: number | 'text'): Promise<n
   })()`)
 }
 
-const titles = [
-  ...['At a glance', 'Requests', 'Latency', 'Commit time', 'Writes per commit', 'Writes in flight', 'Connections'],
-  ...['Memory', 'Memory per worker', 'Event-loop delay', 'Free disk space'],
+const groups = ['At a glance', 'Traffic', 'Writes', 'Memory and disk', 'Workers']
+
+const charts = [
+  ...['Requests', 'Requests by route', 'Latency', 'Connections', 'Streams and polls'],
+  ...['Commit time', 'Writes per commit', 'Writes in flight', 'Memory', 'Free disk space'],
+  ...['Memory per worker', 'Event-loop delay'],
 ]
+
+await t.test(
+  'a first visit makes five requests on two connections, and then one every two seconds',
+  {
+    skip,
+  },
+  async (t) => {
+    const requests: string[] = []
+    const relay = await Relay.open(t, Number(new URL(server.adminUrl).port), (bytes, to, ends) => {
+      if (to === 'service') requests.push(...(bytes.toString('latin1').match(/(?<=^GET )\S+/gm) ?? []))
+      ends[to].write(bytes)
+    })
+    const { page } = await openWatched(browser, `${relay.url}/`)
+    await page.getByText('Ready', { exact: true }).waitFor()
+    await until('the next reading', async () => requests.length > 6 || undefined)
+    t.ok(relay.connections <= 2, `${relay.connections} connections`)
+    const states = requests.filter((path) => path.startsWith('/console/state?since='))
+    t.equal(requests.length - states.length, 4, requests.join())
+    t.equal(new Set(states).size, states.length, 'each wants only later moments')
+  },
+)
 
 await t.test('a first visit shows the service in any colour scheme and width', { skip }, async (t) => {
   await server.post('addAndSet', { path: 'secret/path', value: 'secret value' })
   const watched = await openPage()
   const { page } = watched
   t.equal(await page.title(), `Ready – ${new URL(server.adminUrl).host} – topicd`)
-  t.strictSame(await page.getByRole('heading', { level: 2 }).allTextContents(), titles)
+  t.strictSame(await page.getByRole('heading', { level: 2 }).allTextContents(), groups)
+  const tables = ['Requests by key', 'Refusals']
+  t.strictSame((await page.getByRole('heading', { level: 3 }).allTextContents()).sort(), [...charts, ...tables].sort())
   t.equal(await shown(page, 'At a glance', 'Version'), version)
   t.equal(await shown(page, 'At a glance', 'Node.js'), process.versions.node)
   t.equal(await shown(page, 'At a glance', 'Workers'), '2')
@@ -95,7 +123,7 @@ await t.test('a first visit shows the service in any colour scheme and width', {
     t.match(await shown(page, 'Memory per worker', `worker ${pid}`), /^[\d.]+ MiB$/)
   }
   t.equal(await shown(page, 'Free disk space', 'minimum for writes'), '256 MiB')
-  t.notMatch(await page.content(), /secret|first/, 'nothing of topics or keys')
+  t.notMatch(await page.content(), /secret/, 'nothing of topics')
 
   const copied = await server.command('backup', join(directory, 'copy.mdb'))
   t.equal(copied.code, 0, copied.stderr)
@@ -172,7 +200,7 @@ await t.test('the charts follow the load, and only news is announced', { skip },
   await panel(page, 'Memory')
     .getByText(/^at \d\d:\d\d:\d\d$/)
     .waitFor()
-  t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), titles.length - 1, 'every chart shows the same moment')
+  t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), charts.length, 'every chart shows the same moment')
   await page.mouse.move(1, 1)
   await panel(page, 'Memory').getByText('resident, of all').waitFor()
 
@@ -184,8 +212,8 @@ await t.test('the charts follow the load, and only news is announced', { skip },
 
 await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip }, async (t) => {
   const kept = async (): Promise<number> => {
-    const { runs } = (await (await fetch(`${server.adminUrl}/console/state`)).json()) as { runs: { samples: [] }[] }
-    return runs.flatMap(({ samples }) => samples).length
+    const state = await fetch(`${server.adminUrl}/console/state`)
+    return ((await state.json()) as ConsoleState).moments.length
   }
   const before = await kept()
   await until('three more samples', async () => {
@@ -205,7 +233,7 @@ await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip
   await page.keyboard.press('Home')
   const time = (await slider.getAttribute('aria-valuetext')) ?? ''
   t.match(time, /^\d\d:\d\d:\d\d$/)
-  t.equal(await page.getByText(`at ${time}`).count(), titles.length - 1, 'every chart shows it')
+  t.equal(await page.getByText(`at ${time}`).count(), charts.length, 'every chart shows it')
   t.equal(await shown(page, 'Requests', '2xx'), '–', 'the first reading has no rate')
   t.ok((await marked()) > unmarked + 50, 'and marks it')
   await until('two more moments', async () => (await last()) >= opened + 2 || undefined)
@@ -236,19 +264,57 @@ await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip
   isClean(t, watched)
 })
 
-await t.test('the page shows the rest if its charts or metrics fail', { skip }, async (t) => {
+/** The cells of a table, by rows. */
+const rowsOf = (page: Page, title: string): Promise<readonly string[]> =>
+  panel(page, title).locator('tbody tr').allInnerTexts()
+
+await t.test('keys and refusals are tables, whose names are only text', { skip }, async (t) => {
+  await server.post('set', { path: 'none/such', value: 1 })
+  const watched = await openPage()
+  const { page } = watched
+  await until('a refusal', async () => {
+    await server.post('set', { path: 'none/such', value: 1 })
+    return (await rowsOf(page, 'Refusals')).some((row) => /^no_such_topic\t\d+$/.test(row)) || undefined
+  })
+  await until(
+    'a rate',
+    async () =>
+      (await rowsOf(page, 'Requests by key')).some((row) => /^first\t[\d.,]+\/s\t\d+$/.test(row)) || undefined,
+  )
+  const hostile = '<img src=x onerror="alert(1)">\u202e{{key}}'
+  await page.route('**/console/state*', async (route) => {
+    const response = await route.fetch()
+    const use = { perSecond: 1.5, requests: 1000 }
+    const keys = { keys: [{ key: hostile, ...use }], otherKeys: { count: 1000, ...use }, refusals: { [hostile]: 1 } }
+    await route.fulfill({ response, json: { ...((await response.json()) as ConsoleState), ...keys } })
+  })
+  await until('the key', async () => (await rowsOf(page, 'Requests by key')).length === 2 || undefined)
+  t.strictSame(await rowsOf(page, 'Requests by key'), [`${hostile}\t1.5/s\t1,000`, '1,000 more\t1.5/s\t1,000'])
+  t.strictSame(await rowsOf(page, 'Refusals'), [`${hostile}\t1`])
+  await checkAccessibility(t, page, 'tables')
+  isClean(t, watched)
+})
+
+await t.test('the page shows the rest if its charts or answers fail', { skip }, async (t) => {
   const page = await (await browser.newContext()).newPage()
   await page.addInitScript(`HTMLCanvasElement.prototype.getContext = () => { throw new Error('no canvas') }`)
   await page.goto(`${server.adminUrl}/`)
   await page.getByText('Ready', { exact: true }).waitFor()
   t.match(await page.getByRole('alert').textContent(), /^The charts cannot be drawn: no canvas/)
   await until('a rate', async () => (await figure(page, 'Requests', '2xx')) >= 0 || undefined)
-  await page.route('**/metrics', (route) => route.fulfill({ status: 500, body: 'the disk' }))
   const status = page.getByRole('status')
-  await status.getByText('The metrics cannot be read. /metrics returned 500: the disk').waitFor()
-  t.match(await status.textContent(), /^\s*Ready\s/)
-  await page.unroute('**/metrics')
-  await until('no reason', async () => (await status.getByRole('listitem').count()) === 0 || undefined)
+  const state = '**/console/state*'
+  for (const [answer, text] of [
+    [{ status: 500, body: 'the disk' }, '/console/state returned 500: the disk'],
+    [{ json: { nowS: 1, runs: [] } }, 'The service has another version than this page: reload the page.'],
+  ] as const) {
+    await page.route(state, (route) => route.fulfill(answer))
+    await status.getByText(text).waitFor()
+    t.match(await status.textContent(), /^\s*Readiness unknown\s/)
+    t.match(await page.getByRole('heading', { level: 2 }).first().textContent(), /^At a glance, as of /)
+    await page.unroute(state)
+    await until('no reason', async () => (await status.getByRole('listitem').count()) === 0 || undefined)
+  }
 })
 
 await t.test('a stalled worker is a reason for not ready until it resumes', { skip }, async (t) => {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { factsOf } from '../../dist/console/service/facts.js'
 import * as formats from '../../dist/console/service/formats.js'
-import { readingOf } from '../../dist/console/service/reading.js'
+import type { Facts } from '../../dist/ops/figures/console-state.js'
 
 const day = 24 * 60 * 60
 
@@ -30,71 +30,69 @@ t.test('numbers, bytes, durations and times are short and have units', (t) => {
   t.end()
 })
 
-const readingAt = (serviceS: number, ...lines: readonly string[]) =>
-  readingOf(lines.join('\n'), { atS: 5, tookS: 0, serviceS })
-
 /** Of a bad fact, the text ends with "!". */
 function textsOf(basis: Parameters<typeof factsOf>[0]): Record<string, string> {
   return Object.fromEntries(factsOf(basis).map(({ name, text, isBad }) => [name, isBad ? `${text}!` : text]))
 }
 
-/** The facts of a service with these metrics, at 1,000,000 s. */
-function facts(...lines: readonly string[]): Record<string, string> {
-  const reading = readingAt(1_000_000, ...lines)
-  return textsOf({ reading, first: reading, pageVersion: reading.version })
+/** The facts at 1,000,000 s. */
+function facts(of: Partial<Facts>, pageVersion = of.version): Record<string, string> {
+  const none = { workerVersions: {}, recentWorkerRestarts: 0, recentWriterRestarts: 0 }
+  return textsOf({ facts: { ...none, ...of }, nowS: 1_000_000, pageVersion })
 }
 
 t.test('versions are named if they differ', (t) => {
-  const build = 'topicd_build_info{version="2.0",node="v20.1.0"} 1'
-  const of = (version: string, count: number): string => `topicd_workers_by_version{version="${version}"} ${count}`
-  t.match(facts(build, 'topicd_workers 3', of('2.0', 3)), { Version: '2.0', 'Node.js': '20.1.0', Workers: '3' })
-  t.match(facts(build, 'topicd_workers 3', of('2.1', 3)), { Workers: '3 of version 2.1' })
-  t.match(facts(build, of('2.0', 1), of('2.1', 2)), {
+  const build = { version: '2.0', node: 'v20.1.0' }
+  const same = { ...build, workers: 3, workerVersions: { '2.0': 3 } }
+  t.match(facts(same), { Version: '2.0', 'Node.js': '20.1.0', Workers: '3' })
+  t.match(facts({ ...same, workerVersions: { '2.1': 3 } }), { Workers: '3 of version 2.1' })
+  t.match(facts({ ...build, workerVersions: { '2.0': 1, '2.1': 2 } }), {
     Workers: 'several versions: 1 of version 2.0, 2 of version 2.1!',
   })
-  t.match(facts(build, 'topicd_workers 0'), { Workers: '0: none serves!' })
-  t.match(facts(), { Version: '–', 'Node.js': '–', Workers: '–', Topics: '–', 'Store size': '–' })
-  const reading = readingAt(1, build)
-  t.match(textsOf({ reading, first: reading, pageVersion: '1.9' }), {
-    Version: '2.0; this page is from 1.9: reload it!',
-  })
+  t.match(facts({ ...build, workers: 0 }), { Workers: '0: none serves!' })
+  const unknown = { Version: '–', 'Node.js': '–', Workers: '–', Topics: '–', 'Store size': '–' }
+  t.match(facts({}), unknown)
+  t.match(textsOf({ facts: {} as Facts, nowS: 1, pageVersion: undefined }), unknown, 'of another build')
+  t.match(facts(build, '1.9'), { Version: '2.0; this page is from 1.9: reload it!' })
   t.end()
 })
 
-const lmdb = ['topicd_topics 1', 'topicd_disk_free_bytes_min 1']
-const reload = (successful: number, startedS: number): string[] => [
-  `process_start_time_seconds ${startedS}`,
-  `topicd_config_last_reload_successful ${successful}`,
-  'topicd_config_last_reload_success_timestamp_seconds 999940',
-]
-const expiry = (inS: number): string[] => [`topicd_certificate_expiry_timestamp_seconds ${1_000_000 + inS}`]
+const lmdb = { topics: 1, diskFreeBytesMin: 1 }
+const reload = (reloadSuccessful: number, startedS: number): Partial<Facts> => ({
+  startedS,
+  reloadSuccessful,
+  reloadSuccessS: 999_940,
+})
+const expiry = (inS: number): Partial<Facts> => ({ certificateExpiresS: 1_000_000 + inS })
 
 t.test('a fact has its age, is marked if bad, and omitted if unknown', (t) => {
-  for (const [name, lines, expected] of [
-    ['Writer', ['topicd_writer_up 1', 'topicd_writer_spare_up 1'], /^running, with a spare$/],
-    ['Writer', ['topicd_writer_up 1', 'topicd_writer_spare_up 0'], /^running, without a spare yet$/],
-    ['Writer', ['topicd_writer_up 0', 'topicd_writer_spare_up 1'], /^not running: writes are waiting!$/],
-    ['Writer restarts', ['topicd_writer_up 1', 'topicd_writer_restarts_total 0'], /^0$/],
-    ['Writer', [], undefined],
+  for (const [name, of, expected] of [
+    ['Writer', { writerUp: 1, writerSpareUp: 1 }, /^running, with a spare$/],
+    ['Writer', { writerUp: 1, writerSpareUp: 0 }, /^running, without a spare yet$/],
+    ['Writer', { writerUp: 0, writerSpareUp: 1 }, /^not running: writes are waiting!$/],
+    ['Writer restarts', { writerUp: 1, writerRestarts: 0 }, /^0$/],
+    ['Worker restarts', { workerRestarts: 1200 }, /^1,200$/],
+    ['Worker restarts', { workerRestarts: 1200, recentWorkerRestarts: 2 }, /^1,200, 2 of them recently!$/],
+    ['Writer', {}, undefined],
     ['Last reload', reload(1, 1), /^1 min 0 s ago, \d\d:\d\d$/],
     ['Last reload', reload(0, 1), /^failed; settings in use since 1 min 0 s ago, .*!$/],
     // The start counts as a reload, however soon after it the next one is.
     ['Last reload', reload(1, 999_940), /^none since the start$/],
     ['Last reload', reload(1, 999_939.5), /^1 min 0 s ago, /],
     ['Last reload', reload(0, 999_940), /^failed; /],
-    ['Started', ['process_start_time_seconds 996400'], /^1 h 0 min ago, \d\d:\d\d$/],
-    ['Started', ['process_start_time_seconds 100000'], /^10 d 10 h ago, 1970-01-02 \d\d:\d\d$/],
-    ['Last backup', [...lmdb, 'topicd_last_backup_timestamp_seconds 913600'], /^1 d 0 h ago, /],
+    ['Started', { startedS: 996_400 }, /^1 h 0 min ago, \d\d:\d\d$/],
+    ['Started', { startedS: 100_000 }, /^10 d 10 h ago, 1970-01-02 \d\d:\d\d$/],
+    ['Last backup', { ...lmdb, backupS: 913_600 }, /^1 d 0 h ago, /],
     ['Last backup', lmdb, /^none yet$/],
-    ['Last backup', ['topicd_topics 1'], undefined],
+    ['Last backup', { topics: 1 }, undefined],
     // The store could not be asked.
-    ['Last backup', ['topicd_disk_free_bytes_min 1'], /^–$/],
-    ['Certificate', [], undefined],
+    ['Last backup', { diskFreeBytesMin: 1 }, /^–$/],
+    ['Certificate', {}, undefined],
     ['Certificate', expiry(14 * day), /^expires in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/],
     ['Certificate', expiry(14 * day - 1), /^expires in 13 d 23 h, on .*: renew it!$/],
     ['Certificate', expiry(0), /^expired on .*!$/],
   ] as const) {
-    const text = facts(...lines)[name]
+    const text = facts(of)[name]
     if (expected === undefined) t.equal(text, undefined, name)
     else t.match(text, expected, `${name}: ${text}`)
   }

@@ -7,6 +7,7 @@ import { counter, evaluate, gauge, histogram, type Metric, type Table } from '..
 import { Metrics } from '../../dist/ops/metrics/metrics.js'
 import { keyNamesCountedMax } from '../../dist/settings/limits.js'
 import { at } from '../support/elements.js'
+import { until } from '../support/service/server.js'
 
 /** The table of a simulated process, which counts and has this many of everything. */
 const table: Table<number> = {
@@ -51,7 +52,7 @@ function serviceOf(...reports: readonly (readonly Metric[] | undefined)[]) {
   /** Its lines about these metrics. */
   const read = async (name: RegExp): Promise<readonly string[]> =>
     (await metrics.read()).split('\n').filter((line) => name.test(line) && !line.startsWith('# TYPE'))
-  return { processes, serving, errors, read }
+  return { processes, serving, errors, read, figures: (sinceS: number) => metrics.figures(sinceS) }
 }
 
 const simulated = /counts_total|states|worst|own\{|durations|absent/
@@ -106,6 +107,19 @@ await t.test('if the worker ends that is to report the metrics of the store, ano
     second.metrics = evaluate({ stored: gauge('Stored.', () => (stored ? 3 : undefined)) }, undefined)
   }
   t.strictSame(await read(/^stored/), ['stored 3'])
+})
+
+await t.test('pages share a sample, at most one a second', async (t) => {
+  const { processes, figures } = serviceOf(evaluate(table, 2))
+  let samples = 0
+  at(processes, 0).onRequest = () => samples++
+  const startMs = performance.now()
+  const [one, other] = await Promise.all([figures(0), figures(0)])
+  t.strictSame(one, other)
+  const again = await figures(one.moments.at(-1)?.atS ?? 0)
+  if (performance.now() - startMs < 1000) t.match({ samples, again }, { samples: 1, again: { moments: [] } })
+  await until('another sample', async () => (await figures(0)).moments.length > 1 || undefined)
+  t.ok(performance.now() - startMs >= 1000)
 })
 
 await t.test('the first keys of the service have labels, and all others share one', async (t) => {

@@ -1,12 +1,11 @@
 /** Facts about the service in words: versions, times, sizes. Each is a name and a text. */
+import type { Facts } from '../../ops/figures/console-state.js'
 import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from './formats.js'
-import { historyS } from './history.js'
-import type { Reading } from './reading.js'
 
 export interface FactsBasis {
-  readonly reading: Reading
-  /** The first kept reading of the same run of the service. */
-  readonly first: Reading
+  readonly facts: Facts
+  /** By the service's clock. */
+  readonly nowS: number
   /** The version that served the page; undefined before it is known. */
   readonly pageVersion: string | undefined
 }
@@ -24,18 +23,18 @@ const dayS = 24 * 60 * 60
 const certificateS = 14 * dayS
 
 export function factsOf(basis: FactsBasis): Fact[] {
-  const { reading } = basis
-  const { node, startedS, topics, storeBytes } = reading
+  const { facts } = basis
+  const { node, startedS, topics, storeBytes, workerRestarts, recentWorkerRestarts } = facts
   return [
     versionFact(basis),
     { name: 'Node.js', text: node?.replace(/^v/, '') ?? unknown },
-    workersFact(reading),
-    restartsFact('Worker restarts', ({ restarts }) => restarts, basis),
-    ...writerFacts(basis),
-    { name: 'Started', text: startedS === undefined ? unknown : ago(startedS, reading) },
-    reloadFact(reading),
-    ...backupFact(reading),
-    ...certificateFact(reading),
+    workersFact(facts),
+    restartsFact('Worker restarts', workerRestarts, recentWorkerRestarts),
+    ...writerFacts(facts),
+    { name: 'Started', text: startedS === undefined ? unknown : ago(startedS, basis) },
+    reloadFact(basis),
+    ...backupFact(basis),
+    ...certificateFact(basis),
     { name: 'Topics', text: whole(topics) },
     { name: 'Store size', text: storeBytes === undefined ? unknown : formatBytes(storeBytes) },
   ]
@@ -44,12 +43,12 @@ export function factsOf(basis: FactsBasis): Fact[] {
 const whole = (count: number | undefined): string => (count === undefined ? unknown : formatWhole(count))
 
 /** With the date if the time of day alone may be yesterday's. */
-function ago(timeS: number, { serviceS }: Reading): string {
-  const agoS = serviceS - timeS
+function ago(timeS: number, { nowS }: FactsBasis): string {
+  const agoS = nowS - timeS
   return `${formatSpan(agoS)} ago, ${agoS < dayS ? formatClock(timeS, false) : formatTime(timeS)}`
 }
 
-function versionFact({ reading: { version }, pageVersion }: FactsBasis): Fact {
+function versionFact({ facts: { version }, pageVersion }: FactsBasis): Fact {
   const name = 'Version'
   if (version === undefined || pageVersion === undefined) return { name, text: version ?? unknown }
   if (version === pageVersion) return { name, text: version }
@@ -57,65 +56,56 @@ function versionFact({ reading: { version }, pageVersion }: FactsBasis): Fact {
 }
 
 /** Bad only for as long as charts are kept: a restart a year ago needs no one's attention. */
-function restartsFact(
-  name: string,
-  restartsIn: (reading: Reading) => number | undefined,
-  { reading, first }: FactsBasis,
-): Fact {
-  const { startedS, serviceS } = reading
-  const restarts = restartsIn(reading)
-  if (restarts === undefined) return { name, text: unknown }
-  const isYoung = startedS !== undefined && serviceS - startedS < historyS
-  const lately = isYoung ? restarts : restarts - (restartsIn(first) ?? restarts)
-  if (lately <= 0) return { name, text: whole(restarts) }
-  return { name, text: `${whole(restarts)}, ${whole(lately)} of them recently`, isBad: true }
+function restartsFact(name: string, restarts: number | undefined, recent: number): Fact {
+  if (restarts === undefined || !(recent > 0)) return { name, text: whole(restarts) }
+  return { name, text: `${whole(restarts)}, ${whole(recent)} of them recently`, isBad: true }
 }
 
 /** None if the engine has no writer. Without a spare, only the next replacement is slower. */
-function writerFacts(basis: FactsBasis): Fact[] {
-  const { writerUp, writerSpareUp } = basis.reading
+function writerFacts({ writerUp, writerSpareUp, writerRestarts, recentWriterRestarts }: Facts): Fact[] {
   if (writerUp === undefined) return []
   const spare = writerSpareUp === undefined ? '' : writerSpareUp > 0 ? ', with a spare' : ', without a spare yet'
   return [
     writerUp > 0
       ? { name: 'Writer', text: `running${spare}` }
       : { name: 'Writer', text: 'not running: writes are waiting', isBad: true },
-    restartsFact('Writer restarts', ({ writerRestarts }) => writerRestarts, basis),
+    restartsFact('Writer restarts', writerRestarts, recentWriterRestarts),
   ]
 }
 
 /** The primary's version is a separate fact, so the workers' are named if they differ. */
-function workersFact({ version, workers, workerVersions }: Reading): Fact {
-  const differ = workerVersions.some((of) => of.version !== version)
-  const versions = workerVersions.map((of) => `${of.workers} of version ${of.version}`).join(', ')
+function workersFact({ version, workers, workerVersions = {} }: Facts): Fact {
+  const names = Object.keys(workerVersions)
+  const differ = names.some((name) => name !== version)
+  const versions = names.map((name) => `${workerVersions[name]} of version ${name}`).join(', ')
   const name = 'Workers'
   if (workers === 0) return { name, text: '0: none serves', isBad: true }
-  if (workerVersions.length > 1) return { name, text: `several versions: ${versions}`, isBad: true }
+  if (names.length > 1) return { name, text: `several versions: ${versions}`, isBad: true }
   return { name, text: differ ? versions : whole(workers) }
 }
 
 /** The start counts as a reload for the service, which then reports the time of the start. */
-function reloadFact(reading: Reading): Fact {
-  const { reload, startedS = 0 } = reading
+function reloadFact(basis: FactsBasis): Fact {
+  const { reloadSuccessful, reloadSuccessS, startedS = 0 } = basis.facts
   const name = 'Last reload'
-  if (reload === undefined) return { name, text: unknown }
-  const time = ago(reload.successS, reading)
-  if (!reload.successful) return { name, text: `failed; settings in use since ${time}`, isBad: true }
-  return { name, text: reload.successS > startedS ? time : 'none since the start' }
+  if (reloadSuccessS === undefined) return { name, text: unknown }
+  const time = ago(reloadSuccessS, basis)
+  if (reloadSuccessful === 0) return { name, text: `failed; settings in use since ${time}`, isBad: true }
+  return { name, text: reloadSuccessS > startedS ? time : 'none since the start' }
 }
 
 /** None if the topics are in PostgreSQL, which has its own backups: only there, no mark of the disk is reported. */
-function backupFact(reading: Reading): Fact[] {
-  const { backupS, topics, diskFreeBytesMin } = reading
+function backupFact(basis: FactsBasis): Fact[] {
+  const { backupS, topics, diskFreeBytesMin } = basis.facts
   const name = 'Last backup'
-  if (backupS !== undefined) return [{ name, text: ago(backupS, reading) }]
+  if (backupS !== undefined) return [{ name, text: ago(backupS, basis) }]
   if (topics === undefined) return [{ name, text: unknown }]
   return diskFreeBytesMin === undefined ? [] : [{ name, text: 'none yet' }]
 }
 
-function certificateFact({ certificateExpiresS, serviceS }: Reading): Fact[] {
+function certificateFact({ facts: { certificateExpiresS }, nowS }: FactsBasis): Fact[] {
   if (certificateExpiresS === undefined) return []
-  const leftS = certificateExpiresS - serviceS
+  const leftS = certificateExpiresS - nowS
   const name = 'Certificate'
   if (leftS <= 0) return [{ name, text: `expired on ${formatTime(certificateExpiresS)}`, isBad: true }]
   const text = `expires in ${formatSpan(leftS)}, on ${formatTime(certificateExpiresS)}`

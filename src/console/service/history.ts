@@ -1,74 +1,52 @@
-/** The last ten minutes: a moment for each reading, by this page or kept by the service; gaps have no point. */
-import { gapS, type Point, pointOf } from './points.js'
-import type { Reading } from './reading.js'
+/** The last ten minutes: moments that the service has sent, by the browser's clock, and gaps. */
+import type { Moment } from '../../ops/figures/console-state.js'
 
-export interface Moment {
-  /** Seconds since the epoch, by the browser's clock. Ascending. */
-  readonly atS: number
-  /** Undefined for a gap. */
-  readonly point: Point | undefined
+/** A gap has figures of nothing. */
+export interface ShownMoment extends Moment {
+  readonly isGap?: true
 }
 
 export const historyS = 600
 
-/** A kept reading closer than this to one of this page adds nothing. */
-const apartSMin = 1
+/** No line crosses a longer pause, and an older moment is not now. The service's samples are at most 5 s apart. */
+const gapS = 8
 
 export class History {
-  #readings: Reading[] = []
-  #moments: Moment[] = []
+  #moments: readonly ShownMoment[] = []
+  #sinceS = 0
 
-  get moments(): readonly Moment[] {
+  get moments(): readonly ShownMoment[] {
     return this.#moments
   }
 
-  get lastReading(): Reading | undefined {
-    return this.#readings.at(-1)
+  /** The time of the last moment, by the service's clock. */
+  get sinceS(): number {
+    return this.#sinceS
   }
 
-  /** The first kept reading of the service's current run. */
-  get firstReadingOfRun(): Reading | undefined {
-    const { lastReading } = this
-    return this.#readings.find(({ startedS }) => startedS === lastReading?.startedS)
+  get last(): ShownMoment | undefined {
+    return this.#moments.at(-1)
   }
 
-  /** After a pause, such as that of a hidden tab, the moments before it are followed by a gap. */
-  add(reading: Reading): void {
-    const { atS } = reading
-    this.#forget(atS)
-    const lastS = this.#moments.at(-1)?.atS
-    if (lastS !== undefined && atS - lastS > gapS) this.#moments.push({ atS: (lastS + atS) / 2, point: undefined })
-    this.#moments.push({ atS, point: pointOf(reading, this.#readings) })
-    this.#readings.push(reading)
-  }
-
-  /** True if the service may know of moments up to this one that are missing here. */
-  isBehind(atS: number): boolean {
-    const { lastReading } = this
-    return lastReading === undefined || atS - lastReading.atS > gapS
-  }
-
-  /** Adds readings that are later than the last one here. @param readings in the order of time */
-  addPast(readings: readonly Reading[]): void {
-    const lastS = this.lastReading?.atS ?? Number.NEGATIVE_INFINITY
-    const missed = readings.filter(({ atS }) => atS > lastS + apartSMin)
-    const [first] = missed
-    if (first === undefined) return
-    // Nothing could be read here, but the service knows.
-    this.#moments = this.#moments.filter(({ atS, point }) => point !== undefined || atS < first.atS)
-    for (const reading of missed) this.add(reading)
+  /** @param sent ascending @param serviceS the time by the service's clock @param nowS by the browser's */
+  add(sent: readonly Moment[], serviceS: number, nowS: number): void {
+    for (const moment of sent) {
+      const atS = moment.atS + nowS - serviceS
+      const lastS = this.last?.atS ?? atS
+      if (atS - lastS > gapS) this.addGap((atS + lastS) / 2)
+      this.#push({ ...moment, atS })
+      this.#sinceS = moment.atS
+    }
+    if (nowS - (this.last?.atS ?? nowS) > gapS) this.addGap(nowS)
   }
 
   addGap(atS: number): void {
-    this.#forget(atS)
-    this.#moments.push({ atS, point: undefined })
+    this.#push({ atS, isGap: true })
   }
 
-  /** If the clock was set back, also removes everything. */
-  #forget(nowS: number): void {
-    const lastS = this.#moments.at(-1)?.atS ?? 0
-    const fromS = nowS > lastS ? nowS - historyS : Number.POSITIVE_INFINITY
-    this.#readings = this.#readings.filter(({ atS }) => atS > fromS)
-    this.#moments = this.#moments.filter(({ atS }) => atS > fromS)
+  /** Later moments were gaps here, of which the service knows more, or are from before a clock was set back. */
+  #push(moment: ShownMoment): void {
+    const ageS = ({ atS }: ShownMoment): number => moment.atS - atS
+    this.#moments = [...this.#moments.filter((of) => ageS(of) > 0 && ageS(of) < historyS), moment]
   }
 }

@@ -3,16 +3,17 @@
 import { render } from 'lit-html'
 import { download, fileName } from '../shared/download.js'
 import { urlOf } from '../shared/listener.js'
-import { type Chart, chartsOf, pidsAround, pidsOf } from './charts/charts.js'
+import { type Chart, type ChartGroup, chartGroupsOf, routesOf, workersAround, workersOf } from './charts/charts.js'
 import { csvOf } from './charts/csv.js'
 import { Drawing } from './charts/drawing.js'
+import { LinePlaces } from './line-places.js'
 import { pageOf } from './page.js'
 import { keepReading } from './requests.js'
 import { ServiceState } from './service-state.js'
-import { WorkerPlaces } from './worker-places.js'
 
 const state = new ServiceState()
-const places = new WorkerPlaces()
+const workerPlaces = new LinePlaces()
+const routePlaces = new LinePlaces()
 
 /** By the title of their chart. */
 const drawings = new Map<string, Drawing>()
@@ -23,12 +24,14 @@ let pointedAtS: number | undefined
 /** Chosen by the slider; undefined for now. */
 let chosenS: number | undefined
 
-let charts: readonly Chart[] = []
+let groups: readonly ChartGroup[] = []
 
 /** The reason why the charts show nothing. */
 let drawingProblem: string | undefined
 
 const nowS = (): number => Date.now() / 1000
+
+const charts = (): Chart[] => groups.flatMap(({ charts }) => charts)
 
 function drawingOf({ title }: Chart): Drawing {
   const drawing = drawings.get(title) ?? new Drawing(point)
@@ -50,24 +53,23 @@ function choose(atS: number | undefined): void {
 }
 
 function showText(): void {
-  const { summary, history, pageVersion, topicsPage } = state
-  const { moments, lastReading, firstReadingOfRun } = history
+  const { summary, history, received, pageVersion } = state
+  const { facts, nowS: serviceS = nowS(), topicsPage } = received
+  const { moments } = history
   const momentAt = (atS: number | undefined) => moments.find((moment) => moment.atS === atS)
   const chosen = momentAt(chosenS)
   const other = momentAt(pointedAtS) ?? chosen
-  const moment = other ?? moments.at(-1)
+  const moment = other ?? history.last
   document.title = `${summary.title} – ${location.host} – topicd`
   const shown = {
     host: location.host,
     topicsUrl: topicsPage && urlOf(topicsPage, location.hostname),
     summary,
-    facts: lastReading && {
-      reading: lastReading,
-      first: firstReadingOfRun ?? lastReading,
-      pageVersion,
-      isOld: moments.at(-1)?.point === undefined,
-    },
-    charts: charts.map((chart) => ({ chart, element: drawingOf(chart).element })),
+    facts: facts && { facts, nowS: serviceS, pageVersion },
+    asOfS: history.last?.isGap ? moments.findLast(({ isGap }) => !isGap)?.atS : undefined,
+    use: received,
+    groups,
+    drawingOf: (chart: Chart) => drawingOf(chart).element,
     drawingProblem,
     moments,
     chosen,
@@ -75,20 +77,20 @@ function showText(): void {
     save,
     moment,
     isOtherMoment: other !== undefined,
-    pids: moment ? pidsAround(moment, moments) : new Set<string>(),
+    workers: moment ? workersAround(moment, moments) : new Set<string>(),
   }
   render(pageOf(shown), document.body)
 }
 
 function save(): void {
-  download(fileName('service', 'csv'), 'text/csv', csvOf(charts, state.history.moments))
+  download(fileName('service', 'csv'), 'text/csv', csvOf(charts(), state.history.moments))
 }
 
 /** Without its charts the page still says everything in words. */
 function draw(): string | undefined {
   const { moments } = state.history
   try {
-    for (const chart of charts) drawingOf(chart).show(chart, moments, nowS())
+    for (const chart of charts()) drawingOf(chart).show(chart, moments, nowS())
     return undefined
   } catch (error) {
     return `The charts cannot be drawn: ${error instanceof Error ? error.message : error}. Try reloading the page.`
@@ -97,7 +99,8 @@ function draw(): string | undefined {
 
 function show(): void {
   const { moments } = state.history
-  charts = chartsOf(moments, places.assign(pidsOf(moments)))
+  const workers = workerPlaces.assign(workersOf(moments))
+  groups = chartGroupsOf(moments, { workers, routes: routePlaces.assign(routesOf(moments)) })
   showText()
   const problem = draw()
   if (problem === drawingProblem) return
@@ -111,9 +114,9 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 
 show()
 keepReading(
-  (atS) => state.history.isBehind(atS),
-  (round) => {
-    state.add(round)
+  () => state.history.sinceS,
+  (answer) => {
+    state.add(answer, nowS())
     show()
   },
 )

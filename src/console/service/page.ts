@@ -1,41 +1,42 @@
 /** The page as markup. All texts are created elsewhere. */
 import { html, type TemplateResult } from 'lit-html'
-import { type Chart, type Line, styleOf } from './charts/charts.js'
+import type { ConsoleState } from '../../ops/figures/console-state.js'
+import { type Chart, type ChartGroup, type Line, styleOf } from './charts/charts.js'
 import { type FactsBasis, factsOf } from './facts.js'
 import { formatClock, timeZone, unknown } from './formats.js'
-import type { Moment } from './history.js'
+import type { ShownMoment } from './history.js'
 import type { Summary } from './service-state.js'
-
-interface ShownChart {
-  readonly chart: Chart
-  readonly element: HTMLElement
-}
+import { tablesOf } from './tables.js'
 
 interface Shown {
   readonly host: string
   /** Undefined if it is not known. */
   readonly topicsUrl: string | undefined
   readonly summary: Summary
-  /** Undefined before the first reading. `isOld`: nothing could be read since. */
-  readonly facts: (FactsBasis & { readonly isOld: boolean }) | undefined
-  readonly charts: readonly ShownChart[]
+  /** Undefined before they are known. */
+  readonly facts: FactsBasis | undefined
+  /** When facts and use were last known; undefined for now. */
+  readonly asOfS: number | undefined
+  readonly use: Partial<ConsoleState>
+  readonly groups: readonly ChartGroup[]
+  readonly drawingOf: (chart: Chart) => HTMLElement
   readonly drawingProblem: string | undefined
-  readonly moments: readonly Moment[]
+  readonly moments: readonly ShownMoment[]
   /** Chosen by the slider; undefined for now. */
-  readonly chosen: Moment | undefined
+  readonly chosen: ShownMoment | undefined
   /** @param atS undefined for now */
   readonly choose: (atS: number | undefined) => void
   readonly save: () => void
   /** Its values are shown as text. */
-  readonly moment: Moment | undefined
+  readonly moment: ShownMoment | undefined
   /** True for another moment than the last. */
   readonly isOtherMoment: boolean
   /** Workers that are named next to the charts. */
-  readonly pids: ReadonlySet<string>
+  readonly workers: ReadonlySet<string>
 }
 
 export function pageOf(shown: Shown): TemplateResult {
-  const { host, topicsUrl, summary, facts, charts, drawingProblem } = shown
+  const { host, topicsUrl, summary, facts, groups, drawingProblem } = shown
   return html`
     <header class="top">
       <h1>topicd service</h1>
@@ -47,12 +48,12 @@ export function pageOf(shown: Shown): TemplateResult {
     </header>
     <main>
       ${summaryOf(summary)}
-      ${facts && factsPanel(facts)}
+      ${facts && factsPanel(facts, shown)}
       ${momentChoice(shown)}
       ${drawingProblem && html`<p class="panel bad" role="alert">${drawingProblem}</p>`}
-      <div class="charts">${charts.map((of) => chartPanel(of, shown))}</div>
+      ${groups.map((of) => groupOf(of, shown))}
       <p class="quiet">
-        The last ten minutes, which the service keeps in memory; read every two seconds from
+        The last ten minutes, from the service's memory, read every two seconds. For monitoring systems there are
         <a href="metrics">metrics</a> and <a href="readyz">readyz</a>. Times are in ${timeZone}. Documentation is in the
         installation's folder docs; <code>man topicd</code> says where.
       </p>
@@ -71,12 +72,11 @@ function summaryOf({ kind, title, reasons }: Summary): TemplateResult {
   `
 }
 
-function factsPanel(basis: NonNullable<Shown['facts']>): TemplateResult {
-  const { reading, isOld } = basis
+function factsPanel(basis: FactsBasis, { asOfS }: Shown): TemplateResult {
   return html`
     <section class="panel" aria-labelledby="facts">
-      <h2 id="facts">At a glance${isOld ? `, as of ${formatClock(reading.atS)}` : ''}</h2>
-      <dl class=${isOld ? 'facts quiet' : 'facts'}>
+      <h2 id="facts">At a glance${asOfS === undefined ? '' : `, as of ${formatClock(asOfS)}`}</h2>
+      <dl class=${asOfS === undefined ? 'facts' : 'facts quiet'}>
         ${factsOf(basis).map(
           ({ name, text, isBad }) => html`<div><dt>${name}</dt><dd class=${isBad ? 'bad' : ''}>${text}</dd></div>`,
         )}
@@ -104,26 +104,42 @@ function momentChoice({ moments, chosen, choose, save }: Shown): TemplateResult 
   `
 }
 
-function chartPanel({ chart, element }: ShownChart, { moment, isOtherMoment, pids }: Shown): TemplateResult {
+function groupOf({ title, charts }: ChartGroup, shown: Shown): TemplateResult {
+  const id = idOf(title)
+  return html`
+    <section class="group" aria-labelledby=${id}>
+      <h2 id=${id}>${title}</h2>
+      <div class="charts">
+        ${charts.map((of) => chartPanel(of, shown))}
+        ${title === 'Traffic' ? html`<div class="tables">${tablesOf(shown.use, shown.asOfS !== undefined)}</div>` : ''}
+      </div>
+    </section>
+  `
+}
+
+const idOf = (title: string): string => title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
+
+function chartPanel(chart: Chart, { drawingOf, moment, isOtherMoment, workers }: Shown): TemplateResult {
   const { title, explanation = '', lines } = chart
-  const id = title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
-  const shown = lines.map((line, index) => (line.pid && !pids.has(line.pid) ? '' : lineOf(chart, line, index, moment)))
+  const id = idOf(title)
+  const shown = lines.map((line, index) =>
+    line.isOfWorker && !workers.has(line.name) ? '' : lineOf(chart, line, index, moment),
+  )
   return html`
     <section class="panel" aria-labelledby=${id}>
-      <h2 id=${id}>${title}</h2>
+      <h3 id=${id}>${title}</h3>
       <p class="quiet">${isOtherMoment && moment ? `at ${formatClock(moment.atS)}` : explanation}</p>
-      ${element}
+      ${drawingOf(chart)}
       <dl class="lines">${shown}</dl>
     </section>
   `
 }
 
-function lineOf({ format }: Chart, line: Line, index: number, moment: Moment | undefined): TemplateResult {
+function lineOf({ format }: Chart, line: Line, index: number, moment: ShownMoment | undefined): TemplateResult {
   const { colour, dash } = styleOf(line, index)
-  const point = moment?.point
-  const value = point && line.value(point)
-  const text = point === undefined || value === undefined ? unknown : (line.text?.(point) ?? format(value))
-  const warning = point && line.warning?.(point)
+  const value = moment && line.value(moment)
+  const text = moment === undefined || value === undefined ? unknown : (line.text?.(moment) ?? format(value))
+  const warning = moment && line.warning?.(moment)
   return html`
     <div>
       <dt><span class="swatch colour-${colour} ${dash}"></span>${line.name}</dt>

@@ -1,27 +1,10 @@
-/** Reads the service's metrics and readiness every two seconds and, if something was missed, its kept readings. */
-import { type Past, pastOf } from './past.js'
-import type { Failure, Round } from './service-state.js'
+/** Reads the service's state every two seconds. */
+import type { Answer } from './service-state.js'
 
 const intervalMs = 2000
 
 /** Longer than the service waits for its slowest worker. */
 const answerMsMax = 5000
-
-interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-}
-
-/** Relative, so that the page also works below a path of a proxy. */
-async function ask(path: string): Promise<Answer | Failure> {
-  try {
-    const response = await fetch(path, { signal: AbortSignal.timeout(answerMsMax), cache: 'no-store' })
-    return { status: response.status, headers: response.headers, text: await response.text() }
-  } catch (error) {
-    return { problem: problemOf(error) }
-  }
-}
 
 /** Browsers word a missing answer in many ways; only other failures have something to say. */
 function problemOf(error: unknown): string {
@@ -30,36 +13,21 @@ function problemOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-async function askMetrics(): Promise<Round['metrics']> {
-  const startedMs = performance.now()
-  const answer = await ask('metrics')
-  if ('problem' in answer) return answer
-  const { status, headers, text } = answer
-  if (status !== 200) return { problem: `/metrics returned ${status}: ${text}` }
-  const dateMs = Date.parse(headers.get('date') ?? '')
-  const serviceS = Number.isNaN(dateMs) ? undefined : dateMs / 1000
-  return { text, serviceS, tookS: (performance.now() - startedMs) / 1000 }
-}
-
-/** Undefined if the service does not report it, as earlier versions do not. */
-async function askPast(): Promise<Past | undefined> {
-  const answer = await ask('console/state')
-  if ('problem' in answer || answer.status !== 200) return undefined
-  return pastOf(answer.text, Date.now() / 1000)
-}
-
-async function readOnce(isBehind: (atS: number) => boolean): Promise<Round> {
-  const askedS = Date.now() / 1000
-  const [readiness, metrics, past] = await Promise.all([
-    ask('readyz'),
-    askMetrics(),
-    isBehind(askedS) ? askPast() : undefined,
-  ])
-  return { askedS, readiness, metrics, past }
+/** Relative, so that the page also works below a path of a proxy. @param sinceS only later moments are wanted */
+async function ask(sinceS: number): Promise<Answer> {
+  const path = 'console/state'
+  try {
+    const signal = AbortSignal.timeout(answerMsMax)
+    const response = await fetch(`${path}?since=${sinceS}`, { signal, cache: 'no-store' })
+    const text = await response.text()
+    return response.ok ? { text } : { problem: `/${path} returned ${response.status}: ${text}`, isSilent: false }
+  } catch (error) {
+    return { problem: problemOf(error), isSilent: true }
+  }
 }
 
 /** Reads every two seconds, and when a hidden page is shown again; in a hidden tab the browser decides how often. */
-export function keepReading(isBehind: (atS: number) => boolean, take: (round: Round) => void): void {
+export function keepReading(sinceS: () => number, take: (answer: Answer) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let reading = false
 
@@ -69,7 +37,7 @@ export function keepReading(isBehind: (atS: number) => boolean, take: (round: Ro
     clearTimeout(timer)
     const startedMs = performance.now()
     try {
-      take(await readOnce(isBehind))
+      take(await ask(sinceS()))
     } finally {
       reading = false
       timer = setTimeout(read, Math.max(0, startedMs + intervalMs - performance.now()))

@@ -1,37 +1,17 @@
-/** The state of the service: whether it answers, whether it is ready and why not, and its last ten minutes. */
-
-import type { Listener } from '../shared/listener.js'
+/** The state of the service: whether it answers, whether it is ready and why not, its figures, and its last ten minutes. */
+import type { ConsoleState } from '../../ops/figures/console-state.js'
 import { formatClock } from './formats.js'
 import { History } from './history.js'
-import type { Past } from './past.js'
-import { readingOf } from './reading.js'
 
 /** `problem` is a sentence. */
-export interface Failure {
+interface Failure {
   readonly problem: string
+  /** True if nothing answered. */
+  readonly isSilent: boolean
 }
 
-interface Readiness {
-  readonly status: number
-  readonly text: string
-}
-
-interface Metrics {
-  readonly text: string
-  /** By the service's clock, in seconds since the epoch; undefined if it did not report it. */
-  readonly serviceS: number | undefined
-  readonly tookS: number
-}
-
-/** Requests that are sent at the same time, each answered or not. */
-export interface Round {
-  /** By the browser's clock, in seconds since the epoch. */
-  readonly askedS: number
-  readonly readiness: Readiness | Failure
-  readonly metrics: Metrics | Failure
-  /** Undefined if it was not requested, or not answered. */
-  readonly past?: Past | undefined
-}
+/** The text of the state, or none. */
+export type Answer = { readonly text: string } | Failure
 
 /** It changes only when there is news, because a screen reader reads it aloud. */
 export interface Summary {
@@ -40,15 +20,23 @@ export interface Summary {
   readonly reasons: readonly string[]
 }
 
+/** Another build may leave out members that were added later. */
+type Received = Partial<ConsoleState>
+
 export class ServiceState {
   readonly history = new History()
   #summary: Summary = { kind: 'waiting', title: 'Reading…', reasons: [] }
+  #received: Received = {}
   #answeredS: number | undefined
   #firstVersion: string | undefined
-  #topicsPage: Listener | undefined
 
   get summary(): Summary {
     return this.#summary
+  }
+
+  /** The last state that could be read; empty before it. */
+  get received(): Received {
+    return this.#received
   }
 
   /** The service's version when the page was opened, which is that of the page. */
@@ -56,45 +44,41 @@ export class ServiceState {
     return this.#firstVersion
   }
 
-  /** Undefined until the service reports it. */
-  get topicsPage(): Listener | undefined {
-    return this.#topicsPage
-  }
-
-  add({ askedS, readiness, metrics, past }: Round): void {
-    const isSilent = 'problem' in readiness && 'problem' in metrics
-    if (!isSilent) this.#answeredS = askedS
-    if ('problem' in metrics) this.history.addGap(askedS)
+  /** @param nowS by the browser's clock */
+  add(answer: Answer, nowS: number): void {
+    if (!('isSilent' in answer && answer.isSilent)) this.#answeredS = nowS
+    const read = 'text' in answer ? receivedIn(answer.text) : answer
+    if ('problem' in read) this.history.addGap(nowS)
     else {
-      if (past !== undefined) {
-        this.history.addPast(past.readings.filter(({ atS }) => atS < askedS))
-        this.#topicsPage = past.topicsPage
-      }
-      const { text, tookS, serviceS = askedS + tookS } = metrics
-      this.history.add(readingOf(text, { atS: askedS, tookS, serviceS }))
-      this.#firstVersion ??= this.history.lastReading?.version
+      this.#received = read
+      this.#firstVersion ??= read.facts?.version
+      this.history.add(read.moments ?? [], read.nowS ?? nowS, nowS)
     }
-    this.#summary = isSilent ? this.#silence(readiness.problem) : summaryOf(readiness, metrics)
+    this.#summary = 'problem' in read ? this.#failure(read) : this.#readiness(read)
   }
 
-  #silence(problem: string): Summary {
+  #failure({ problem, isSilent }: Failure): Summary {
+    const reasons = [problem]
+    if (!isSilent) return { kind: 'not ready', title: 'Readiness unknown', reasons }
     const title = this.#answeredS === undefined ? 'No response' : `No response since ${formatClock(this.#answeredS)}`
-    return { kind: 'silent', title, reasons: [problem] }
+    return { kind: 'silent', title, reasons }
+  }
+
+  #readiness({ notReadyReasons = [] }: Received): Summary {
+    const lacking = this.history.last?.isGap ? ["The metrics cannot be read. The service's log says why."] : []
+    const reasons = [...notReadyReasons, ...lacking]
+    if (notReadyReasons.length === 0) return { kind: 'ready', title: 'Ready', reasons }
+    return { kind: 'not ready', title: 'Not ready', reasons }
   }
 }
 
-function summaryOf(readiness: Round['readiness'], metrics: Round['metrics']): Summary {
-  const lacking = 'problem' in metrics ? [`The metrics cannot be read. ${metrics.problem}`] : []
-  if ('problem' in readiness) {
-    return { kind: 'not ready', title: 'Readiness unknown', reasons: [readiness.problem, ...lacking] }
+/** Fails for another form, such as that of 1.0.0. */
+function receivedIn(text: string): Received | Failure {
+  try {
+    const received = JSON.parse(text) as Received
+    if (Array.isArray(received.notReadyReasons) && Array.isArray(received.moments)) return received
+  } catch {
+    // The same advice may help.
   }
-  const { status, text } = readiness
-  if (status === 200) return { kind: 'ready', title: 'Ready', reasons: lacking }
-  return { kind: 'not ready', title: 'Not ready', reasons: [...reasonsOf(text), ...lacking] }
-}
-
-/** The first line of /readyz reports only that the service is not ready. */
-function reasonsOf(text: string): string[] {
-  const lines = text.split('\n').filter((line) => line !== '')
-  return lines[0] === 'not ready' ? lines.slice(1) : lines
+  return { problem: 'The service has another version than this page: reload the page.', isSilent: false }
 }

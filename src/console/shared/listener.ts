@@ -1,6 +1,6 @@
 /** Where the console's other page is: on another listener of the same service, which reports its address. */
 
-export interface Listener {
+interface Listener {
   readonly scheme: 'http' | 'https'
   readonly host: string
   readonly port: number

@@ -7,14 +7,18 @@
  */
 import { AggregatorRegistry } from 'prom-client'
 import { KeyLabels } from '../../auth/key-labels.js'
+import type { Figures } from '../figures/console-state.js'
+import { FiguresHistory } from '../figures/history.js'
 import type { Logger } from '../log.js'
-import { MetricsHistory, type MetricsRun } from './history.js'
 import { evaluate, type Metric } from './metric.js'
 import { readUsage } from './process-metrics.js'
 import { type Reload, type Reporter, type ServiceSources, serviceTable } from './service-metrics.js'
 
 /** How long a scrape waits for a process; of a slower one, the last report counts. */
 const reportMsMax = 1000
+
+/** However many pages are open. */
+const pageSampleMsMin = 1000
 
 interface MetricsOptions extends Omit<ServiceSources, 'usage' | 'reload'> {
   readonly log: Logger
@@ -25,10 +29,12 @@ export class Metrics {
   readonly contentType = AggregatorRegistry.PROMETHEUS_CONTENT_TYPE
   readonly #watched = new Set<Reporter>()
   readonly #keyLabels = new KeyLabels()
-  readonly #history = new MetricsHistory()
+  readonly #history = new FiguresHistory()
   /** The sums over all processes that have ended. */
   #ended: readonly Metric[] = []
   #reading: Promise<string> | undefined
+  /** For a page; for a second after it, no other is taken. */
+  #sampling: Promise<void> | undefined
   /** The last collection: one at a time, because each process has one place for its last report. */
   #collected: Promise<unknown> = Promise.resolve()
   /** As `process_start_time_seconds`, so that a reader can tell the start from a reload. */
@@ -54,18 +60,26 @@ export class Metrics {
     return this.#reading
   }
 
-  /** Adds the present metrics to the history. The store's, which may cost most, are not requested. Never rejects. */
-  async remember(): Promise<void> {
+  /** Adds the present metrics to the history; those of the store, which may cost most, only for a page. Never rejects. */
+  async remember(isForPage = false): Promise<void> {
     try {
-      const metrics = await this.#inTurn(() => this.#collect(false))
-      this.#history.add(Date.now() / 1000, metrics)
+      await this.#inTurn(async () => {
+        // Processes that work answer within milliseconds; for others, their last report counts.
+        const atS = Date.now() / 1000
+        this.#history.add(atS, await this.#collect(isForPage), isForPage)
+      })
     } catch (error) {
       this.options.log.error({ err: error }, 'the metrics cannot be read')
     }
   }
 
-  remembered(): readonly MetricsRun[] {
-    return this.#history.runs()
+  /** The figures of now and, of the last ten minutes, the moments after `sinceS`. Pages share samples. Never rejects. */
+  async figures(sinceS: number): Promise<Figures> {
+    this.#sampling ??= this.remember(true).finally(() =>
+      setTimeout(() => (this.#sampling = undefined), pageSampleMsMin).unref(),
+    )
+    await this.#sampling
+    return this.#history.figures(sinceS)
   }
 
   #retire(reporter: Reporter): void {

@@ -1,11 +1,11 @@
 /** The values of a chart over the kept moments: its lines, their gaps, and the height that the chart needs. */
 
-import type { Moment } from '../history.js'
+import type { Moment } from '../../../ops/figures/console-state.js'
 import type { Chart, Line } from './charts.js'
 
 /** One for each moment; null is a gap. */
 export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {
-  return moments.map(({ point }) => (point && value(point)) ?? null)
+  return moments.map((moment) => value(moment) ?? null)
 }
 
 /** The places of values between two gaps, through which no line goes: a hidden tab reads about once a minute. */

@@ -1,32 +1,50 @@
-/** The charts of the page: their titles, units and lines. How they are drawn is for drawing.ts. */
+/** The charts of the page in groups: their titles, units and lines. How they are drawn is for drawing.ts. */
+import type { ByLabel, Moment, momentGauges, Quantiles } from '../../../ops/figures/console-state.js'
 import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from '../formats.js'
-import type { Moment } from '../history.js'
-import type { Point, Quantiles } from '../points.js'
-import type { WorkerReading } from '../reading.js'
 import { badStyle, type LineStyle, limitStyle, styleAt } from './line-style.js'
+
+type Gauge = keyof typeof momentGauges
 
 export interface Line {
   readonly name: string
-  readonly value: (point: Point) => number | undefined
+  readonly value: (moment: Moment) => number | undefined
   /** Defaults to the style for its index. */
   readonly style?: LineStyle
   /** A limit, of values above or below it: no reason to make the chart higher while they are far away. */
   readonly limit?: 'upper' | 'lower'
-  readonly pid?: string
+  /** The line is of one worker. */
+  readonly isOfWorker?: boolean
   /** The value in words, where its number would say more than is known. */
-  readonly text?: (point: Point) => string | undefined
+  readonly text?: (moment: Moment) => string | undefined
   /** The fault of the value, in words; undefined for none. */
-  readonly warning?: (point: Point) => string | undefined
+  readonly warning?: (moment: Moment) => string | undefined
 }
 
-export interface Chart {
-  readonly title: string
-  readonly explanation?: string
+interface Unit {
   readonly format: (value: number) => string
   /** Which values are round; by default multiples of powers of ten. */
   readonly round?: 'whole' | 'binary'
+}
+
+export interface Chart extends Unit {
+  readonly title: string
+  readonly explanation: string
   /** The first is drawn above the others. */
   readonly lines: readonly Line[]
+}
+
+export interface ChartGroup {
+  readonly title: string
+  readonly charts: readonly Chart[]
+}
+
+const perSecond: Unit = { format: formatRate }
+const seconds: Unit = { format: formatSeconds }
+const whole: Unit = { format: formatWhole, round: 'whole' }
+const bytes: Unit = { format: formatBytes, round: 'binary' }
+
+function chart(title: string, explanation: string, unit: Unit, ...lines: readonly Line[]): Chart {
+  return { title, explanation, ...unit, lines }
 }
 
 export function styleOf({ style, limit }: Line, index: number): LineStyle {
@@ -34,11 +52,11 @@ export function styleOf({ style, limit }: Line, index: number): LineStyle {
 }
 
 /** @param name of the values, in the plural */
-function quantileLines(name: string, of: (point: Point) => Quantiles | undefined): Line[] {
+function quantileLines(name: string, of: (moment: Moment) => Quantiles | undefined): Line[] {
   const line = (share: string, quantile: 'p50' | 'p99'): Line => ({
     name: `${share} of ${name}`,
-    value: (point) => of(point)?.[quantile],
-    text: (point) => textBeyond(of(point), quantile),
+    value: (moment) => of(moment)?.[quantile],
+    text: (moment) => textBeyond(of(moment), quantile),
   })
   return [line('median (p50)', 'p50'), line('p99', 'p99')]
 }
@@ -51,128 +69,129 @@ function textBeyond(quantiles: Quantiles | undefined, quantile: 'p50' | 'p99'): 
   return value >= quantiles.mostS ? `> ${formatSeconds(quantiles.mostS)}` : undefined
 }
 
+function gauge(name: string, of: Gauge, limit?: Line['limit']): Line {
+  return { name, value: (moment) => moment[of], ...(limit && { limit }) }
+}
+
+/** @param max the gauge of the limit */
+function limitedGauge(name: string, of: Gauge, max: Gauge): Line {
+  return { ...gauge(name, of), warning: (moment) => warningAt('full', moment[of], moment[max]) }
+}
+
 function warningAt(text: string, value: number | undefined, limit: number | undefined): string | undefined {
   return value !== undefined && limit !== undefined && value >= limit ? text : undefined
 }
 
-const fixedCharts: readonly Chart[] = [
-  {
-    title: 'Requests',
-    explanation: 'responses per second, by status',
-    format: formatRate,
-    lines: [
-      { name: '2xx', value: ({ answers }) => answers?.['2xx'] },
-      { name: '4xx', value: ({ answers }) => answers?.['4xx'], style: styleAt(3) },
-      { name: '5xx', value: ({ answers }) => answers?.['5xx'], style: badStyle },
-    ],
-  },
-  {
-    title: 'Latency',
-    explanation: 'how fast workers respond, over the last 30 s',
-    format: formatSeconds,
-    lines: quantileLines('responses', ({ latencyS }) => latencyS),
-  },
-  {
-    title: 'Commit time',
-    explanation: 'until writes are on disk, over the last 30 s',
-    format: formatSeconds,
-    lines: quantileLines('commits', ({ commitS }) => commitS),
-  },
-  {
-    title: 'Writes per commit',
-    explanation: 'mean over the last 30 s',
-    format: formatCount,
-    lines: [{ name: 'writes', value: ({ writesPerCommit }) => writesPerCommit }],
-  },
-  {
-    title: 'Writes in flight',
-    explanation: 'waiting for their commit',
-    format: formatWhole,
-    round: 'whole',
-    lines: [{ name: 'writes', value: ({ writesInFlight }) => writesInFlight }],
-  },
-  {
-    title: 'Connections',
-    explanation: 'from clients, over all workers',
-    format: formatWhole,
-    round: 'whole',
-    lines: [
-      {
-        name: 'open',
-        value: ({ connections }) => connections,
-        warning: ({ connections, connectionsMax }) => warningAt('full', connections, connectionsMax),
-      },
-      { name: 'limit', value: ({ connectionsMax }) => connectionsMax, limit: 'upper' },
-    ],
-  },
-  {
-    title: 'Memory',
-    explanation: 'resident, of all processes together',
-    format: formatBytes,
-    round: 'binary',
-    lines: [{ name: 'memory', value: ({ residentBytes }) => residentBytes }],
-  },
+const requests = chart(
+  'Requests',
+  'responses per second, by status',
+  perSecond,
+  { name: '2xx', value: ({ responses }) => responses?.['2xx'] },
+  { name: '4xx', value: ({ responses }) => responses?.['4xx'], style: styleAt(3) },
+  { name: '5xx', value: ({ responses }) => responses?.['5xx'], style: badStyle },
+)
+
+const restOfTraffic: readonly Chart[] = [
+  chart(
+    'Latency',
+    'how fast workers respond, over the last 30 s',
+    seconds,
+    ...quantileLines('responses', ({ latencyS }) => latencyS),
+  ),
+  chart(
+    'Connections',
+    'from clients, over all workers',
+    whole,
+    limitedGauge('open', 'connections', 'connectionsMax'),
+    gauge('limit', 'connectionsMax', 'upper'),
+  ),
+  chart(
+    'Streams and polls',
+    'of changes; the limit is for each',
+    whole,
+    limitedGauge('open streams', 'streams', 'listenersMax'),
+    limitedGauge('waiting polls', 'polls', 'listenersMax'),
+    gauge('limit', 'listenersMax', 'upper'),
+  ),
 ]
 
-const disk: Chart = {
-  title: 'Free disk space',
-  explanation: 'where the data directory is',
-  format: formatBytes,
-  round: 'binary',
-  lines: [
-    {
-      name: 'free',
-      value: ({ diskFreeBytes }) => diskFreeBytes,
-      warning: ({ diskFreeBytes, diskFreeBytesMin }) => warningAt('too little', diskFreeBytesMin, diskFreeBytes),
-    },
-    { name: 'minimum for writes', value: ({ diskFreeBytesMin }) => diskFreeBytesMin, limit: 'lower' },
-  ],
+const writes: readonly Chart[] = [
+  chart(
+    'Commit time',
+    'until writes are on disk, over the last 30 s',
+    seconds,
+    ...quantileLines('commits', ({ commitS }) => commitS),
+  ),
+  chart(
+    'Writes per commit',
+    'mean over the last 30 s',
+    { format: formatCount },
+    { name: 'writes', value: ({ writesPerCommit }) => writesPerCommit },
+  ),
+  chart('Writes in flight', 'waiting for their commit', whole, gauge('writes', 'writesInFlight')),
+]
+
+const memory = chart('Memory', 'resident, of all processes together', bytes, gauge('memory', 'residentBytes'))
+
+const disk = chart(
+  'Free disk space',
+  'where the data directory is',
+  bytes,
+  {
+    ...gauge('free', 'diskFreeBytes'),
+    warning: ({ diskFreeBytes, diskFreeBytesMin }) => warningAt('too little', diskFreeBytesMin, diskFreeBytes),
+  },
+  gauge('minimum for writes', 'diskFreeBytesMin', 'lower'),
+)
+
+function labelsIn(moments: readonly Moment[], of: (moment: Moment) => ByLabel | undefined): string[] {
+  return [...new Set(moments.flatMap((moment) => Object.keys(of(moment) ?? {})))]
 }
 
-export function pidsOf(moments: readonly Moment[]): string[] {
-  return [...new Set(moments.flatMap(({ point }) => point?.perWorker.map(({ pid }) => pid) ?? []))]
-}
+export const workersOf = (moments: readonly Moment[]): string[] =>
+  labelsIn(moments, ({ workerResidentBytes, workerLoopDelayS }) => ({ ...workerResidentBytes, ...workerLoopDelayS }))
+
+/** Those with requests. */
+export const routesOf = (moments: readonly Moment[]): string[] => labelsIn(moments, ({ routes }) => routes).sort()
 
 /** A worker without figures is still named for this long: it may only be slow to answer. */
 const absentSMax = 15
 
-export function pidsAround({ atS }: Moment, moments: readonly Moment[]): ReadonlySet<string> {
-  return new Set(pidsOf(moments.filter((of) => of.atS <= atS && of.atS > atS - absentSMax)))
+export function workersAround({ atS }: Moment, moments: readonly Moment[]): ReadonlySet<string> {
+  return new Set(workersOf(moments.filter((of) => of.atS <= atS && of.atS > atS - absentSMax)))
 }
 
-/** The disk's only if it has a mark. @param places of the workers */
-export function chartsOf(moments: readonly Moment[], places: ReadonlyMap<string, number>): Chart[] {
-  const ofWorkers = (value: (worker: WorkerReading) => number | undefined): Line[] =>
-    [...places].map(([pid, place]) => ({
-      name: `worker ${pid}`,
-      value: ({ perWorker }) => ofWorker(perWorker, pid, value),
-      style: styleAt(place),
-      pid,
-    }))
+type Places = ReadonlyMap<string, number>
+
+/** The disk's chart only if it has a mark. @param places of the lines of workers and of routes */
+export function chartGroupsOf(
+  moments: readonly Moment[],
+  places: { readonly workers: Places; readonly routes: Places },
+): ChartGroup[] {
+  const linesAt = (of: Places, line: (name: string) => Omit<Line, 'style'>): Line[] =>
+    [...of].map(([name, place]) => ({ ...line(name), style: styleAt(place) }))
+  const ofWorkers = (value: (moment: Moment) => ByLabel | undefined): Line[] =>
+    linesAt(places.workers, (name) => ({ name, value: (moment) => value(moment)?.[name], isOfWorker: true }))
+  const routes = linesAt(places.routes, (name) => ({
+    name,
+    value: ({ routes }) => routes && (routes[name] ?? 0),
+  }))
+  const memories = ofWorkers(({ workerResidentBytes }) => workerResidentBytes)
+  const delays = ofWorkers(({ workerLoopDelayS }) => workerLoopDelayS)
+  const hasMark = moments.some(({ diskFreeBytesMin }) => diskFreeBytesMin !== undefined)
   return [
-    ...fixedCharts,
     {
-      title: 'Memory per worker',
-      explanation: 'resident; shared pages count in each',
-      format: formatBytes,
-      round: 'binary',
-      lines: ofWorkers((of) => of.residentBytes),
+      title: 'Traffic',
+      charts: [requests, chart('Requests by route', 'responses per second', perSecond, ...routes), ...restOfTraffic],
     },
+    { title: 'Writes', charts: writes },
+    { title: 'Memory and disk', charts: [memory, ...(hasMark ? [disk] : [])] },
     {
-      title: 'Event-loop delay',
-      explanation: 'how late timers are, 99th percentile of the last 15 s',
-      format: formatSeconds,
-      lines: ofWorkers((of) => of.loopDelayP99S),
+      title: 'Workers',
+      charts: [
+        chart('Memory per worker', 'resident; shared pages count in each', bytes, ...memories),
+        chart('Event-loop delay', 'how late timers are, 99th percentile of the last 15 s', seconds, ...delays),
+      ],
     },
-    ...(moments.some(({ point }) => point?.diskFreeBytesMin !== undefined) ? [disk] : []),
   ]
-}
-
-function ofWorker(
-  workers: readonly WorkerReading[],
-  pid: string,
-  value: (worker: WorkerReading) => number | undefined,
-): number | undefined {
-  const worker = workers.find((of) => of.pid === pid)
-  return worker && value(worker)
 }

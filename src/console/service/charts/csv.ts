@@ -1,5 +1,5 @@
 /** The points of all charts as a table of comma-separated values, as RFC 4180 has them. Pure. */
-import type { Moment } from '../history.js'
+import type { Moment } from '../../../ops/figures/console-state.js'
 import { valuesOf } from './chart-values.js'
 import type { Chart } from './charts.js'
 

@@ -4,8 +4,9 @@
  */
 /*! uPlot: Copyright Leon Sorokin, MIT License, https://github.com/leeoniya/uPlot */
 import Plot from 'uplot'
+import type { Moment } from '../../../ops/figures/console-state.js'
 import { formatClock } from '../formats.js'
-import { historyS, type Moment } from '../history.js'
+import { historyS } from '../history.js'
 import { highest, isolatedIn, valuesOf } from './chart-values.js'
 import { type Chart, type Line, styleOf } from './charts.js'
 import { dashesPx, type LineStyle } from './line-style.js'

@@ -1,0 +1,69 @@
+/**
+ * One moment of the charts: gauges as they were read, rates since the sample before, and quantiles and means since the
+ * sample of about 30 s before, because two seconds have too few values for them.
+ */
+import { type ByLabel, type Moment, momentGauges, type Quantiles } from './console-state.js'
+import { type Counter, type Counts, increase } from './counts.js'
+import type { MetricSums } from './metric-sums.js'
+import { quantilesOf } from './quantiles.js'
+
+export interface Sample {
+  /** Seconds since the epoch. */
+  readonly atS: number
+  readonly counts: Counts
+}
+
+/** Quantiles and means cover this time. */
+export const windowS = 30
+
+/** Over less time, a rate would tell more of the workers' response times than of the service. */
+const rateSMin = 1
+
+/** After a longer pause, the mean would tell nothing of now. The service's own samples are 5 s apart. */
+const rateSMax = 8
+
+/** The first sample of the last 30 s. @param earlier ascending */
+export function windowStart<Earlier extends Sample>(earlier: readonly Earlier[], nowS: number): Earlier | undefined {
+  return earlier.find(({ atS }) => atS >= nowS - windowS - 1)
+}
+
+/** @param earlier ascending */
+export function momentOf(now: Sample, sums: MetricSums, earlier: readonly Sample[]): Moment {
+  const before = earlier.findLast(({ atS }) => now.atS - atS >= rateSMin)
+  const recent = before && now.atS - before.atS <= rateSMax ? before : undefined
+  const start = windowStart(earlier, now.atS)
+  const responses = recent && perSecond('responses', recent, now)
+  const ofWorkers = (name: string): ByLabel => Object.fromEntries(sums.by(name, ({ pid }) => `worker ${pid}`))
+  return {
+    atS: now.atS,
+    responses: responses && { '2xx': 0, '4xx': 0, '5xx': 0, ...responses },
+    routes: recent && perSecond('routes', recent, now),
+    latencyS: start && quantilesSince('requestSeconds', start, now),
+    commitS: start && quantilesSince('commitSeconds', start, now),
+    writesPerCommit: start && writesPerCommit(start, now),
+    ...sums.totals(momentGauges),
+    workerResidentBytes: ofWorkers('topicd_worker_resident_memory_bytes'),
+    workerLoopDelayS: ofWorkers('topicd_worker_event_loop_delay_p99_seconds'),
+  }
+}
+
+/** Undefined if a count has fallen. */
+export function perSecond(counter: Counter, before: Sample, now: Sample): ByLabel | undefined {
+  const counts = increase(counter, before.counts, now.counts)
+  const seconds = now.atS - before.atS
+  return counts && Object.fromEntries(Object.entries(counts).map(([label, count]) => [label, count / seconds]))
+}
+
+/** Undefined while processes of builds with other bounds report. */
+function quantilesSince(histogram: Counter, before: Sample, now: Sample): Quantiles | undefined {
+  const known = before.counts[histogram].size
+  if (known !== 0 && known !== now.counts[histogram].size) return undefined
+  const counts = increase(histogram, before.counts, now.counts)
+  return counts && quantilesOf(counts)
+}
+
+function writesPerCommit({ counts: before }: Sample, { counts: now }: Sample): number | undefined {
+  const commits = increase('commits', before, now)?.['']
+  const writes = increase('committedWrites', before, now)?.['']
+  return commits === undefined || commits === 0 || writes === undefined ? undefined : writes / commits
+}

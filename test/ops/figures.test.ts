@@ -1,0 +1,211 @@
+/**
+ * The figures of the service page, which the primary computes: rates and quantiles between samples, their gaps, keys and
+ * refusals, what is kept for how long, and that a service reports every metric that they are of.
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import { createHistogram } from '../../dist/base/histogram.js'
+import { version } from '../../dist/base/version.js'
+import { type ConsoleState, factGauges, momentGauges } from '../../dist/ops/figures/console-state.js'
+import { FiguresHistory } from '../../dist/ops/figures/history.js'
+import { quantilesOf } from '../../dist/ops/figures/quantiles.js'
+import { counter, evaluate, gauge, histogram, type Table } from '../../dist/ops/metrics/metric.js'
+import { readDocument } from '../support/documents.js'
+import { first } from '../support/elements.js'
+import { metricNames, metricsIn } from '../support/metric-table.js'
+import { get } from '../support/service/metrics.js'
+import { startServer, until } from '../support/service/server.js'
+
+t.test('values are counted at the first bound that they do not exceed', async (t) => {
+  const histogram = createHistogram([1, 2, 5])
+  for (const value of [0, 1, 1.001, 2, 4, 5, 5.001, 1000]) histogram.record(value)
+  t.strictSame(histogram.read(), { bounds: [1, 2, 5], counts: [2, 2, 2, 2], sum: 1018.002 })
+})
+
+t.test('a quantile is interpolated within its bucket', async (t) => {
+  for (const [counts, p50, p99] of [
+    [[0, 0, 0, 0], undefined, undefined],
+    [[100, 100, 100, 100], 0.5, 0.99],
+    [[50, 100, 100, 100], 1, 1.98],
+    [[0, 0, 100, 100], 3, 3.98],
+    [[0, 50, 50, 100], 2, 4],
+    [[0, 0, 0, 10], 4, 4],
+  ] as const) {
+    const [one, two, four, all] = counts
+    const found = quantilesOf({ '1': one, '+Inf': all, '2': two, '4': four })
+    t.strictSame(found, { p50, p99, leastS: 1, mostS: 4 }, counts.join())
+  }
+})
+
+interface Counts {
+  readonly answered?: number
+  readonly failed?: number
+  /** Answers within 1 s, and others within 2 s. */
+  readonly seconds?: readonly [number, number]
+  readonly commits?: readonly [commits: number, writes: number]
+  readonly pid?: number
+  readonly keys?: Readonly<Record<string, number>>
+  readonly refused?: number
+}
+
+const table: Table<Counts> = {
+  topicd_requests_total: counter('', ({ answered = 0, failed = 0 }) => [
+    [{ route: '/a', status: '200' }, answered],
+    ...(failed > 0 ? [[{ route: '/b', status: '503' }, failed] as const] : []),
+  ]),
+  topicd_request_duration_seconds: histogram('', ({ seconds: [fast, slow] = [0, 0] }) => [
+    [{ route: '/a' }, { bounds: [1, 2], counts: [fast, 0, 0], sum: 9 }],
+    [{ route: '/b' }, { bounds: [1, 2], counts: [0, slow, 0], sum: 9 }],
+  ]),
+  topicd_commit_writes: histogram('', ({ commits: [commits, writes] = [0, 0] }) => ({
+    bounds: [],
+    counts: [commits],
+    sum: writes,
+  })),
+  topicd_key_requests_total: counter('', ({ keys = {} }) =>
+    Object.entries(keys).map(([key, count]) => [{ key }, count] as const),
+  ),
+  topicd_rejected_total: counter('', ({ refused = 0 }) => [
+    [{ cause: 'never' }, 0],
+    [{ cause: 'no_such_topic' }, refused],
+  ]),
+  topicd_worker_resident_memory_bytes: gauge('', ({ pid = 1 }) => [[{ pid: String(pid) }, pid]]),
+  topicd_connections: gauge('', () => 3),
+}
+
+type Sample = readonly [atS: number, counts: Counts]
+
+/** The last one is for a page. */
+function historyOf(samples: readonly Sample[]): FiguresHistory {
+  const history = new FiguresHistory()
+  for (const [index, [atS, counts]] of samples.entries()) {
+    history.add(atS, evaluate(table, counts), index === samples.length - 1)
+  }
+  return history
+}
+
+const momentsOf = (...samples: readonly Sample[]) => historyOf(samples).figures(0).moments
+
+t.test('a rate is between samples that are 1 to 8 s apart', async (t) => {
+  const often = [0, 0.1, 0.9, 1, 1.1].map((s): Sample => [100 + s, { answered: Math.ceil(10 * s) }])
+  for (const [name, samples, expected] of [
+    [
+      'an error that is the first of its kind counts',
+      [
+        [100, { answered: 10 }],
+        [102, { answered: 16 }],
+        [104.5, { answered: 26, failed: 5 }],
+      ],
+      [undefined, [3, 0], [4, 2]],
+    ],
+    ['of several pages', often, [undefined, undefined, undefined, [10, 0], [10, 0]]],
+    [
+      'after a pause, the mean tells nothing of now',
+      [
+        [100, { answered: 0 }],
+        [108, { answered: 8 }],
+        [116.1, { answered: 16 }],
+        [118.1, { answered: 20 }],
+      ],
+      [undefined, [1, 0], undefined, [2, 0]],
+    ],
+    [
+      'a count that has fallen',
+      [
+        [100, { answered: 8 }],
+        [102, { answered: 7 }],
+      ],
+      [undefined, undefined],
+    ],
+  ] as const) {
+    const moments = momentsOf(...samples)
+    const rates = moments.map(({ responses }) => responses && [responses['2xx'], responses['5xx']])
+    t.strictSame(rates, expected, name)
+  }
+  const [, , last] = momentsOf([100, {}], [102, {}], [104, { answered: 6, failed: 2 }])
+  t.match(last, { routes: { '/a': 3, '/b': 1 }, connections: 3, workerResidentBytes: { 'worker 1': 1 } })
+})
+
+t.test('quantiles and means are of the last 30 s', async (t) => {
+  const busy: Counts = { seconds: [100, 0], commits: [10, 10] }
+  const moments = momentsOf(
+    [100, {}],
+    [102, busy],
+    ...Array.from({ length: 14 }, (_, i): Sample => [104 + 2 * i, busy]),
+    [132, { seconds: [100, 10], commits: [11, 15] }],
+    [134, { seconds: [100, 20], commits: [12, 20] }],
+  )
+  t.strictSame(moments[1]?.latencyS, { p50: 0.5, p99: 0.99, leastS: 1, mostS: 2 })
+  t.equal(moments[1]?.writesPerCommit, 1)
+  t.equal(moments[15]?.latencyS?.p50, 0.5, 'the values of 100 to 102 still count at 130')
+  t.strictSame(moments.at(-1)?.latencyS, { p50: 1.5, p99: 1.99, leastS: 1, mostS: 2 }, 'and no more at 134')
+  t.equal(moments.at(-1)?.writesPerCommit, 5)
+})
+
+t.test("the service's samples are kept for ten minutes, and a page's for half of one", async (t) => {
+  const history = historyOf(Array.from({ length: 130 }, (_, i) => [1000 + 5 * i, { answered: i }]))
+  const times = (sinceS = 0) => history.figures(sinceS).moments.map(({ atS }) => atS)
+  t.match([times().length, times()[0]], [120, 1050])
+  for (let i = 0; i < 50; i++) history.add(1646 + 2 * i, evaluate(table, {}), true)
+  t.equal(times().filter((atS) => atS > 1645).length, 16)
+  t.strictSame(times(1740), [1742, 1744])
+  t.strictSame(times(1744), [], 'a page has them all')
+  t.equal(times(1745).length, times().length, "the clock of the page's moments was set back")
+  history.add(1600, evaluate(table, {}), true)
+  t.equal(times().at(-1), 1600)
+  t.ok(times().every((atS, index, all) => index === 0 || atS > (all[index - 1] ?? 0)))
+})
+
+t.test('the ten busiest keys are named, and all refusals', async (t) => {
+  const keys = (each: (number: number) => number) =>
+    Object.fromEntries(Array.from({ length: 13 }, (_, i) => [i === 0 ? '__proto__' : `key-${i}`, each(i)]))
+  const { keys: named, ...rest } = historyOf([
+    [100, { keys: keys(() => 1), refused: 1 }],
+    [400, { keys: keys((i) => 1 + i), refused: 5 }],
+    [420, { keys: keys((i) => 1 + i + (i < 3 ? 40 : 0)), refused: 8 }],
+  ]).figures(0)
+  t.strictSame(named.slice(0, 4), [
+    { key: 'key-2', perSecond: 2, requests: 42 },
+    { key: 'key-1', perSecond: 2, requests: 41 },
+    { key: '__proto__', perSecond: 2, requests: 40 },
+    { key: 'key-12', perSecond: 0, requests: 12 },
+  ])
+  t.match(rest, { otherKeys: { count: 3, perSecond: 0, requests: 12 } })
+  t.strictSame(rest.refusals, { no_such_topic: 7 })
+})
+
+t.test('a service reports every figure', async (t) => {
+  const server = await startServer(t, { workers: 1, dataDir: join(t.testdir(), 'db') })
+  await server.post('addAndSet', { path: 'a', value: 1 })
+  const { code, stderr } = await server.command('backup', join(t.testdirName, 'copy.mdb'))
+  t.equal(code, 0, stderr)
+  const {
+    facts = {},
+    moments,
+    notReadyReasons,
+  } = await until('requests of the key', async () => {
+    await server.post('set', { path: 'a', value: 2 })
+    const state = JSON.parse((await get(`${server.adminUrl}/console/state`)).text) as ConsoleState
+    return state.keys.some(({ key, requests }) => key === 'first' && requests > 0) ? state : undefined
+  })
+  t.strictSame(notReadyReasons, [])
+  const moment = moments.at(-1) ?? {}
+  const missing = [
+    ...Object.keys(factGauges).filter((name) => !(name in facts)),
+    ...Object.keys(momentGauges).filter((name) => !(name in moment)),
+  ]
+  t.strictSame(missing, ['certificateExpiresS'], 'there is no certificate')
+  t.match(facts, { version, node: process.version, workers: 1, workerVersions: { [version]: 1 }, topics: 1 })
+  const name = `worker ${first(server.workerPids())}`
+  t.match(moment, { workerResidentBytes: { [name]: Number }, workerLoopDelayS: { [name]: Number } })
+})
+
+t.test('every metric that is named is in a table', async (t) => {
+  const files = ['console-state', 'counts', 'history', 'moment'].map((name) => `src/ops/figures/${name}.ts`)
+  const named = files.map(readDocument).flatMap(metricsIn)
+  t.ok(named.length > 30, 'names were found')
+  t.strictSame(
+    named.filter((name) => !metricNames.has(name)),
+    [],
+  )
+})
