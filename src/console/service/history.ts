@@ -28,6 +28,11 @@ export class History {
     return this.#moments.at(-1)
   }
 
+  /** When something was last known; undefined for now. */
+  get asOfS(): number | undefined {
+    return this.last?.isGap ? this.#moments.findLast(({ isGap }) => !isGap)?.atS : undefined
+  }
+
   /** @param sent ascending @param serviceS the time by the service's clock @param nowS by the browser's */
   add(sent: readonly Moment[], serviceS: number, nowS: number): void {
     for (const moment of sent) {

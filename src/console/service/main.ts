@@ -2,8 +2,7 @@
 
 import { render } from 'lit-html'
 import { download, fileName } from '../shared/download.js'
-import { urlOf } from '../shared/listener.js'
-import { type Chart, type ChartGroup, chartGroupsOf, routesOf, workersAround, workersOf } from './charts/charts.js'
+import { type Chart, type ChartGroup, chartGroupsOf, routesOf, workersOf } from './charts/charts.js'
 import { csvOf } from './charts/csv.js'
 import { Drawing } from './charts/drawing.js'
 import { LinePlaces } from './line-places.js'
@@ -53,33 +52,12 @@ function choose(atS: number | undefined): void {
 }
 
 function showText(): void {
-  const { summary, history, received, pageVersion } = state
-  const { facts, nowS: serviceS = nowS(), topicsPage } = received
-  const { moments } = history
-  const momentAt = (atS: number | undefined) => moments.find((moment) => moment.atS === atS)
+  const momentAt = (atS: number | undefined) => state.history.moments.find((moment) => moment.atS === atS)
   const chosen = momentAt(chosenS)
   const other = momentAt(pointedAtS) ?? chosen
-  const moment = other ?? history.last
-  document.title = `${summary.title} – ${location.host} – topicd`
-  const shown = {
-    host: location.host,
-    topicsUrl: topicsPage && urlOf(topicsPage, location.hostname),
-    summary,
-    facts: facts && { facts, nowS: serviceS, pageVersion },
-    asOfS: history.last?.isGap ? moments.findLast(({ isGap }) => !isGap)?.atS : undefined,
-    use: received,
-    groups,
-    drawingOf: (chart: Chart) => drawingOf(chart).element,
-    drawingProblem,
-    moments,
-    chosen,
-    choose,
-    save,
-    moment,
-    isOtherMoment: other !== undefined,
-    workers: moment ? workersAround(moment, moments) : new Set<string>(),
-  }
-  render(pageOf(shown), document.body)
+  document.title = `${state.summary.title} – ${location.host} – topicd`
+  const elementOf = (chart: Chart): HTMLElement => drawingOf(chart).element
+  render(pageOf({ state, groups, elementOf, drawingProblem, chosen, other, choose, save }), document.body)
 }
 
 function save(): void {

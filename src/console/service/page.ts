@@ -1,54 +1,44 @@
 /** The page as markup. All texts are created elsewhere. */
 import { html, type TemplateResult } from 'lit-html'
-import type { ConsoleState } from '../../ops/figures/console-state.js'
-import { type Chart, type ChartGroup, type Line, styleOf } from './charts/charts.js'
-import { type FactsBasis, factsOf } from './facts.js'
+import { urlOf } from '../shared/listener.js'
+import { type Chart, type ChartGroup, type Line, styleOf, workersAround } from './charts/charts.js'
+import { factsOf } from './facts.js'
 import { formatClock, timeZone, unknown } from './formats.js'
 import type { ShownMoment } from './history.js'
-import type { Summary } from './service-state.js'
+import type { ServiceState, Summary } from './service-state.js'
 import { tablesOf } from './tables.js'
 
 interface Shown {
-  readonly host: string
-  /** Undefined if it is not known. */
-  readonly topicsUrl: string | undefined
-  readonly summary: Summary
-  /** Undefined before they are known. */
-  readonly facts: FactsBasis | undefined
-  /** When facts and use were last known; undefined for now. */
-  readonly asOfS: number | undefined
-  readonly use: Partial<ConsoleState>
+  readonly state: ServiceState
   readonly groups: readonly ChartGroup[]
-  readonly drawingOf: (chart: Chart) => HTMLElement
+  /** With the drawing of a chart. */
+  readonly elementOf: (chart: Chart) => HTMLElement
   readonly drawingProblem: string | undefined
-  readonly moments: readonly ShownMoment[]
   /** Chosen by the slider; undefined for now. */
   readonly chosen: ShownMoment | undefined
+  /** Its values are shown as text: that at the pointer, or the chosen one; undefined for now. */
+  readonly other: ShownMoment | undefined
   /** @param atS undefined for now */
   readonly choose: (atS: number | undefined) => void
   readonly save: () => void
-  /** Its values are shown as text. */
-  readonly moment: ShownMoment | undefined
-  /** True for another moment than the last. */
-  readonly isOtherMoment: boolean
-  /** Workers that are named next to the charts. */
-  readonly workers: ReadonlySet<string>
 }
 
 export function pageOf(shown: Shown): TemplateResult {
-  const { host, topicsUrl, summary, facts, groups, drawingProblem } = shown
+  const { state, groups, drawingProblem } = shown
+  const { topicsPage } = state.received
+  const topicsUrl = topicsPage && urlOf(topicsPage, location.hostname)
   return html`
     <header class="top">
       <h1>topicd service</h1>
-      <span class="quiet">${host}</span>
+      <span class="quiet">${location.host}</span>
       <span class="row links">
         ${topicsUrl && html`<a href=${topicsUrl}>Topics</a>`}
         <a href="openapi.json">API description</a>
       </span>
     </header>
     <main>
-      ${summaryOf(summary)}
-      ${facts && factsPanel(facts, shown)}
+      ${summaryOf(state.summary)}
+      ${factsPanel(state)}
       ${momentChoice(shown)}
       ${drawingProblem && html`<p class="panel bad" role="alert">${drawingProblem}</p>`}
       ${groups.map((of) => groupOf(of, shown))}
@@ -72,21 +62,25 @@ function summaryOf({ kind, title, reasons }: Summary): TemplateResult {
   `
 }
 
-function factsPanel(basis: FactsBasis, { asOfS }: Shown): TemplateResult {
-  return html`
+function factsPanel({ received: { facts, nowS = 0 }, history: { asOfS }, pageVersion }: ServiceState): unknown {
+  return (
+    facts &&
+    html`
     <section class="panel" aria-labelledby="facts">
       <h2 id="facts">At a glance${asOfS === undefined ? '' : `, as of ${formatClock(asOfS)}`}</h2>
       <dl class=${asOfS === undefined ? 'facts' : 'facts quiet'}>
-        ${factsOf(basis).map(
+        ${factsOf({ facts, nowS, pageVersion }).map(
           ({ name, text, isBad }) => html`<div><dt>${name}</dt><dd class=${isBad ? 'bad' : ''}>${text}</dd></div>`,
         )}
       </dl>
     </section>
   `
+  )
 }
 
 /** Keyboard alternative to the chart cursor: its end is now, which it follows. */
-function momentChoice({ moments, chosen, choose, save }: Shown): TemplateResult {
+function momentChoice({ state, chosen, choose, save }: Shown): TemplateResult {
+  const { moments } = state.history
   const last = Math.max(0, moments.length - 1)
   const index = chosen ? moments.indexOf(chosen) : last
   const text = chosen ? formatClock(chosen.atS) : 'now'
@@ -106,12 +100,13 @@ function momentChoice({ moments, chosen, choose, save }: Shown): TemplateResult 
 
 function groupOf({ title, charts }: ChartGroup, shown: Shown): TemplateResult {
   const id = idOf(title)
+  const { received, history } = shown.state
   return html`
     <section class="group" aria-labelledby=${id}>
       <h2 id=${id}>${title}</h2>
       <div class="charts">
         ${charts.map((of) => chartPanel(of, shown))}
-        ${title === 'Traffic' ? html`<div class="tables">${tablesOf(shown.use, shown.asOfS !== undefined)}</div>` : ''}
+        ${title === 'Traffic' ? tablesOf(received, history.asOfS) : ''}
       </div>
     </section>
   `
@@ -119,17 +114,20 @@ function groupOf({ title, charts }: ChartGroup, shown: Shown): TemplateResult {
 
 const idOf = (title: string): string => title.toLowerCase().replaceAll(/[^a-z]+/g, '-')
 
-function chartPanel(chart: Chart, { drawingOf, moment, isOtherMoment, workers }: Shown): TemplateResult {
-  const { title, explanation = '', lines } = chart
+function chartPanel(chart: Chart, { state, elementOf, other }: Shown): TemplateResult {
+  const { title, explanation, lines } = chart
+  const { last, moments } = state.history
   const id = idOf(title)
+  const moment = other ?? last
+  const workers = moment ? workersAround(moment, moments) : new Set()
   const shown = lines.map((line, index) =>
     line.isOfWorker && !workers.has(line.name) ? '' : lineOf(chart, line, index, moment),
   )
   return html`
     <section class="panel" aria-labelledby=${id}>
       <h3 id=${id}>${title}</h3>
-      <p class="quiet">${isOtherMoment && moment ? `at ${formatClock(moment.atS)}` : explanation}</p>
-      ${drawingOf(chart)}
+      <p class="quiet">${other ? `at ${formatClock(other.atS)}` : explanation}</p>
+      ${elementOf(chart)}
       <dl class="lines">${shown}</dl>
     </section>
   `
