@@ -13,7 +13,7 @@ function chartOf(title: string, moments: readonly Moment[]): Chart | undefined {
 
 const disk = 'Free disk space'
 
-t.test('a value that is bad has a warning in words', (t) => {
+t.test('a value that is bad has a warning in words', async (t) => {
   for (const [title, gauges, expected] of [
     [disk, { diskFreeBytes: 101, diskFreeBytesMin: 100 }, undefined],
     [disk, { diskFreeBytes: 100, diskFreeBytesMin: 100 }, 'too little'],
@@ -26,10 +26,9 @@ t.test('a value that is bad has a warning in words', (t) => {
     const [line] = chartOf(title, [moment])?.lines ?? []
     t.equal(line?.warning?.(moment), expected, JSON.stringify(moment))
   }
-  t.end()
 })
 
-t.test('a quantile beyond the bounds of its histogram is shown as beyond them', (t) => {
+t.test('a quantile beyond the bounds of its histogram is shown as beyond them', async (t) => {
   for (const [p50, p99, texts] of [
     [0.5, 10, [undefined, '> 10 s']],
     [0.0001, 0.5, [undefined, undefined]],
@@ -40,14 +39,13 @@ t.test('a quantile beyond the bounds of its histogram is shown as beyond them', 
     const found = chartOf('Latency', [moment])?.lines.map((line) => line.text?.(moment))
     t.strictSame(found, texts, `${p50}, ${p99}`)
   }
-  t.end()
 })
 
 /** The lines of a chart, each with its values. */
 const linesOf = (title: string, of: readonly Moment[]): unknown =>
   chartOf(title, of)?.lines.map((line) => [line.name, valuesOf(line, of)])
 
-t.test('each worker has a line while it is in the ten minutes, and so has each route', (t) => {
+t.test('each worker has a line while it is in the ten minutes, and so has each route', async (t) => {
   const moments: readonly Moment[] = [
     { atS: 1, workerResidentBytes: { 'worker 9': 9, 'worker 10': 10 } },
     { atS: 3, workerResidentBytes: { 'worker 9': 9, 'worker 11': 11 }, routes: { '/b': 1 } },
@@ -63,5 +61,4 @@ t.test('each worker has a line while it is in the ten minutes, and so has each r
     ['/a', [null, 0, 3]],
     ['/b', [null, 1, 2]],
   ])
-  t.end()
 })

@@ -144,9 +144,7 @@ await t.test('the page of the service gets its figures and the address of the to
     nowS: Number,
     notReadyReasons: [],
     topicsPage: { scheme: 'http', host: '127.0.0.1', port, path: '/x/y/console' },
-    facts: { workers: 2 },
-    moments: [{ atS: Number, connections: Number }],
-    // The page of 1.0.0, still open, reads them and goes on.
+    moments: Array,
     runs: [],
   })
 })

@@ -8,7 +8,7 @@ const day = 24 * 60 * 60
 
 const local = new Date(2026, 0, 2, 3, 4, 5).getTime() / 1000
 
-t.test('numbers, bytes, durations and times are short and have units', (t) => {
+t.test('numbers, bytes, durations and times are short and have units', async (t) => {
   for (const [format, cases] of [
     [formats.formatCount, ['0 0', '0.12345 0.123', '1.5 1.5', '12.345 12.3', '99.95 100', '1234.5 1,235']],
     [formats.formatBytes, ['0 0 B', '1023 1,023 B', '1024 1 KiB', '1536 1.5 KiB', '4611686018427387904 4,096 PiB']],
@@ -27,7 +27,6 @@ t.test('numbers, bytes, durations and times are short and have units', (t) => {
     }
   }
   t.equal(formats.formatClock(local, false), '03:04')
-  t.end()
 })
 
 /** Of a bad fact, the text ends with "!". */
@@ -41,7 +40,7 @@ function facts(of: Partial<Facts>, pageVersion = of.version): Record<string, str
   return textsOf({ facts: { ...none, ...of }, nowS: 1_000_000, pageVersion })
 }
 
-t.test('versions are named if they differ', (t) => {
+t.test('versions are named if they differ', async (t) => {
   const build = { version: '2.0', node: 'v20.1.0' }
   const same = { ...build, workers: 3, workerVersions: { '2.0': 3 } }
   t.match(facts(same), { Version: '2.0', 'Node.js': '20.1.0', Workers: '3' })
@@ -54,7 +53,6 @@ t.test('versions are named if they differ', (t) => {
   t.match(facts({}), unknown)
   t.match(textsOf({ facts: {} as Facts, nowS: 1, pageVersion: undefined }), unknown, 'of another build')
   t.match(facts(build, '1.9'), { Version: '2.0; this page is from 1.9: reload it!' })
-  t.end()
 })
 
 const lmdb = { topics: 1, diskFreeBytesMin: 1 }
@@ -65,7 +63,7 @@ const reload = (reloadSuccessful: number, startedS: number): Partial<Facts> => (
 })
 const expiry = (inS: number): Partial<Facts> => ({ certificateExpiresS: 1_000_000 + inS })
 
-t.test('a fact has its age, is marked if bad, and omitted if unknown', (t) => {
+t.test('a fact has its age, is marked if bad, and omitted if unknown', async (t) => {
   for (const [name, of, expected] of [
     ['Writer', { writerUp: 1, writerSpareUp: 1 }, /^running, with a spare$/],
     ['Writer', { writerUp: 1, writerSpareUp: 0 }, /^running, without a spare yet$/],
@@ -96,5 +94,4 @@ t.test('a fact has its age, is marked if bad, and omitted if unknown', (t) => {
     if (expected === undefined) t.equal(text, undefined, name)
     else t.match(text, expected, `${name}: ${text}`)
   }
-  t.end()
 })

@@ -114,10 +114,8 @@ await t.test('pages share a sample, at most one a second', async (t) => {
   let samples = 0
   at(processes, 0).onRequest = () => samples++
   const startMs = performance.now()
-  const [one, other] = await Promise.all([figures(0), figures(0)])
-  t.strictSame(one, other)
-  const again = await figures(one.moments.at(-1)?.atS ?? 0)
-  if (performance.now() - startMs < 1000) t.match({ samples, again }, { samples: 1, again: { moments: [] } })
+  await Promise.all([figures(0), figures(0)])
+  t.equal(samples, 1)
   await until('another sample', async () => (await figures(0)).moments.length > 1 || undefined)
   t.ok(performance.now() - startMs >= 1000)
 })

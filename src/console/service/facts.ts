@@ -2,7 +2,7 @@
 import type { Facts } from '../../ops/figures/console-state.js'
 import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from './formats.js'
 
-export interface FactsBasis {
+interface FactsBasis {
   readonly facts: Facts
   /** By the service's clock. */
   readonly nowS: number
