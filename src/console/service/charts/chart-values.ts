@@ -8,7 +8,7 @@ export function valuesOf({ value }: Line, moments: readonly Moment[]): (number |
   return moments.map((moment) => value(moment) ?? null)
 }
 
-/** The places of values between two gaps, through which no line goes: a hidden tab reads about once a minute. */
+/** The places of values between two gaps, through which no line goes, as between two failed requests. */
 export function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
   const isGap = (index: number): boolean => (values[index] ?? null) === null
   return Array.from(values, (_, index) => index).filter(
