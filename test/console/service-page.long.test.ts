@@ -207,10 +207,8 @@ await t.test('the charts follow the load, and only news is announced', { skip },
 })
 
 await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip }, async (t) => {
-  const kept = async (): Promise<number> => {
-    const state = await fetch(`${server.adminUrl}/console/state`)
-    return ((await state.json()) as ConsoleState).moments.length
-  }
+  const state = async () => (await (await fetch(`${server.adminUrl}/console/state`)).json()) as ConsoleState
+  const kept = async () => (await state()).moments.length
   const before = await kept()
   await until('three more samples', async () => {
     await server.post('addAndSet', { path: 'kept', value: 1 })

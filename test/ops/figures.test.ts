@@ -32,8 +32,11 @@ t.test('a quantile is interpolated within its bucket', async (t) => {
     [[0, 0, 0, 10], 4, 4],
   ] as const) {
     const [one, two, four, all] = counts
-    const found = quantilesOf({ '1': one, '+Inf': all, '2': two, '4': four })
-    t.strictSame(found, { p50, p99, leastS: 1, mostS: 4 }, counts.join())
+    t.strictSame(
+      quantilesOf({ '1': one, '+Inf': all, '2': two, '4': four }),
+      { p50, p99, leastS: 1, mostS: 4 },
+      counts.join(),
+    )
   }
 })
 
@@ -43,7 +46,6 @@ interface Counts {
   /** Answers within 1 s, and others within 2 s. */
   readonly seconds?: readonly [number, number]
   readonly commits?: readonly [commits: number, writes: number]
-  readonly pid?: number
   readonly keys?: Readonly<Record<string, number>>
   readonly refused?: number
 }
@@ -65,7 +67,7 @@ const table: Table<Counts> = {
     [{ cause: 'never' }, 0],
     [{ cause: 'no_such_topic' }, refused],
   ]),
-  topicd_worker_resident_memory_bytes: gauge('', ({ pid = 1 }) => [[{ pid: String(pid) }, pid]]),
+  topicd_worker_resident_memory_bytes: gauge('', () => [[{ pid: '1' }, 1]]),
   topicd_connections: gauge('', () => 3),
 }
 
@@ -129,8 +131,7 @@ t.test("the service's samples are kept for ten minutes, and a page's for half of
   t.strictSame(times(1744), [], 'a page has them all')
   t.equal(times(1745).length, times().length, "the clock of the page's moments was set back")
   history.add(1600, evaluate(table, {}), true)
-  t.equal(times().at(-1), 1600)
-  t.ok(times().every((atS, index, all) => index === 0 || atS > (all[index - 1] ?? 0)))
+  t.strictSame(times(), [1600], "the service's clock was set back")
 })
 
 t.test('the ten busiest keys are named, and all refusals', async (t) => {
@@ -156,16 +157,11 @@ t.test('a service reports every figure', async (t) => {
   await server.post('addAndSet', { path: 'a', value: 1 })
   const { code, stderr } = await server.command('backup', join(t.testdirName, 'copy.mdb'))
   t.equal(code, 0, stderr)
-  const {
-    facts = {},
-    moments,
-    notReadyReasons,
-  } = await until('requests of the key', async () => {
+  const { facts = {}, moments } = await until('requests of the key', async () => {
     await server.post('set', { path: 'a', value: 2 })
     const state = JSON.parse((await get(`${server.adminUrl}/console/state`)).text) as ConsoleState
     return state.keys.some(({ key, requests }) => key === 'first' && requests > 0) ? state : undefined
   })
-  t.strictSame(notReadyReasons, [])
   const moment = moments.at(-1) ?? {}
   const all = { ...facts, ...moment }
   const missing = Object.keys({ ...factGauges, ...momentGauges }).filter((name) => !(name in all))

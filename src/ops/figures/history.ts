@@ -30,21 +30,22 @@ export class FiguresHistory {
   /** @param metrics of all processes; for a page, those of the store are among them */
   add(atS: number, metrics: readonly Metric[], isForPage: boolean): void {
     const sums = new MetricSums(metrics)
-    // If the clock was set back, nothing is left.
-    const earlier = this.#samples.filter((sample) => {
-      const ageS = atS - sample.atS
-      return ageS > 0 && ageS < (sample.isForPage ? windowS + 2 : historyS)
-    })
+    // If the clock was set back, it starts over.
+    const before = atS > this.#lastS ? this.#samples : []
+    const earlier = before.filter((of) => atS - of.atS < (of.isForPage ? windowS + 2 : historyS))
     const sample = { atS, counts: countsOf(sums) }
     this.#samples = [...earlier, { ...sample, moment: momentOf(sample, sums, earlier), isForPage }]
     if (isForPage) this.#now = figuresOf(sample, sums, earlier)
   }
 
-  /** @param sinceS only later moments are wanted; of a time to come, such as before the clock was set back, all */
+  /** @param sinceS only later moments are wanted; all of them if it is later itself, as after a clock was set back */
   figures(sinceS: number): Figures {
-    const lastS = this.#samples.at(-1)?.atS ?? 0
     const moments = this.#samples.map(({ moment }) => moment)
-    return { ...this.#now, moments: moments.filter(({ atS }) => atS > sinceS || sinceS > lastS) }
+    return { ...this.#now, moments: moments.filter(({ atS }) => atS > sinceS || sinceS > this.#lastS) }
+  }
+
+  get #lastS(): number {
+    return this.#samples.at(-1)?.atS ?? 0
   }
 }
 
