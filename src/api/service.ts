@@ -12,7 +12,9 @@ import { inSlice, inTurn, isTurnSpent } from '../base/time-slices.js'
 import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
 import { StoreError } from '../store/errors.js'
 import { linesAtOnceMax, type UploadContext } from './batch/upload.js'
-import { type AdminAddress, createConsole } from './console.js'
+import { type AdminAddress, createConsole } from './console/console.js'
+import type { RefusedChange } from './console/keys.js'
+import type { Primary } from './console/primary.js'
 import { type ApiContext, refuse } from './context.js'
 import { createFrontPages } from './front.js'
 import { compressingRoutes } from './gzip.js'
@@ -36,6 +38,10 @@ interface ServiceOptions {
   /** For each failure that is ours or the machine's. */
   readonly onFailure: (error: unknown) => void
   readonly onRefusedKey: () => void
+  /** Undefined if it is of a version that answers no questions. */
+  readonly primary: Primary | undefined
+  /** For each change of an API key that is refused here. */
+  readonly onKeyChange: (change: RefusedChange) => void
   readonly answered: Service<Access>['answered']
   readonly closed: (cause: CloseCause) => void
 }
@@ -71,7 +77,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routePaths = routes.map(({ path }) => path)
   const { pageSizeMax, batchOperationsMax } = context
   const { hasConsole, admin } = options
-  const refusals = createRefusals(routePaths.join(', '), options.bodyBytesMax, (authorization) =>
+  const refusals = createRefusals(routePaths.join(', '), (authorization) =>
     keyring.hasExpired(authorization) ? 'its token has expired' : describeAuthorization(authorization),
   )
   const tooManyRequests = createTooManyRequests()
@@ -86,12 +92,16 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
   const refuseBeyondRate: Service<Access>['refuseBeyondRate'] = ({ rateLimit }) =>
     rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds)
+  const { primary, onKeyChange } = options
+  const console = hasConsole
+    ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary, onKeyChange })
+    : { routes: [], pages: [] }
   return {
-    routes,
+    routes: [...routes, ...console.routes],
     pages: [
       ...createFrontPages(basePath, routePaths, hasConsole),
       ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
-      ...(hasConsole ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal }) : []),
+      ...console.pages,
     ],
     refusal,
     answered,
@@ -133,14 +143,13 @@ function kept(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
 /** Those that never vary are created once. */
 function createRefusals(
   routes: string,
-  bodyBytesMax: number,
   describeRefused: (authorization: string) => string,
 ): Service<Access>['refusal'] {
   const constant = {
     invalid_framing: refuse(problem('invalid_framing')),
+    cross_origin: refuse(problem('cross_origin')),
     unknown_route: refuse(problem('unknown_route', { allowed: routes })),
     length_required: refuse(problem('length_required')),
-    body_too_large: refuse(problem('body_too_large', { bytes: String(bodyBytesMax) })),
     empty_body: refuse(problem('invalid_json', { problem: 'it is empty' })),
     unsupported_media_type: refuse(problem('unsupported_media_type')),
     expectation_failed: refuse(problem('expectation_failed')),
@@ -154,10 +163,10 @@ function createRefusals(
       case 'unsupported_encoding':
         return refuse(problem('unsupported_encoding', { found }))
       case 'body_too_large':
-        return found === '' ? constant.body_too_large : refuse(problem('body_too_large', { bytes: found }))
+        return refuse(problem('body_too_large', { bytes: found }))
       case 'method_not_allowed':
         return {
-          ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })),
+          ...refuse(problem('method_not_allowed', { allowed: found.replace(/, (\w+)$/, ' and $1') })),
           headers: [['allow', found]],
         }
       default:

@@ -6,11 +6,12 @@ import type { RateLimit } from './rate-limit.js'
 
 export interface Access extends Rights {
   readonly name: string
+  readonly record: KeyRecord
   /** Of this worker; undefined for a key that may make any number of requests. */
   readonly rateLimit: RateLimit | undefined
   readonly count: KeyCount
 }
 
 export function accessOf(record: KeyRecord, rateLimit: RateLimit | undefined, count: KeyCount): Access {
-  return { ...rightsOf(record), name: record.name, rateLimit, count }
+  return { ...rightsOf(record), name: record.name, record, rateLimit, count }
 }

@@ -3,24 +3,28 @@
  * a worker; otherwise in a tool's process that the command line starts.
  */
 import type { Awaitable } from '../base/awaitable.js'
+import type { Maker } from '../keys/makers.js'
+import { rightsProblem } from '../keys/record.js'
+import { type KeyCommand, type KeyRequestOf, type KeyResponses, NothingDone } from '../keys/requests.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
 import { unreadableKey } from '../store/core/key-records.js'
 import { StoreError } from '../store/errors.js'
-import type { KeyCommand, KeyRequestOf, Responses } from './control/messages.js'
-import { NothingDone } from './messages.js'
 
 const responders: {
   readonly [Command in KeyCommand]: (
     store: ApiKeyStore,
     request: KeyRequestOf<Command>,
-  ) => Awaitable<Responses[Command]>
+    by: Maker | undefined,
+  ) => Awaitable<KeyResponses[Command]>
 } = {
-  async addKey(store, { record }) {
-    const addition = await store.addKey(record)
-    return addition === 'token_taken' ? addition : addition === 'added'
+  async addKey(store, { record }, by) {
+    const refused = rightsProblem(record)
+    if (refused !== undefined) throw new NothingDone(refused)
+    const addition = await store.addKey(record, by)
+    return addition === 'added' || (addition === 'name_taken' ? false : addition)
   },
-  rotateKey: (store, { rotation }) => store.rotateKey(rotation),
-  revokeKey: (store, { name }) => store.revokeKey(name),
+  rotateKey: (store, { rotation }, by) => store.rotateKey(rotation, by),
+  revokeKey: (store, { name }, by) => store.revokeKey(name, by),
   async listKeys(store) {
     const uses = await store.keyUses()
     // Callers conclude from the list that a name is free or no key exists, so no unreadable record may be left out.
@@ -31,14 +35,18 @@ const responders: {
   },
 }
 
-/** @throws NothingDone when the disk has no room for the change; Error when the store fails */
+/**
+ * @param by the key that makes the change; undefined for the command line
+ * @throws NothingDone when no key may be so, or the disk has no room for the change; Error when the store fails
+ */
 export async function keyResponse<Command extends KeyCommand>(
   store: ApiKeyStore,
   request: KeyRequestOf<Command>,
-): Promise<Responses[Command]> {
+  by?: Maker,
+): Promise<KeyResponses[Command]> {
   const command: Command = request.command
   try {
-    return await responders[command](store, request)
+    return await responders[command](store, request, by)
   } catch (error) {
     if (error instanceof StoreError && error.kind === 'full') throw new NothingDone(error.message, { cause: error })
     throw error

@@ -1,8 +1,9 @@
 /** A child's messages from and to the process that forked it. */
+import { NothingDone } from '../keys/requests.js'
 import { withDefaults } from '../settings/config.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
 import { keyResponse } from './key-requests.js'
-import { type FromChild, machineMs, NothingDone, type ToChild, type ToTool } from './messages.js'
+import { type FromChild, machineMs, type ToChild, type ToTool } from './messages.js'
 
 /**
  * From now on `take` gets each message of the parent, with every setting: one that a parent of an earlier version does not
@@ -24,14 +25,14 @@ export function sendToParent(message: FromChild): void {
 
 /** @param store undefined until it is open */
 export async function respondToParent(
-  { id, request, untilMs = Infinity }: Extract<ToChild, { readonly kind: 'request' }>,
+  { id, request, by, untilMs = Infinity }: Extract<ToChild, { readonly kind: 'request' }>,
   store: ApiKeyStore | undefined,
 ): Promise<void> {
   try {
     // The key may have been changed again since another process responded.
     if (machineMs() > untilMs) throw new NothingDone('the request came too late')
     if (store === undefined) throw new Error('the store is not open')
-    sendToParent({ kind: 'response', id, response: await keyResponse(store, request) })
+    sendToParent({ kind: 'response', id, response: await keyResponse(store, request, by) })
   } catch (error) {
     const nothingDone = error instanceof NothingDone
     sendToParent({ kind: 'noResponse', id, reason: (error as Error).message, nothingDone })

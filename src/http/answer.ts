@@ -79,9 +79,20 @@ export interface RouteHeaders {
   readonly lastEventId: string
 }
 
+/** Who sent a request, as far as the connection and its headers tell. */
+export interface Sender {
+  readonly authorization: string
+  /** The other end of the connection, perhaps a proxy. */
+  readonly address: string
+  /** The header `x-forwarded-for`, which anyone can send; empty where the request has none. */
+  readonly forwardedFor: string
+}
+
 export interface Ongoing extends Cancellation {
   /** Undefined unless the route asks for them. */
   readonly headers: RouteHeaders | undefined
+  /** Undefined unless the route is for the same origin. */
+  readonly sender: Sender | undefined
   /** To be set by the handler; called once `aborted` is set. */
   onAborted: (() => void) | undefined
 }
@@ -96,20 +107,26 @@ export interface Route<Caller> {
   /** True if its requests change nothing, so that they may be refused even once their answers are known. */
   readonly isRead: boolean
   readonly asksHeaders?: boolean
+  /** True to refuse requests from other origins' pages, whatever the policy on origins says (same-origin.ts). */
+  readonly sameOrigin?: boolean
+  /** Less than what a body may have in general. */
+  readonly bodyBytesMax?: number
   /** @param body as sent, valid only until the first await @throws anything: `answerForError` gives the answer */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
   /** Begins to take a body of lines, application/x-ndjson; undefined for a route that takes none. It gets the headers. */
   readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
 }
 
-/** One page that is read by GET or HEAD: it reads no body and changes nothing. */
+/** One page that is read by GET or HEAD: it reads no body and changes nothing. It may have the path of a route. */
 export interface Page {
   /** The whole path, base path included; ending in `/*`, everything below it that is no other page. */
   readonly path: string
-  read(request: PageRequest): Answer
+  /** As in `Route`. */
+  readonly sameOrigin?: boolean
+  read(request: PageRequest): Answer | Promise<Answer>
 }
 
-export interface PageRequest {
+export interface PageRequest extends Sender {
   /** True if this process is stopping: it answers what arrives, and accepts no more connections. */
   readonly draining: boolean
   /** `http` or `https`, as the client sees it: a proxy's `x-forwarded-proto` counts. */
@@ -118,7 +135,6 @@ export interface PageRequest {
   readonly path: string
   /** These headers, unchecked; empty where the request has none. */
   readonly host: string
-  readonly authorization: string
   readonly ifNoneMatch: string
   readonly acceptEncoding: string
 }
@@ -157,6 +173,7 @@ export interface Service<Caller> {
 
 export type Refusal =
   | 'invalid_framing'
+  | 'cross_origin'
   | 'unauthorized'
   | 'unknown_route'
   | 'method_not_allowed'

@@ -10,7 +10,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { afterPoll, isAfterPoll } from '../base/after-poll.js'
 import { turnMs } from '../base/turn-clock.js'
-import type { Answer, Answered, Ongoing, Route, RouteHeaders, Service } from './answer.js'
+import type { Answer, Answered, Ongoing, Route, RouteHeaders, Sender, Service } from './answer.js'
 import type { Arriving } from './body.js'
 import type { Receiver } from './closing.js'
 import type { Responses } from './response.js'
@@ -28,6 +28,7 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   /** Called just before the answer is sent. */
   onAnswer: (() => void) | undefined
   headers: RouteHeaders | undefined
+  sender: Sender | undefined
 }
 
 interface Ready<Caller> {
@@ -80,6 +81,7 @@ export class Exchanges<Caller extends object> {
       done: false,
       aborted: false,
       headers: undefined,
+      sender: undefined,
       onAborted: undefined,
       kept: undefined,
       keptBytes: 0,

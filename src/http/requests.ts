@@ -10,12 +10,13 @@
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
-import type { Answer, Refusal, Route, Service, Upload } from './answer.js'
+import type { Answer, Refusal, Route, Sender, Service, Upload } from './answer.js'
 import { allowTime, type Bodies, bodyBytesWaitingMax, mayStillArrive } from './body.js'
 import type { Cors } from './cors.js'
 import type { Exchange, Exchanges } from './exchange.js'
 import { sendContinue } from './head.js'
 import { framingOfSeen, isJson, isLines, readHeaders, seen } from './headers.js'
+import { isCrossOrigin } from './same-origin.js'
 import type { Uploads } from './uploads.js'
 
 /** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
@@ -67,13 +68,15 @@ export class Requests<Caller extends object> {
       const { accept, acceptEncoding, authorization, contentLength, lastEventId } = seen
       exchange.headers = { accept, acceptEncoding, authorization, contentLength, lastEventId }
     }
-    if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
+    if (route.sameOrigin === true) exchange.sender = senderOf(res, req)
+    else if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
+    const isForeign = route.sameOrigin === true && isCrossOrigin(req)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
     // The client waits to learn whether its expectation is met, so this comes before all other checks.
     if (seen.unknownExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
     if (seen.continueExpected) sendContinue(exchange)
-    const refused = this.#check(exchange, route, takesLines)
+    const refused = isForeign ? this.service.refusal('cross_origin') : this.#check(exchange, route, takesLines)
     if (takesLines && refused === undefined) {
       // Its end is in doubt: it is chunked, or its length of 0 may hide another (server.ts).
       exchange.closing ||= bytesIn === 0
@@ -85,17 +88,29 @@ export class Requests<Caller extends object> {
     this.#receive(exchange, route)
   }
 
-  /** For pages, preflights and no route: answered once the body was dropped. Only a whole page keeps the connection. */
-  onOther(res: HttpResponse, req: HttpRequest, answer: Answer): void {
+  /**
+   * For pages, preflights and no route: answered once the body was dropped. Only a whole page keeps the connection.
+   *
+   * @param isShared false to leave the policy on origins out
+   */
+  onOther(res: HttpResponse, req: HttpRequest, answer: Answer | Promise<Answer>, isShared = true): void {
     readHeaders(req)
     const framing = framingOfSeen()
     const bytesIn = framing === 'length' ? Number(seen.contentLength) : 0
     const exchange = this.exchanges.open(res, undefined, 0)
-    if (this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
+    if (isShared && this.cors !== undefined) exchange.originHeaders = this.cors.headersFor(req)
     const method = req.getMethod()
     const isInvalid = framing === 'invalid' || precededMethod.test(method)
-    const checked = isInvalid ? this.service.refusal('invalid_framing') : answer
-    const reply = method === 'head' ? headOf(checked) : checked
+    const replyOf = (known: Answer): Answer => {
+      const checked = isInvalid ? this.service.refusal('invalid_framing') : known
+      return method === 'head' ? headOf(checked) : checked
+    }
+    if (answer instanceof Promise) {
+      exchange.closing = seen.close || framing !== 'none' || isInvalid || seen.unknownExpectation || method === 'head'
+      this.#onPiece(exchange, () => {})
+      return this.exchanges.finishWhenKnown(exchange, answer.then(replyOf))
+    }
+    const reply = replyOf(answer)
     const hasBody = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
     if (seen.continueExpected) sendContinue(exchange)
     if (hasBody && !seen.unknownExpectation) return this.#answerAfterBody(exchange, reply)
@@ -116,7 +131,11 @@ export class Requests<Caller extends object> {
   }
 
   /** The refusal, before any of the body is kept; undefined if the request may proceed, and then its caller is set. */
-  #check(exchange: Exchange<Caller>, { isRead }: Route<Caller>, takesLines: boolean): Answer | undefined {
+  #check(
+    exchange: Exchange<Caller>,
+    { isRead, bodyBytesMax = this.bodyBytesMax }: Route<Caller>,
+    takesLines: boolean,
+  ): Answer | undefined {
     const { service } = this
     const { bytesIn } = exchange
     if (this.exchanges.working >= (isRead ? requestsWaitingMax : writesWaitingMax)) return service.refusal('overloaded')
@@ -130,7 +149,7 @@ export class Requests<Caller extends object> {
       if (bytesIn > this.uploads.bytesMax) return service.refusal('body_too_large', String(this.uploads.bytesMax))
       return this.uploads.areFull ? service.refusal('overloaded') : undefined
     }
-    if (bytesIn > this.bodyBytesMax) return service.refusal('body_too_large')
+    if (bytesIn > bodyBytesMax) return service.refusal('body_too_large', String(bodyBytesMax))
     if (this.bodies.isTooMuch(bytesIn)) return service.refusal('overloaded')
     return undefined
   }
@@ -156,6 +175,7 @@ export class Requests<Caller extends object> {
   /** Drops a refused body to its end, unless it is endless or slow: most clients read nothing before they sent all. */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
+    const { bodyBytesMax = this.bodyBytesMax } = route
     let refused = refusedBefore
     let body: Buffer | undefined
     let ended = false
@@ -165,8 +185,8 @@ export class Requests<Caller extends object> {
       if (ended) return
       exchange.bytesIn += piece.byteLength
       if (refused === undefined) {
-        if (exchange.bytesIn > this.bodyBytesMax) refused = this.service.refusal('body_too_large')
-        else body = this.bodies.add(exchange, piece, this.bodyBytesMax)
+        if (exchange.bytesIn > bodyBytesMax) refused = this.service.refusal('body_too_large', String(bodyBytesMax))
+        else body = this.bodies.add(exchange, piece, bodyBytesMax)
         refused ??= body === undefined ? this.service.refusal('overloaded') : undefined
         if (refused !== undefined) this.bodies.releaseBody(exchange)
       }
@@ -285,6 +305,11 @@ export class Requests<Caller extends object> {
     if (exchange.done) exchange.onDropped?.()
     return exchange.done
   }
+}
+
+function senderOf(res: HttpResponse, req: HttpRequest): Sender {
+  const address = Buffer.from(res.getRemoteAddressAsText()).toString()
+  return { authorization: seen.authorization, address, forwardedFor: req.getHeader('x-forwarded-for') }
 }
 
 /** True for a page with a body: the library cannot complete an answer without one (head.ts). */

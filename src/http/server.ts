@@ -57,6 +57,7 @@ import { Cors } from './cors.js'
 import { Exchanges } from './exchange.js'
 import { Requests } from './requests.js'
 import { Responses } from './response.js'
+import { isCrossOrigin } from './same-origin.js'
 import { type UploadStats, Uploads } from './uploads.js'
 
 /** How long a request may wait for its answer: longer than any client waits, but not forever. */
@@ -131,8 +132,10 @@ class Server<Caller extends object> implements HttpServer {
       this.#cors,
     )
     this.#limitConnections()
-    this.#addRoutes()
+    for (const route of service.routes)
+      this.#app.post(route.path, (res, req) => this.#requests.onRoute(route, res, req))
     for (const page of service.pages) this.#addPage(page)
+    this.#refuseOtherMethods()
     this.#app.any('/*', (res, req) => this.#requests.onOther(res, req, service.refusal('unknown_route')))
   }
 
@@ -188,41 +191,46 @@ class Server<Caller extends object> implements HttpServer {
     })
   }
 
-  #addRoutes(): void {
-    for (const route of this.service.routes) {
-      this.#app.post(route.path, (res, req) => this.#requests.onRoute(route, res, req))
-      this.#refuseOtherMethods(route.path, 'POST')
-    }
-  }
-
   #addPage(page: Page): void {
+    const { sameOrigin = false } = page
     const onRead = (res: HttpResponse, req: HttpRequest): void => {
+      if (sameOrigin && isCrossOrigin(req))
+        return this.#requests.onOther(res, req, this.service.refusal('cross_origin'), false)
       const request: PageRequest = {
         draining: this.#closing.isDraining,
         scheme: schemeOf(req, this.options.tls),
         path: req.getUrl(),
         host: req.getHeader('host'),
         authorization: req.getHeader('authorization'),
+        address: Buffer.from(res.getRemoteAddressAsText()).toString(),
+        forwardedFor: req.getHeader('x-forwarded-for'),
         ifNoneMatch: req.getHeader('if-none-match'),
         acceptEncoding: req.getHeader('accept-encoding'),
       }
-      this.#requests.onOther(res, req, page.read(request))
+      this.#requests.onOther(res, req, page.read(request), !sameOrigin)
     }
     this.#app.get(page.path, onRead)
     this.#app.head(page.path, onRead)
-    this.#refuseOtherMethods(page.path, 'GET, HEAD')
   }
 
-  /** Every other method is refused, except for preflights if there is a policy on origins. */
-  #refuseOtherMethods(path: string, allowed: string): void {
-    const refusal = (): Answer => this.service.refusal('method_not_allowed', allowed)
-    const cors = this.#cors
-    if (cors !== undefined) {
-      this.#app.options(path, (res, req) => {
-        this.#requests.onOther(res, req, cors.preflight(req, allowed) ?? refusal())
-      })
+  /** On every path, except for preflights if there is a policy on origins. */
+  #refuseOtherMethods(): void {
+    const { routes, pages } = this.service
+    const posted = new Set(routes.map(({ path }) => path))
+    const read = new Set(pages.map(({ path }) => path))
+    const unshared = new Set([...routes, ...pages].filter(({ sameOrigin }) => sameOrigin).map(({ path }) => path))
+    for (const path of new Set([...posted, ...read])) {
+      const allowed = [...(read.has(path) ? ['GET', 'HEAD'] : []), ...(posted.has(path) ? ['POST'] : [])].join(', ')
+      const isShared = !unshared.has(path)
+      const refusal = (): Answer => this.service.refusal('method_not_allowed', allowed)
+      const cors = isShared ? this.#cors : undefined
+      if (cors !== undefined) {
+        this.#app.options(path, (res, req) => {
+          this.#requests.onOther(res, req, cors.preflight(req, allowed) ?? refusal())
+        })
+      }
+      this.#app.any(path, (res, req) => this.#requests.onOther(res, req, refusal(), isShared))
     }
-    this.#app.any(path, (res, req) => this.#requests.onOther(res, req, refusal()))
   }
 }
 

@@ -9,6 +9,23 @@ export const operations = ['fetch', 'set', 'add', 'remove'] as const
 
 export type Operation = (typeof operations)[number]
 
+/** What a key may do: operations on topics, and `admin`, to administer API keys in the console. */
+export const rights = [...operations, 'admin'] as const
+
+export type Right = (typeof rights)[number]
+
+/** In the order of `rights`; undefined unless each word is a right, given once, and there is one. */
+export function parseRights(words: readonly string[]): readonly Right[] | undefined {
+  const named = rights.filter((right) => words.includes(right))
+  return named.length === words.length && named.length > 0 ? named : undefined
+}
+
+/** Why no key may have these rights, as a sentence without a full stop; undefined if one may. */
+export function rightsProblem({ allow, under }: Pick<KeyRecord<string>, 'allow' | 'under'>): string | undefined {
+  if (!allow.includes('admin') || under.length === 0) return undefined
+  return 'a key with the right admin cannot be restricted to subtrees: it could create keys that are not'
+}
+
 /** Easy to type, to log and to align in a table. */
 const keyName = /^[\w.@-]{1,64}$/
 
@@ -26,7 +43,7 @@ export function isKeyName(name: string): boolean {
 export interface KeyRecord<Subtree extends string = Path> extends HashedToken {
   /** As `isKeyName` says. */
   readonly name: string
-  readonly allow: readonly Operation[]
+  readonly allow: readonly Right[]
   /** The subtrees that the key may touch; empty means all. */
   readonly under: readonly Subtree[]
   /**
@@ -72,8 +89,8 @@ interface FormerToken extends HashedToken {
   readonly untilMs: number
 }
 
-/** `added`: the key exists now. Otherwise another key has its name or its token. */
-export type KeyAddition = 'added' | 'name_taken' | 'token_taken'
+/** `added`: the key exists now. Otherwise another key has its name or its token, or its maker may not create it. */
+export type KeyAddition = 'added' | 'name_taken' | 'token_taken' | 'forbidden'
 
 /** A new token for an API key. */
 export interface KeyRotation extends Pick<KeyRecord, 'name' | 'tokenHash'> {

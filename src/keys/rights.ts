@@ -5,10 +5,10 @@
 import type { Plan } from '../selectors/plan.js'
 import { isWithin, type Path } from '../topics/path.js'
 import { intersectRanges, type KeyRange, mergeRanges, subtreeRange } from '../topics/range.js'
-import type { KeyRecord, Operation } from './record.js'
+import type { KeyRecord, Right } from './record.js'
 
 export interface Rights {
-  readonly allow: ReadonlySet<Operation>
+  readonly allow: ReadonlySet<Right>
   /** The subtrees that the key may touch; undefined for all. */
   readonly under: readonly Path[] | undefined
   /** The same as sorted, disjoint key ranges. */

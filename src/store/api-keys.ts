@@ -1,5 +1,6 @@
 /** How every engine reads and changes the records of API keys (keys/record.ts). What a key may touch is not its business. */
 import type { Awaitable } from '../base/awaitable.js'
+import type { Maker } from '../keys/makers.js'
 import type { KeyAddition, KeyRecord, KeyRotation } from '../keys/record.js'
 
 /** Reads the keys by which callers are identified. */
@@ -13,18 +14,19 @@ export interface KeyReader {
   keysRevision(): Awaitable<number>
 }
 
+/** With a maker, nothing is changed that it may not change (`mayChange` in keys/makers.ts). */
 export interface KeyChanger {
   /** Adds a key as `additionTo` in keys/rotation.ts says. Unless it is `added`, nothing is changed. */
-  addKey(record: KeyRecord): Promise<KeyAddition>
+  addKey(record: KeyRecord, by?: Maker): Promise<KeyAddition>
   /** Stores a key as given, replacing one of the same name. */
   restoreKey(record: KeyRecord): Promise<void>
   /**
    * As `rotated` in keys/rotation.ts. Returns false, and changes nothing, if no such key exists, or it has another
    * token now. Returns true if it already has the new token, so a rotation whose outcome is unknown can be repeated.
    */
-  rotateKey(rotation: KeyRotation): Promise<boolean>
+  rotateKey(rotation: KeyRotation, by?: Maker): Promise<boolean>
   /** False when there is no such key. */
-  revokeKey(name: string): Promise<boolean>
+  revokeKey(name: string, by?: Maker): Promise<boolean>
 }
 
 export interface KeyUses {

@@ -6,7 +6,7 @@ import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveCla
 import { describe, type Read, readBody } from '../api/bodies/read-object.js'
 import { type Shape, shapeOf } from '../api/bodies/shape.js'
 import { isProblem, type Problem } from '../api/problems.js'
-import { isKeyName, type KeyRecord, keyNameForm } from '../keys/record.js'
+import { isKeyName, type KeyRecord, keyNameForm, rightsProblem } from '../keys/record.js'
 import { Planner } from '../selectors/planner.js'
 import type { Creation } from '../store/topics.js'
 import { parsePath } from '../topics/path.js'
@@ -76,6 +76,8 @@ function parseKey(line: Buffer): ImportedKey {
     if (typeof path !== 'string') throw new WrongLine(`A subtree of the key ${path.problem}.`)
     return path
   })
+  const refused = rightsProblem(key)
+  if (refused !== undefined) throw new WrongLine(`The key "${key.name}" cannot be imported: ${refused}.`)
   return { kind: 'key', record: { ...key, under } }
 }
 

@@ -49,7 +49,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   settings: ['base'],
   topics: ['base', 'json', 'settings'],
   selectors: ['base', 'settings', 'topics'],
-  keys: ['topics', 'selectors'],
+  keys: ['settings', 'topics', 'selectors'],
   store: ['base', 'settings', 'topics', 'selectors', 'keys'],
   changes: ['base', 'settings', 'json', 'topics', 'selectors', 'store'],
   http: ['base', 'settings'],

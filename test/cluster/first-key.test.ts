@@ -2,10 +2,10 @@
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import type { KeyRequest, SendKeyRequest } from '../../dist/cluster/control/messages.js'
 import { persistently } from '../../dist/cluster/control/persistently.js'
 import { addFirstKey, makeFirstKey } from '../../dist/cluster/primary/first-key.js'
 import type { KeyRecord } from '../../dist/keys/record.js'
+import type { KeyRequest, SendKeyRequest } from '../../dist/keys/requests.js'
 import { additionTo } from '../../dist/keys/rotation.js'
 
 const keyOf = (name: string, tokenHash: string): KeyRecord => ({ name, tokenHash, allow: [], under: [], madeMs: 0 })

@@ -2,7 +2,7 @@
  * The messages on the control socket, in both directions: types only. protocol.ts reads and writes their lines;
  * validators.ts checks what arrives by these types.
  */
-import type { KeyRecord, KeyRotation, ListedKey } from '../../keys/record.js'
+import type { KeyRequest, KeyResponses } from '../../keys/requests.js'
 import type { ToolWork } from '../../tools/tool-messages.js'
 import type { Path } from '../../topics/path.js'
 
@@ -16,32 +16,11 @@ export type ControlRequest<Subtree extends string = Path> =
   /** Run a tool in a process of its own, which then owns the connection and sends lines of its own. */
   | ({ readonly command: 'tool' } & ToolWork)
 
-/** A request about API keys. */
-export type KeyRequest<Subtree extends string = Path> =
-  | { readonly command: 'addKey'; readonly record: KeyRecord<Subtree> }
-  | { readonly command: 'rotateKey'; readonly rotation: KeyRotation }
-  | { readonly command: 'revokeKey'; readonly name: string }
-  | { readonly command: 'listKeys' }
-
 /** The response to each request, except one for a tool. */
-export interface Responses {
-  /** True for `added`, and false for `name_taken`, as version 1.0.0 has it. */
-  readonly addKey: boolean | 'token_taken'
-  /** Whether the key was rotated; and below, whether it was revoked. */
-  readonly rotateKey: boolean
-  readonly revokeKey: boolean
-  readonly listKeys: readonly ListedKey[]
+export interface Responses extends KeyResponses {
   readonly keysChanged: true
   readonly reload: Reloaded
 }
-
-export type KeyCommand = KeyRequest['command']
-
-/** The request with this command. */
-export type KeyRequestOf<Command extends KeyCommand> = KeyRequest & { readonly command: Command }
-
-/** Sends a request about API keys; rejects when no response came. */
-export type SendKeyRequest = <Command extends KeyCommand>(request: KeyRequestOf<Command>) => Promise<Responses[Command]>
 
 /** The outcome of a reload. */
 export interface Reloaded {

@@ -4,7 +4,7 @@
  * (keys/rotation.ts), and a key that was revoked is gone. The caller decides which process gets a request.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { NothingDone } from '../messages.js'
+import { NothingDone } from '../../keys/requests.js'
 import { MalformedRequest } from './protocol.js'
 
 /** A dead process is replaced within a few attempts. */

@@ -12,13 +12,13 @@
  * connection.
  */
 import { isAbsolute } from 'node:path'
-import { isKeyName, type KeyRecord, keyNameForm } from '../../keys/record.js'
+import { isKeyName, type KeyRecord, keyNameForm, rightsProblem } from '../../keys/record.js'
+import { type KeyRequest, NothingDone } from '../../keys/requests.js'
 import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
 import { isBackupLine, isCheckLine, isImportedLine, isProgressLine } from '../../tools/validators.js'
 import { parsePath } from '../../topics/path.js'
-import { NothingDone } from '../messages.js'
-import type { ControlRequest, KeyRequest, ResponseLine, Responses } from './messages.js'
+import type { ControlRequest, ResponseLine, Responses } from './messages.js'
 import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
 
 /** A sentence without any text that the sender chose: that may contain secrets. */
@@ -65,11 +65,13 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
   return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
-/** Checks the name of a key to add, and that its subtrees are normalized paths. */
+/** Checks the name of a key to add, that its subtrees are normalized paths, and that a key may have its rights. */
 function checkRecord(record: KeyRecord<string>): KeyRequest | RequestProblem {
   if (!isKeyName(record.name)) return { problem: `${malformedStart}: record.name must be ${keyNameForm}` }
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
   if (wrong >= 0) return { problem: `${malformedStart}: record.under[${wrong}] must be a normalized path` }
+  const refused = rightsProblem(record)
+  if (refused !== undefined) return { problem: `${malformedStart}: ${refused}` }
   return { command: 'addKey', record: record as KeyRecord }
 }
 

@@ -9,7 +9,8 @@
  * A revocation may wait for a writer that hangs, or for its disk. Until its outcome is known, all workers refuse the key;
  * after that, what is stored decides: if the revocation failed, the key is accepted again before its caller is told.
  */
-import type { KeyCommand, KeyRequest, ResponseLine, Responses } from '../control/messages.js'
+import type { Maker } from '../../keys/makers.js'
+import type { KeyCommand, KeyRequest, KeyResponse, KeyResponses } from '../../keys/requests.js'
 import { persistently } from '../control/persistently.js'
 import type { Child } from './child.js'
 
@@ -39,12 +40,13 @@ export class ApiKeys {
   /**
    * After a change, and after an error because the keys may have changed, has all workers load the keys first.
    *
+   * @param by the key that makes the change; undefined for the command line
    * @throws NothingDone or Error, as `persistently` does
    */
-  async request(request: KeyRequest): Promise<ResponseLine<KeyCommand>> {
-    if (request.command === 'listKeys') return { response: await this.#response(request) }
+  async request(request: KeyRequest, by?: Maker): Promise<KeyResponse> {
+    if (request.command === 'listKeys') return { response: await this.#response(request, by) }
     const revocation = request.command === 'revokeKey' ? this.#beginRevocation(request.name) : undefined
-    const [outcome] = await Promise.allSettled([this.#response(request)])
+    const [outcome] = await Promise.allSettled([this.#response(request, by)])
     if (revocation !== undefined) this.#revocations.delete(revocation)
     const late = await this.announce(revocation)
     if (outcome.status === 'rejected') throw outcome.reason
@@ -84,16 +86,16 @@ export class ApiKeys {
   }
 
   /** Repeats the request while the process that was asked ends or hangs: another one takes its place. */
-  async #response(request: KeyRequest): Promise<Responses[KeyCommand]> {
+  async #response(request: KeyRequest, by: Maker | undefined): Promise<KeyResponses[KeyCommand]> {
     let asked = 0
     const response = await persistently(() => {
       const child = this.options.responder()
       if (child === undefined) throw new Error('no writer or worker is running at the moment')
       asked++
-      return child.request(request, responseMsMax)
+      return child.request(request, responseMsMax, by)
     }, attemptsMsMax)
-    // An earlier attempt may have revoked it.
-    const mayBeRevoked = request.command === 'revokeKey' && asked > 1
+    // An earlier attempt may have revoked it. A maker may as well not be allowed to any more.
+    const mayBeRevoked = request.command === 'revokeKey' && asked > 1 && by === undefined
     return response || mayBeRevoked
   }
 }

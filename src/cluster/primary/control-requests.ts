@@ -15,7 +15,7 @@ import { Child, mayBeDamage } from './child.js'
 import type { StoreOpener } from './store-opening.js'
 
 interface ControlRequestsOptions {
-  readonly keys: ApiKeys
+  readonly keys: Pick<ApiKeys, 'request' | 'announce'>
   readonly opener: Pick<StoreOpener, 'open'>
   /** Starts a process that waits for a message that says which tool it runs. */
   readonly forkTool: () => ChildProcess

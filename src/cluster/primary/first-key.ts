@@ -7,10 +7,9 @@ import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../../auth/token.js'
 import { type KeyRecord, operations } from '../../keys/record.js'
+import { NothingDone, type SendKeyRequest } from '../../keys/requests.js'
 import { ownerOf } from '../../keys/rotation.js'
 import { settingTable } from '../../settings/table.js'
-import type { SendKeyRequest } from '../control/messages.js'
-import { NothingDone } from '../messages.js'
 
 /** Between two checks that the store is available and its disk has room. */
 const storeCheckMs = 500

@@ -5,9 +5,17 @@
 import { hashToken, makeToken, readTokenFile } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
-import type { SendKeyRequest } from '../../cluster/control/messages.js'
-import { NothingDone } from '../../cluster/messages.js'
-import { type KeyRecord, keyNameForm, type Operation, operations } from '../../keys/record.js'
+import { parseExpiry } from '../../keys/expiry.js'
+import {
+  type KeyRecord,
+  keyNameForm,
+  operations,
+  parseRights,
+  type Right,
+  rights,
+  rightsProblem,
+} from '../../keys/record.js'
+import { NothingDone, type SendKeyRequest } from '../../keys/requests.js'
 import { ownerOf } from '../../keys/rotation.js'
 import { isExclusive } from '../../settings/address.js'
 import { type Config, readConfig, UsageError } from '../../settings/config.js'
@@ -16,7 +24,6 @@ import type { Problem } from '../../settings/table.js'
 import { parsePath } from '../../topics/path.js'
 import { command, storeSettings } from '../command.js'
 import { MissingStore, requestsTo } from '../store/store-client.js'
-import { parseExpiry } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
@@ -28,7 +35,7 @@ const waitingMs = 6000
 
 export const addKey = command({
   summary: 'creates an API key and prints its token, only this once',
-  details: `NAME is ${keyNameForm}. Without other flags the key may do everything. With --token-file, nothing is printed.`,
+  details: `NAME is ${keyNameForm}. Without other flags the key may do everything to topics. With --token-file, nothing is printed.`,
   operands: ['NAME'],
   settings: storeSettings,
   flags: {
@@ -36,8 +43,8 @@ export const addKey = command({
       kind: 'text',
       value: 'LIST',
       default: operations.join(','),
-      help: 'operations that the key may do, separated by commas',
-      parse: parseOperations,
+      help: 'operations that the key may do, separated by commas; with admin, it may also administer API keys in the console, and cannot have subtrees',
+      parse: parseAllow,
     },
     under: {
       kind: 'text',
@@ -71,6 +78,8 @@ export const addKey = command({
   },
   async run({ settings, flags, operand }) {
     const name = checkedName(operand('NAME'))
+    const refused = rightsProblem(flags)
+    if (refused !== undefined) throw new UsageError(`--allow and --under: ${refused}`)
     const file = flags['token-file']
     const token = file === undefined ? makeToken() : checkedToken(file)
     const { allow, under, expires: expiresMs, rate } = flags
@@ -142,11 +151,8 @@ function notRevoked(error: Error, name: string): string {
   return `the key may not have been revoked, and is accepted if it was not: topicd keys revoke ${name} makes sure that it is`
 }
 
-/** In the order of `operations`. */
-function parseOperations(text: string): readonly Operation[] | Problem {
-  const words = text.split(',')
-  const named = operations.filter((operation) => words.includes(operation))
-  return named.length === words.length ? named : { problem: `must be some of ${operations.join(',')}, each once` }
+function parseAllow(text: string): readonly Right[] | Problem {
+  return parseRights(text.split(',')) ?? { problem: `must be some of ${rights.join(',')}, each once` }
 }
 
 function checkedToken(file: string): string {

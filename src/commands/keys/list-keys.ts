@@ -1,12 +1,11 @@
 /** `topicd keys list`: every API key, as a table or as lines of JSON. No token, and no hash of one, is shown. */
+import { isoTime, oldTokenExpiresMs, shownTime } from '../../keys/expiry.js'
 import type { ListedKey } from '../../keys/record.js'
-import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
 import { aligned } from '../columns.js'
 import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { requestsTo } from '../store/store-client.js'
-import { shownTime } from './key-expiry.js'
 
 /** The widest column of a list: one key with many subtrees must not make every other line as long. */
 const columnCharactersMax = 64
@@ -24,16 +23,6 @@ export const listKeys = command({
     await print(flags.json ? keys.map(jsonLine).join('') : table(keys))
   },
 })
-
-/** Undefined if no replaced token is still valid. */
-function oldTokenExpiresMs(key: ListedKey): number | undefined {
-  const expiresMs = formerExpiresMs(key)
-  return expiresMs === undefined || expiresMs <= Date.now() ? undefined : expiresMs
-}
-
-function isoTime(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : new Date(ms).toISOString()
-}
 
 /** JSON leaves out the limits that a key does not have. */
 function jsonLine(key: ListedKey): string {

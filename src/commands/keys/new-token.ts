@@ -5,10 +5,9 @@
  */
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
-import type { SendKeyRequest } from '../../cluster/control/messages.js'
 import { persistently } from '../../cluster/control/persistently.js'
 import { MalformedRequest } from '../../cluster/control/protocol.js'
-import { NothingDone } from '../../cluster/messages.js'
+import { NothingDone, type SendKeyRequest } from '../../keys/requests.js'
 import type { Config } from '../../settings/config.js'
 import { OutputClosed, print } from '../stdout.js'
 import { requestsTo } from '../store/store-client.js'

@@ -2,12 +2,11 @@
 import { hashToken, makeToken } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
+import { graceDefault, oldTokenExpiresMs, parseGrace, rotationTo, shownTime } from '../../keys/expiry.js'
 import type { ListedKey } from '../../keys/record.js'
-import { formerExpiresMs } from '../../keys/rotation.js'
 import { readConfig } from '../../settings/config.js'
 import { command, storeSettings } from '../command.js'
 import { requestsTo } from '../store/store-client.js'
-import { parseGrace, shownTime } from './key-expiry.js'
 import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
@@ -21,7 +20,7 @@ export const rotateKey = command({
     grace: {
       kind: 'text',
       value: 'PERIOD',
-      default: '1h',
+      default: graceDefault,
       help: 'how long the old token stays valid: a whole number and s, m, h or d; 0s for not at all',
       parse: (text: string) => parseGrace(text),
     },
@@ -32,16 +31,11 @@ export const rotateKey = command({
     const config = readConfig(settings)
     const key = (await requestsTo(config)({ command: 'listKeys' })).find((known) => known.name === name)
     if (key === undefined) fatal(exitCodes.failed, `there is no key named "${name}"`)
-    const { expiresMs = Infinity, tokenHash: formerHash } = key
-    if (expiresMs <= nowMs) {
-      fatal(
-        exitCodes.failed,
-        `the key "${name}" expired at ${shownTime(expiresMs)}, and a new token would not be valid either; revoke the key and add it again`,
-      )
-    }
     const token = makeToken()
-    const formerUntilMs = flags.grace === 0 ? undefined : nowMs + flags.grace
-    const rotation = { name, formerHash, formerUntilMs, tokenHash: hashToken(token) }
+    const rotation = rotationTo(hashToken(token), key, flags.grace, nowMs)
+    if ('problem' in rotation) fatal(exitCodes.failed, rotation.problem)
+    const { expiresMs = Infinity } = key
+    const { formerUntilMs } = rotation
     await issueToken(config, token, {
       store: async (send) =>
         (await send({ command: 'rotateKey', rotation }))
@@ -58,7 +52,8 @@ export const rotateKey = command({
 function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {
   const end = untilMs === undefined ? 'expires now' : `is valid until ${shownTime(untilMs)}`
   const sentence = `the old token of "${key.name}" ${end}`
-  const beforeMs = formerExpiresMs(key)
-  if (beforeMs === undefined || beforeMs <= nowMs) return sentence
-  return `${sentence}; the one before it, which was valid until ${shownTime(beforeMs)}, expires now`
+  const beforeMs = oldTokenExpiresMs(key, nowMs)
+  return beforeMs === undefined
+    ? sentence
+    : `${sentence}; the one before it, which was valid until ${shownTime(beforeMs)}, expires now`
 }

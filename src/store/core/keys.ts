@@ -3,6 +3,7 @@
  * change does is decided in the transaction that makes it.
  */
 import { whenKnown } from '../../base/awaitable.js'
+import { mayChange } from '../../keys/makers.js'
 import { additionTo } from '../../keys/rotation.js'
 import type { ApiKeyStore } from '../api-keys.js'
 import type { Engine } from '../engine.js'
@@ -33,17 +34,20 @@ export function createKeyRecords(
         engine.atOnce((view) => view.record('meta', keysRevisionName)),
         keysRevisionOf,
       ),
-    async addKey(record) {
-      if (await change({ about: 'addKey', record })) return 'added'
+    async addKey(record, by) {
+      if (await change({ about: 'addKey', record, by })) return 'added'
       // Only why: the key that was in the way may be gone by now, or be one that cannot be read.
-      const reason = additionTo(await readKeys(() => {}), record)
-      return reason === 'added' ? 'name_taken' : reason
+      const keys = await readKeys(() => {})
+      const reason = additionTo(keys, record)
+      if (reason !== 'added') return reason
+      const maker = keys.find(({ name }) => name === by?.name)
+      return mayChange(by, maker, record) ? 'name_taken' : 'forbidden'
     },
     async restoreKey(record) {
       await change({ about: 'restoreKey', record })
     },
-    rotateKey: (rotation) => change({ about: 'rotateKey', rotation }),
-    revokeKey: (name) => change({ about: 'revokeKey', name }),
+    rotateKey: (rotation, by) => change({ about: 'rotateKey', rotation, by }),
+    revokeKey: (name, by) => change({ about: 'revokeKey', name, by }),
     keyUses: () =>
       whenKnown(
         engine.atOnce((view) => view.records('keyUses')),

@@ -14,12 +14,12 @@ import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { Test } from 'tap'
 import { hashToken, makeToken } from '../../../dist/auth/token.js'
-import type { KeyCommand, KeyRequestOf, Responses } from '../../../dist/cluster/control/messages.js'
 import { requestLine } from '../../../dist/cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../../dist/cluster/control/socket.js'
 import { keyResponse } from '../../../dist/cluster/key-requests.js'
 import { requestsTo } from '../../../dist/commands/store/store-client.js'
-import { type Operation, operations } from '../../../dist/keys/record.js'
+import { operations, type Right } from '../../../dist/keys/record.js'
+import type { KeyCommand, KeyRequestOf, KeyResponses } from '../../../dist/keys/requests.js'
 import { withDefaults } from '../../../dist/settings/config.js'
 import { openStore } from '../../../dist/store/open.js'
 import type { TopicStore } from '../../../dist/store/store.js'
@@ -48,7 +48,7 @@ const wholeStoreCommands: readonly string[] = ['export', 'import', 'check', 'bac
 
 /** What an API key may do. */
 interface KeyRights {
-  readonly allow?: readonly Operation[]
+  readonly allow?: readonly Right[]
   readonly under?: readonly string[]
   /** In ms since the epoch. */
   readonly expiresMs?: number
@@ -308,7 +308,7 @@ export class Server {
   }
 
   /** A request about API keys: on LMDB as the command line sends it, to a database directly, without a tool's process. */
-  async request<Command extends KeyCommand>(request: KeyRequestOf<Command>): Promise<Responses[Command]> {
+  async request<Command extends KeyCommand>(request: KeyRequestOf<Command>): Promise<KeyResponses[Command]> {
     const { store = 'lmdb' } = this.#options
     if (store === 'lmdb') return requestsTo(withDefaults({ store, data: this.dataDir, diskFreeBytesMin: 0 }))(request)
     this.#database ??= openStore(store, { directory: this.dataDir })

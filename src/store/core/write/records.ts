@@ -3,6 +3,7 @@
  * Every change of a key also changes the revision, so that a process can tell by one small read whether the keys that it holds
  * are current.
  */
+import { type Maker, mayChange } from '../../../keys/makers.js'
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { additionTo, rotated } from '../../../keys/rotation.js'
 import type { Changes, RecordTable, Stored, WriteSize } from '../../engine.js'
@@ -30,10 +31,10 @@ export function keysRevisionOf(record: Buffer | undefined): number {
 }
 
 export type RecordChange =
-  | { readonly about: 'addKey'; readonly record: KeyRecord }
+  | { readonly about: 'addKey'; readonly record: KeyRecord; readonly by?: Maker | undefined }
   | { readonly about: 'restoreKey'; readonly record: KeyRecord }
-  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation }
-  | { readonly about: 'revokeKey'; readonly name: string }
+  | { readonly about: 'rotateKey'; readonly rotation: KeyRotation; readonly by?: Maker | undefined }
+  | { readonly about: 'revokeKey'; readonly name: string; readonly by?: Maker | undefined }
   /** When keys were last used, in ms since the epoch, by their names. */
   | { readonly about: 'touchKeys'; readonly uses: readonly (readonly [string, number])[] }
   /** When the last backup was completed, in ms since the epoch. */
@@ -61,20 +62,18 @@ export class RecordDecisions {
   decide(change: RecordChange): boolean {
     switch (change.about) {
       case 'addKey':
-        return this.#addKey(change.record)
+        return this.#addKey(change.record, change.by)
       case 'restoreKey':
         return this.#putKey(change.record)
       case 'rotateKey': {
-        const { name } = change.rotation
-        const known = this.#read('keys', name)
-        const record = rotated(known && requireKeyRecord(name, known.toString()), change.rotation)
-        return record !== undefined && this.#putKey(record)
+        const known = this.#readKey(change.rotation.name)
+        const record = rotated(known, change.rotation)
+        if (known === undefined || record === undefined) return false
+        // Of a repeated request, the first attempt was allowed.
+        return (record === known || this.#mayChange(change.by, known)) && this.#putKey(record)
       }
       case 'revokeKey':
-        if (this.#read('keys', change.name) === undefined) return false
-        this.#put('keyUses', change.name, undefined)
-        this.#put('keys', change.name, undefined)
-        return this.#changeRevision()
+        return this.#revokeKey(change.name, change.by)
       case 'touchKeys':
         for (const [name, usedMs] of change.uses) this.#touch(name, usedMs)
         return true
@@ -98,14 +97,34 @@ export class RecordDecisions {
     this.#put('keyUses', name, numberRecord(usedMs))
   }
 
-  #addKey(record: KeyRecord): boolean {
+  #addKey(record: KeyRecord, by: Maker | undefined): boolean {
     const all = new Map([...this.stored.records('keys'), ...(this.#changed.get('keys') ?? [])])
     const keys = [...all].map(([name, bytes]) => bytes && readKeyRecord(name, bytes.toString()))
     const readable = keys.filter((key) => typeof key === 'object')
     if (additionTo(readable, record) !== 'added') return false
-    if (all.get(record.name) === undefined) return this.#putKey(record)
+    if (all.get(record.name) === undefined) return this.#mayChange(by, record) && this.#putKey(record)
     // It is stored already, unless its name is that of one that cannot be read.
     return readable.some(({ name }) => name === record.name)
+  }
+
+  #revokeKey(name: string, by: Maker | undefined): boolean {
+    if (this.#read('keys', name) === undefined) return false
+    // The command line revokes even a key whose record cannot be read.
+    const known = by && this.#readKey(name)
+    if (known !== undefined && !this.#mayChange(by, known)) return false
+    this.#put('keyUses', name, undefined)
+    this.#put('keys', name, undefined)
+    return this.#changeRevision()
+  }
+
+  #mayChange(by: Maker | undefined, key: KeyRecord): boolean {
+    return by === undefined || mayChange(by, this.#readKey(by.name), key)
+  }
+
+  /** @throws Error when the record cannot be read */
+  #readKey(name: string): KeyRecord | undefined {
+    const bytes = this.#read('keys', name)
+    return bytes && requireKeyRecord(name, bytes.toString())
   }
 
   #putKey(record: KeyRecord): true {

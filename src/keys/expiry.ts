@@ -1,7 +1,12 @@
 /** When an API key or a replaced token expires, as a person writes it: after a period, or at a time. Pure. */
-import { keyExpiresMsMax } from '../../settings/limits.js'
-import type { Problem } from '../../settings/table.js'
-import { parsePeriod } from '../../topics/removal/period.js'
+import { keyExpiresMsMax } from '../settings/limits.js'
+import type { Problem } from '../settings/table.js'
+import { parsePeriod } from '../topics/removal/period.js'
+import type { KeyRecord, KeyRotation } from './record.js'
+import { formerExpiresMs } from './rotation.js'
+
+/** How long a replaced token stays valid, unless its owner chooses otherwise. */
+export const graceDefault = '1h'
 
 /** ISO 8601, in UTC: a day, which means its first moment, or a time. */
 const timeForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/
@@ -37,4 +42,30 @@ export function parseGrace(text: string, nowMs = Date.now()): number | Problem {
 /** ISO 8601, to the second. */
 export function shownTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+}
+
+/** ISO 8601, to the millisecond. */
+export function isoTime(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString()
+}
+
+/** In ms since the epoch; undefined if no replaced token is still valid. */
+export function oldTokenExpiresMs(key: KeyRecord<string>, nowMs = Date.now()): number | undefined {
+  const expiresMs = formerExpiresMs(key)
+  return expiresMs === undefined || expiresMs <= nowMs ? undefined : expiresMs
+}
+
+/** The rotation that gives the key this token, unless the key has expired. */
+export function rotationTo(
+  tokenHash: string,
+  { name, tokenHash: formerHash, expiresMs = Infinity }: KeyRecord<string>,
+  graceMs: number,
+  nowMs = Date.now(),
+): KeyRotation | Problem {
+  if (expiresMs <= nowMs) {
+    return {
+      problem: `the key "${name}" expired at ${shownTime(expiresMs)}, and a new token would not be valid either; revoke the key and add it again`,
+    }
+  }
+  return { name, tokenHash, formerHash, formerUntilMs: graceMs === 0 ? undefined : nowMs + graceMs }
 }

@@ -1,6 +1,6 @@
 /** When a key or a replaced token ends, as it is written on the command line. */
 import t from 'tap'
-import { parseExpiry, parseGrace, shownTime } from '../../dist/commands/keys/key-expiry.js'
+import { parseExpiry, parseGrace, shownTime } from '../../dist/keys/expiry.js'
 import { keyExpiresMsMax } from '../../dist/settings/limits.js'
 
 const nowMs = Date.parse('2026-06-01T12:00:00Z')

@@ -1,0 +1,281 @@
+/**
+ * `/console/keys`: a key with the right `admin` lists, creates, rotates and revokes API keys, never with more than it has, from
+ * no other origin, with a line in the log for each change.
+ */
+import t, { type Test } from 'tap'
+import { hashToken } from '../../dist/auth/token.js'
+import type { Right } from '../../dist/keys/record.js'
+import { refuses } from '../support/expected-answers.js'
+import type { Answer, Body } from '../support/service/client.js'
+import { overStores } from '../support/service/over-stores.js'
+import type { Server } from '../support/service/server.js'
+
+const path = '/console/keys'
+
+interface Entry {
+  readonly name: string
+  readonly allow: readonly string[]
+  readonly under: readonly string[]
+  readonly token?: string
+  readonly rate?: number
+  readonly expires?: string
+  readonly former_until?: string
+}
+
+const dayMs = 86_400_000
+
+class Console {
+  constructor(
+    readonly server: Server,
+    readonly token: string,
+  ) {}
+
+  send(body: Body, headers: Readonly<Record<string, string | undefined>> = {}): Promise<Answer> {
+    return this.server.client.send(path, body, { token: this.token, headers })
+  }
+
+  async does(body: Body): Promise<Entry> {
+    const answer = await this.send(body)
+    if (answer.status !== 200) throw new Error(`${JSON.stringify(body)} was answered ${answer.text}`)
+    return JSON.parse(answer.text) as Entry
+  }
+
+  async list(): Promise<readonly Entry[]> {
+    const answer = await fetch(this.server.url + path, { headers: { authorization: `Apikey ${this.token}` } })
+    return ((await answer.json()) as { readonly keys: readonly Entry[] }).keys
+  }
+
+  async named(name: string): Promise<Entry | undefined> {
+    return (await this.list()).find((key) => key.name === name)
+  }
+}
+
+/** The statuses of the token on every connection, and so in every worker. */
+async function statuses(server: Server, token: string | undefined): Promise<string> {
+  const sent = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token: token ?? '' }))
+  return [...new Set((await Promise.all(sent)).map(({ status }) => status))].join()
+}
+
+/** A body without path and selector is refused with this, if its key may fetch. */
+const known = '400'
+
+await overStores(t, async (t, server) => {
+  const admin = async (name: string, allow: readonly Right[], limits = {}): Promise<Console> =>
+    new Console(server, await server.addKey(name, { allow: [...allow, 'admin'], ...limits }))
+  const full = await admin('full', ['fetch', 'set', 'add', 'remove'])
+  const reader = await admin('reader', ['fetch'])
+
+  await t.test('without the right, nothing is listed or changed', async (t) => {
+    const plain = new Console(server, server.token)
+    refuses(t, await plain.send({ op: 'revoke', name: 'reader' }), 403, 'forbidden_operation', 'a change', 'administer')
+    const headers = { authorization: `Apikey ${plain.token}` }
+    t.equal((await fetch(server.url + path, { headers })).status, 403)
+    for (const method of ['GET', 'POST']) t.equal((await fetch(server.url + path, { method })).status, 401, method)
+    refuses(t, await new Console(server, 'none').send({}), 401, 'unauthorized', 'an unknown key')
+    const refused = await server.client.send(path, '', { method: 'DELETE' })
+    t.equal(refused.headers.allow, 'GET, HEAD, POST')
+    refuses(t, refused, 405, 'method_not_allowed', 'another method', 'GET, HEAD and POST')
+  })
+
+  await t.test('the right allows nothing else', async (t) => {
+    const only = await server.addKey('only-admin', { allow: ['admin'] })
+    refuses(t, await server.post('fetch', { path: 'a' }, { token: only }), 403, 'forbidden_operation', 'a fetch')
+    const made = await new Console(server, only).send({ op: 'create', name: 'none' })
+    refuses(t, made, 400, 'missing_parameter', 'a key with what it may do to topics', 'allow')
+  })
+
+  await t.test('the list names keys, and contains no hash', async (t) => {
+    await server.addKey('listed', { allow: ['set'], under: ['a/b'], expiresMs: Date.now() + dayMs, rate: 7 })
+    const headers = { authorization: `Apikey ${full.token}` }
+    const answer = await fetch(server.url + path, { headers })
+    t.equal(answer.headers.get('cache-control'), 'no-store')
+    const text = await answer.text()
+    t.notMatch(text, /[0-9a-f]{64}|topicd_/)
+    t.match(await full.named('listed'), {
+      allow: ['set'],
+      under: ['a/b'],
+      created: /^\d{4}-.*Z$/,
+      expires: /^\d{4}-.*Z$/,
+      rate: 7,
+    })
+  })
+
+  await t.test('a key that is created has the limits of its maker', async (t) => {
+    const expiresMs = Date.now() + dayMs
+    const limited = await admin('limited', ['fetch', 'set'], { expiresMs, rate: 50 })
+    const made = await limited.does({ op: 'create', name: 'made' })
+    const expires = new Date(expiresMs).toISOString()
+    t.match(made, { name: 'made', allow: ['fetch', 'set'], under: [], rate: 50, expires })
+    t.equal(await statuses(server, made.token), known)
+    const less = { allow: ['fetch'], under: ['/x/', 'y'], expires: '1h', rate: 3 }
+    t.match(await limited.does({ op: 'create', name: 'less', ...less }), { ...less, under: ['x', 'y'], expires: /Z$/ })
+    const second = await limited.does({ op: 'create', name: 'second-admin', allow: ['fetch', 'admin'] })
+    const through = new Console(server, second.token ?? '')
+    for (const [more, what] of [
+      [{ allow: ['set', 'remove'] }, 'the right remove'],
+      [{ allow: ['add'] }, 'the right add'],
+      [{ expires: '2d' }, 'a later expiry'],
+      [{ expires: '9999-12-31' }, 'a later expiry'],
+      [{ rate: 51 }, 'a higher rate'],
+    ] as const) {
+      const refused = await limited.send({ op: 'create', name: 'more', ...more })
+      refuses(t, refused, 403, 'forbidden_key', JSON.stringify(more), what)
+    }
+    refuses(t, await through.send({ op: 'create', name: 'more', allow: ['set'] }), 403, 'forbidden_key', 'in two steps')
+    for (const [op, what] of [
+      ['rotate', 'rotate'],
+      ['revoke', 'revoke'],
+    ] as const) {
+      for (const name of ['full', 'first', 'limited'])
+        refuses(t, await through.send({ op, name }), 403, 'forbidden_key', `${op} ${name}`, what)
+      refuses(t, await limited.send({ op, name: 'reader' }), 403, 'forbidden_key', 'one that never expires', 'expiry')
+    }
+    t.equal(await limited.named('more'), undefined)
+  })
+
+  await t.test('a key with subtrees cannot have the right, whoever adds it', async (t) => {
+    const both = { op: 'create', name: 'both', allow: ['admin'], under: ['a'] }
+    refuses(t, await full.send(both), 400, 'invalid_parameter', 'in the console', 'subtrees')
+    const command = await server.command('keys', 'add', 'both', '--allow', 'fetch,admin', '--under', 'a')
+    t.match(command, { code: 2, stderr: /subtrees/, stdout: '' })
+    const record = { name: 'both', tokenHash: hashToken('x'), allow: ['admin'], under: ['a'], madeMs: 0 }
+    await t.rejects(server.request({ command: 'addKey', record: record as never }), /subtrees/)
+    t.equal(await full.named('both'), undefined)
+  })
+
+  await t.test('a rotation and a revocation are in effect in every worker when they are answered', async (t) => {
+    const { token } = await full.does({ op: 'create', name: 'turned', allow: ['fetch'] })
+    const first = await full.does({ op: 'rotate', name: 'turned', keep_former_for: '1h' })
+    t.match(first.former_until, /Z$/)
+    t.strictSame([await statuses(server, token), await statuses(server, first.token)], [known, known])
+    const second = await full.does({ op: 'rotate', name: 'turned', keep_former_for: '0s' })
+    t.equal(second.former_until, undefined)
+    for (const old of [token, first.token]) t.equal(await statuses(server, old), '401', 'a former token')
+    t.equal(await statuses(server, second.token), known)
+    const both = await Promise.all([1, 2].map(() => full.send({ op: 'rotate', name: 'turned' })))
+    t.ok(both.some(({ status }) => status === 200))
+    for (const answer of both.filter(({ status }) => status !== 200))
+      refuses(t, answer, 409, 'key_changed', 'the other of two rotations')
+    t.match(await full.send({ op: 'revoke', name: 'turned' }), {
+      status: 200,
+      text: '{"name":"turned","revoked":true}',
+    })
+    for (const { text } of both) {
+      const { token = 'none' } = JSON.parse(text) as Entry
+      t.equal(await statuses(server, token), '401')
+    }
+    refuses(t, await full.send({ op: 'revoke', name: 'turned' }), 404, 'no_such_key', 'again', 'turned')
+    refuses(t, await full.send({ op: 'rotate', name: 'turned' }), 404, 'no_such_key', 'a rotation')
+  })
+
+  await t.test('a key rotates and revokes itself', async (t) => {
+    const own = await admin('own', ['fetch'])
+    const { token = '' } = await own.does({ op: 'rotate', name: 'own', keep_former_for: '10m' })
+    t.equal(await statuses(server, own.token), known, 'the former token')
+    const next = new Console(server, token)
+    t.equal((await own.send({ op: 'revoke', name: 'own' })).status, 200)
+    for (const { token } of [own, next]) t.equal(await statuses(server, token), '401')
+    refuses(t, await next.send({ op: 'create', name: 'late' }), 401, 'unauthorized', 'afterwards')
+  })
+
+  await t.test('a name that is taken, and an expired key', async (t) => {
+    refuses(t, await full.send({ op: 'create', name: 'reader' }), 409, 'key_exists', 'a name', 'reader')
+    await server.addKey('gone', { expiresMs: Date.now() - 1 })
+    refuses(t, await full.send({ op: 'rotate', name: 'gone' }), 409, 'key_expired', 'an expired key', 'expired at')
+  })
+
+  await t.test('a change is checked in every member', async (t) => await malformed(t, full))
+
+  await t.test('a page of another origin is refused, and told nothing', async (t) => {
+    const { host } = new URL(server.url)
+    const body = { op: 'create', name: 'stolen' }
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { origin: `http://${host}0` },
+      { origin: `http://${host}.evil.example` },
+      { origin: `http://${host}@evil.example` },
+      { origin: 'null' },
+      { origin: host },
+      { origin: `ftp://${host}` },
+      { origin: `http://${host}`, 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ]) {
+      const refused = await full.send(body, headers)
+      refuses(t, refused, 403, 'cross_origin', JSON.stringify(headers))
+      t.notOk(Object.keys(refused.headers).some((name) => name.startsWith('access-control')))
+      const read = { ...headers, authorization: `Apikey ${full.token}` }
+      const answer = await server.client.send(path, '', { method: 'GET', headers: read })
+      refuses(t, answer, 403, 'cross_origin', 'a GET')
+    }
+    refuses(t, await full.send(body, { 'content-type': 'text/plain' }), 415, 'unsupported_media_type', 'a form')
+    const own = await full.send(
+      { op: 'create', name: 'own-page' },
+      { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' },
+    )
+    t.equal(own.status, 200, own.text)
+    t.equal(await full.named('stolen'), undefined)
+  })
+
+  await t.test('each change leaves a line in the log, without a token', async (t) => {
+    const { token = '' } = await full.does({ op: 'create', name: 'audited', allow: ['fetch'] })
+    await full.send({ op: 'rotate', name: 'audited' }, { 'x-forwarded-for': `203.0.113.9${' '.repeat(500)}` })
+    await reader.send({ op: 'rotate', name: 'full' })
+    await full.does({ op: 'revoke', name: 'audited' })
+    const line = (change: string, key: string, by = 'full') =>
+      server.logged('API key change', (found) => found.change === change && found.key === key && found.by === by)
+    const from = { from: 'console', by: 'full', address: '127.0.0.1' }
+    t.match(await line('create', 'audited'), { ...from, role: 'primary', outcome: 'done', allow: ['fetch'] })
+    t.match(await line('rotate', 'audited'), { ...from, outcome: 'done', forwardedFor: /^203/ })
+    t.match(await line('revoke', 'audited'), { ...from, outcome: 'done' })
+    t.match(await line('rotate', 'full', 'reader'), { from: 'console', outcome: 'refused: forbidden_key' })
+    for (const secret of [token, hashToken(token), full.token, hashToken(full.token)])
+      t.notOk(server.output.includes(secret) && secret !== server.token)
+  })
+})
+
+async function malformed(t: Test, full: Console): Promise<void> {
+  const create = { op: 'create', name: 'x' }
+  for (const [body, code, mention] of [
+    ['{', 'invalid_json', ''],
+    ['[]', 'invalid_body', 'an array'],
+    [{}, 'missing_parameter', 'op'],
+    [{ op: 'create' }, 'missing_parameter', 'name'],
+    [{ op: 'list', name: 'x' }, 'invalid_parameter', '"create"'],
+    [{ op: 'toString', name: 'x' }, 'invalid_parameter', 'op'],
+    [{ op: ['create'], name: 'x' }, 'invalid_parameter', 'op'],
+    ['{"op":"revoke","op":"create","name":"x"}', 'duplicate_parameter', 'op'],
+    ['{"op":"create","name":"x","allow":["fetch"],"\\u0061llow":["set"]}', 'duplicate_parameter', 'allow'],
+    ['{"op":"create","name":"x","__proto__":{"allow":["set"]}}', 'unknown_parameter', '__proto__'],
+    [{ ...create, name: '' }, 'invalid_parameter', 'name'],
+    [{ ...create, name: 'x'.repeat(65) }, 'invalid_parameter', '64'],
+    [{ ...create, name: 'reader\n' }, 'invalid_parameter', 'name'],
+    [{ ...create, name: 'ｒeader' }, 'invalid_parameter', 'name'],
+    [{ ...create, name: 'rea\u200bder' }, 'invalid_parameter', 'name'],
+    [{ ...create, name: null }, 'invalid_parameter', 'name'],
+    [{ ...create, allow: [] }, 'invalid_parameter', 'empty'],
+    [{ ...create, allow: ['fetch', 'fetch'] }, 'invalid_parameter', 'repeats'],
+    [{ ...create, allow: ['FETCH'] }, 'invalid_parameter', 'allow[0]'],
+    [{ ...create, allow: 'fetch' }, 'invalid_parameter', 'allow'],
+    [{ ...create, allow: [['fetch']] }, 'invalid_parameter', 'allow[0]'],
+    [{ ...create, under: ['a', ''] }, 'invalid_path', 'under[1]'],
+    [{ ...create, under: 'a' }, 'invalid_parameter', 'under'],
+    [{ ...create, expires: '0s' }, 'invalid_time', 'future'],
+    [{ ...create, expires: '2027-02-30' }, 'invalid_time', 'exist'],
+    [{ ...create, expires: 1 }, 'invalid_parameter', 'expires'],
+    [{ ...create, expires: null }, 'invalid_parameter', 'expires'],
+    [{ ...create, rate: 0 }, 'invalid_parameter', 'rate'],
+    [{ ...create, rate: 1.5 }, 'invalid_parameter', 'rate'],
+    [{ ...create, rate: 1_000_001 }, 'invalid_parameter', 'rate'],
+    [{ ...create, rate: '1' }, 'invalid_parameter', 'rate'],
+    [{ ...create, token: 'mine' }, 'unknown_parameter', 'token'],
+    [{ ...create, tokenHash: hashToken('mine') }, 'unknown_parameter', 'tokenHash'],
+    [{ ...create, keep_former_for: '1h' }, 'unknown_parameter', 'keep_former_for'],
+    [{ op: 'rotate', name: 'x', allow: ['fetch'] }, 'unknown_parameter', 'allow'],
+    [{ op: 'rotate', name: 'x', keep_former_for: '1y' }, 'invalid_time', 'period'],
+    [{ op: 'revoke', name: 'x', under: [] }, 'unknown_parameter', 'under'],
+  ] as const)
+    refuses(t, await full.send(body), 400, code, typeof body === 'string' ? body : JSON.stringify(body), mention)
+  const large = await full.send({ ...create, under: ['a'.repeat(9000)] })
+  refuses(t, large, 413, 'body_too_large', 'a large body', '8192')
+  t.equal(await full.named('x'), undefined)
+}

@@ -1,0 +1,110 @@
+/**
+ * A maker changes no key that it may not change, whatever was checked before: each store decides within the transaction, so
+ * that a maker that was just revoked, rotated or replaced by another key changes nothing, and a repeated request does not fail.
+ */
+import { join } from 'node:path'
+import t from 'tap'
+import { excessOf, isAdministrator, type Maker, mayChange } from '../../dist/keys/makers.js'
+import { type KeyRecord, parseRights, rightsProblem } from '../../dist/keys/record.js'
+import { openStore } from '../../dist/store/open.js'
+import type { Path } from '../../dist/topics/path.js'
+import { eachStore } from '../support/stores/stores.js'
+
+const hashOf = (digit: string): string => digit.repeat(64)
+
+const key = (name: string, digit: string, more: Partial<KeyRecord> = {}): KeyRecord => ({
+  name,
+  tokenHash: hashOf(digit),
+  allow: ['fetch'],
+  under: [],
+  madeMs: 1,
+  ...more,
+})
+
+const maker = key('maker', 'a', { allow: ['fetch', 'admin'] })
+const by: Maker = { name: 'maker', tokenHash: hashOf('a') }
+
+await eachStore(t, async (t, address) => {
+  const store = await openStore(address, { directory: join(t.testdir(), 'db') })
+  t.teardown(() => store.close())
+  const names = async (): Promise<string> => (await store.readKeys()).map(({ name }) => name).join()
+  const rotation = (name: string, from: string, to: string) => ({
+    name,
+    formerHash: hashOf(from),
+    tokenHash: hashOf(to),
+  })
+  await store.addKey(maker)
+  await store.addKey(key('strong', 'b', { allow: ['fetch', 'set'] }))
+
+  await t.test('a maker changes what it may', async (t) => {
+    t.equal(await store.addKey(key('made', '1'), by), 'added')
+    t.equal(await store.rotateKey(rotation('made', '1', '2'), by), true)
+    t.equal(await store.revokeKey('made', by), true)
+    t.equal(await store.revokeKey('made', by), false)
+    t.equal(await store.addKey(key('strong', '3'), by), 'name_taken')
+    t.equal(await names(), 'maker,strong')
+  })
+
+  await t.test('it changes no key with more than it has', async (t) => {
+    t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden')
+    t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
+    t.equal(await store.revokeKey('strong', by), false)
+    t.equal(await names(), 'maker,strong')
+  })
+
+  await t.test('one without the right, with another token, or gone, changes nothing', async (t) => {
+    for (const wrong of [
+      { name: 'strong', tokenHash: hashOf('b') },
+      { name: 'maker', tokenHash: hashOf('b') },
+      { name: 'none', tokenHash: hashOf('a') },
+    ]) {
+      t.equal(await store.addKey(key('made', '1'), wrong), 'forbidden')
+      t.equal(await store.revokeKey('maker', wrong), false)
+      t.equal(await store.rotateKey(rotation('maker', 'a', '2'), wrong), false)
+    }
+    t.equal(await names(), 'maker,strong')
+  })
+
+  await t.test('a request that is repeated has the same outcome', async (t) => {
+    for (let attempt = 1; attempt <= 2; attempt++) t.equal(await store.addKey(key('made', '1'), by), 'added')
+    // After the first, the maker's own token is another.
+    for (let attempt = 1; attempt <= 2; attempt++)
+      t.equal(await store.rotateKey(rotation('maker', 'a', 'c'), by), true, `attempt ${attempt}`)
+    t.equal(await store.addKey(key('later', '4'), by), 'forbidden')
+    await store.revokeKey('maker')
+    t.equal(await store.addKey(key('later', '4'), { ...by, tokenHash: hashOf('c') }), 'forbidden')
+    t.equal(await store.addKey(key('made', '1'), by), 'added')
+    t.equal(await names(), 'made,strong')
+  })
+})
+
+t.test('what a key has beyond its maker', async (t) => {
+  const limited = key('x', '1', { allow: ['fetch', 'admin'], expiresMs: 100, rate: 10 })
+  const within = { allow: ['fetch'], expiresMs: 100, rate: 10 } as const
+  t.equal(excessOf(within, limited), undefined)
+  for (const [more, excess] of [
+    [{ allow: ['fetch', 'remove'] }, 'the right remove'],
+    [{ expiresMs: 101 }, 'a later expiry'],
+    [{ expiresMs: undefined }, 'a later expiry'],
+    [{ rate: 11 }, 'a higher rate'],
+    [{ rate: undefined }, 'a higher rate'],
+  ] as const) {
+    const { allow = within.allow, ...limits } = { ...within, ...more }
+    t.equal(excessOf({ allow, ...limits } as never, limited), excess)
+  }
+  t.equal(excessOf(key('x', '1'), maker), undefined, 'a maker without limits')
+  t.equal(mayChange(undefined, undefined, key('x', '1')), true, 'the command line may do everything')
+})
+
+t.test('a record with the right and subtrees, which nothing creates, does not have the right', async (t) => {
+  const both = key('x', '1', { allow: ['admin'], under: ['a' as Path] })
+  t.match(rightsProblem(both), /subtrees/)
+  t.equal(isAdministrator(both), false)
+  t.equal(rightsProblem(maker), undefined)
+})
+
+t.test('rights are words, each once', async (t) => {
+  t.strictSame(parseRights(['admin', 'fetch']), ['fetch', 'admin'])
+  for (const words of [[], [''], ['fetch', 'fetch'], ['all'], ['Admin'], ['constructor']])
+    t.equal(parseRights(words), undefined, words.join())
+})
