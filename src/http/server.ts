@@ -223,12 +223,11 @@ class Server<Caller extends object> implements HttpServer {
       const allowed = [...(read.has(path) ? ['GET', 'HEAD'] : []), ...(posted.has(path) ? ['POST'] : [])].join(', ')
       const isShared = !unshared.has(path)
       const refusal = (): Answer => this.service.refusal('method_not_allowed', allowed)
-      const cors = isShared ? this.#cors : undefined
-      if (cors !== undefined) {
-        this.#app.options(path, (res, req) => {
-          this.#requests.onOther(res, req, cors.preflight(req, allowed) ?? refusal())
-        })
-      }
+      // On every path: else those that a page below a wildcard answers would be answered there.
+      this.#app.options(path, (res, req) => {
+        const preflight = isShared ? this.#cors?.preflight(req, allowed) : undefined
+        this.#requests.onOther(res, req, preflight ?? refusal(), isShared)
+      })
       this.#app.any(path, (res, req) => this.#requests.onOther(res, req, refusal(), isShared))
     }
   }

@@ -221,6 +221,7 @@ await t.test('limits and former tokens of API keys are exported and imported', a
     [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; an integer from 0 to 253402300799999 is allowed.'],
     [{ former: { tokenHash: 'x', untilMs: 1 } }, '"key.former.tokenHash"'],
     [{ later: 1 }, '"key.later" is not known here'],
+    [{ allow: ['admin'], under: ['a'] }, 'The key "x" cannot be imported: a key with the right admin'],
   ] as const) {
     const line = `${JSON.stringify({ key: { ...key, ...wrong } })}\n`
     const refused = await imported('keyless', line, '--with-keys')
