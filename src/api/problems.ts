@@ -35,7 +35,10 @@ const table = {
   unauthorized: [401, 'A known API key is required, in the header "authorization: Apikey <API_KEY>", but {found}.'],
   forbidden_operation: [403, 'This API key may not {operation}.'],
   forbidden_path: [403, 'This API key may not touch topics outside its subtrees.'],
-  forbidden_key: [403, 'This API key may not {operation} a key that has more than it has itself: {problem}.'],
+  forbidden_key: [
+    403,
+    'This API key may not {operation} a key with more than its own rights, expiry and rate: {problem}.',
+  ],
   cross_origin: [
     403,
     'Only the console itself may send this request, but it comes from a page of another origin; a proxy must leave the header "host" as it is.',

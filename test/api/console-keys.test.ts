@@ -178,6 +178,25 @@ await overStores(t, async (t, server) => {
     refuses(t, await next.send({ op: 'create', name: 'late' }), 401, 'unauthorized', 'afterwards')
   })
 
+  await t.test('after its revocation, a key creates nothing more', async (t) => {
+    const thief = await admin('thief', ['fetch'])
+    const made = (): Promise<string> =>
+      full.list().then((keys) =>
+        keys
+          .map(({ name }) => name)
+          .filter((name) => name.startsWith('loot-'))
+          .join(),
+      )
+    let count = 0
+    const creating = Array.from({ length: server.client.connections }, async () => {
+      for (;;) if ((await thief.send({ op: 'create', name: `loot-${count++}` })).status === 401) return
+    })
+    await full.does({ op: 'revoke', name: 'thief' })
+    const known = await made()
+    await Promise.all(creating)
+    t.equal(await made(), known)
+  })
+
   await t.test('a name that is taken, and an expired key', async (t) => {
     refuses(t, await full.send({ op: 'create', name: 'reader' }), 409, 'key_exists', 'a name', 'reader')
     await server.addKey('gone', { expiresMs: Date.now() - 1 })

@@ -41,7 +41,12 @@ function trial(linesAtOnce = new PacedBound(4000)): Trial {
     problemFor: () => problem('internal_error'),
   }
   const inlet = { resume: () => {}, drop: () => {}, close: () => {} }
-  const upload = new Upload(options, inlet, { aborted: false, headers: undefined, sender: undefined, onAborted: undefined })
+  const upload = new Upload(options, inlet, {
+    aborted: false,
+    headers: undefined,
+    sender: undefined,
+    onAborted: undefined,
+  })
   const result: Trial = {
     upload,
     batches,
