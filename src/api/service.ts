@@ -93,15 +93,15 @@ export function createService(options: ServiceOptions): Service<Access> {
   const refuseBeyondRate: Service<Access>['refuseBeyondRate'] = ({ rateLimit }) =>
     rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds)
   const { primary, onKeyChange } = options
-  const console = hasConsole
+  const own = hasConsole
     ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary, onKeyChange })
     : { routes: [], pages: [] }
   return {
-    routes: [...routes, ...console.routes],
+    routes: [...routes, ...own.routes],
     pages: [
       ...createFrontPages(basePath, routePaths, hasConsole),
       ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
-      ...console.pages,
+      ...own.pages,
     ],
     refusal,
     answered,

@@ -64,6 +64,13 @@ t.test('keys are changed and the store is opened beside a stopped worker', async
   t.equal(checked.code, 0, checked.stderr)
   t.ok(isStopped(stopped), 'the store was opened without waiting for it')
 
+  const admin = await server.addKey('admin', { allow: ['fetch', 'admin'] })
+  const clients = Array.from({ length: 24 }, () => server.connect(1, admin))
+  const created = clients.map((client, i) => client.send('/console/keys', { op: 'create', name: `late-${i}` }))
+  for (const answer of created) answer.catch(() => {})
+  t.match(JSON.parse((await Promise.any(created)).text), { token: /^topicd_/, late: [stopped] }, 'the console names it')
+  for (const client of clients) client.close()
+
   const all = server.workerPids()
   for (const worker of all) process.kill(worker, 'SIGSTOP')
   t.match(await server.command('keys', 'list'), { code: 0, stdout: /^new /m }, 'no worker is needed')

@@ -46,7 +46,7 @@ await eachStore(t, async (t, address) => {
   })
 
   await t.test('it changes no key with more than it has', async (t) => {
-    t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden')
+    t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'one with more')
     t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
     t.equal(await store.revokeKey('strong', by), false)
     t.equal(await names(), 'maker,strong')

@@ -339,6 +339,22 @@ export const mutants: readonly Mutant[] = [
     finds: /as many are kept/,
   },
   {
+    fault: 'a store lets a key change another one that has more',
+    file: 'keys/makers.js',
+    from: 'excessOf(key, maker) === undefined',
+    to: 'true',
+    test: 'keys/makers',
+    finds: /one with more/,
+  },
+  {
+    fault: 'a page of another origin may change API keys',
+    file: 'http/requests.js',
+    from: "isForeign ? this.service.refusal('cross_origin')",
+    to: "false ? this.service.refusal('cross_origin')",
+    test: 'api/console-keys',
+    finds: /evil\.example/,
+  },
+  {
     fault: 'the count of a key stays when its last listener leaves',
     file: 'changes/seats.js',
     from: 'if (left === 0)',
