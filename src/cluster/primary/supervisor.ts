@@ -33,6 +33,7 @@ import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
 import { addFirstKey, makeFirstKey, patient } from './first-key.js'
 import { createOverview } from './overview.js'
+import { answersTo } from './questions.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
 import { StoreOpener } from './store-opening.js'
@@ -154,8 +155,7 @@ export class Supervisor {
       certificateExpiresMs: options.certificateExpiresMs,
       log,
     })
-    const overview = createOverview(this.#metrics, this.#readiness)
-    this.#answer = (asked) => (asked.about === 'keys' ? request(asked.request, asked.by, asked.sender) : overview())
+    this.#answer = answersTo(request, createOverview(this.#metrics, this.#readiness))
   }
 
   /** Resolves when all workers serve; if the service cannot start, the process ends and reports why. */
