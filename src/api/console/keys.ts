@@ -46,6 +46,11 @@ interface KeyEntry extends Pick<KeyRecord<string>, 'name' | 'allow' | 'under' | 
   readonly former_until: string | undefined
 }
 
+interface ListedEntry extends KeyEntry {
+  /** What the key has beyond the caller's, in words, so that the caller may not change it. */
+  readonly beyond: string | undefined
+}
+
 /** Sends requests about API keys in the name of the caller. */
 type Send = <Command extends KeyCommand>(request: KeyRequestOf<Command>) => Promise<KeyResponse<Command>>
 
@@ -63,7 +68,7 @@ export function createKeyRoutes(options: KeyRoutesOptions): { readonly page: Pag
     const caller = identify(request)
     if ('refused' in caller) return caller.refused
     const send = adminProblem(caller.access) ?? sendFor(caller.access, request)
-    return isProblem(send) ? refuse(send) : answerOf(list(send))
+    return isProblem(send) ? refuse(send) : answerOf(list(send, caller.access.record))
   }
 
   async function handle(body: Buffer, caller: Access, sender: Sender): Promise<Answer> {
@@ -98,9 +103,10 @@ async function answerOf(result: Promise<object>): Promise<Answer> {
   return { ...(isProblem(known) ? refuse(known) : ok(JSON.stringify(known))), headers: noStore }
 }
 
-async function list(send: Send): Promise<object> {
+async function list(send: Send, maker: KeyRecord): Promise<object> {
   const keys = await listed(send)
-  return isProblem(keys) ? keys : { keys: keys.map(entryOf) }
+  if (isProblem(keys)) return keys
+  return { keys: keys.map((key): ListedEntry => ({ ...entryOf(key), beyond: excessOf(key, maker) })) }
 }
 
 async function listed(send: Send): Promise<readonly ListedKey[] | Problem> {

@@ -1,6 +1,7 @@
 /**
  * The page's address, which says what is shown, so that it can be linked and the browser's "back" works: `#PATH` or
- * `#?SELECTOR`, or `#=SELECTOR` for its changes, each as a URI component, in which a path has neither mark.
+ * `#?SELECTOR`, or `#=SELECTOR` for its changes, each as a URI component, in which a path has neither mark; or `#!keys` for the
+ * API keys.
  */
 
 /** `wrong` is a path that no topic can have. */
@@ -8,10 +9,14 @@ type Place =
   | { readonly path: string }
   | { readonly selector: string; readonly isOfChanges: boolean }
   | 'nothing'
+  | 'keys'
   | 'wrong'
 
+export const addressOfKeys = '#!keys'
+
 export function addressOfPath(path: string): string {
-  return `#${encodeURIComponent(path)}`
+  // A component may contain this mark as it is.
+  return `#${encodeURIComponent(path).replace(/^!/, '%21')}`
 }
 
 export function addressOfSelector(selector: string): string {
@@ -23,6 +28,7 @@ export function addressOfChanges(selector: string): string {
 }
 
 export function placeAt(hash: string): Place {
+  if (hash === addressOfKeys) return 'keys'
   const address = hash.slice(1)
   const isOfChanges = address.startsWith('=')
   if (isOfChanges || address.startsWith('?')) return { selector: decoded(address.slice(1)), isOfChanges }

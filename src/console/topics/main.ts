@@ -3,12 +3,14 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, render, type TemplateResult } from 'lit-html'
 import { TopicdError } from '../../client/index.js'
+import { addressOfKeys } from './address.js'
 import { focusLater, keepDrawn } from './drawing.js'
 import { describeFailure } from './failures.js'
 import {
   beginSession,
   endSession,
   keyIn,
+  may,
   type Session,
   servicePageOf,
   shareWithOpenedTabs,
@@ -60,6 +62,7 @@ class Page {
         <h1>topicd <span class="quiet">topics</span></h1>
         <span class="row links">
           ${servicePage === undefined ? nothing : html`<a href=${servicePage}>Service</a>`}
+          ${session !== undefined && may(session.key, 'admin') ? html`<a href=${addressOfKeys}>API keys</a>` : nothing}
           <a href="openapi.json">API description</a>
         </span>
         ${

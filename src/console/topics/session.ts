@@ -16,6 +16,8 @@ interface KeyDescription {
   readonly allow: readonly Operation[]
   /** Subtrees; empty for all topics. */
   readonly under: readonly string[]
+  /** ISO 8601; undefined for a key that does not expire. */
+  readonly expires?: string
   readonly pageSizeMax: number
   /** Undefined from a worker of an earlier version. */
   readonly admin?: { readonly host: string; readonly port: number }
@@ -33,7 +35,7 @@ export interface Session {
 const storageName = 'topicd-key'
 
 /** Longer than the service takes for any answer. */
-const timeoutMs = 60_000
+export const timeoutMs = 60_000
 
 /** For the first request, on which the user waits. */
 const firstAnswerMsMax = 10_000

@@ -11,6 +11,7 @@ import { UploadDialog } from './dialogs/upload-dialog.js'
 import { focusLater } from './drawing.js'
 import { describeFailure } from './failures.js'
 import { icon } from './icons.js'
+import { KeysPanel } from './keys/keys-panel.js'
 import { LiveItems } from './live/live-items.js'
 import { Names } from './live/names.js'
 import { OverviewPanel } from './overview-panel.js'
@@ -67,9 +68,11 @@ export class Workspace {
       const paths = this.#panel.value?.shownPaths()
       if (paths !== undefined) this.#context.items.show(paths)
     })
-    if (!may(this.#context.session.key, 'fetch')) return
-    this.#goToSubtree()
-    this.#tree.start()
+    const { key } = this.#context.session
+    if (may(key, 'fetch')) {
+      this.#goToSubtree()
+      this.#tree.start()
+    }
     this.#followAddress()
   }
 
@@ -140,6 +143,7 @@ export class Workspace {
           ${this.#noteView()}
           <p>This API key may not fetch, so no topics are shown.</p>
         </div>
+        <div class="shown">${this.#panel.value?.view()}</div>
       </main>
     `
   }
@@ -186,8 +190,11 @@ export class Workspace {
     this.#isNoteNew = false
   }
 
-  #panelAt(place: Exclude<ReturnType<typeof placeAt>, 'wrong'>): Panel {
-    if (place === 'nothing') return new OverviewPanel(this.#context)
+  #panelAt(place: Exclude<ReturnType<typeof placeAt>, 'wrong'>): Panel | undefined {
+    const { key } = this.#context.session
+    if (place === 'keys' && may(key, 'admin')) return new KeysPanel(this.#context)
+    if (!may(key, 'fetch')) return undefined
+    if (place === 'nothing' || place === 'keys') return new OverviewPanel(this.#context)
     if ('path' in place) return this.#topicAt(place.path)
     const { selector, isOfChanges } = place
     if (isOfChanges) return new ChangesPanel(selector, this.#context)

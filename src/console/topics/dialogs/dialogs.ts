@@ -8,6 +8,8 @@ export interface Dialog {
   abandon?(): void
   /** True once the user has written in it: it asks before it closes. */
   readonly isWritten?: boolean
+  /** What it asks then. */
+  readonly closeQuestion?: string
   /** True if its subject is not the topic or matches next to it, so that it stays when those change. */
   readonly staysOpen?: boolean
 }
@@ -42,7 +44,11 @@ export class Dialogs {
   /** Closes the dialog on top, as the Escape key does. */
   closeTop(): void {
     const top = this.#open.peek().at(-1)
-    if (top === undefined || (top.isWritten === true && !confirm('Close and lose what you have written?'))) return
+    if (
+      top === undefined ||
+      (top.isWritten === true && !confirm(top.closeQuestion ?? 'Close and lose what you have written?'))
+    )
+      return
     top.abandon?.()
     this.#open.value = this.#open.peek().slice(0, -1)
   }
