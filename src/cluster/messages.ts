@@ -7,7 +7,7 @@
  * load.
  */
 import type { Overview } from '../api/console/primary.js'
-import type { Sender } from '../http/answer.js'
+import type { Peer } from '../http/answer.js'
 import type { Maker } from '../keys/makers.js'
 import type { KeyCommand, KeyRequest, KeyResponse, KeyResponses } from '../keys/requests.js'
 import type { Metric } from '../ops/metrics/metric.js'
@@ -89,7 +89,7 @@ export type FromChild =
 /** What a worker asks the primary, for a caller of the console. */
 export type Question =
   /** A request about API keys, by a key that may administer them. */
-  | { readonly about: 'keys'; readonly request: KeyRequest; readonly by: Maker; readonly sender: Sender }
+  | { readonly about: 'keys'; readonly request: KeyRequest; readonly by: Maker; readonly peer: Peer }
   | { readonly about: 'overview' }
 
 export interface Answers {

@@ -79,13 +79,16 @@ export interface RouteHeaders {
   readonly lastEventId: string
 }
 
-/** Who sent a request, as far as the connection and its headers tell. */
-export interface Sender {
-  readonly authorization: string
+/** Where a request came from. */
+export interface Peer {
   /** The other end of the connection, perhaps a proxy. */
   readonly address: string
   /** The header `x-forwarded-for`, which anyone can send; empty where the request has none. */
   readonly forwardedFor: string
+}
+
+export interface Sender extends Peer {
+  readonly authorization: string
 }
 
 export interface Ongoing extends Cancellation {

@@ -6,7 +6,7 @@
 import type { Access } from '../../auth/access.js'
 import { tokenOf } from '../../auth/authorization.js'
 import { hashToken, makeToken } from '../../auth/token.js'
-import type { Answer, Page, PageRequest, Route, Sender } from '../../http/answer.js'
+import type { Answer, Page, PageRequest, Peer, Route, Sender } from '../../http/answer.js'
 import { isoTime, oldTokenExpiresMs, rotationTo } from '../../keys/expiry.js'
 import { excessOf, isAdministrator } from '../../keys/makers.js'
 import { type KeyRecord, type ListedKey, operations, rights, rightsProblem } from '../../keys/record.js'
@@ -32,7 +32,7 @@ export interface RefusedChange {
   readonly change: KeyChangeRequest['op']
   readonly key: string
   readonly by: string
-  readonly sender: Sender | undefined
+  readonly peer: Peer
   readonly outcome: string
 }
 
@@ -57,10 +57,10 @@ type Send = <Command extends KeyCommand>(request: KeyRequestOf<Command>) => Prom
 export function createKeyRoutes(options: KeyRoutesOptions): { readonly page: Page; readonly route: Route<Access> } {
   const { path, identify, primary, onKeyChange } = options
 
-  function sendFor({ name }: Access, sender: Sender): Send | Problem {
+  function sendFor({ name }: Access, { authorization, address, forwardedFor }: Sender): Send | Problem {
     if (primary === undefined) return earlierVersion
-    const send = primary.keysFor(sender)
-    const by = { name, tokenHash: hashToken(tokenOf(sender.authorization) ?? '') }
+    const send = primary.keysFor({ address, forwardedFor })
+    const by = { name, tokenHash: hashToken(tokenOf(authorization) ?? '') }
     return (request) => send(request, by)
   }
 
@@ -77,8 +77,9 @@ export function createKeyRoutes(options: KeyRoutesOptions): { readonly page: Pag
     const send = sendFor(caller, sender)
     if (isProblem(send)) return refuse(send)
     const { op: change, name: key } = request
+    const peer = { address: sender.address, forwardedFor: sender.forwardedFor }
     const note = ({ code }: Problem): void =>
-      onKeyChange({ change, key, by: caller.name, sender, outcome: `refused: ${code}` })
+      onKeyChange({ change, key, by: caller.name, peer, outcome: `refused: ${code}` })
     return answerOf(perform(request, caller.record, send, note))
   }
 
@@ -181,7 +182,7 @@ async function create(record: KeyRecord, token: string, send: Send): Promise<obj
   if (response === true) return { ...entryOf(record), token, late: someOf(late) }
   const { name } = record
   if (response === 'forbidden')
-    return problem('forbidden_key', { operation: 'create', problem: 'it was changed just now' })
+    return problem('forbidden_key', { operation: 'create', problem: 'its own were changed just now' })
   return problem(response === false ? 'key_exists' : 'key_changed', { name })
 }
 

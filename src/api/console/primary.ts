@@ -1,5 +1,5 @@
 /** What the console asks of the primary, which answers for the whole service. The worker answers for one that cannot. */
-import type { Sender } from '../../http/answer.js'
+import type { Peer } from '../../http/answer.js'
 import type { SendForMaker } from '../../keys/requests.js'
 import { type Problem, problem } from '../problems.js'
 
@@ -22,8 +22,8 @@ export interface Overview {
 }
 
 export interface Primary {
-  /** @param sender for the audit */
-  readonly keysFor: (sender: Sender) => SendForMaker
+  /** @param peer for the audit */
+  readonly keysFor: (peer: Peer) => SendForMaker
   /** @throws Error if no answer comes in time */
   overview(): Promise<Overview>
 }

@@ -1,18 +1,18 @@
 /** Requests about API keys that leave a line in the log: those of the command line, and those of keys in the console. */
-import type { Sender } from '../../http/answer.js'
+import type { Peer } from '../../http/answer.js'
 import type { Maker } from '../../keys/makers.js'
 import type { KeyRequest, KeyResponse } from '../../keys/requests.js'
 import { type KeyChange, logKeyChange } from '../../ops/key-audit.js'
 import type { Logger } from '../../ops/log.js'
 import type { ApiKeys } from './api-keys.js'
 
-type Audited = (request: KeyRequest, by?: Maker, sender?: Sender) => Promise<KeyResponse>
+type Audited = (request: KeyRequest, by?: Maker, peer?: Peer) => Promise<KeyResponse>
 
 /** @returns `request` as in ApiKeys; the line is written before it settles */
 export function auditedKeys(keys: Pick<ApiKeys, 'request'>, log: Logger): Audited {
-  return async (request, by, sender) => {
+  return async (request, by, peer) => {
     if (request.command === 'listKeys') return keys.request(request, by)
-    const note = (outcome: string): void => logKeyChange(log, { ...changeOf(request), by: by?.name, sender, outcome })
+    const note = (outcome: string): void => logKeyChange(log, { ...changeOf(request), by: by?.name, peer, outcome })
     try {
       const answer = await keys.request(request, by)
       note(outcomeOf(request.command, answer.response))

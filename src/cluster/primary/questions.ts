@@ -11,7 +11,7 @@ export function answersTo(
   return async (asked) => {
     switch (asked.about) {
       case 'keys':
-        return requestKeys(asked.request, asked.by, asked.sender)
+        return requestKeys(asked.request, asked.by, asked.peer)
       case 'overview':
         return readOverview()
       default:

@@ -22,8 +22,8 @@ export class Questions implements Primary {
   readonly #waiting = new Map<number, Waiting>()
   #last = 0
 
-  readonly keysFor: Primary['keysFor'] = (sender) => async (request, by) => {
-    const asked = { about: 'keys', request, by, sender } as const
+  readonly keysFor: Primary['keysFor'] = (peer) => async (request, by) => {
+    const asked = { about: 'keys', request, by, peer } as const
     // The response is that of the request's own command.
     return (await this.#ask(asked, keysMsMax)) as KeyResponse<typeof request.command>
   }
