@@ -13,7 +13,7 @@ const token = skip ? '' : await server.addKey('keeper', { allow: ['fetch', 'set'
 async function openKeys(narrow = false) {
   const watched = await openConsole(browser, server, token)
   if (narrow) await watched.page.setViewportSize({ width: 390, height: 800 })
-  await goTo(watched.page, '#!keys')
+  await goTo(watched.page, '#@keys')
   await row(watched.page, 'keeper').waitFor()
   return watched
 }
@@ -34,7 +34,7 @@ const everything = (page: Page) =>
 t.test('only a key with the right is shown the panel', { skip }, async (t) => {
   const watched = await openConsole(browser, server)
   t.equal(await watched.page.getByRole('link', { name: 'API keys' }).count(), 0)
-  await goTo(watched.page, '#!keys')
+  await goTo(watched.page, '#@keys')
   await watched.page.getByRole('heading', { name: 'Overview' }).waitFor()
   isClean(t, server, watched)
 
@@ -110,7 +110,7 @@ t.test('the own key is rotated with grace, and its revocation signs out', { skip
   const own = await server.addKey('own', { allow: ['fetch', 'admin'] })
   const watched = await openConsole(browser, server, own)
   const { page } = watched
-  await goTo(page, '#!keys')
+  await goTo(page, '#@keys')
   await page.getByRole('button', { name: 'Rotate own' }).click()
   t.notMatch(await dialog(page).textContent(), /not at all/)
   await dialog(page).getByRole('button', { name: 'Rotate' }).click()

@@ -1,7 +1,7 @@
 /**
  * The page's address, which says what is shown, so that it can be linked and the browser's "back" works: `#PATH` or
- * `#?SELECTOR`, or `#=SELECTOR` for its changes, each as a URI component, in which a path has neither mark; or `#!keys` for the
- * API keys.
+ * `#?SELECTOR`, or `#=SELECTOR` for its changes, each as a URI component, in which a path has none of these marks; or
+ * `#@keys` for the API keys.
  */
 
 /** `wrong` is a path that no topic can have. */
@@ -12,11 +12,10 @@ type Place =
   | 'keys'
   | 'wrong'
 
-export const addressOfKeys = '#!keys'
+export const addressOfKeys = '#@keys'
 
 export function addressOfPath(path: string): string {
-  // A component may contain this mark as it is.
-  return `#${encodeURIComponent(path).replace(/^!/, '%21')}`
+  return `#${encodeURIComponent(path)}`
 }
 
 export function addressOfSelector(selector: string): string {

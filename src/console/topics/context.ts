@@ -21,7 +21,6 @@ export interface Context {
 export interface Panel {
   /** Of the tab. */
   readonly title: string
-  readonly view: () => unknown
   /** The paths of the topics on the screen, whose values are followed; undefined until they are known. Reads signals. */
   readonly shownPaths: () => readonly string[] | undefined
   /** Nothing continues unseen. */

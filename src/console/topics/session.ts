@@ -41,7 +41,7 @@ export const timeoutMs = 60_000
 const firstAnswerMsMax = 10_000
 
 /** Undefined if the browser refuses to store anything: then the next load forgets everything. */
-export function storage(): Storage | undefined {
+function storage(): Storage | undefined {
   try {
     return sessionStorage
   } catch {

@@ -1,6 +1,5 @@
 /** Texts as a person reads and writes them: of a value every character is kept but the space between its tokens. */
-import { type JsonText, jsonText } from '../../client/index.js'
-import type { TopicType } from '../../topics/topic.js'
+import { type Item, type JsonText, jsonText } from '../../client/index.js'
 
 const indentation = '  '
 
@@ -58,13 +57,13 @@ function formatted(text: string): string | undefined {
 }
 
 /** As it is edited: plain text for a string, else its JSON text with a line for each member. */
-export function editableOf(item: ValueText & { readonly type: TopicType; readonly value: unknown }): string {
+export function editableOf(item: Pick<Item, 'type' | 'text' | 'value'>): string {
   if (item.type === 'string') return typeof item.value === 'string' ? item.value : ''
   return formattedOf(item) ?? item.text ?? ''
 }
 
 /** What an edited text stands for; white space between the tokens is not stored. @throws SyntaxError for what is not JSON */
-export function valueIn(type: TopicType, text: string): string | JsonText {
+export function valueIn(type: Item['type'], text: string): string | JsonText {
   if (type === 'string') return text
   jsonText(text)
   return jsonText(text.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, '$1'))

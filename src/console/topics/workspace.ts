@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { parentOf } from '../../client/child.js'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
 import { ChangesPanel } from './changes/changes-panel.js'
+import { changesView } from './changes/changes-view.js'
 import type { Context, Panel } from './context.js'
 import { Dialogs } from './dialogs/dialogs.js'
 import { TopicDialog } from './dialogs/topic-dialog.js'
@@ -17,9 +18,11 @@ import { Names } from './live/names.js'
 import { OverviewPanel } from './overview-panel.js'
 import { searchBox } from './search/search-box.js'
 import { SearchPanel } from './search/search-panel.js'
+import { searchView } from './search/search-view.js'
 import { may, type Session } from './session.js'
 import type { Edit } from './topic/edit.js'
 import { TopicPanel } from './topic/topic-panel.js'
+import { topicView } from './topic/topic-view.js'
 import { TreePanel } from './tree/tree-panel.js'
 import { timeText, visible } from './value-text.js'
 
@@ -129,7 +132,7 @@ export class Workspace {
         </div>
         <div class="shown">
           ${failure === '' ? nothing : html`<p class="panel bad" role="alert">${failure}</p>`}
-          ${this.#isAddressWrong.value ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>` : panel?.view()}
+          ${this.#isAddressWrong.value ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>` : viewOf(panel)}
         </div>
       </main>
     `
@@ -143,7 +146,7 @@ export class Workspace {
           ${this.#noteView()}
           <p>This API key may not fetch, so no topics are shown.</p>
         </div>
-        <div class="shown">${this.#panel.value?.view()}</div>
+        <div class="shown">${viewOf(this.#panel.value)}</div>
       </main>
     `
   }
@@ -239,6 +242,13 @@ export class Workspace {
     const branch = may(session.key, 'add', near) ? near : (session.key.under[0] ?? '')
     return branch === '' ? '' : `${branch}/`
   }
+}
+
+function viewOf(panel: Panel | undefined): unknown {
+  if (panel instanceof TopicPanel) return topicView(panel)
+  if (panel instanceof SearchPanel) return searchView(panel)
+  if (panel instanceof ChangesPanel) return changesView(panel)
+  return panel instanceof OverviewPanel || panel instanceof KeysPanel ? panel.view() : nothing
 }
 
 /** Above everything, since all of it may be out of date. */

@@ -5,7 +5,6 @@ import type { Context, Panel } from '../context.js'
 import { focusLater } from '../drawing.js'
 import { describeFailure } from '../failures.js'
 import { shortened, visible } from '../value-text.js'
-import { changesView } from './changes-view.js'
 
 /** Older changes are dropped. */
 const keptMax = 200
@@ -51,10 +50,6 @@ export class ChangesPanel implements Panel {
   /** Its values are those of the changes. */
   shownPaths(): readonly string[] {
     return []
-  }
-
-  view() {
-    return changesView(this)
   }
 
   leave(): void {

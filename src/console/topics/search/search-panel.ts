@@ -10,7 +10,6 @@ import type { Row } from '../table/table.js'
 import { Table } from '../table/table.js'
 import { topicsText, visible } from '../value-text.js'
 import { readMatches } from './matches-file.js'
-import { searchView } from './search-view.js'
 
 const pageSize = 20
 
@@ -59,10 +58,6 @@ export class SearchPanel implements Panel {
 
   shownPaths(): readonly string[] | undefined {
     return this.page.value?.rows.map(({ path }) => path)
-  }
-
-  view() {
-    return searchView(this)
   }
 
   /** A guess if nothing matches or the service refuses the selector; undefined if there is none. */

@@ -6,7 +6,6 @@ import { focusLater } from '../drawing.js'
 import { ChildrenPanel } from '../table/children-panel.js'
 import { visible } from '../value-text.js'
 import { Edit } from './edit.js'
-import { topicView } from './topic-view.js'
 
 export class TopicPanel implements Panel {
   readonly edit = signal<Edit | undefined>(undefined)
@@ -40,10 +39,6 @@ export class TopicPanel implements Panel {
 
   shownPaths(): readonly string[] {
     return [this.path, ...this.children.shownPaths()]
-  }
-
-  view() {
-    return topicView(this)
   }
 
   startEdit(): void {
