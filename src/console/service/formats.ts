@@ -48,20 +48,15 @@ export function formatSpan(seconds: number): string {
   return `${Math.floor(s / dayS)} d ${Math.floor((s % dayS) / hourS)} h`
 }
 
-const two = (value: number): string => String(value).padStart(2, '0')
-
 /** As the user's clock shows it. @param epochS seconds since the epoch */
 export function formatClock(epochS: number, withSeconds = true): string {
-  const date = new Date(epochS * 1000)
-  const parts = [date.getHours(), date.getMinutes(), ...(withSeconds ? [date.getSeconds()] : [])]
-  return parts.map(two).join(':')
+  return new Date(epochS * 1000).toLocaleTimeString('sv').slice(0, withSeconds ? undefined : 5)
 }
 
 export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** To the minute. @param epochS seconds since the epoch */
 export function formatTime(epochS: number): string {
-  const date = new Date(epochS * 1000)
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
-  return `${day} ${formatClock(epochS, false)}`
+  // Swedish dates are those of ISO 8601.
+  return new Date(epochS * 1000).toLocaleString('sv').slice(0, 16)
 }

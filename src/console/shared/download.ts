@@ -15,9 +15,7 @@ export function download(name: string, type: string, parts: readonly string[]): 
 
 /** By the user's clock: `NAME-20300101-120000.END`. */
 export function fileName(name: string, end: string): string {
-  const now = new Date()
-  const two = (value: number): string => String(value).padStart(2, '0')
-  const day = [now.getFullYear(), two(now.getMonth() + 1), two(now.getDate())].join('')
-  const time = [now.getHours(), now.getMinutes(), now.getSeconds()].map(two).join('')
-  return `${name}-${day}-${time}.${end}`
+  // Swedish dates are those of ISO 8601.
+  const time = new Date().toLocaleString('sv').replaceAll(/[-:]/g, '').replace(' ', '-')
+  return `${name}-${time}.${end}`
 }

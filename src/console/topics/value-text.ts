@@ -117,8 +117,6 @@ export function agoText(iso: string, nowMs: number): string {
 /** By the user's clock, with the date unless that is today's. @param iso ISO 8601 */
 export function timeText(iso: string, now = new Date()): string {
   const time = new Date(iso)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')
-  const isToday = time.toDateString() === now.toDateString()
-  return isToday ? clock : `${[time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')} ${clock}`
+  // Swedish dates are those of ISO 8601.
+  return time.toDateString() === now.toDateString() ? time.toLocaleTimeString('sv') : time.toLocaleString('sv')
 }

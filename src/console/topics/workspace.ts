@@ -238,7 +238,7 @@ export class Workspace {
     const hasBelow = path !== undefined && names.hasBelow(path)
     const isAbsent = path !== undefined && items.isLoaded(path) && items.get(path) === undefined
     if (path !== undefined && isAbsent && !hasBelow && may(session.key, 'add', path)) return path
-    const near = path === undefined ? names.lastOpened : hasBelow ? path : parentOf(path)
+    const near = path === undefined ? (names.tree.opened.at(-1) ?? '') : hasBelow ? path : parentOf(path)
     const branch = may(session.key, 'add', near) ? near : (session.key.under[0] ?? '')
     return branch === '' ? '' : `${branch}/`
   }

@@ -25,7 +25,7 @@ export interface SeenChange extends TopicChange {
 }
 
 export class Names {
-  readonly #tree: LiveTree
+  readonly tree: LiveTree
   readonly #count = signal(0)
   readonly #last = signal<readonly SeenChange[]>([])
   readonly #outageMs = signal<number | undefined>(undefined)
@@ -39,12 +39,12 @@ export class Names {
   constructor({ client, key: { pageSizeMax } }: Session, onFailure: (error: unknown) => void) {
     // Two results for each child, and one more.
     const size = Math.max(1, Math.min(childrenMax, Math.floor((pageSizeMax - 1) / 2)))
-    this.#tree = client.followTree('', { size })
-    this.#tree.addEventListener('change', () => this.#count.value++)
-    this.#tree.addEventListener('topic', ({ detail }) => this.#see(detail))
-    this.#tree.addEventListener('error', ({ detail }) => onFailure(detail))
-    this.#tree.addEventListener('connected', () => this.#found())
-    this.#tree.addEventListener('disconnected', ({ detail: { error } }) => {
+    this.tree = client.followTree('', { size })
+    this.tree.addEventListener('change', () => this.#count.value++)
+    this.tree.addEventListener('topic', ({ detail }) => this.#see(detail))
+    this.tree.addEventListener('error', ({ detail }) => onFailure(detail))
+    this.tree.addEventListener('connected', () => this.#found())
+    this.tree.addEventListener('disconnected', ({ detail: { error } }) => {
       // A refusal is an answer.
       if (error instanceof TopicdError && error.code !== 'unexpected_answer') return
       const lostMs = Date.now()
@@ -53,15 +53,10 @@ export class Names {
     })
   }
 
-  /** Resolves once the top is listed. */
-  get ready(): Promise<void> {
-    return this.#tree.ready
-  }
-
   /** In natural order; undefined until they are listed. */
   children(path: string): readonly Child[] | undefined {
     void this.#count.value
-    const children = this.#tree.children(path)
+    const children = this.tree.children(path)
     if (children === undefined) return undefined
     const ordered = this.#ordered.get(children) ?? children.toSorted((a, b) => compareNaturally(a.name, b.name))
     this.#ordered.set(children, ordered)
@@ -79,32 +74,15 @@ export class Names {
   /** The last listed child if there are more. */
   listedTo(path: string): string | undefined {
     void this.#count.value
-    return this.#tree.listedTo(path)
-  }
-
-  /** The branch that was opened last; the empty path for none. */
-  get lastOpened(): string {
-    return this.#tree.opened.at(-1) ?? ''
-  }
-
-  open(path: string): Promise<void> {
-    return this.#tree.open(path)
-  }
-
-  more(path: string): Promise<void> {
-    return this.#tree.more(path)
-  }
-
-  close(path: string): void {
-    this.#tree.close(path)
+    return this.tree.listedTo(path)
   }
 
   /** Opens everything above a path, and shows the way there. */
   async reveal(path: string): Promise<void> {
     for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
       const child = end === -1 ? path : path.slice(0, end)
-      await this.open(parentOf(child))
-      await this.#tree.include(child)
+      await this.tree.open(parentOf(child))
+      await this.tree.include(child)
       if (end === -1) return
     }
   }
@@ -127,7 +105,7 @@ export class Names {
 
   end(): void {
     this.#found()
-    this.#tree.end()
+    this.tree.end()
   }
 
   #see(change: TopicChange): void {

@@ -102,7 +102,7 @@ export class ChildrenPanel {
     this.#isTurning.value = true
     const from = Math.max(0, this.#from.value + by * pageSize)
     try {
-      if (from + pageSize > this.#matching.value.length) await this.context.names.more(this.path)
+      if (from + pageSize > this.#matching.value.length) await this.context.names.tree.more(this.path)
       if (from < this.#matching.value.length) this.#from.value = from
       this.#problem.value = ''
       document.querySelector('#children-title')?.scrollIntoView({ block: 'nearest' })

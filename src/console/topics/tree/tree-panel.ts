@@ -26,7 +26,7 @@ export class TreePanel {
   /** A restricted key sees nothing above its subtrees. */
   start(): void {
     void this.#try(async () => {
-      await this.context.names.ready
+      await this.context.names.tree.ready
       for (const subtree of this.context.session.key.under.slice(0, subtreesOpenedMax)) await this.#openAt(subtree)
     })
   }
@@ -41,7 +41,7 @@ export class TreePanel {
   async #openAt(path: string): Promise<void> {
     const { names } = this.context
     await names.reveal(path)
-    if (names.hasBelow(path)) await names.open(path)
+    if (names.hasBelow(path)) await names.tree.open(path)
   }
 
   /** A step that the user requested. */
@@ -72,7 +72,7 @@ export class TreePanel {
   #levelView(parent: string, children: readonly Child[], shown: string | undefined): unknown {
     const { names } = this.context
     const hasMore = names.listedTo(parent) !== undefined
-    const more = () => this.#try(() => names.more(parent))
+    const more = () => this.#try(() => names.tree.more(parent))
     return [
       repeat(
         children,
@@ -107,8 +107,8 @@ export class TreePanel {
 
   #toggle(path: string, isOpen: boolean): void {
     const { names } = this.context
-    if (isOpen) names.close(path)
-    else void this.#try(() => names.open(path))
+    if (isOpen) names.tree.close(path)
+    else void this.#try(() => names.tree.open(path))
   }
 
   readonly #onKey = (event: KeyboardEvent): void => {
