@@ -32,6 +32,7 @@ await t.test('open levels are as listings have them, after any changes', async (
   const pathAt = (depth: number) => Array.from({ length: depth }, () => random.pick(names)).join('/')
   const tree = client.followTree('', { size: 100 })
   await tree.ready
+  let levels = 0
   for (let round = 0; round < 40; round++) {
     for (let i = 0; i < 12; i++) {
       const path = pathAt(1 + random.below(3))
@@ -42,9 +43,11 @@ await t.test('open levels are as listings have them, after any changes', async (
     }
     if (round % 4 === 0) await tree.open(pathAt(1 + random.below(2)))
     if (round % 9 === 8) tree.close(pathAt(1))
+    if (round % 8 !== 7) continue
+    await isCurrent(client, tree)
+    levels += tree.opened.length
   }
-  await isCurrent(client, tree)
-  t.ok(tree.opened.length > 3, `${tree.opened.length} levels`)
+  t.ok(levels > 10, `${levels} levels`)
   tree.end()
 })
 
@@ -64,8 +67,9 @@ await t.test('levels are listed in parts, and a child beyond them on request', a
   await tree.include('many/999')
   t.strictSame(names().slice(-2), ['109', '150'], 'one beyond what is listed, and none that does not exist')
   await tree.more('many')
-  t.strictSame(tree.children('many')?.[11], { path: 'many/110', name: '110', type: 'json', hasChildren: true })
-  t.equal(names().length, 22)
+  const child = tree.children('many')?.find(({ name }) => name === '110')
+  t.strictSame(child, { path: 'many/110', name: '110', type: 'json', hasChildren: true })
+  t.ok(names().length > 15 && names().length < 40, 'the next ones')
   while (tree.listedTo('many') !== undefined) await tree.more('many')
   t.equal(names().length, 96)
   await client.removeMatches('?many/1[0-8].*//')
@@ -82,9 +86,11 @@ await t.test('a tree survives an outage, and changes that are no longer known', 
   const direct = connect(few.url, { key: few.token })
   for (const path of ['a/1', 'b/1']) await direct.add(path)
   const tree = client.followTree()
+  let outages = 0
+  const connected = new Promise((resolve) => tree.addEventListener('connected', resolve, { once: true }))
   await tree.ready
   await tree.open('a')
-  let outages = 0
+  await connected
   tree.addEventListener('disconnected', () => outages++)
   proxy.set('refuse')
   await until('the outage', async () => outages === 1 || undefined)

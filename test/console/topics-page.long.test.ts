@@ -170,6 +170,7 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   await server.post('remove', { path: 'shared' })
   await page.getByRole('alert').filter({ hasText: 'was removed while you were editing' }).waitFor()
   t.equal(await field.inputValue(), '"unsaved"', 'and its topic')
+  page.once('dialog', (asked) => void asked.accept())
   await page.getByRole('button', { name: 'Cancel' }).click()
   await add(server, 'shared', '"mine"')
 

@@ -5,6 +5,7 @@
  */
 import { type Child, childrenIn, compareNames, nameOf, parentOf } from '../child.js'
 import type { Client } from '../client.js'
+import { TopicdError } from '../error.js'
 import { everything, segmentsOf, subtree } from '../selectors.js'
 import { wait } from '../wait.js'
 import type { Result } from './attempt.js'
@@ -13,6 +14,9 @@ import type { TopicChange } from './live-topics.js'
 
 /** Children that are listed at a time unless the caller says otherwise. */
 const sizeDefault = 100
+
+/** At so many times what was listed, the last half is forgotten: a branch may get new children for years. */
+const growthMax = 4
 
 /** Before it is asked whether branches are empty, in ms: an expiry removes thousands of topics, one after the other. */
 const questionMs = 500
@@ -24,12 +28,14 @@ interface TreeEvents extends ConnectionEvents {
 }
 
 interface Level {
-  children: Map<string, Child>
+  /** Undefined until they are listed. */
+  children: Map<string, Child> | undefined
   /** The same in tree order; undefined until someone asks. */
   sorted: readonly Child[] | undefined
   /** Later children are not listed yet; undefined once all are. */
   listedTo: string | undefined
-  isListed: boolean
+  /** With more of them, the last are forgotten. */
+  childrenMax: number
   /** Of its next children; one at a time. */
   listing: Promise<void> | undefined
 }
@@ -50,15 +56,14 @@ export interface TreeOptions {
  *     error          a CustomEvent<unknown>: it has ended, for this reason, and the names stay as they are
  */
 export class LiveTree extends TypedTarget<TreeEvents> {
-  /** Resolves once the first children are listed; rejects if that fails. */
+  /** Resolves once the first children are listed; rejects if the first attempt fails. */
   readonly ready: Promise<void>
   readonly #levels = new Map<string, Level>()
   /** Branches that may be empty. */
   readonly #doubtful = new Set<string>()
   #isAsking = false
-  /** Changes since the first request that is under way was sent: its answer may not show them. */
-  #recent: Result[] = []
-  #underWay = 0
+  /** The changes since each request that is under way was sent: its answer may not show them. */
+  readonly #recent = new Set<Result[]>()
 
   /** @param path the empty path for all topics */
   constructor(
@@ -77,8 +82,8 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   /** In tree order; undefined until the path is open and its children are listed. */
   children(path: string): readonly Child[] | undefined {
     const level = this.#levels.get(path)
-    if (level?.isListed !== true) return undefined
-    level.sorted ??= [...level.children.values()].sort((a, b) => compareNames(a.name, b.name))
+    if (level?.children === undefined) return undefined
+    level.sorted ??= inOrder(level)
     return level.sorted
   }
 
@@ -92,15 +97,26 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     return [...this.#levels.keys()]
   }
 
-  /** Lists the first children of a path, and keeps them up to date. @throws what the client throws; the level stays closed */
+  /**
+   * Lists the first children of a path, and keeps them up to date.
+   *
+   * @throws what the client throws; unless that is a refusal, it is tried again for as long as the path is open
+   */
   async open(path: string): Promise<void> {
-    if (this.#levels.has(path)) return this.#levels.get(path)?.listing
-    const level = newLevel()
+    const known = this.#levels.get(path)
+    if (known !== undefined) return known.listing
+    const level: Level = {
+      children: undefined,
+      sorted: undefined,
+      listedTo: undefined,
+      childrenMax: 0,
+      listing: undefined,
+    }
     this.#levels.set(path, level)
     try {
       await this.#list(path, level, undefined)
     } catch (error) {
-      if (this.#levels.get(path) === level) this.#levels.delete(path)
+      void this.#listAnew(path, level, error)
       throw error
     }
   }
@@ -114,12 +130,13 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   /** Lists a child that may come after those that are listed. @throws what the client throws */
   async include(path: string): Promise<void> {
     const level = this.#levels.get(parentOf(path))
-    if (level !== undefined && !level.children.has(path)) await this.#check(path)
+    if (level !== undefined && level.children?.has(path) !== true) await this.#check(path)
   }
 
   /** Forgets the children of a path, and all that is open below it. */
   close(path: string): void {
-    for (const open of this.#levels.keys()) if (open === path || isWithin(open, path)) this.#levels.delete(open)
+    for (const open of this.#levels.keys())
+      if (path === '' || open === path || open.startsWith(`${path}/`)) this.#levels.delete(open)
     this.#changed()
   }
 
@@ -128,7 +145,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     this.controller.abort()
   }
 
-  /** @param after a listed child; undefined to list anew */
+  /** @param after a listed child; undefined to list anew, as many as before */
   #list(path: string, level: Level, after: string | undefined): Promise<void> {
     level.listing ??= this.#ask(() => this.#listNext(path, level, after)).finally(() => {
       level.listing = undefined
@@ -139,30 +156,57 @@ export class LiveTree extends TypedTarget<TreeEvents> {
 
   async #listNext(path: string, level: Level, after: string | undefined): Promise<void> {
     const children = new Map(after === undefined ? [] : level.children)
+    const countMax = Math.max(this.size, after === undefined ? (level.children?.size ?? 0) : 0)
     let [count, last] = [0, after]
     let listedTo: string | undefined
     // Two results for each branch, and one more that tells that there are more.
     const listed = this.client.list(path, { after, size: 2 * this.size + 1, signal: this.controller.signal })
     for await (const child of listed) {
       // What is below the child after which they are listed comes first.
-      if (child.path !== after && count++ === this.size) {
+      if (child.path !== after && count++ === countMax) {
         listedTo = last
         break
       }
       last = child.path
       children.set(child.path, merged(children.get(child.path), child))
     }
-    Object.assign(level, { children, listedTo, sorted: undefined, isListed: true })
+    for (const [known, child] of level.children ?? [])
+      if (!children.has(known) && isBeyond(known, listedTo)) {
+        // It was included.
+        children.set(known, child)
+        this.#doubt(known)
+      }
+    const childrenMax = growthMax * Math.max(this.size, children.size)
+    Object.assign(level, { children, listedTo, sorted: undefined, childrenMax })
+  }
+
+  /** Tries until it succeeds, or would be refused again. @param error of an attempt before */
+  async #listAnew(path: string, level: Level, error?: unknown): Promise<void> {
+    let failure = error
+    // One that is under way may be of before.
+    await level.listing?.catch(() => {})
+    while (this.#levels.get(path) === level && !this.controller.signal.aborted) {
+      const isRefused = failure instanceof TopicdError && failure.status < 429
+      if (isRefused) return void this.#levels.delete(path)
+      const retrySeconds = failure instanceof TopicdError ? (failure.retryAfterSeconds ?? 0) : 0
+      if (failure !== undefined) await wait(Math.max(questionMs, retrySeconds * 1000), undefined)
+      failure = await this.#list(path, level, undefined).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      if (failure === undefined) return
+    }
   }
 
   /** What changes until the answer is applied, once more: the answer may be of before. */
   async #ask(question: () => Promise<void>): Promise<void> {
-    this.#underWay++
+    const recent: Result[] = []
+    this.#recent.add(recent)
     try {
       await question()
     } finally {
-      for (const change of this.#recent) this.#apply(change)
-      if (--this.#underWay === 0) this.#recent = []
+      this.#recent.delete(recent)
+      for (const change of recent) this.#apply(change)
     }
   }
 
@@ -194,24 +238,14 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       if (change.kind !== 'complete') this.#take(change)
       else if (!hasBegun) {
         hasBegun = true
-        await this.#relist()
+        // What was listed before may have changed in between; it stays until it is listed anew.
+        for (const [path, level] of this.#levels) void this.#listAnew(path, level)
       }
     }
   }
 
-  /** What was listed before the stream began may have changed in between; it stays until it is listed anew. */
-  async #relist(): Promise<void> {
-    const { signal } = this.controller
-    for (const [path, level] of this.#levels) {
-      // One that is under way may be of before.
-      await level.listing?.catch(() => {})
-      const list = () => this.#list(path, level, undefined).then(() => true)
-      while (!(await list().catch(() => false))) await wait(questionMs, signal)
-    }
-  }
-
   #take(change: Result): void {
-    if (this.#underWay > 0) this.#recent.push(change)
+    for (const recent of this.#recent) recent.push(change)
     this.#apply(change)
     const item = change.kind === 'topic' ? change.item : undefined
     this.dispatchEvent(new CustomEvent<TopicChange>('topic', { detail: { path: change.path, item } }))
@@ -219,14 +253,14 @@ export class LiveTree extends TypedTarget<TreeEvents> {
 
   #apply(change: Result): void {
     const { path } = change
+    const type = change.kind === 'topic' ? change.item.type : undefined
     let hasChanged = false
     for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
       const child = path.slice(0, end)
       const level = this.#levels.get(parentOf(child))
-      if (level === undefined) continue
-      const known = level.children.get(child)
-      const type = change.kind === 'topic' ? change.item.type : undefined
-      if (type !== undefined) hasChanged = addTo(level, child, child === path ? type : undefined) || hasChanged
+      const known = level?.children?.get(child)
+      if (level?.children === undefined) continue
+      if (type !== undefined) hasChanged = this.#add(level, child, child === path ? type : undefined) || hasChanged
       else if (known === undefined) continue
       else if (child !== path) this.#doubt(child)
       else {
@@ -236,6 +270,23 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       }
     }
     if (hasChanged) this.#changed()
+  }
+
+  /** @param type of the topic at the path; undefined for one below it @returns whether that is news */
+  #add(level: Level, path: string, type: Child['type']): boolean {
+    const known = level.children?.get(path)
+    const name = nameOf(path)
+    if (
+      known === undefined
+        ? isBeyond(path, level.listedTo)
+        : type === undefined
+          ? known.hasChildren
+          : known.type === type
+    )
+      return false
+    put(level, path, merged(known, { path, name, type, hasChildren: type === undefined }))
+    if ((level.children?.size ?? 0) > level.childrenMax) forgetLast(level)
+    return true
   }
 
   #doubt(path: string): void {
@@ -273,33 +324,28 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   }
 }
 
-function isWithin(path: string, parent: string): boolean {
-  return parent === '' || path.startsWith(`${parent}/`)
+function isBeyond(path: string, listedTo: string | undefined): boolean {
+  return listedTo !== undefined && compareNames(nameOf(path), nameOf(listedTo)) > 0
 }
 
-function newLevel(): Level {
-  return { children: new Map(), sorted: undefined, listedTo: undefined, isListed: false, listing: undefined }
+function inOrder({ children }: Level): readonly Child[] {
+  return [...(children?.values() ?? [])].sort((a, b) => compareNames(a.name, b.name))
+}
+
+function forgetLast(level: Level): void {
+  const kept = inOrder(level).slice(0, level.childrenMax / 2)
+  level.children = new Map(kept.map((child) => [child.path, child]))
+  level.listedTo = kept.at(-1)?.path
 }
 
 /** @param child undefined if there is none at the path */
 function put(level: Level, path: string, child: Child | undefined): void {
-  if (child === undefined) level.children.delete(path)
-  else level.children.set(path, child)
+  if (child === undefined) level.children?.delete(path)
+  else level.children?.set(path, child)
   level.sorted = undefined
 }
 
 /** A child may be cut between two listings. */
 function merged(known: Child | undefined, child: Child): Child {
   return { ...child, type: child.type ?? known?.type, hasChildren: child.hasChildren || known?.hasChildren === true }
-}
-
-/** @param type of the topic at the path; undefined for one below it @returns whether that is news */
-function addTo(level: Level, path: string, type: Child['type']): boolean {
-  const known = level.children.get(path)
-  const name = nameOf(path)
-  const { listedTo } = level
-  const isBeyond = listedTo !== undefined && compareNames(name, nameOf(listedTo)) > 0
-  if (known === undefined ? isBeyond : type === undefined ? known.hasChildren : known.type === type) return false
-  put(level, path, merged(known, { path, name, type, hasChildren: type === undefined }))
-  return true
 }

@@ -14,16 +14,20 @@ type Place =
 
 export const addressOfKeys = '#@keys'
 
+function address(mark: string, text: string): string {
+  return `#${mark}${encodeURIComponent(text.toWellFormed())}`
+}
+
 export function addressOfPath(path: string): string {
-  return `#${encodeURIComponent(path)}`
+  return address('', path)
 }
 
 export function addressOfSelector(selector: string): string {
-  return `#?${encodeURIComponent(selector)}`
+  return address('?', selector)
 }
 
 export function addressOfChanges(selector: string): string {
-  return `#=${encodeURIComponent(selector)}`
+  return address('=', selector)
 }
 
 export function placeAt(hash: string): Place {

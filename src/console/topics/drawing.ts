@@ -19,11 +19,17 @@ export function keepDrawn(render: () => void): void {
     forget()
     let isRendered = false
     // Its second run reads nothing, so there is no third.
-    forget = effect(() => {
-      if (isRendered) schedule()
-      else render()
-      isRendered = true
-    })
+    try {
+      forget = effect(() => {
+        if (isRendered) schedule()
+        else render()
+        isRendered = true
+      })
+    } catch (error) {
+      // A defect; what is on the screen stays, and the next draw may be another.
+      reportError(error)
+      setTimeout(schedule, hiddenDrawMs)
+    }
     const actions = waiting
     waiting = []
     for (const action of actions) action()

@@ -74,7 +74,7 @@ class Page {
         }
       </header>
       ${workspace?.view() ?? this.#signInView()}
-      <dialog aria-labelledby="dialog-title" @cancel=${onCancel}>${workspace?.dialogs.view ?? nothing}</dialog>
+      <dialog aria-labelledby="dialog-title" @cancel=${onCancel} @close=${() => this.#showDialog()}>${workspace?.dialogs.view ?? nothing}</dialog>
     `
   }
 
@@ -170,7 +170,11 @@ class Page {
     const isWanted = this.#entered.value?.workspace.dialogs.isAnyOpen === true
     if (dialog === null) return
     if (isWanted && !dialog.open) dialog.showModal()
-    else if (!isWanted && dialog.open) dialog.close()
+    else if (!isWanted && dialog.open) {
+      dialog.close()
+      // What opened it may be gone.
+      if (document.activeElement === document.body) document.querySelector<HTMLElement>('h2[tabindex]')?.focus()
+    }
     // The focused element may have been removed.
     else if (isWanted && document.activeElement === document.body)
       dialog.querySelector<HTMLElement>('button, input')?.focus()
@@ -178,7 +182,8 @@ class Page {
 }
 
 function describeKey({ key: { name, allow, under } }: Session): string {
-  const where = under.length === 0 ? '' : ` below ${under.map(visible).join(', ')}`
+  const named = under.length > 3 ? `${under.length} subtrees` : under.map(visible).join(', ')
+  const where = under.length === 0 ? '' : ` below ${named}`
   return `Key ${name}: ${allow.join(', ')}${where}`
 }
 

@@ -31,6 +31,7 @@ export class OverviewPanel implements Panel {
 
   leave(): void {
     clearInterval(this.#reading)
+    this.#children.leave()
   }
 
   shownPaths(): readonly string[] {

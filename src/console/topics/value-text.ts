@@ -62,6 +62,12 @@ export function editableOf(item: Pick<Item, 'type' | 'text' | 'value'>): string 
   return formattedOf(item) ?? item.text ?? ''
 }
 
+/** Fields know line feeds alone: a text whose lines all ended otherwise ends them as before. */
+export function withLineEnds(text: string, before: string): string {
+  const isOther = /\r\n/.test(before) && !/(^|[^\r])\n/.test(before)
+  return before.replaceAll(/\r\n?/g, '\n') === text ? before : isOther ? text.replaceAll('\n', '\r\n') : text
+}
+
 /** What an edited text stands for; white space between the tokens is not stored. @throws SyntaxError for what is not JSON */
 export function valueIn(type: Item['type'], text: string): string | JsonText {
   if (type === 'string') return text
@@ -95,10 +101,14 @@ export function topicsText(count: number): string {
 }
 
 export function sizeText(text: string): string {
-  const bytes = new TextEncoder().encode(text).length
+  if (sized.text !== text) sized = { text, bytes: new TextEncoder().encode(text).length }
+  const { bytes } = sized
   if (bytes === 1) return '1 byte'
   return bytes < 10_000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
 }
+
+/** The last text: a large one is drawn often. */
+let sized = { text: '', bytes: 0 }
 
 const spans = [
   [86_400, 'd'],

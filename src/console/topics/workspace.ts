@@ -2,6 +2,7 @@
 import { effect, type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { parentOf } from '../../client/child.js'
+import { TopicdError } from '../../client/index.js'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
 import { ChangesPanel } from './changes/changes-panel.js'
 import { changesView } from './changes/changes-view.js'
@@ -91,6 +92,7 @@ export class Workspace {
     removeEventListener('beforeunload', this.#keepEdits)
     removeEventListener('keydown', this.#onKey)
     this.#stopFollowing()
+    this.#tree.leave()
     this.#panel.value?.leave?.()
     this.#context.names.end()
     this.#context.items.end()
@@ -101,7 +103,7 @@ export class Workspace {
   unsaved(): ReadonlyMap<string, Edit> {
     const shown = this.#panel.peek()
     const edit = shown instanceof TopicPanel ? shown.edit.peek() : undefined
-    return edit === undefined ? this.#left.peek() : new Map([...this.#left.peek(), [edit.seen.path, edit]])
+    return edit?.isWritten !== true ? this.#left.peek() : new Map([...this.#left.peek(), [edit.seen.path, edit]])
   }
 
   get title(): string | undefined {
@@ -111,14 +113,13 @@ export class Workspace {
   view(): TemplateResult {
     const { session, names } = this.#context
     const { key } = session
-    const { outageMs } = names
     const failure = this.#failure.value
     const panel = this.#panel.value
     const shown = panel instanceof TopicPanel ? panel.path : undefined
     if (!may(key, 'fetch')) return this.#writeOnlyView()
     return html`
       <main class="workspace">
-        ${outageMs === undefined ? nothing : outageView(outageMs)}
+        ${names.outage === undefined ? nothing : outageView(names.outage)}
         <div class="side">
           ${searchBox(this.#searched.value?.text ?? '', (selector, text) => this.#search(selector, text))}
           <nav class="panel" aria-label="Topics">
@@ -187,6 +188,7 @@ export class Workspace {
     left?.leave?.()
     const place = placeAt(location.hash)
     this.#isAddressWrong.value = place === 'wrong'
+    this.#failure.value = ''
     this.#panel.value = place === 'wrong' ? undefined : this.#panelAt(place)
     // What was done may itself have led here.
     if (!this.#isNoteNew) this.#note.value = ''
@@ -238,7 +240,7 @@ export class Workspace {
     const hasBelow = path !== undefined && names.hasBelow(path)
     const isAbsent = path !== undefined && items.isLoaded(path) && items.get(path) === undefined
     if (path !== undefined && isAbsent && !hasBelow && may(session.key, 'add', path)) return path
-    const near = path === undefined ? (names.tree.opened.at(-1) ?? '') : hasBelow ? path : parentOf(path)
+    const near = path === undefined ? this.#tree.lastExpanded : hasBelow ? path : parentOf(path)
     const branch = may(session.key, 'add', near) ? near : (session.key.under[0] ?? '')
     return branch === '' ? '' : `${branch}/`
   }
@@ -252,7 +254,8 @@ function viewOf(panel: Panel | undefined): unknown {
 }
 
 /** Above everything, since all of it may be out of date. */
-function outageView(sinceMs: number): TemplateResult {
+function outageView({ sinceMs, error }: NonNullable<Context['names']['outage']>): TemplateResult {
   const since = new Date(sinceMs).toISOString()
-  return html`<p class="notice outage" role="alert">Not connected since <time datetime=${since}>${timeText(since)}</time>, retrying</p>`
+  const reason = error instanceof TopicdError ? ` (${describeFailure(error)})` : ''
+  return html`<p class="notice outage" role="alert">Not connected since <time datetime=${since}>${timeText(since)}</time>, retrying${reason}</p>`
 }

@@ -23,7 +23,7 @@ export function changesView(panel: ChangesPanel): TemplateResult {
 
 function statusText({ seen, isPaused, hasBegun, context }: ChangesPanel): string {
   if (isPaused.value) return 'Paused'
-  const isLive = hasBegun.value && context.names.outageMs === undefined
+  const isLive = hasBegun.value && context.names.outage === undefined
   return isLive && seen.value.length === 0 ? 'Nothing has changed yet.' : ''
 }
 

@@ -4,62 +4,76 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 
 type Properties = Readonly<Record<string, string>>
 
+interface Entry {
+  readonly name: string
+  readonly value: string
+  /** Of a REMOVAL without updates: a number, and its unit. In place of the value. */
+  readonly period?: readonly [count: string, unit: string]
+}
+
 const plainRemoval = /^when no updates for (\d+)([smhd])$/i
 
 const units = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days' } as const
 
 export class PropertiesField {
   /** In their order; a name may be empty, or come twice, while someone writes. */
-  readonly #entries: Signal<readonly (readonly [name: string, value: string])[]>
+  readonly #entries: Signal<readonly Entry[]>
 
   constructor(properties: Properties) {
-    this.#entries = signal(Object.entries(properties))
+    this.#entries = signal(Object.entries(properties).map(([name, value]) => entryOf(name, value)))
   }
 
   /** @throws RangeError for a name that is empty or comes twice */
   get value(): Properties {
-    const entries = this.#entries.value.filter(([name, value]) => name !== '' || value !== '')
-    for (const [index, [name]] of entries.entries()) {
-      if (name === '') throw new RangeError('A property has no name.')
-      if (entries.findIndex(([other]) => other === name) !== index)
-        throw new RangeError(`The property "${name}" is given twice.`)
-    }
-    return Object.fromEntries(entries)
+    const entries = this.#entries.value.filter(({ name, value, period }) => name !== '' || value !== '' || period)
+    const names = entries.map(({ name }) => name)
+    if (names.includes('')) throw new RangeError('A property has no name.')
+    const twice = names.find((name, index) => names.indexOf(name) !== index)
+    if (twice !== undefined) throw new RangeError(`The property "${twice}" is given twice.`)
+    const writtenOf = ({ value, period }: Entry) => (period ? `when no updates for ${period.join('')}` : value)
+    return Object.fromEntries(entries.map((entry) => [entry.name, writtenOf(entry)]))
   }
 
   view(): TemplateResult {
     const entries = this.#entries.value
-    const hasRemoval = entries.some(([name]) => name === 'REMOVAL')
-    const add = (name: string, value: string) => () => (this.#entries.value = [...entries, [name, value]])
+    const add = (name: string, value: string) => () => (this.#entries.value = [...entries, entryOf(name, value)])
     return html`
       <fieldset>
         <legend>Properties</legend>
-        ${entries.map(([name, value], index) => this.#entryView(name, value, index))}
+        ${entries.map((entry, index) => this.#entryView(entry, index))}
         <p class="row">
           <button type="button" class="quiet-button" @click=${add('', '')}>Add a property</button>
-          ${hasRemoval ? nothing : html`<button type="button" class="quiet-button" @click=${add('REMOVAL', 'when no updates for 1h')}>Remove automatically…</button>`}
+          ${entries.some(({ name }) => name === 'REMOVAL') ? nothing : html`<button type="button" class="quiet-button" @click=${add('REMOVAL', 'when no updates for 1h')}>Remove automatically…</button>`}
         </p>
       </fieldset>
     `
   }
 
-  #entryView(name: string, value: string, index: number): TemplateResult {
-    const put = (...entry: readonly (readonly [string, string])[]) =>
-      (this.#entries.value = this.#entries.value.toSpliced(index, 1, ...entry))
-    const textOf = ({ target }: Event) => (target as HTMLInputElement | HTMLSelectElement).value
-    const [, count, unit = ''] = (name === 'REMOVAL' && plainRemoval.exec(value)) || []
-    const removal = (amount: string, of: string) => put([name, `when no updates for ${amount}${of}`])
+  #entryView(entry: Entry, index: number): TemplateResult {
+    const put = (...by: readonly Entry[]) => (this.#entries.value = this.#entries.value.toSpliced(index, 1, ...by))
+    const field = (label: string, placeholder: string, value: string, toEntry: (text: string) => Entry) => {
+      const onInput = ({ target }: Event) => put(toEntry((target as HTMLInputElement).value))
+      return html`<input class="exact" aria-label=${`${label} of property ${index + 1}`} placeholder=${placeholder} spellcheck="false" .value=${value} @input=${onInput}>`
+    }
     return html`<p class="row property">
-      <input class="exact" aria-label=${`Name of property ${index + 1}`} placeholder="NAME" spellcheck="false" .value=${name} @input=${(event: Event) => put([textOf(event), value])}>
-      ${
-        count === undefined
-          ? html`<input class="exact" aria-label=${`Value of property ${index + 1}`} placeholder="value" spellcheck="false" .value=${value} @input=${(event: Event) => put([name, textOf(event)])}>`
-          : html`<span class="row">remove after
-        <input type="number" min="1" max="36500" class="number" aria-label="Period" .value=${count} @input=${(event: Event) => removal(textOf(event) || '1', unit)}>
-        <select aria-label="Unit" @change=${(event: Event) => removal(count, textOf(event))}>${Object.entries(units).map(([letter, word]) => html`<option value=${letter} ?selected=${letter === unit.toLowerCase()}>${word}</option>`)}</select>
-        without updates</span>`
-      }
+      ${field('Name', 'NAME', entry.name, (name) => ({ ...entry, name }))}
+      ${entry.period === undefined ? field('Value', 'value', entry.value, (value) => ({ ...entry, value })) : periodView(entry.period, (period) => put({ ...entry, period }))}
       <button type="button" class="quiet-button" aria-label=${`Leave out property ${index + 1}`} @click=${() => put()}>×</button>
     </p>`
   }
+}
+
+function entryOf(name: string, value: string): Entry {
+  const [, count, unit] = (name === 'REMOVAL' && plainRemoval.exec(value)) || []
+  return count === undefined || unit === undefined
+    ? { name, value }
+    : { name, value, period: [count, unit.toLowerCase()] }
+}
+
+function periodView([count, unit]: NonNullable<Entry['period']>, put: (period: [string, string]) => void) {
+  const textOf = ({ target }: Event) => (target as HTMLInputElement | HTMLSelectElement).value
+  return html`<span class="row">remove after
+    <input type="number" min="1" max="36500" step="1" required class="number" aria-label="Period" .value=${count} @input=${(event: Event) => put([textOf(event), unit])}>
+    <select aria-label="Unit" @change=${(event: Event) => put([count, textOf(event)])}>${Object.entries(units).map(([letter, word]) => html`<option value=${letter} ?selected=${letter === unit}>${word}</option>`)}</select>
+    without updates</span>`
 }

@@ -14,8 +14,8 @@ import type { Dialog } from './dialogs.js'
 
 type Count = number | 'unknown' | 'counting' | 'failed'
 
-/** What it would remove, in words, and as a selector. */
-type Choice = readonly [label: string, selector: string]
+/** What it would remove, in words, and as selectors. */
+type Choice = readonly [label: string, ...selectors: readonly string[]]
 
 export class RemoveDialog implements Dialog {
   readonly #chosen: Signal<Choice>
@@ -117,8 +117,12 @@ export class RemoveDialog implements Dialog {
     this.close()
   }
 
-  #dryRun([, selector]: Choice): Promise<number> {
-    return this.context.session.client.removeMatches(selector, { dry_run: true }).then(({ removed }) => removed)
+  /** One after the other. @returns how many topics are, or would be, removed */
+  async #removeAll([, ...selectors]: Choice, dry_run: boolean): Promise<number> {
+    let count = 0
+    for (const selector of selectors)
+      count += (await this.context.session.client.removeMatches(selector, { dry_run })).removed
+    return count
   }
 
   async #count(choice: Choice): Promise<void> {
@@ -127,7 +131,7 @@ export class RemoveDialog implements Dialog {
     count.value = 'counting'
     const isChosen = () => choice === this.#chosen.value
     try {
-      count.value = await this.#dryRun(choice)
+      count.value = await this.#removeAll(choice, true)
       if (isChosen() && this.#step.value === 'asking') this.#problem.value = ''
     } catch (error) {
       const retrySeconds = retrySecondsOf(error)
@@ -144,9 +148,9 @@ export class RemoveDialog implements Dialog {
 
   /** Counts again first: the user has agreed to a number. */
   async #removeAsCounted(choice: Choice): Promise<void> {
-    const { session, note } = this.context
+    const { note } = this.context
     const agreed = this.#counts.get(choice)?.value
-    const now = await this.#dryRun(choice)
+    const now = await this.#removeAll(choice, true)
     if (this.#isClosed) return
     if (now !== agreed) {
       for (const [other, count] of this.#counts) count.value = other === choice ? now : 'unknown'
@@ -154,7 +158,7 @@ export class RemoveDialog implements Dialog {
       return
     }
     this.#step.value = 'removing'
-    const { removed } = await session.client.removeMatches(choice[1])
+    const removed = await this.#removeAll(choice, false)
     this.#removed.value = removed
     if (this.#isClosed) note(`${topicsText(removed)} removed.`)
   }

@@ -4,18 +4,22 @@
  */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { type Item, jsonText, type Operation } from '../../../client/index.js'
+import { untilSatisfied } from '../../../client/conflicts.js'
+import { type Item, jsonText, type Operation, TopicdError } from '../../../client/index.js'
 import { addressOfPath } from '../address.js'
 import type { Context } from '../context.js'
 import { describeFailure, isConflict } from '../failures.js'
 import { may } from '../session.js'
-import { editableOf, valueIn, visible } from '../value-text.js'
+import { editableOf, valueIn, visible, withLineEnds } from '../value-text.js'
 import type { Dialog } from './dialogs.js'
 import { PropertiesField } from './properties-field.js'
 
 type Subject =
   | { readonly kind: 'create'; readonly path: string }
   | { readonly kind: 'duplicate' | 'rename' | 'properties'; readonly item: Item }
+
+/** While others write the topic. */
+const attemptsMax = 5
 
 const titles = {
   create: 'Create a topic',
@@ -88,15 +92,18 @@ export class TopicDialog implements Dialog {
   }
 
   /** One that was removed and created again keeps its value to the last digit. */
-  #operations(path: string, text: string): readonly Operation[] {
+  async #operations(path: string, text: string): Promise<readonly Operation[]> {
     const { subject } = this
     const type = this.#type.value
     const properties = this.#properties.value
     if (subject.kind === 'create' || subject.kind === 'duplicate') {
       const topic = { path, type, properties, constraint: { no_topic: true } } as const
-      return [text === '' ? { op: 'add', ...topic } : { op: 'addAndSet', ...topic, value: valueIn(type, text) }]
+      const written = withLineEnds(text, 'item' in subject ? editableOf(subject.item) : '')
+      return [text === '' ? { op: 'add', ...topic } : { op: 'addAndSet', ...topic, value: valueIn(type, written) }]
     }
-    const { item } = subject
+    const { client } = this.context.session
+    const item = await client.get(subject.item.path, { type: 'any', with_version: true, with_properties: true })
+    if (item === undefined) throw new RangeError('The topic has been removed.')
     const topic = { path, type, properties: subject.kind === 'rename' ? item.properties : properties } as const
     return [
       { op: 'remove', path: item.path, constraint: { version: item.version ?? 0 } },
@@ -109,16 +116,22 @@ export class TopicDialog implements Dialog {
   async #submit(form: FormData): Promise<void> {
     if (this.#isBusy.value) return
     const { session, note, show } = this.context
+    const { kind } = this.subject
     const path = String(form.get('path') ?? '').replace(/^\/|\/$/g, '')
     this.#isBusy.value = true
     try {
-      await session.client.batch(this.#operations(path, String(form.get('value') ?? '')))
+      // Others may write it between the two requests.
+      await untilSatisfied(
+        async () => session.client.batch(await this.#operations(path, String(form.get('value') ?? ''))),
+        this.subject.kind === 'create' ? 1 : attemptsMax,
+      )
       note(`${results[this.subject.kind]} ${visible(path)}.`)
       // If the dialog was closed, the user has moved on.
       if (this.close() && may(session.key, 'fetch')) show(addressOfPath(path))
     } catch (error) {
-      const taken = 'There is already a topic at this path'
-      const conflict = 'item' in this.subject ? `${taken}, or the topic has changed` : taken
+      const isChanged =
+        error instanceof TopicdError && error.operation === 0 && (kind === 'rename' || kind === 'properties')
+      const conflict = isChanged ? 'The topic changes all the time' : 'There is already a topic at this path'
       this.#problem.value = isConflict(error)
         ? `${conflict}; nothing was changed.`
         : describeFailure(error, this.context)

@@ -23,6 +23,10 @@ export class UploadDialog implements Dialog {
     private readonly close: () => boolean,
   ) {}
 
+  get isWritten(): boolean {
+    return this.#uploading.peek() !== undefined
+  }
+
   /** What is durable by then stays. */
   abandon(): void {
     this.#uploading.value?.abort()
@@ -35,10 +39,7 @@ export class UploadDialog implements Dialog {
       const form = new FormData(event.target as HTMLFormElement)
       if (!isBusy) void this.#upload(form.get('file') as File, form.get('keeps') !== null)
     }
-    const cancel = () => {
-      this.abandon()
-      this.close()
-    }
+    const cancel = () => (isBusy ? this.abandon() : this.close())
     return html`
       <h2 id="dialog-title">Upload topics</h2>
       <form @submit=${onSubmit}>
@@ -75,7 +76,9 @@ export class UploadDialog implements Dialog {
       })
       this.#progress.value = `${topicsText(durable)} stored${refused === 0 ? '' : `, ${topicsText(refused)} refused`}.`
     } catch (error) {
-      if (!uploading.signal.aborted) this.#problem.value = describeFailure(error, this.context)
+      this.#problem.value = uploading.signal.aborted
+        ? 'Stopped; what was stored stays.'
+        : describeFailure(error, this.context)
     }
     this.#uploading.value = undefined
   }
@@ -99,7 +102,7 @@ function itemIn(line: string, number: number) {
   try {
     return itemOf(line)
   } catch {
-    throw new RangeError(`Line ${number} is not a topic as an export has it.`)
+    throw new RangeError(`Line ${number} is not a topic as an export has it; those before it are stored.`)
   }
 }
 

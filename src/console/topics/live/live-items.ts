@@ -3,10 +3,8 @@
  * share one stream, where their paths fit into one selector. Nothing is drawn here.
  */
 import { signal } from '@preact/signals-core'
-import { anyOf, type Client, type Item, type LiveTopics, topic } from '../../../client/index.js'
-
-/** The service's limit for a selector is 8,192 bytes. */
-const selectorBytesMax = 8000
+import { type Client, type Item, type LiveTopics, topic } from '../../../client/index.js'
+import { partsOf, selectorsOf } from './selectors.js'
 
 /** Between two changes of what is followed, in ms: names may come and go at any rate. */
 const changeMs = 1000
@@ -83,8 +81,8 @@ export class LiveItems {
   }
 
   #partOf(paths: readonly string[]): Part {
-    const [first = '', ...others] = paths.map(topic)
-    const live = this.client.follow(anyOf(first, ...others), { type: 'any', with_version: true, with_properties: true })
+    const [selector = ''] = selectorsOf(paths, topic)
+    const live = this.client.follow(selector, { type: 'any', with_version: true, with_properties: true })
     const part: Part = { paths, live, isLoaded: false }
     live.addEventListener('change', ({ detail: { path, item } }) => {
       // One that was removed is remembered by its page until that is left.
@@ -99,7 +97,10 @@ export class LiveItems {
       for (const path of paths) if (!live.topics.has(path)) this.#items.delete(path)
       this.#count.value++
     })
-    live.addEventListener('error', ({ detail }) => this.onFailure(detail))
+    live.addEventListener('error', ({ detail }) => {
+      this.#parts = this.#parts.filter((other) => other !== part)
+      this.onFailure(detail)
+    })
     return part
   }
 
@@ -107,19 +108,4 @@ export class LiveItems {
     clearTimeout(this.#changing)
     for (const { live } of this.#parts) live.close()
   }
-}
-
-function partsOf(paths: readonly string[]): readonly (readonly string[])[] {
-  const parts: string[][] = []
-  let bytes = Number.POSITIVE_INFINITY
-  for (const path of paths) {
-    const own = new TextEncoder().encode(path).length + '>////'.length
-    if (bytes + own > selectorBytesMax) {
-      parts.push([])
-      bytes = 0
-    }
-    parts.at(-1)?.push(path)
-    bytes += own
-  }
-  return parts
 }

@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals-core'
 import { parentOf } from '../../../client/child.js'
-import { type Child, type LiveTree, type TopicChange, TopicdError } from '../../../client/index.js'
+import type { Child, LiveTree, TopicChange } from '../../../client/index.js'
 import type { Session } from '../session.js'
 
 /** Children that are listed at a time: most branches have fewer, so their natural order is complete. */
@@ -16,6 +16,9 @@ const lastMax = 10
 /** A service that restarts is down for less, so a shorter outage is not mentioned. */
 const unmentionedMs = 2000
 
+/** Names that come and go are drawn this often, in ms, however many do. */
+const tickMs = 50
+
 /** Between attempts to reach a service that is away, in ms, while someone looks. */
 const retryMs = 1000
 
@@ -24,14 +27,23 @@ export interface SeenChange extends TopicChange {
   readonly seenMs: number
 }
 
+interface Outage {
+  /** In ms since the epoch. */
+  readonly sinceMs: number
+  readonly error: unknown
+}
+
 export class Names {
   readonly tree: LiveTree
-  readonly #count = signal(0)
+  /** Another number after each change of the names. */
+  readonly version = signal(0)
   readonly #last = signal<readonly SeenChange[]>([])
-  readonly #outageMs = signal<number | undefined>(undefined)
+  readonly #outage = signal<Outage | undefined>(undefined)
   /** Of each list as it came. */
   readonly #ordered = new WeakMap<readonly Child[], readonly Child[]>()
   readonly #watchers = new Set<(change: TopicChange) => void>()
+  #ticking: ReturnType<typeof setTimeout> | undefined
+  #revealed = ''
   #mention: ReturnType<typeof setTimeout> | undefined
   #retrying: ReturnType<typeof setInterval> | undefined
 
@@ -40,24 +52,23 @@ export class Names {
     // Two results for each child, and one more.
     const size = Math.max(1, Math.min(childrenMax, Math.floor((pageSizeMax - 1) / 2)))
     this.tree = client.followTree('', { size })
-    this.tree.addEventListener('change', () => this.#count.value++)
+    this.tree.addEventListener('change', () => this.#tick())
     this.tree.addEventListener('topic', ({ detail }) => this.#see(detail))
     this.tree.addEventListener('error', ({ detail }) => onFailure(detail))
     this.tree.addEventListener('connected', () => this.#found())
     this.tree.addEventListener('disconnected', ({ detail: { error } }) => {
-      // A refusal is an answer.
-      if (error instanceof TopicdError && error.code !== 'unexpected_answer') return
-      const lostMs = Date.now()
-      this.#mention = setTimeout(() => (this.#outageMs.value = lostMs), unmentionedMs)
+      const sinceMs = this.#outage.peek()?.sinceMs ?? Date.now()
+      this.#found()
+      this.#mention = setTimeout(() => (this.#outage.value = { sinceMs, error }), unmentionedMs)
       this.#retrying = setInterval(() => document.hidden || client.retry(), retryMs)
     })
   }
 
-  /** In natural order; undefined until they are listed. */
+  /** In natural order, or in tree order while there may be more of them; undefined until they are listed. */
   children(path: string): readonly Child[] | undefined {
-    void this.#count.value
+    void this.version.value
     const children = this.tree.children(path)
-    if (children === undefined) return undefined
+    if (children === undefined || this.tree.listedTo(path) !== undefined) return children
     const ordered = this.#ordered.get(children) ?? children.toSorted((a, b) => compareNaturally(a.name, b.name))
     this.#ordered.set(children, ordered)
     return ordered
@@ -73,17 +84,18 @@ export class Names {
 
   /** The last listed child if there are more. */
   listedTo(path: string): string | undefined {
-    void this.#count.value
+    void this.version.value
     return this.tree.listedTo(path)
   }
 
-  /** Opens everything above a path, and shows the way there. */
+  /** Opens everything above a path, and shows the way there, as far as there is one and until another is asked for. */
   async reveal(path: string): Promise<void> {
-    for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
+    this.#revealed = path
+    for (let end = path.indexOf('/'); this.#revealed === path; end = path.indexOf('/', end + 1)) {
       const child = end === -1 ? path : path.slice(0, end)
       await this.tree.open(parentOf(child))
       await this.tree.include(child)
-      if (end === -1) return
+      if (end === -1 || this.child(child) === undefined) return
     }
   }
 
@@ -92,9 +104,9 @@ export class Names {
     return this.#last.value
   }
 
-  /** The start of the outage, in ms since the epoch; undefined while the service answers. */
-  get outageMs(): number | undefined {
-    return this.#outageMs.value
+  /** Undefined while the names are up to date. */
+  get outage(): Outage | undefined {
+    return this.#outage.value
   }
 
   /** Calls back for each topic that changes. @returns stops the calls */
@@ -105,7 +117,15 @@ export class Names {
 
   end(): void {
     this.#found()
+    clearTimeout(this.#ticking)
     this.tree.end()
+  }
+
+  #tick(): void {
+    this.#ticking ??= setTimeout(() => {
+      this.#ticking = undefined
+      this.version.value++
+    }, tickMs)
   }
 
   #see(change: TopicChange): void {
@@ -117,7 +137,7 @@ export class Names {
   #found(): void {
     clearTimeout(this.#mention)
     clearInterval(this.#retrying)
-    this.#outageMs.value = undefined
+    this.#outage.value = undefined
   }
 }
 

@@ -43,7 +43,8 @@ export class SearchPanel implements Panel {
   #stopWatching = (): void => {}
   #asking: ReturnType<typeof setTimeout> | undefined
   #waitMs = askMs
-  #isLeft = false
+  /** Counts what was asked: only the last answer is shown. */
+  #asked = 0
 
   constructor(
     readonly selector: string,
@@ -77,7 +78,6 @@ export class SearchPanel implements Panel {
   /** Shows it, as it was left. */
   start(): void {
     const focus = focusLater()
-    this.#isLeft = false
     const test = matchesOf(this.selector)?.test ?? (() => true)
     this.#stopWatching = this.context.names.watch((change) => {
       if (this.#mayChange(change) && test(change.path)) this.#askLater()
@@ -87,7 +87,7 @@ export class SearchPanel implements Panel {
 
   /** Cancels a download that is not complete. */
   leave(): void {
-    this.#isLeft = true
+    this.#asked++
     this.#stopWatching()
     clearTimeout(this.#asking)
     this.#downloading.abort()
@@ -106,27 +106,32 @@ export class SearchPanel implements Panel {
   async #ask(starts: Shown['starts']): Promise<void> {
     const { client } = this.context.session
     const { selector, size } = this
+    const asked = ++this.#asked
     const startMs = performance.now()
+    // What changes from now on may not be in the answer.
+    clearTimeout(this.#asking)
+    this.#asking = undefined
     try {
       const page = client.page(selector, { type: 'any', with_values: false, size, after: starts.at(-1) })
       const total = client.count(selector, { type: 'any' }).catch(() => undefined)
       const { results, has_more } = await page
+      if (asked !== this.#asked) return
       const rows = results.map(({ path }) => ({ path, name: path, isTopic: true, hasChildren: false }))
       this.page.value = { starts, rows, hasMore: has_more }
-      this.total.value = await total
+      const counted = await total
+      if (asked !== this.#asked) return
+      this.total.value = counted
       this.problem.value = ''
       this.problemAt.value = undefined
     } catch (error) {
+      if (asked !== this.#asked) return
       this.problem.value = describeFailure(error, this.context)
       const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
       const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
       this.problemAt.value = at === undefined ? undefined : Number(at)
     }
     this.#waitMs = Math.max(askMs, (performance.now() - startMs) / shareMax)
-    clearTimeout(this.#asking)
-    this.#asking = undefined
-    const mayPass = this.problem.value !== '' && this.problemAt.value === undefined
-    if (mayPass && !this.#isLeft) this.#askLater()
+    if (this.problem.value !== '' && this.problemAt.value === undefined) this.#askLater()
   }
 
   /** Turns one page at a time: a button may be pressed twice. The next one begins at the top. */

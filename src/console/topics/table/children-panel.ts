@@ -1,5 +1,5 @@
 /** The children of a path with their values: a page of them at a time, in natural order, filtered by a part of their name. */
-import { computed, signal } from '@preact/signals-core'
+import { computed, effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { descendants } from '../../../client/index.js'
 import { addressOfSelector } from '../address.js'
@@ -20,6 +20,7 @@ export class ChildrenPanel {
   /** All topics below the path, when it was shown. */
   readonly #below = signal<number | undefined>(undefined)
   readonly #table: Table
+  readonly leave: () => void
 
   /** @param path the empty path for the top */
   constructor(
@@ -27,7 +28,18 @@ export class ChildrenPanel {
     private readonly context: Context,
   ) {
     this.#table = new Table(context, 'Children')
+    // Topics may come to be below it, and the tree may forget a branch that was empty for a moment.
+    this.leave = effect(() => {
+      const { names } = context
+      if (names.hasBelow(path) && names.children(path) === undefined) untracked(() => this.#open())
+    })
     void this.#count()
+  }
+
+  #open(): void {
+    this.context.names.tree.open(this.path).catch((error: unknown) => {
+      this.#problem.value = describeFailure(error, this.context)
+    })
   }
 
   async #count(): Promise<void> {
@@ -44,7 +56,11 @@ export class ChildrenPanel {
       .map(({ path, name, type, hasChildren }) => ({ path, name, isTopic: type !== undefined, hasChildren }))
   })
 
-  readonly #rows = computed(() => this.#matching.value.slice(this.#from.value, this.#from.value + pageSize))
+  readonly #rows = computed(() => {
+    const last = Math.max(0, Math.ceil(this.#matching.value.length / pageSize) - 1) * pageSize
+    const from = Math.min(this.#from.value, last)
+    return this.#matching.value.slice(from, from + pageSize)
+  })
 
   shownPaths(): readonly string[] {
     return this.#rows.value.filter(({ isTopic }) => isTopic).map(({ path }) => path)
@@ -54,7 +70,8 @@ export class ChildrenPanel {
     const { names } = this.context
     const children = names.children(this.path)
     if (!names.hasBelow(this.path)) return nothing
-    if (children === undefined) return html`<p class="quiet">Listing…</p>`
+    if (children === undefined)
+      return html`<p class=${this.#problem.value === '' ? 'quiet' : 'bad'}>${this.#problem.value || 'Listing…'}</p>`
     const below = this.#below.value
     const all = this.path === '' ? '?.*//' : descendants(this.path)
     return html`
@@ -66,7 +83,7 @@ export class ChildrenPanel {
         </div>
         ${this.#problem.value === '' ? nothing : html`<p class="bad" role="alert">${this.#problem.value}</p>`}
         ${this.#pages('above')}
-        ${this.#rows.value.length === 0 ? nothing : this.#table.view(this.#rows.value)}
+        ${this.#rows.value.length === 0 ? html`<p class="quiet">None of the ${children.length} listed has such a name.</p>` : this.#table.view(this.#rows.value)}
         ${this.#matching.value.length > pageSize ? this.#pages('below') : nothing}
       </section>
     `

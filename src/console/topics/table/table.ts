@@ -2,12 +2,13 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
-import { anyOf, subtree, topic } from '../../../client/index.js'
+import { subtree, topic } from '../../../client/index.js'
 import { addressOfPath } from '../address.js'
 import type { Context } from '../context.js'
 import { RemoveDialog } from '../dialogs/remove-dialog.js'
 import { icon } from '../icons.js'
 import { compareNaturally } from '../live/names.js'
+import { selectorsOf } from '../live/selectors.js'
 import { may } from '../session.js'
 import { shortened, timeText, visible } from '../value-text.js'
 
@@ -45,7 +46,7 @@ export class Table {
       ${mayRemove ? this.#choiceView(rows) : nothing}
       <table class="rows topics" aria-label=${this.label}>
         <thead>
-          <tr>${mayRemove ? html`<th><span class="unseen">Chosen</span></th>` : nothing}${columns.map((column) => this.#headView(column))}</tr>
+          <tr>${mayRemove ? html`<th>${this.#allView(rows)}</th>` : nothing}${columns.map((column) => this.#headView(column))}</tr>
         </thead>
         <tbody>${repeat(
           this.#sorted(rows),
@@ -54,6 +55,12 @@ export class Table {
         )}</tbody>
       </table>
     `
+  }
+
+  #allView(rows: readonly Row[]): TemplateResult {
+    const isAll = rows.every(({ path }) => this.#chosen.value.has(path))
+    const choose = () => (this.#chosen.value = new Set(isAll ? [] : rows.map(({ path }) => path)))
+    return html`<input type="checkbox" aria-label="Choose all" .checked=${isAll} @change=${choose}>`
   }
 
   #headView(column: Column): TemplateResult {
@@ -65,7 +72,7 @@ export class Table {
     }
     const order = isOwn ? (sort.isDown ? 'descending' : 'ascending') : nothing
     const mark = isOwn ? (sort.isDown ? ' ↓' : ' ↑') : ''
-    return html`<th scope="col" class=${`column-${column.toLowerCase()}`} aria-sort=${order}><button class="plain" @click=${choose}>${column}${mark}</button></th>`
+    return html`<th scope="col" class=${`column-${column.toLowerCase()}`} aria-sort=${order}><button class="plain" title="Sort these rows" @click=${choose}>${column}${mark}</button></th>`
   }
 
   #rowView({ path, name, isTopic, hasChildren }: Row, mayRemove: boolean): TemplateResult {
@@ -81,7 +88,7 @@ export class Table {
       <tr class=${count === 0 ? '' : `changed-${count % 2}`}>
         ${mayRemove ? html`<td><input type="checkbox" aria-label=${`Choose ${visible(name)}`} .checked=${this.#chosen.value.has(path)} @change=${choose}></td>` : nothing}
         <td><a class="exact" href=${addressOfPath(path)}>${visible(name)}${hasChildren ? '/' : ''}</a></td>
-        <td>${valueView(item?.text, isTopic)}</td>
+        <td>${valueView(item?.text, isTopic, item === undefined ? items.isLoaded(path) : undefined)}</td>
         <td class="quiet column-type">${item?.type ?? ''}</td>
         <td class="quiet">${item?.updated === undefined ? '' : html`<time datetime=${item.updated}>${timeText(item.updated)}</time>`}</td>
       </tr>`
@@ -103,14 +110,15 @@ export class Table {
   #choiceView(rows: readonly Row[]): TemplateResult | typeof nothing {
     const { context } = this
     const chosen = rows.filter(({ path }) => this.#chosen.value.has(path)).map(({ path }) => path)
-    const [first, ...others] = chosen
-    if (first === undefined) return nothing
+    if (chosen.length === 0) return nothing
     const remove = () => {
       const choices = [
-        ['the topics themselves', anyOf(topic(first), ...others.map(topic))],
-        ['the topics and everything below them', anyOf(subtree(first), ...others.map(subtree))],
+        ['the topics themselves', ...selectorsOf(chosen, topic)],
+        ['the topics and everything below them', ...selectorsOf(chosen, subtree)],
       ] as const
-      context.dialogs.open((close) => new RemoveDialog(chosen.map(visible).join(', '), choices, context, close))
+      const named = `${chosen.slice(0, namedMax).map(visible).join(', ')}${chosen.length > namedMax ? ', …' : ''}`
+      this.#chosen.value = new Set()
+      context.dialogs.open((close) => new RemoveDialog(named, choices, context, close))
     }
     return html`<p class="row chosen">
       <span role="status">${chosen.length} chosen</span>
@@ -120,11 +128,16 @@ export class Table {
   }
 }
 
+/** Chosen rows that the dialog names. */
+const namedMax = 5
+
 const columns: readonly Column[] = ['Name', 'Value', 'Type', 'Changed']
 
-function valueView(text: string | undefined, isTopic: boolean): TemplateResult | string {
+/** @param isGone false while it has not arrived yet; undefined if it is there */
+function valueView(text: string | undefined, isTopic: boolean, isGone: boolean | undefined): TemplateResult | string {
   if (text !== undefined) return html`<span class="exact">${shortened(text, valueCharactersMax)}</span>`
-  return isTopic ? html`<span class="quiet">no value</span>` : ''
+  if (!isTopic || isGone === false) return ''
+  return html`<span class="quiet">${isGone ? 'removed' : 'no value'}</span>`
 }
 
 /** Numbers by their size, and anything else in natural order. */

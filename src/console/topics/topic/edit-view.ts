@@ -7,14 +7,15 @@ import type { TopicPanel } from './topic-panel.js'
 export function editView(panel: TopicPanel, edit: Edit): TemplateResult {
   const { item } = panel
   const isSaving = edit.isSaving.value
-  const isOvertaken = panel.isLoaded && edit.isOvertaken(item)
+  // The stream may tell of one's own write before its answer comes.
+  const isOvertaken = !isSaving && panel.isLoaded && edit.isOvertaken(item)
   const onInput = ({ target }: Event) => (edit.text.value = (target as HTMLTextAreaElement).value)
   const save = (event: Event) => {
     event.preventDefault()
     if (!isOvertaken) void panel.write('save')
   }
   const onKey = (event: KeyboardEvent) => {
-    if ((event.ctrlKey || event.metaKey) && event.key === 's') save(event)
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 's') save(event)
   }
   return html`
     <form @submit=${save} @keydown=${onKey}>
@@ -24,7 +25,7 @@ export function editView(panel: TopicPanel, edit: Edit): TemplateResult {
       ${isOvertaken ? overtakenView(panel, edit) : nothing}
       <p class="row">
         <button class="primary" aria-disabled=${isSaving || isOvertaken}>Save</button>
-        <button type="button" @click=${() => panel.endEdit()}>Cancel</button>
+        <button type="button" @click=${() => panel.cancelEdit()}>Cancel</button>
         <span class="quiet">Ctrl+S saves.</span>
       </p>
     </form>
@@ -44,7 +45,7 @@ function overtakenView(panel: TopicPanel, edit: Edit): TemplateResult {
   return html`<div class="notice" role="alert">
     <p>${refused}The topic was changed while you were editing. Its current value is above.</p>
     <p class="row">
-      <button type="button" @click=${() => panel.write('overwrite')}>Overwrite with my value</button>
+      ${item.type === edit.seen.type ? html`<button type="button" @click=${() => panel.write('overwrite')}>Overwrite with my value</button>` : html`<span>It is of type ${item.type} now.</span>`}
       <button type="button" @click=${() => panel.startEdit()}>Edit the current value</button>
     </p>
   </div>`

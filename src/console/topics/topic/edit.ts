@@ -6,7 +6,7 @@ import { type Signal, signal } from '@preact/signals-core'
 import { type Constraint, type Item, TopicdError } from '../../../client/index.js'
 import type { Context } from '../context.js'
 import { describeFailure, isConflict } from '../failures.js'
-import { editableOf, valueIn } from '../value-text.js'
+import { editableOf, valueIn, withLineEnds } from '../value-text.js'
 
 export class Edit {
   readonly text: Signal<string>
@@ -57,7 +57,7 @@ export class Edit {
     this.isSaving.value = true
     this.problem.value = ''
     try {
-      await send(valueIn(this.seen.type, this.text.value))
+      await send(valueIn(this.seen.type, withLineEnds(this.text.value, editableOf(this.seen))))
       return true
     } catch (error) {
       const isGone = error instanceof TopicdError && error.code === 'no_such_topic'

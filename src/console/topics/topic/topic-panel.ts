@@ -41,12 +41,21 @@ export class TopicPanel implements Panel {
     return [this.path, ...this.children.shownPaths()]
   }
 
+  leave(): void {
+    this.children.leave()
+  }
+
   startEdit(): void {
     const { item } = this
     if (item === undefined) return
     this.edit.value = new Edit(item)
     this.done.value = ''
     focusLater()('#new-value')
+  }
+
+  /** The user wants to end it. */
+  cancelEdit(): void {
+    if (this.edit.value?.isWritten !== true || confirm('Lose what you have written?')) this.endEdit()
   }
 
   endEdit(done = ''): void {

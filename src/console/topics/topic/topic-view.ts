@@ -15,12 +15,11 @@ import type { TopicPanel } from './topic-panel.js'
 
 export function topicView(panel: TopicPanel): TemplateResult {
   const { context, path, item } = panel
-  const { outageMs } = context.names
   return html`
     <section class="panel" aria-labelledby="topic-path">
       <div class="row">${pathView(path)}${copyButton('Copy path', () => path, context.note)}</div>
       <p role="status" class="good">${panel.done.value}</p>
-      ${item === undefined ? missingView(panel, outageMs === undefined) : valueView(panel, item)}
+      ${item === undefined ? missingView(panel, context.names.outage === undefined) : valueView(panel, item)}
       ${panel.edit.value === undefined ? nothing : editView(panel, panel.edit.value)}
       ${actionsView(panel)}
       ${item === undefined ? nothing : propertiesView(item.properties ?? {})}

@@ -2,8 +2,9 @@
  * The tree next to the panel: its levels as the user opens them. It is one stop of the Tab key; within it the arrow keys move, open
  * and close, as the pattern for trees of the W3C's APG says.
  */
-import { signal } from '@preact/signals-core'
+import { effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { guard } from 'lit-html/directives/guard.js'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { parentOf } from '../../../client/child.js'
 import type { Child } from '../../../client/index.js'
@@ -18,10 +19,25 @@ const subtreesOpenedMax = 5
 
 export class TreePanel {
   readonly #problem = signal('')
-  /** The item that the Tab key reaches. */
+  /** The item that the Tab key reaches, if it is drawn. */
   readonly #current = signal('')
+  readonly #expanded = signal<ReadonlySet<string>>(new Set())
 
-  constructor(private readonly context: Context) {}
+  /** Ends the opening of branches. */
+  readonly leave: () => void
+
+  constructor(private readonly context: Context) {
+    // Topics may come again below one that was empty for a moment.
+    this.leave = effect(() => {
+      const { names } = context
+      const missing = [...this.#expanded.value].filter(
+        (path) => names.child(path)?.hasChildren === true && names.children(path) === undefined,
+      )
+      untracked(() => {
+        for (const path of missing) void this.#try(() => names.tree.open(path))
+      })
+    })
+  }
 
   /** A restricted key sees nothing above its subtrees. */
   start(): void {
@@ -41,7 +57,8 @@ export class TreePanel {
   async #openAt(path: string): Promise<void> {
     const { names } = this.context
     await names.reveal(path)
-    if (names.hasBelow(path)) await names.tree.open(path)
+    const above = [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index))
+    this.#expanded.value = new Set([...this.#expanded.peek(), ...above, path])
   }
 
   /** A step that the user requested. */
@@ -52,6 +69,11 @@ export class TreePanel {
     } catch (error) {
       this.#problem.value = describeFailure(error, this.context)
     }
+  }
+
+  /** The branch that was expanded last; the empty path for none. */
+  get lastExpanded(): string {
+    return [...this.#expanded.peek()].filter((path) => this.context.names.hasBelow(path)).at(-1) ?? ''
   }
 
   /** @param shown the path of the shown topic */
@@ -65,11 +87,28 @@ export class TreePanel {
       ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
       ${top === undefined ? html`<p class="quiet">Listing…</p>` : nothing}
       ${top?.length === 0 ? html`<p class="quiet">There are no topics ${empty} yet.</p>` : nothing}
-      ${top === undefined || top.length === 0 ? nothing : html`<ul class="tree" role="tree" aria-label="Topics" @keydown=${this.#onKey}>${this.#levelView('', top, shown)}</ul>`}
+      ${top === undefined || top.length === 0 ? nothing : html`<ul class="tree" role="tree" aria-label="Topics" @keydown=${this.#onKey}>${this.#itemsView(top, shown)}</ul>`}
     `
   }
 
-  #levelView(parent: string, children: readonly Child[], shown: string | undefined): unknown {
+  /** Drawn again only if something in it has changed: it may have hundreds of items. */
+  #itemsView(top: readonly Child[], shown: string | undefined): unknown {
+    const { names } = this.context
+    const isDrawn = (path: string): boolean =>
+      names.child(path) !== undefined &&
+      (parentOf(path) === '' || (this.#expanded.value.has(parentOf(path)) && isDrawn(parentOf(path))))
+    const current = isDrawn(this.#current.value) ? this.#current.value : top[0]?.path
+    return guard([names.version.value, this.#expanded.value, current, shown], () =>
+      this.#levelView('', top, shown, current),
+    )
+  }
+
+  #levelView(
+    parent: string,
+    children: readonly Child[],
+    shown: string | undefined,
+    current: string | undefined,
+  ): unknown {
     const { names } = this.context
     const hasMore = names.listedTo(parent) !== undefined
     const more = () => this.#try(() => names.tree.more(parent))
@@ -77,38 +116,39 @@ export class TreePanel {
       repeat(
         children,
         ({ path }) => path,
-        (child) => this.#childView(child, shown),
+        (child) => this.#childView(child, shown, current),
       ),
       hasMore
-        ? html`<li role="none"><a role="treeitem" tabindex="-1" class="quiet" @click=${more} @keydown=${onEnter(more)}>More… <span>${children.length} listed; more may belong between them</span></a></li>`
+        ? html`<li role="none"><a role="treeitem" tabindex="-1" class="quiet" @click=${more} @keydown=${onEnter(more)}>More… <span>${children.length} listed</span></a></li>`
         : nothing,
     ]
   }
 
-  #childView({ path, name, type, hasChildren }: Child, shown: string | undefined): TemplateResult {
+  #childView(
+    { path, name, type, hasChildren }: Child,
+    shown: string | undefined,
+    current: string | undefined,
+  ): TemplateResult {
     const { names } = this.context
-    const children = hasChildren ? names.children(path) : undefined
+    const children = hasChildren && this.#expanded.value.has(path) ? names.children(path) : undefined
     const isOpen = children !== undefined
     const toggle = (event: Event) => {
       event.preventDefault()
       this.#toggle(path, isOpen)
     }
-    const isCurrent =
-      this.#current.value === path || (this.#current.value === '' && names.children('')?.[0]?.path === path)
     return html`
       <li role="none">
-        <a role="treeitem" class="exact ${type === undefined ? 'branch' : ''}" href=${addressOfPath(path)} data-path=${path} tabindex=${isCurrent ? 0 : -1}
+        <a role="treeitem" class="exact ${type === undefined ? 'branch' : ''}" href=${addressOfPath(path)} data-path=${path} tabindex=${path === current ? 0 : -1}
           aria-expanded=${hasChildren ? isOpen : nothing} aria-current=${path === shown ? 'true' : nothing} @focus=${() => (this.#current.value = path)}>
           <span class=${hasChildren ? 'toggle' : 'toggle none'} aria-hidden="true" @click=${hasChildren ? toggle : nothing}></span>${visible(name)}${isOpen ? html` <span class="quiet count" aria-hidden="true">${countText(children.length, names.listedTo(path))}</span>` : nothing}</a>
-        ${isOpen ? html`<ul role="group">${this.#levelView(path, children, shown)}</ul>` : nothing}
+        ${isOpen ? html`<ul role="group">${this.#levelView(path, children, shown, current)}</ul>` : nothing}
       </li>
     `
   }
 
   #toggle(path: string, isOpen: boolean): void {
-    const { names } = this.context
-    if (isOpen) names.tree.close(path)
-    else void this.#try(() => names.tree.open(path))
+    const others = [...this.#expanded.peek()].filter((other) => other !== path)
+    this.#expanded.value = new Set(isOpen ? others : [...others, path])
   }
 
   readonly #onKey = (event: KeyboardEvent): void => {

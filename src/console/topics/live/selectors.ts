@@ -1,0 +1,27 @@
+/** Selectors of any number of topics, as few as the service allows. */
+import { anyOf } from '../../../client/index.js'
+
+/** The service's limit for a selector is 8,192 bytes. */
+const selectorBytesMax = 8000
+
+/** @param of the selector of one path */
+export function selectorsOf(paths: readonly string[], of: (path: string) => string): readonly string[] {
+  return partsOf(paths).map(([first = '', ...others]) => anyOf(of(first), ...others.map(of)))
+}
+
+/** Paths whose selectors fit into one. */
+export function partsOf(paths: readonly string[]): readonly (readonly string[])[] {
+  const parts: string[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const path of paths) {
+    // A subtree quotes its path, and has up to three marks.
+    const own = new TextEncoder().encode(path.replaceAll(/\W/g, '\\$&')).length + '?//////'.length
+    if (bytes + own > selectorBytesMax) {
+      parts.push([])
+      bytes = 0
+    }
+    parts.at(-1)?.push(path)
+    bytes += own
+  }
+  return parts
+}
