@@ -27,13 +27,17 @@ export class TreePanel {
   readonly leave: () => void
 
   constructor(private readonly context: Context) {
-    // Topics may come again below one that was empty for a moment.
+    // Topics may come again below one that was empty for a moment; what could not be listed is tried again.
+    let wasMissing = true
     this.leave = effect(() => {
       const { names } = context
       const missing = [...this.#expanded.value].filter(
         (path) => names.child(path)?.hasChildren === true && names.children(path) === undefined,
       )
+      const isMissing = missing.length > 0 || names.children('') === undefined
       untracked(() => {
+        if (wasMissing && !isMissing) this.#problem.value = ''
+        wasMissing = isMissing
         for (const path of missing) void this.#try(() => names.tree.open(path))
       })
     })
