@@ -20,7 +20,7 @@ const table = {
   invalid_path: [400, 'Parameter "{name}" {problem}.'],
   invalid_selector: [400, 'Parameter "selector" {problem}.'],
   invalid_property: [400, 'Property "{name}" {problem}.'],
-  invalid_time: [400, 'Parameter "{name}" {problem}.'],
+  invalid_key: [400, 'Parameter "{name}" {problem}.'],
   no_such_topic: [400, 'There is no topic at the path "{path}".'],
   incompatible_type: [400, 'The topic at the path "{path}" is of type {found}, not {wanted}.'],
   incompatible_properties: [400, 'The topic at the path "{path}" exists with different properties.'],
@@ -35,16 +35,11 @@ const table = {
   unauthorized: [401, 'A known API key is required, in the header "authorization: Apikey <API_KEY>", but {found}.'],
   forbidden_operation: [403, 'This API key may not {operation}.'],
   forbidden_path: [403, 'This API key may not touch topics outside its subtrees.'],
-  forbidden_key: [
-    403,
-    'This API key may not {operation} a key with more than its own rights, expiry and rate: {problem}.',
-  ],
   cross_origin: [
     403,
     'Only the console itself may send this request, but it comes from a page of another origin; a proxy must leave the header "host" as it is.',
   ],
   unknown_route: [404, 'There is no such route; the routes are {allowed}.'],
-  no_such_key: [404, 'There is no API key named "{name}".'],
   method_not_allowed: [405, 'This route accepts only {allowed}.'],
   length_required: [
     411,
@@ -61,9 +56,7 @@ const table = {
     409,
     'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
   ],
-  key_exists: [409, 'There is already an API key named "{name}".'],
-  key_changed: [409, 'The API key "{name}" was changed at the same time; look at it again.'],
-  key_expired: [409, 'The API key cannot be rotated: {problem}.'],
+  key_conflict: [409, 'Nothing was changed: {problem}.'],
   since_gone: [410, 'What changed since then is no longer known, or was lost; begin again without "since".'],
   unsupported_media_type: [415, 'The content-type must be application/json; for a batch also application/x-ndjson.'],
   unsupported_encoding: [415, 'The content-encoding "{found}" is not supported; send the body without an encoding.'],
@@ -87,11 +80,7 @@ const table = {
     503,
     'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
   ],
-  console_unavailable: [503, 'The service cannot answer this at the moment, and nothing was changed: {problem}.'],
-  unknown_key_outcome: [
-    503,
-    'The API key may have been changed or not: {problem}; look at the list of keys before you try again.',
-  ],
+  console_unavailable: [503, 'The service cannot answer this at the moment: {problem}.'],
   upload_timed_out: [408, 'Nothing of the upload has arrived for a minute; go on where it ended.'],
   timed_out: [503, 'The request took too long, and a write may or may not have happened; ask for less at a time.'],
   disk_nearly_full: [
@@ -105,15 +94,10 @@ export type ProblemCode = keyof typeof table
 
 /** The codes of the console's own routes, which the API description leaves out. */
 export const consoleCodes: readonly ProblemCode[] = [
-  'invalid_time',
-  'forbidden_key',
+  'invalid_key',
   'cross_origin',
-  'no_such_key',
-  'key_exists',
-  'key_changed',
-  'key_expired',
+  'key_conflict',
   'console_unavailable',
-  'unknown_key_outcome',
 ]
 
 /** The names between the braces of a wording, as a union. */

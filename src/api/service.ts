@@ -13,7 +13,6 @@ import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer
 import { StoreError } from '../store/errors.js'
 import { linesAtOnceMax, type UploadContext } from './batch/upload.js'
 import { type AdminAddress, createConsole } from './console/console.js'
-import type { RefusedChange } from './console/keys.js'
 import type { Primary } from './console/primary.js'
 import { type ApiContext, refuse } from './context.js'
 import { createFrontPages } from './front.js'
@@ -38,10 +37,7 @@ interface ServiceOptions {
   /** For each failure that is ours or the machine's. */
   readonly onFailure: (error: unknown) => void
   readonly onRefusedKey: () => void
-  /** Undefined if it is of a version that answers no questions. */
-  readonly primary: Primary | undefined
-  /** For each change of an API key that is refused here. */
-  readonly onKeyChange: (change: RefusedChange) => void
+  readonly primary: Primary
   readonly answered: Service<Access>['answered']
   readonly closed: (cause: CloseCause) => void
 }
@@ -92,9 +88,9 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
   const refuseBeyondRate: Service<Access>['refuseBeyondRate'] = ({ rateLimit }) =>
     rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds)
-  const { primary, onKeyChange } = options
+  const { primary } = options
   const own = hasConsole
-    ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary, onKeyChange })
+    ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary })
     : { routes: [], pages: [] }
   return {
     routes: [...routes, ...own.routes],
@@ -166,7 +162,7 @@ function createRefusals(
         return refuse(problem('body_too_large', { bytes: found }))
       case 'method_not_allowed':
         return {
-          ...refuse(problem('method_not_allowed', { allowed: found.replace(/, (\w+)$/, ' and $1') })),
+          ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })),
           headers: [['allow', found]],
         }
       default:

@@ -3,7 +3,6 @@
  * a worker; otherwise in a tool's process that the command line starts.
  */
 import type { Awaitable } from '../base/awaitable.js'
-import type { Maker } from '../keys/makers.js'
 import { rightsProblem } from '../keys/record.js'
 import { type KeyCommand, type KeyRequestOf, type KeyResponses, NothingDone } from '../keys/requests.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
@@ -14,17 +13,16 @@ const responders: {
   readonly [Command in KeyCommand]: (
     store: ApiKeyStore,
     request: KeyRequestOf<Command>,
-    by: Maker | undefined,
   ) => Awaitable<KeyResponses[Command]>
 } = {
-  async addKey(store, { record }, by) {
+  async addKey(store, { record, by }) {
     const refused = rightsProblem(record)
     if (refused !== undefined) throw new NothingDone(refused)
     const addition = await store.addKey(record, by)
     return addition === 'added' || (addition === 'name_taken' ? false : addition)
   },
-  rotateKey: (store, { rotation }, by) => store.rotateKey(rotation, by),
-  revokeKey: (store, { name }, by) => store.revokeKey(name, by),
+  rotateKey: (store, { rotation, by }) => store.rotateKey(rotation, by),
+  revokeKey: (store, { name, by }) => store.revokeKey(name, by),
   async listKeys(store) {
     const uses = await store.keyUses()
     // Callers conclude from the list that a name is free or no key exists, so no unreadable record may be left out.
@@ -35,18 +33,14 @@ const responders: {
   },
 }
 
-/**
- * @param by the key that makes the change; undefined for the command line
- * @throws NothingDone when no key may be so, or the disk has no room for the change; Error when the store fails
- */
+/** @throws NothingDone when no key may be so, or the disk has no room for the change; Error when the store fails */
 export async function keyResponse<Command extends KeyCommand>(
   store: ApiKeyStore,
   request: KeyRequestOf<Command>,
-  by?: Maker,
 ): Promise<KeyResponses[Command]> {
   const command: Command = request.command
   try {
-    return await responders[command](store, request, by)
+    return await responders[command](store, request)
   } catch (error) {
     if (error instanceof StoreError && error.kind === 'full') throw new NothingDone(error.message, { cause: error })
     throw error

@@ -6,10 +6,7 @@
  * Types only, and what both ends share: parents import this file, and must not load what their children
  * load.
  */
-import type { Overview } from '../api/console/primary.js'
-import type { Peer } from '../http/answer.js'
-import type { Maker } from '../keys/makers.js'
-import type { KeyCommand, KeyRequest, KeyResponse, KeyResponses } from '../keys/requests.js'
+import type { KeyCommand, KeyRequest, KeyResponses } from '../keys/requests.js'
 import type { Metric } from '../ops/metrics/metric.js'
 import type { Config } from '../settings/config.js'
 import type { ToolWork } from '../tools/tool-messages.js'
@@ -29,8 +26,6 @@ export type ToChild =
       readonly announcesKeys?: true
       /** A writer serves; without one, the primary is of an earlier version, whose workers wrote themselves. */
       readonly hasWriter?: true
-      /** The primary replies to `question`. One of 1.0.0 does not know it. */
-      readonly repliesToWorkers?: true
     }
   /** Open the store: no other process writes to it now. */
   | { readonly kind: 'open' }
@@ -42,14 +37,7 @@ export type ToChild =
   /** Answer the requests in flight, close the store, and end. */
   | { readonly kind: 'drain' }
   /** A request that must not be acted on after `untilMs` of `machineMs`: another process gets it then. */
-  | {
-      readonly kind: 'request'
-      readonly id: number
-      readonly request: KeyRequest
-      readonly untilMs?: number
-      /** The key that makes the change; undefined for the command line. */
-      readonly by?: Maker | undefined
-    }
+  | { readonly kind: 'request'; readonly id: number; readonly request: KeyRequest; readonly untilMs?: number }
   /** Refuse the API key of this name until `keysChanged` says that this revocation, which has a number, is over. */
   | { readonly kind: 'suspendKey'; readonly name: string; readonly revocation: number }
   /**
@@ -57,9 +45,6 @@ export type ToChild =
    * suspended for this revocation, if it is still stored.
    */
   | { readonly kind: 'keysChanged'; readonly id: number; readonly revocation?: number | undefined }
-  /** To the question with this number; and below, why there is no answer. With `nothingDone`, nothing came of it, and nothing will. */
-  | { readonly kind: 'reply'; readonly question: number; readonly answer: Answers[keyof Answers] }
-  | { readonly kind: 'noReply'; readonly question: number; readonly error: string; readonly nothingDone: boolean }
   /** Send your metrics; with `stored`, those of the store as well. */
   | { readonly kind: 'requestMetrics'; readonly stored: boolean }
 
@@ -81,21 +66,8 @@ export type FromChild =
   | { readonly kind: 'response'; readonly id: number; readonly response: KeyResponses[KeyCommand] }
   /** With `nothingDone`, nothing came of the request, and nothing will. */
   | { readonly kind: 'noResponse'; readonly id: number; readonly reason: string; readonly nothingDone?: boolean }
-  /** A worker asks, only if the primary replies. The number is no `id`: those are the primary's. */
-  | { readonly kind: 'question'; readonly question: number; readonly asked: Question }
   /** From now on it serves by the API keys as they were when it got `keysChanged`, or later ones. */
   | { readonly kind: 'keysLoaded'; readonly id: number }
-
-/** What a worker asks the primary, for a caller of the console. */
-export type Question =
-  /** A request about API keys, by a key that may administer them. */
-  | { readonly about: 'keys'; readonly request: KeyRequest; readonly by: Maker; readonly peer: Peer }
-  | { readonly about: 'overview' }
-
-export interface Answers {
-  readonly keys: KeyResponse
-  readonly overview: Overview
-}
 
 /** The last message to a tool: its work, with the connection as the message's handle, or on `connectionDescriptor`. */
 export type ToolMessage =

@@ -25,14 +25,14 @@ export function sendToParent(message: FromChild): void {
 
 /** @param store undefined until it is open */
 export async function respondToParent(
-  { id, request, by, untilMs = Infinity }: Extract<ToChild, { readonly kind: 'request' }>,
+  { id, request, untilMs = Infinity }: Extract<ToChild, { readonly kind: 'request' }>,
   store: ApiKeyStore | undefined,
 ): Promise<void> {
   try {
     // The key may have been changed again since another process responded.
     if (machineMs() > untilMs) throw new NothingDone('the request came too late')
     if (store === undefined) throw new Error('the store is not open')
-    sendToParent({ kind: 'response', id, response: await keyResponse(store, request, by) })
+    sendToParent({ kind: 'response', id, response: await keyResponse(store, request) })
   } catch (error) {
     const nothingDone = error instanceof NothingDone
     sendToParent({ kind: 'noResponse', id, reason: (error as Error).message, nothingDone })

@@ -79,15 +79,11 @@ export interface RouteHeaders {
   readonly lastEventId: string
 }
 
-/** Where a request came from. */
-export interface Peer {
-  /** The other end of the connection, perhaps a proxy. */
+/** Where a request came from: the other end of the connection, perhaps a proxy, and what anyone can send. */
+export interface Sender {
   readonly address: string
-  /** The header `x-forwarded-for`, which anyone can send; empty where the request has none. */
+  /** The header `x-forwarded-for`; empty where the request has none, as the one below. */
   readonly forwardedFor: string
-}
-
-export interface Sender extends Peer {
   readonly authorization: string
 }
 
@@ -120,7 +116,7 @@ export interface Route<Caller> {
   readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
 }
 
-/** One page that is read by GET or HEAD: it reads no body and changes nothing. It may have the path of a route. */
+/** One page that is read by GET or HEAD: it reads no body and changes nothing. */
 export interface Page {
   /** The whole path, base path included; ending in `/*`, everything below it that is no other page. */
   readonly path: string
@@ -129,7 +125,7 @@ export interface Page {
   read(request: PageRequest): Answer | Promise<Answer>
 }
 
-export interface PageRequest extends Sender {
+export interface PageRequest {
   /** True if this process is stopping: it answers what arrives, and accepts no more connections. */
   readonly draining: boolean
   /** `http` or `https`, as the client sees it: a proxy's `x-forwarded-proto` counts. */
@@ -138,6 +134,7 @@ export interface PageRequest extends Sender {
   readonly path: string
   /** These headers, unchecked; empty where the request has none. */
   readonly host: string
+  readonly authorization: string
   readonly ifNoneMatch: string
   readonly acceptEncoding: string
 }

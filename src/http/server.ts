@@ -49,7 +49,7 @@
  * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
-import type { Answer, AnswerRoom, Page, PageRequest, Service } from './answer.js'
+import type { Answer, AnswerRoom, Page, PageRequest, Route, Service } from './answer.js'
 import { Bodies } from './body.js'
 import { Closing } from './closing.js'
 import { connectionsAllowed } from './connections.js'
@@ -132,10 +132,8 @@ class Server<Caller extends object> implements HttpServer {
       this.#cors,
     )
     this.#limitConnections()
-    for (const route of service.routes)
-      this.#app.post(route.path, (res, req) => this.#requests.onRoute(route, res, req))
+    this.#addRoutes()
     for (const page of service.pages) this.#addPage(page)
-    this.#refuseOtherMethods()
     this.#app.any('/*', (res, req) => this.#requests.onOther(res, req, service.refusal('unknown_route')))
   }
 
@@ -191,6 +189,13 @@ class Server<Caller extends object> implements HttpServer {
     })
   }
 
+  #addRoutes(): void {
+    for (const route of this.service.routes) {
+      this.#app.post(route.path, (res, req) => this.#requests.onRoute(route, res, req))
+      this.#refuseOtherMethods(route, 'POST')
+    }
+  }
+
   #addPage(page: Page): void {
     const { sameOrigin = false } = page
     const onRead = (res: HttpResponse, req: HttpRequest): void => {
@@ -202,8 +207,6 @@ class Server<Caller extends object> implements HttpServer {
         path: req.getUrl(),
         host: req.getHeader('host'),
         authorization: req.getHeader('authorization'),
-        address: Buffer.from(res.getRemoteAddressAsText()).toString(),
-        forwardedFor: req.getHeader('x-forwarded-for'),
         ifNoneMatch: req.getHeader('if-none-match'),
         acceptEncoding: req.getHeader('accept-encoding'),
       }
@@ -211,25 +214,21 @@ class Server<Caller extends object> implements HttpServer {
     }
     this.#app.get(page.path, onRead)
     this.#app.head(page.path, onRead)
+    this.#refuseOtherMethods(page, 'GET, HEAD')
   }
 
-  /** On every path, except for preflights if there is a policy on origins. */
-  #refuseOtherMethods(): void {
-    const { routes, pages } = this.service
-    const posted = new Set(routes.map(({ path }) => path))
-    const read = new Set(pages.map(({ path }) => path))
-    const unshared = new Set([...routes, ...pages].filter(({ sameOrigin }) => sameOrigin).map(({ path }) => path))
-    for (const path of new Set([...posted, ...read])) {
-      const allowed = [...(read.has(path) ? ['GET', 'HEAD'] : []), ...(posted.has(path) ? ['POST'] : [])].join(', ')
-      const isShared = !unshared.has(path)
-      const refusal = (): Answer => this.service.refusal('method_not_allowed', allowed)
-      // On every path: else those that a page below a wildcard answers would be answered there.
+  /** Every other method is refused, except for preflights if there is a policy on origins. */
+  #refuseOtherMethods({ path, sameOrigin = false }: Route<Caller> | Page, allowed: string): void {
+    const refusal = (): Answer => this.service.refusal('method_not_allowed', allowed)
+    const cors = this.#cors
+    if (cors !== undefined) {
+      // Also for the same origin alone: a page below a wildcard would answer it otherwise.
       this.#app.options(path, (res, req) => {
-        const preflight = isShared ? this.#cors?.preflight(req, allowed) : undefined
-        this.#requests.onOther(res, req, preflight ?? refusal(), isShared)
+        const preflight = sameOrigin ? undefined : cors.preflight(req, allowed)
+        this.#requests.onOther(res, req, preflight ?? refusal(), !sameOrigin)
       })
-      this.#app.any(path, (res, req) => this.#requests.onOther(res, req, refusal(), isShared))
     }
+    this.#app.any(path, (res, req) => this.#requests.onOther(res, req, refusal(), !sameOrigin))
   }
 }
 

@@ -6,10 +6,7 @@ import type { KeyRecord } from './record.js'
 import { ownerOf } from './rotation.js'
 
 /** The key by which a change is made, and the hash of the token that its caller has. The command line has no maker. */
-export interface Maker {
-  readonly name: string
-  readonly tokenHash: string
-}
+export type Maker = Pick<KeyRecord, 'name' | 'tokenHash'>
 
 type Limits = Pick<KeyRecord<string>, 'allow' | 'expiresMs' | 'rate'>
 
@@ -32,7 +29,7 @@ export function excessOf(key: Limits, maker: Limits): string | undefined {
  * @param by undefined for the command line, which may do everything
  * @param maker the record of the maker's name; undefined if there is none
  */
-export function mayChange(by: Maker | undefined, maker: KeyRecord | undefined, key: KeyRecord): boolean {
+export function mayChange(by: Maker | undefined, maker: KeyRecord<string> | undefined, key: Limits): boolean {
   if (by === undefined) return true
   return (
     maker !== undefined &&

@@ -7,11 +7,20 @@ import type { Maker } from './makers.js'
 import type { KeyRecord, KeyRotation, ListedKey } from './record.js'
 
 /** As it arrives, a subtree of a key may be any string. */
-export type KeyRequest<Subtree extends string = Path> =
+export type KeyRequest<Subtree extends string = Path> = (
   | { readonly command: 'addKey'; readonly record: KeyRecord<Subtree> }
   | { readonly command: 'rotateKey'; readonly rotation: KeyRotation }
   | { readonly command: 'revokeKey'; readonly name: string }
   | { readonly command: 'listKeys' }
+) & { readonly by?: Caller }
+
+/** The maker of a request in the console, and where it came from. The command line has none. */
+export interface Caller extends Maker {
+  /** The other end of the connection, perhaps a proxy. */
+  readonly address: string
+  /** The header `x-forwarded-for`, which anyone can send. */
+  readonly forwardedFor: string
+}
 
 export type KeyCommand = KeyRequest['command']
 
@@ -38,12 +47,6 @@ export interface KeyResponse<Command extends KeyCommand = KeyCommand> {
 export type SendKeyRequest = <Command extends KeyCommand>(
   request: KeyRequestOf<Command>,
 ) => Promise<KeyResponses[Command]>
-
-/** Sends one for a maker. Rejects with NothingDone, or with another Error if the keys may have been changed. */
-export type SendForMaker = <Command extends KeyCommand>(
-  request: KeyRequestOf<Command>,
-  by: Maker,
-) => Promise<KeyResponse<Command>>
 
 /** Nothing came of a request about API keys, and nothing will: certainly. */
 export class NothingDone extends Error {}

@@ -14,11 +14,7 @@ const path = '/console/keys'
 
 interface Entry {
   readonly name: string
-  readonly allow: readonly string[]
-  readonly under: readonly string[]
   readonly token?: string
-  readonly rate?: number
-  readonly expires?: string
   readonly former_until?: string
 }
 
@@ -41,8 +37,8 @@ class Console {
   }
 
   async list(): Promise<readonly Entry[]> {
-    const answer = await fetch(this.server.url + path, { headers: { authorization: `Apikey ${this.token}` } })
-    return ((await answer.json()) as { readonly keys: readonly Entry[] }).keys
+    const { text } = await this.send({ op: 'list' })
+    return (JSON.parse(text) as { readonly keys: readonly Entry[] }).keys
   }
 
   async named(name: string): Promise<Entry | undefined> {
@@ -65,39 +61,24 @@ await overStores(t, async (t, server) => {
   const full = await admin('full', ['fetch', 'set', 'add', 'remove'])
   const reader = await admin('reader', ['fetch'])
 
-  await t.test('without the right, nothing is listed or changed', async (t) => {
+  await t.test('without the right, nothing is listed or changed, and it allows nothing else', async (t) => {
     const plain = new Console(server, server.token)
-    refuses(t, await plain.send({ op: 'revoke', name: 'reader' }), 403, 'forbidden_operation', 'a change', 'administer')
-    const headers = { authorization: `Apikey ${plain.token}` }
-    t.equal((await fetch(server.url + path, { headers })).status, 403)
-    for (const method of ['GET', 'POST']) t.equal((await fetch(server.url + path, { method })).status, 401, method)
-    refuses(t, await new Console(server, 'none').send({}), 401, 'unauthorized', 'an unknown key')
-    const refused = await server.client.send(path, '', { method: 'DELETE' })
-    t.equal(refused.headers.allow, 'GET, HEAD, POST')
-    refuses(t, refused, 405, 'method_not_allowed', 'another method', 'GET, HEAD and POST')
-  })
-
-  await t.test('the right allows nothing else', async (t) => {
+    for (const body of [{ op: 'list' }, { op: 'revoke', name: 'reader' }])
+      refuses(t, await plain.send(body), 403, 'forbidden_operation', body.op, 'administer')
+    refuses(t, await new Console(server, 'none').send({ op: 'list' }), 401, 'unauthorized', 'an unknown key')
     const only = await server.addKey('only-admin', { allow: ['admin'] })
     refuses(t, await server.post('fetch', { path: 'a' }, { token: only }), 403, 'forbidden_operation', 'a fetch')
     const made = await new Console(server, only).send({ op: 'create', name: 'none' })
-    refuses(t, made, 400, 'missing_parameter', 'a key with what it may do to topics', 'allow')
+    refuses(t, made, 400, 'invalid_key', 'a key with what it may do to topics', 'allow')
   })
 
   await t.test('the list names keys, and contains no hash', async (t) => {
     await server.addKey('listed', { allow: ['set'], under: ['a/b'], expiresMs: Date.now() + dayMs, rate: 7 })
-    const headers = { authorization: `Apikey ${full.token}` }
-    const answer = await fetch(server.url + path, { headers })
-    t.equal(answer.headers.get('cache-control'), 'no-store')
-    const text = await answer.text()
+    const { headers, text } = await full.send({ op: 'list' })
+    t.equal(headers['cache-control'], 'no-store')
     t.notMatch(text, /[0-9a-f]{64}|topicd_/)
-    t.match(await full.named('listed'), {
-      allow: ['set'],
-      under: ['a/b'],
-      created: /^\d{4}-.*Z$/,
-      expires: /^\d{4}-.*Z$/,
-      rate: 7,
-    })
+    const times = { created: /^\d{4}-.*Z$/, expires: /^\d{4}-.*Z$/ }
+    t.match(await full.named('listed'), { allow: ['set'], under: ['a/b'], ...times, rate: 7 })
   })
 
   await t.test('a key that is created has the limits of its maker', async (t) => {
@@ -105,39 +86,30 @@ await overStores(t, async (t, server) => {
     const limited = await admin('limited', ['fetch', 'set'], { expiresMs, rate: 50 })
     const made = await limited.does({ op: 'create', name: 'made' })
     const expires = new Date(expiresMs).toISOString()
-    t.match(made, { name: 'made', allow: ['fetch', 'set'], under: [], rate: 50, expires })
+    t.match(await full.named('made'), { allow: ['fetch', 'set'], under: [], rate: 50, expires })
     t.equal(await statuses(server, made.token), known)
     const less = { allow: ['fetch'], under: ['/x/', 'y'], expires: '1h', rate: 3 }
-    t.match(await limited.does({ op: 'create', name: 'less', ...less }), { ...less, under: ['x', 'y'], expires: /Z$/ })
+    await limited.does({ op: 'create', name: 'less', ...less })
+    t.match(await full.named('less'), { ...less, under: ['x', 'y'], expires: /Z$/ })
     const second = await limited.does({ op: 'create', name: 'second-admin', allow: ['fetch', 'admin'] })
     const through = new Console(server, second.token ?? '')
-    for (const [more, what] of [
-      [{ allow: ['set', 'remove'] }, 'the right remove'],
-      [{ allow: ['add'] }, 'the right add'],
-      [{ expires: '2d' }, 'a later expiry'],
-      [{ expires: '9999-12-31' }, 'a later expiry'],
-      [{ rate: 51 }, 'a higher rate'],
-    ] as const) {
-      const refused = await limited.send({ op: 'create', name: 'more', ...more })
-      refuses(t, refused, 403, 'forbidden_key', JSON.stringify(more), what)
-    }
-    refuses(t, await through.send({ op: 'create', name: 'more', allow: ['set'] }), 403, 'forbidden_key', 'in two steps')
-    for (const [op, what] of [
-      ['rotate', 'rotate'],
-      ['revoke', 'revoke'],
-    ] as const) {
-      for (const name of ['full', 'first', 'limited'])
-        refuses(t, await through.send({ op, name }), 403, 'forbidden_key', `${op} ${name}`, what)
-      refuses(t, await limited.send({ op, name: 'reader' }), 403, 'forbidden_key', 'one that never expires', 'expiry')
-    }
-    t.equal(await limited.named('more'), undefined)
+    for (const [from, body, what] of [
+      [limited, { op: 'create', name: 'more', allow: ['set', 'remove'] }, 'the right remove'],
+      [limited, { op: 'create', name: 'more', expires: '2d' }, 'a later expiry'],
+      [limited, { op: 'create', name: 'more', rate: 51 }, 'a higher rate'],
+      [through, { op: 'create', name: 'more', allow: ['set'] }, 'the right set'],
+      [limited, { op: 'rotate', name: 'reader' }, 'expiry'],
+      [limited, { op: 'revoke', name: 'reader' }, 'expiry'],
+      [through, { op: 'rotate', name: 'limited' }, 'rotate'],
+      [through, { op: 'revoke', name: 'limited' }, 'revoke'],
+    ] as const)
+      refuses(t, await from.send(body), 403, 'forbidden_operation', JSON.stringify(body), what)
+    t.equal(await full.named('more'), undefined)
   })
 
   await t.test('a key with subtrees cannot have the right, whoever adds it', async (t) => {
     const both = { op: 'create', name: 'both', allow: ['admin'], under: ['a'] }
-    refuses(t, await full.send(both), 400, 'invalid_parameter', 'in the console', 'subtrees')
-    const command = await server.command('keys', 'add', 'both', '--allow', 'fetch,admin', '--under', 'a')
-    t.match(command, { code: 2, stderr: /subtrees/, stdout: '' })
+    refuses(t, await full.send(both), 400, 'invalid_key', 'in the console', 'subtrees')
     const record = { name: 'both', tokenHash: hashToken('x'), allow: ['admin'], under: ['a'], madeMs: 0 }
     await t.rejects(server.request({ command: 'addKey', record: record as never }), /subtrees/)
     t.equal(await full.named('both'), undefined)
@@ -155,17 +127,10 @@ await overStores(t, async (t, server) => {
     const both = await Promise.all([1, 2].map(() => full.send({ op: 'rotate', name: 'turned' })))
     t.ok(both.some(({ status }) => status === 200))
     for (const answer of both.filter(({ status }) => status !== 200))
-      refuses(t, answer, 409, 'key_changed', 'the other of two rotations')
-    t.match(await full.send({ op: 'revoke', name: 'turned' }), {
-      status: 200,
-      text: '{"name":"turned","revoked":true}',
-    })
-    for (const { text } of both) {
-      const { token = 'none' } = JSON.parse(text) as Entry
-      t.equal(await statuses(server, token), '401')
-    }
-    refuses(t, await full.send({ op: 'revoke', name: 'turned' }), 404, 'no_such_key', 'again', 'turned')
-    refuses(t, await full.send({ op: 'rotate', name: 'turned' }), 404, 'no_such_key', 'a rotation')
+      refuses(t, answer, 409, 'key_conflict', 'the other of two rotations')
+    t.match(await full.send({ op: 'revoke', name: 'turned' }), { status: 200, text: '{"name":"turned"}' })
+    for (const { text } of both) t.equal(await statuses(server, (JSON.parse(text) as Entry).token ?? 'none'), '401')
+    refuses(t, await full.send({ op: 'rotate', name: 'turned' }), 409, 'key_conflict', 'a rotation', 'turned')
   })
 
   await t.test('a key rotates and revokes itself', async (t) => {
@@ -180,13 +145,7 @@ await overStores(t, async (t, server) => {
 
   await t.test('after its revocation, a key creates nothing more', async (t) => {
     const thief = await admin('thief', ['fetch'])
-    const made = (): Promise<string> =>
-      full.list().then((keys) =>
-        keys
-          .map(({ name }) => name)
-          .filter((name) => name.startsWith('loot-'))
-          .join(),
-      )
+    const made = async () => (await full.list()).filter(({ name }) => name.startsWith('loot-')).length
     let count = 0
     const creating = Array.from({ length: server.client.connections }, async () => {
       for (;;) if ((await thief.send({ op: 'create', name: `loot-${count++}` })).status === 401) return
@@ -198,9 +157,9 @@ await overStores(t, async (t, server) => {
   })
 
   await t.test('a name that is taken, and an expired key', async (t) => {
-    refuses(t, await full.send({ op: 'create', name: 'reader' }), 409, 'key_exists', 'a name', 'reader')
+    refuses(t, await full.send({ op: 'create', name: 'reader' }), 409, 'key_conflict', 'a name', 'reader')
     await server.addKey('gone', { expiresMs: Date.now() - 1 })
-    refuses(t, await full.send({ op: 'rotate', name: 'gone' }), 409, 'key_expired', 'an expired key', 'expired at')
+    refuses(t, await full.send({ op: 'rotate', name: 'gone' }), 409, 'key_conflict', 'an expired key', 'expired at')
   })
 
   await t.test('a change is checked in every member', async (t) => await malformed(t, full))
@@ -222,9 +181,6 @@ await overStores(t, async (t, server) => {
       const refused = await full.send(body, headers)
       refuses(t, refused, 403, 'cross_origin', JSON.stringify(headers))
       t.notOk(Object.keys(refused.headers).some((name) => name.startsWith('access-control')))
-      const read = { ...headers, authorization: `Apikey ${full.token}` }
-      const answer = await server.client.send(path, '', { method: 'GET', headers: read })
-      refuses(t, answer, 403, 'cross_origin', 'a GET')
     }
     refuses(t, await full.send(body, { 'content-type': 'text/plain' }), 415, 'unsupported_media_type', 'a form')
     const own = await full.send(
@@ -246,7 +202,7 @@ await overStores(t, async (t, server) => {
     t.match(await line('create', 'audited'), { ...from, role: 'primary', outcome: 'done', allow: ['fetch'] })
     t.match(await line('rotate', 'audited'), { ...from, outcome: 'done', forwardedFor: /^203/ })
     t.match(await line('revoke', 'audited'), { ...from, outcome: 'done' })
-    t.match(await line('rotate', 'full', 'reader'), { from: 'console', outcome: 'refused: forbidden_key' })
+    t.match(await line('rotate', 'full', 'reader'), { from: 'console', outcome: 'refused' })
     for (const secret of [token, hashToken(token), full.token, hashToken(full.token)])
       t.notOk(server.output.includes(secret) && secret !== server.token)
   })
@@ -259,7 +215,8 @@ async function malformed(t: Test, full: Console): Promise<void> {
     ['[]', 'invalid_body', 'an array'],
     [{}, 'missing_parameter', 'op'],
     [{ op: 'create' }, 'missing_parameter', 'name'],
-    [{ op: 'list', name: 'x' }, 'invalid_parameter', '"create"'],
+    [{ op: 'list', name: 'x' }, 'unknown_parameter', 'name'],
+    [{ op: 'add', name: 'x' }, 'invalid_parameter', '"create"'],
     [{ op: 'toString', name: 'x' }, 'invalid_parameter', 'op'],
     [{ op: ['create'], name: 'x' }, 'invalid_parameter', 'op'],
     ['{"op":"revoke","op":"create","name":"x"}', 'duplicate_parameter', 'op'],
@@ -269,28 +226,22 @@ async function malformed(t: Test, full: Console): Promise<void> {
     [{ ...create, name: 'x'.repeat(65) }, 'invalid_parameter', '64'],
     [{ ...create, name: 'reader\n' }, 'invalid_parameter', 'name'],
     [{ ...create, name: 'ｒeader' }, 'invalid_parameter', 'name'],
-    [{ ...create, name: 'rea\u200bder' }, 'invalid_parameter', 'name'],
-    [{ ...create, name: null }, 'invalid_parameter', 'name'],
-    [{ ...create, allow: [] }, 'invalid_parameter', 'empty'],
-    [{ ...create, allow: ['fetch', 'fetch'] }, 'invalid_parameter', 'repeats'],
+    [{ ...create, allow: [] }, 'invalid_key', 'each once'],
+    [{ ...create, allow: ['fetch', 'fetch'] }, 'invalid_key', 'each once'],
     [{ ...create, allow: ['FETCH'] }, 'invalid_parameter', 'allow[0]'],
     [{ ...create, allow: 'fetch' }, 'invalid_parameter', 'allow'],
-    [{ ...create, allow: [['fetch']] }, 'invalid_parameter', 'allow[0]'],
     [{ ...create, under: ['a', ''] }, 'invalid_path', 'under[1]'],
     [{ ...create, under: 'a' }, 'invalid_parameter', 'under'],
-    [{ ...create, expires: '0s' }, 'invalid_time', 'future'],
-    [{ ...create, expires: '2027-02-30' }, 'invalid_time', 'exist'],
+    [{ ...create, expires: '0s' }, 'invalid_key', 'future'],
+    [{ ...create, expires: '2027-02-30' }, 'invalid_key', 'exist'],
     [{ ...create, expires: 1 }, 'invalid_parameter', 'expires'],
-    [{ ...create, expires: null }, 'invalid_parameter', 'expires'],
     [{ ...create, rate: 0 }, 'invalid_parameter', 'rate'],
     [{ ...create, rate: 1.5 }, 'invalid_parameter', 'rate'],
     [{ ...create, rate: 1_000_001 }, 'invalid_parameter', 'rate'],
-    [{ ...create, rate: '1' }, 'invalid_parameter', 'rate'],
-    [{ ...create, token: 'mine' }, 'unknown_parameter', 'token'],
     [{ ...create, tokenHash: hashToken('mine') }, 'unknown_parameter', 'tokenHash'],
     [{ ...create, keep_former_for: '1h' }, 'unknown_parameter', 'keep_former_for'],
     [{ op: 'rotate', name: 'x', allow: ['fetch'] }, 'unknown_parameter', 'allow'],
-    [{ op: 'rotate', name: 'x', keep_former_for: '1y' }, 'invalid_time', 'period'],
+    [{ op: 'rotate', name: 'x', keep_former_for: '1y' }, 'invalid_key', 'period'],
     [{ op: 'revoke', name: 'x', under: [] }, 'unknown_parameter', 'under'],
   ] as const)
     refuses(t, await full.send(body), 400, code, typeof body === 'string' ? body : JSON.stringify(body), mention)

@@ -17,7 +17,7 @@ import type {
   SetBody,
   SetOrIncrementBody,
 } from './bodies.js'
-import type { CreateKeyBody, RevokeKeyBody, RotateKeyBody } from './key-bodies.js'
+import type { CreateKeyBody, ListKeysBody, RevokeKeyBody, RotateKeyBody } from './key-bodies.js'
 import { type Shape, shapeOf, within } from './shape.js'
 
 /** By route. Where a body is one of several types, it may have the members of all, and parse.ts tells them apart. */
@@ -56,13 +56,16 @@ export const operationShapes = Object.fromEntries(
   Object.entries(operationTypes).map(([op, types]) => [op, within(shapeOf(bodySchemas.batch, types), anyOperation)]),
 ) as Readonly<Record<WriteAction['kind'], Shape>>
 
-const keySchemas = typia.json.schemas<[CreateKeyBody, RotateKeyBody, RevokeKeyBody], '3.1'>()
+const keySchemas = typia.json.schemas<[ListKeysBody, CreateKeyBody, RotateKeyBody, RevokeKeyBody], '3.1'>()
 
-/** Any change of an API key, as it is read: what it may have depends on its `op`. */
-export const anyKeyChange: Shape = shapeOf(keySchemas)
+/** Any request about API keys, as it is read: what it may have depends on its `op`. */
+export const anyKeysBody: Shape = shapeOf(keySchemas)
 
-export const keyChangeShapes = {
-  create: within(shapeOf<CreateKeyBody>(keySchemas, ['CreateKeyBody']), anyKeyChange),
-  rotate: within(shapeOf<RotateKeyBody>(keySchemas, ['RotateKeyBody']), anyKeyChange),
-  revoke: within(shapeOf<RevokeKeyBody>(keySchemas, ['RevokeKeyBody']), anyKeyChange),
-}
+const keysBodyOf = (name: string): Shape => within(shapeOf(keySchemas, [name]), anyKeysBody)
+
+export const keysBodyShapes: ReadonlyMap<unknown, Shape> = new Map([
+  ['list', keysBodyOf('ListKeysBody')],
+  ['create', keysBodyOf('CreateKeyBody')],
+  ['rotate', keysBodyOf('RotateKeyBody')],
+  ['revoke', keysBodyOf('RevokeKeyBody')],
+])

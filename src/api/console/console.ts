@@ -4,14 +4,14 @@
  * administrator, there are the API keys (keys.ts); for one that may fetch everything, the service at a glance.
  */
 import type { Access } from '../../auth/access.js'
+import type { Awaitable } from '../../base/awaitable.js'
 import type { Answer, Page, PageRequest, Refusal, Route } from '../../http/answer.js'
 import { isoTime } from '../../keys/expiry.js'
 import { loadSite } from '../../web/site.js'
 import { ok, operationProblem, refuse } from '../context.js'
 import { problem } from '../problems.js'
-import { createIdentify, noStore } from './caller.js'
-import { createKeyRoutes, type RefusedChange } from './keys.js'
-import { earlierVersion, type Primary } from './primary.js'
+import { createKeysRoute } from './keys.js'
+import type { Primary } from './primary.js'
 
 /** The answer of `/console/key`. */
 interface KeyAnswer {
@@ -40,9 +40,7 @@ interface ConsoleOptions {
   /** Undefined if the request is within the caller's rate; then it counts. */
   readonly refuseBeyondRate: (caller: Access) => Answer | undefined
   readonly refusal: (refusal: Refusal, found?: string) => Answer
-  /** Undefined if it answers no questions. */
-  readonly primary: Primary | undefined
-  readonly onKeyChange: (change: RefusedChange) => void
+  readonly primary: Primary
 }
 
 interface Console {
@@ -52,7 +50,7 @@ interface Console {
 
 /** @throws Error if the build lacks a file */
 export function createConsole(options: ConsoleOptions): Console {
-  const { basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary, onKeyChange } = options
+  const { basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary } = options
   const site = loadSite('topics')
   const path = `${basePath}/console`
 
@@ -62,46 +60,46 @@ export function createConsole(options: ConsoleOptions): Console {
     return site.file(request.path.slice(path.length + 1), request) ?? refusal('unknown_route')
   }
 
-  const identify = createIdentify(authenticate, refuseBeyondRate, refusal)
+  /** For a caller that is known and within its rate. */
+  function forCaller({ authorization }: PageRequest, answer: (caller: Access) => Awaitable<Answer>): Awaitable<Answer> {
+    const caller = authenticate(authorization)
+    return caller === undefined ? refusal('unauthorized', authorization) : (refuseBeyondRate(caller) ?? answer(caller))
+  }
 
-  function readKey(request: PageRequest): Answer {
-    const caller = identify(request)
-    if ('refused' in caller) return caller.refused
-    const { name, allow, under = [], record } = caller.access
+  function readKey({ name, allow, under = [], record }: Access): Answer {
+    const expires = isoTime(record.expiresMs)
     const answer: KeyAnswer = {
       name,
       allow: [...allow],
       under,
-      expires: isoTime(record.expiresMs),
+      expires,
       pageSizeMax,
       admin: under.length === 0 ? admin : undefined,
     }
-    return { status: 200, body: JSON.stringify(answer), headers: noStore }
+    return unstored(answer)
   }
 
-  function readOverview(request: PageRequest): Answer | Promise<Answer> {
-    const caller = identify(request)
-    if ('refused' in caller) return caller.refused
-    const { access } = caller
+  function readOverview(caller: Access): Awaitable<Answer> {
     const forbidden =
-      operationProblem(access, ['fetch']) ?? (access.under === undefined ? undefined : problem('forbidden_path'))
+      operationProblem(caller, ['fetch']) ?? (caller.under === undefined ? undefined : problem('forbidden_path'))
     if (forbidden !== undefined) return refuse(forbidden)
-    if (primary === undefined) return refuse(earlierVersion)
-    return primary.overview().then(
-      (overview) => ({ ...ok(JSON.stringify(overview)), headers: noStore }),
-      (error: Error) => refuse(problem('console_unavailable', { problem: error.message })),
-    )
+    return primary
+      .overview()
+      .then(unstored, ({ message }: Error) => refuse(problem('console_unavailable', { problem: message })))
   }
 
-  const keys = createKeyRoutes({ path: `${path}/keys`, identify, primary, onKeyChange })
   return {
-    routes: [keys.route],
+    routes: [createKeysRoute(`${path}/keys`, primary)],
     pages: [
       { path, read: (request) => site.document(request) },
-      { path: `${path}/key`, read: readKey },
-      { path: `${path}/overview`, sameOrigin: true, read: readOverview },
-      keys.page,
+      { path: `${path}/key`, read: (request) => forCaller(request, readKey) },
+      { path: `${path}/overview`, sameOrigin: true, read: (request) => forCaller(request, readOverview) },
       { path: `${path}/*`, read: readFile },
     ],
   }
+}
+
+/** Only its caller may see it. */
+function unstored(body: object): Answer {
+  return { ...ok(JSON.stringify(body)), headers: [['cache-control', 'no-store']] }
 }

@@ -1,7 +1,5 @@
-/** What the console asks of the primary, which answers for the whole service. The worker answers for one that cannot. */
-import type { Peer } from '../../http/answer.js'
-import type { SendForMaker } from '../../keys/requests.js'
-import { type Problem, problem } from '../problems.js'
+/** What the console asks of the primary, which answers for the whole service. */
+import type { KeyCommand, KeyRequestOf, KeyResponse } from '../../keys/requests.js'
 
 /** The service at a glance: the answer of `/console/overview`. */
 export interface Overview {
@@ -17,18 +15,12 @@ export interface Overview {
   /** Requests that may wait for a change. */
   readonly polls: number
   readonly connections: number
-  /** Since the last time that this was asked; undefined if that is too long ago. */
+  /** Undefined until two readings are known. */
   readonly requests_per_second?: number | undefined
 }
 
+/** Each throws NothingDone if nothing came of it, and another Error if that is not certain. */
 export interface Primary {
-  /** @param peer for the audit */
-  readonly keysFor: (peer: Peer) => SendForMaker
-  /** @throws Error if no answer comes in time */
+  keys<Command extends KeyCommand>(request: KeyRequestOf<Command>): Promise<KeyResponse<Command>>
   overview(): Promise<Overview>
 }
-
-/** For a primary that answers no questions. */
-export const earlierVersion: Problem = problem('console_unavailable', {
-  problem: 'the running service is of an earlier version until it is restarted',
-})

@@ -2,6 +2,7 @@
  * The messages on the control socket, in both directions: types only. protocol.ts reads and writes their lines;
  * validators.ts checks what arrives by these types.
  */
+import type { Overview } from '../../api/console/primary.js'
 import type { KeyRequest, KeyResponses } from '../../keys/requests.js'
 import type { ToolWork } from '../../tools/tool-messages.js'
 import type { Path } from '../../topics/path.js'
@@ -11,6 +12,8 @@ export type ControlRequest<Subtree extends string = Path> =
   | KeyRequest<Subtree>
   /** The keys of a store that hosts share were changed: have every worker load them. */
   | { readonly command: 'keysChanged' }
+  /** Of a worker, for the console. */
+  | { readonly command: 'overview' }
   /** Read the settings again and replace the workers. */
   | { readonly command: 'reload' }
   /** Run a tool in a process of its own, which then owns the connection and sends lines of its own. */
@@ -19,6 +22,7 @@ export type ControlRequest<Subtree extends string = Path> =
 /** The response to each request, except one for a tool. */
 export interface Responses extends KeyResponses {
   readonly keysChanged: true
+  readonly overview: Overview
   readonly reload: Reloaded
 }
 

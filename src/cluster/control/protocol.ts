@@ -1,5 +1,5 @@
 /**
- * The protocol between the command line and the running service, over the control socket: every request, every line of
+ * The protocol between the command line, or a worker, and the running service, over the control socket: every request, every line of
  * a response, and their readers. A connection carries one request, which is its first line; lines respond to it.
  *
  *     tool         →  {"ready":true}, the tool's own lines, {"end":true}  or {"error":…} at any time
@@ -45,7 +45,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   const validation = validateControlRequest(input)
   if (!validation.success) return { problem: problemOf(validation.errors.at(0)) }
   const request = validation.data
-  if (request.command === 'addKey') return checkRecord(request.record)
+  if (request.command === 'addKey') return checkRecord(request.record) ?? (request as KeyRequest)
   if (request.command === 'tool' && request.tool === 'backup' && !isAbsolute(request.options.file)) {
     return { problem: `${malformedStart}: options.file must be an absolute path` }
   }
@@ -66,13 +66,12 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
 }
 
 /** Checks the name of a key to add, that its subtrees are normalized paths, and that a key may have its rights. */
-function checkRecord(record: KeyRecord<string>): KeyRequest | RequestProblem {
+function checkRecord(record: KeyRecord<string>): RequestProblem | undefined {
   if (!isKeyName(record.name)) return { problem: `${malformedStart}: record.name must be ${keyNameForm}` }
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
   if (wrong >= 0) return { problem: `${malformedStart}: record.under[${wrong}] must be a normalized path` }
   const refused = rightsProblem(record)
-  if (refused !== undefined) return { problem: `${malformedStart}: ${refused}` }
-  return { command: 'addKey', record: record as KeyRecord }
+  return refused === undefined ? undefined : { problem: `${malformedStart}: ${refused}` }
 }
 
 /** From now on the tool reads its input. */

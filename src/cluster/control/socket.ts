@@ -1,14 +1,13 @@
 /**
- * The control socket in the data directory: how the command line reaches the running service, which alone may open the
- * store. Here are connections, their limits, and lines; what a line means is defined in protocol.ts.
+ * The control socket in the data directory: how the command line and workers reach the primary. Here are connections, their limits, and lines; what a line means is defined in protocol.ts.
  *
  * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their
  * request is complete, and in time from their response on; the length of a response is not limited.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { listenInDirectory, withSocketPath } from './directory-sockets.js'
-import type { ResponseLine } from './messages.js'
-import { errorLine, responseLine } from './protocol.js'
+import type { ControlRequest, ResponseLine } from './messages.js'
+import { errorLine, requestLine, responseLine } from './protocol.js'
 
 const socketName = 'control.sock'
 
@@ -29,6 +28,9 @@ const refusalMsMax = 1000
 
 /** How long a caller may take to read a response, a few MB at most, and to close: enough even on a busy machine. */
 const responseMsMax = 10_000
+
+/** A service may send nothing for so long before it responds or starts a tool: longer than its own deadlines. */
+const silentMsMax = 60_000
 
 export interface ControlHandlers {
   /** Receives the first line of each connection, without its end, and the connection, paused. */
@@ -104,6 +106,22 @@ export async function connectToControl(directory: string): Promise<Socket | unde
       cause: error,
     })
   }
+}
+
+/** Sends a request to the service, and closes the connection. @returns the line that responds to it */
+export async function exchange(service: Socket, data: string, request: ControlRequest): Promise<string> {
+  boundSilence(service)
+  service.write(`${requestLine(request)}\n`)
+  const line = await readLine(service).catch(() => {
+    throw new Error(`the service that uses ${data} did not respond`)
+  })
+  service.destroy()
+  return line
+}
+
+/** Closes the connection to a service that sends nothing for too long: it hangs, or was suspended. */
+export function boundSilence(service: Socket): void {
+  service.setTimeout(silentMsMax, () => service.destroy())
 }
 
 /** The connection ended before a whole line had come. */

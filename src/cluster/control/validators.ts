@@ -19,5 +19,6 @@ export const isResponseLine: {
   revokeKey: typia.createIs<ResponseLine<'revokeKey'>>(),
   listKeys: typia.createIs<ResponseLine<'listKeys'>>(),
   keysChanged: typia.createIs<ResponseLine<'keysChanged'>>(),
+  overview: typia.createIs<ResponseLine<'overview'>>(),
   reload: typia.createIs<ResponseLine<'reload'>>(),
 }

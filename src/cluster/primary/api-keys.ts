@@ -9,8 +9,8 @@
  * A revocation may wait for a writer that hangs, or for its disk. Until its outcome is known, all workers refuse the key;
  * after that, what is stored decides: if the revocation failed, the key is accepted again before its caller is told.
  */
-import type { Maker } from '../../keys/makers.js'
-import type { KeyCommand, KeyRequest, KeyResponse, KeyResponses } from '../../keys/requests.js'
+import { mayChange } from '../../keys/makers.js'
+import type { KeyCommand, KeyRequest, KeyRequestOf, KeyResponse, KeyResponses } from '../../keys/requests.js'
 import { persistently } from '../control/persistently.js'
 import type { Child } from './child.js'
 
@@ -40,13 +40,13 @@ export class ApiKeys {
   /**
    * After a change, and after an error because the keys may have changed, has all workers load the keys first.
    *
-   * @param by the key that makes the change; undefined for the command line
    * @throws NothingDone or Error, as `persistently` does
    */
-  async request(request: KeyRequest, by?: Maker): Promise<KeyResponse> {
-    if (request.command === 'listKeys') return { response: await this.#response(request, by) }
+  async request(request: KeyRequest): Promise<KeyResponse> {
+    if (request.command === 'listKeys') return { response: await this.#response(request) }
+    if (request.command === 'revokeKey' && !(await this.#mayRevoke(request))) return { response: false }
     const revocation = request.command === 'revokeKey' ? this.#beginRevocation(request.name) : undefined
-    const [outcome] = await Promise.allSettled([this.#response(request, by)])
+    const [outcome] = await Promise.allSettled([this.#response(request)])
     if (revocation !== undefined) this.#revocations.delete(revocation)
     const late = await this.announce(revocation)
     if (outcome.status === 'rejected') throw outcome.reason
@@ -77,6 +77,15 @@ export class ApiKeys {
     for (const [revocation, name] of this.#revocations) worker.send({ kind: 'suspendKey', name, revocation })
   }
 
+  /** The store decides it again. Workers refuse a key throughout its revocation, so a maker that may not try does nothing. */
+  async #mayRevoke({ name, by }: KeyRequestOf<'revokeKey'>): Promise<boolean> {
+    if (by === undefined) return true
+    const keys = (await this.#response({ command: 'listKeys' })) as KeyResponses['listKeys']
+    const named = (wanted: string) => keys.find((key) => key.name === wanted)
+    const key = named(name)
+    return key !== undefined && mayChange(by, named(by.name), key)
+  }
+
   /** Has all workers refuse the key. @returns the number of the revocation */
   #beginRevocation(name: string): number {
     const revocation = ++this.#lastRevocation
@@ -86,16 +95,16 @@ export class ApiKeys {
   }
 
   /** Repeats the request while the process that was asked ends or hangs: another one takes its place. */
-  async #response(request: KeyRequest, by: Maker | undefined): Promise<KeyResponses[KeyCommand]> {
+  async #response(request: KeyRequest): Promise<KeyResponses[KeyCommand]> {
     let asked = 0
     const response = await persistently(() => {
       const child = this.options.responder()
       if (child === undefined) throw new Error('no writer or worker is running at the moment')
       asked++
-      return child.request(request, responseMsMax, by)
+      return child.request(request, responseMsMax)
     }, attemptsMsMax)
     // An earlier attempt may have revoked it. A maker may as well not be allowed to any more.
-    const mayBeRevoked = request.command === 'revokeKey' && asked > 1 && by === undefined
+    const mayBeRevoked = request.command === 'revokeKey' && asked > 1 && request.by === undefined
     return response || mayBeRevoked
   }
 }

@@ -1,30 +1,27 @@
-/** Requests about API keys that leave a line in the log: those of the command line, and those of keys in the console. */
-import type { Peer } from '../../http/answer.js'
-import type { Maker } from '../../keys/makers.js'
-import type { KeyRequest, KeyResponse } from '../../keys/requests.js'
-import { type KeyChange, logKeyChange } from '../../ops/key-audit.js'
+/** The audit of API keys: a line in the log for each change, whoever asked for it, with names and never a token or its hash. */
+import type { Caller, KeyRequest, KeyResponse } from '../../keys/requests.js'
 import type { Logger } from '../../ops/log.js'
 import type { ApiKeys } from './api-keys.js'
 
-type Audited = (request: KeyRequest, by?: Maker, peer?: Peer) => Promise<KeyResponse>
+/** Of a header that anyone can send: more than any list of proxies needs. */
+const forwardedMax = 200
 
-/** @returns `request` as in ApiKeys; the line is written before it settles */
-export function auditedKeys(keys: Pick<ApiKeys, 'request'>, log: Logger): Audited {
-  return async (request, by, peer) => {
-    if (request.command === 'listKeys') return keys.request(request, by)
-    const note = (outcome: string): void => logKeyChange(log, { ...changeOf(request), by: by?.name, peer, outcome })
-    try {
-      const answer = await keys.request(request, by)
-      note(outcomeOf(request.command, answer.response))
-      return answer
-    } catch (error) {
-      note(`failed: ${(error as Error).message}`)
-      throw error
-    }
+/** Has the keys respond to the request. The line is written before this settles. */
+export async function audited(request: KeyRequest, keys: Pick<ApiKeys, 'request'>, log: Logger): Promise<KeyResponse> {
+  if (request.command === 'listKeys') return keys.request(request)
+  const note = (outcome: string): void =>
+    log.info({ ...changeOf(request), ...originOf(request.by), outcome }, 'API key change')
+  try {
+    const answer = await keys.request(request)
+    note(answer.response === true ? 'done' : 'refused')
+    return answer
+  } catch (error) {
+    note(`failed: ${(error as Error).message}`)
+    throw error
   }
 }
 
-function changeOf(request: Exclude<KeyRequest, { command: 'listKeys' }>): Pick<KeyChange, 'change' | 'key' | 'allow'> {
+function changeOf(request: Exclude<KeyRequest, { command: 'listKeys' }>): object {
   switch (request.command) {
     case 'addKey':
       return { change: 'create', key: request.record.name, allow: request.record.allow }
@@ -37,10 +34,8 @@ function changeOf(request: Exclude<KeyRequest, { command: 'listKeys' }>): Pick<K
   }
 }
 
-/** In the words of the problems of `/console/keys`. */
-const refusals = { addKey: 'key_exists', rotateKey: 'key_changed', revokeKey: 'no_such_key' } as const
-
-function outcomeOf(command: keyof typeof refusals, response: KeyResponse['response']): string {
-  if (response === false) return `refused: ${refusals[command]}`
-  return typeof response === 'string' ? `refused: ${response}` : 'done'
+function originOf(by: Caller | undefined): object {
+  if (by === undefined) return { from: 'command line' }
+  const { name, address, forwardedFor } = by
+  return { from: 'console', by: name, address, forwardedFor: forwardedFor.slice(0, forwardedMax) || undefined }
 }

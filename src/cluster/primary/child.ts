@@ -7,11 +7,10 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { within } from '../../base/within.js'
-import type { Maker } from '../../keys/makers.js'
 import { type KeyCommand, type KeyRequest, type KeyResponses, NothingDone } from '../../keys/requests.js'
 import type { Logger } from '../../ops/log.js'
 import type { Metric } from '../../ops/metrics/metric.js'
-import { type Answers, type FromChild, machineMs, type Question, type ToChild } from '../messages.js'
+import { type FromChild, machineMs, type ToChild } from '../messages.js'
 import { nativeFaults, shortage } from '../native-faults.js'
 
 /**
@@ -66,11 +65,9 @@ export class Child {
   #failure: string | undefined
   #lastId = 0
 
-  /** @param answer answers the child's questions; without it, it gets no reply */
   constructor(
     readonly process: ChildProcess,
     private readonly log: Logger,
-    private readonly answer?: (asked: Question) => Promise<Answers[keyof Answers]>,
   ) {
     this.ended = new Promise((resolve) => {
       const onEnd = (code: number | null, signal: string | null): void => {
@@ -124,9 +121,9 @@ export class Child {
    *
    * @throws NothingDone or Error with the child's reason; Error when it ended, or was late, which does not end it
    */
-  async request(request: KeyRequest, withinMs: number, by?: Maker): Promise<KeyResponses[KeyCommand]> {
+  async request(request: KeyRequest, withinMs: number): Promise<KeyResponses[KeyCommand]> {
     const untilMs = machineMs() + withinMs
-    const message = await this.#ask(withinMs, (id) => ({ kind: 'request', id, request, by, untilMs }))
+    const message = await this.#ask(withinMs, (id) => ({ kind: 'request', id, request, untilMs }))
     if (message.kind === 'response') return message.response
     if (message.kind !== 'noResponse') throw new Error(`${this} sent another message`)
     throw message.nothingDone === true ? new NothingDone(message.reason) : new Error(message.reason)
@@ -215,19 +212,8 @@ export class Child {
     }
     if (kind === 'metrics') this.metrics = message.metrics
     if (kind === 'failed') this.#failure = message.reason
-    if (kind === 'question') void this.#reply(message.question, message.asked)
     for (const waiter of [...this.#waiters]) {
       if (waiter.isFor(message)) this.#settle(waiter, () => waiter.resolve(message))
-    }
-  }
-
-  async #reply(question: number, asked: Question): Promise<void> {
-    try {
-      const answer = await this.answer?.(asked)
-      if (answer !== undefined) this.send({ kind: 'reply', question, answer })
-    } catch (error) {
-      const nothingDone = error instanceof NothingDone
-      this.send({ kind: 'noReply', question, error: (error as Error).message, nothingDone })
     }
   }
 

@@ -1,9 +1,10 @@
 /**
- * Handles the requests of the command line over the control socket: a request about API keys, or news of them
- * (api-keys.ts); a reload; or a tool, which gets a process of its own. Nothing here opens the store.
+ * Handles the requests of the command line, and of workers for the console, over the control socket: a request about API keys, or
+ * news of them (api-keys.ts); the overview; a reload; or a tool, which gets a process of its own. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
+import type { Overview } from '../../api/console/primary.js'
 import type { Logger } from '../../ops/log.js'
 import type { ToolName, ToolWork } from '../../tools/tool-messages.js'
 import type { ControlRequest, Reloaded } from '../control/messages.js'
@@ -11,6 +12,7 @@ import { parseRequest } from '../control/protocol.js'
 import { type ControlHandlers, refuse, respond } from '../control/socket.js'
 import type { ToChild, ToTool } from '../messages.js'
 import type { ApiKeys } from './api-keys.js'
+import { audited } from './audited-keys.js'
 import { Child, mayBeDamage } from './child.js'
 import type { StoreOpener } from './store-opening.js'
 
@@ -21,6 +23,7 @@ interface ControlRequestsOptions {
   readonly forkTool: () => ChildProcess
   /** The first message to such a process. */
   readonly start: () => ToChild
+  readonly overview: () => Promise<Overview>
   /** Replaces the workers; rejects with the reason when that failed. */
   readonly reload: () => Promise<Reloaded>
   readonly stopping: () => boolean
@@ -71,8 +74,10 @@ export class ControlRequests implements ControlHandlers {
         return respond(socket, { response: await this.options.reload() })
       case 'keysChanged':
         return respond(socket, { response: true, late: await this.options.keys.announce() })
+      case 'overview':
+        return respond(socket, { response: await this.options.overview() })
       default:
-        return respond(socket, await this.options.keys.request(request))
+        return respond(socket, await audited(request, this.options.keys, this.options.log))
     }
   }
 

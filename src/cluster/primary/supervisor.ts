@@ -25,15 +25,12 @@ import type { Reloaded } from '../control/messages.js'
 import { checkedResponse } from '../control/protocol.js'
 import { listenForControl } from '../control/socket.js'
 import { bracketed, listenExitCode, listenProblem } from '../listening.js'
-import type { Answers, Question } from '../messages.js'
 import { takeAllSteps } from '../steps.js'
 import { ApiKeys } from './api-keys.js'
-import { auditedKeys } from './audited-keys.js'
 import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
 import { addFirstKey, makeFirstKey, patient } from './first-key.js'
-import { createOverview } from './overview.js'
-import { answersTo } from './questions.js'
+import { overviewOf } from './overview.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
 import { StoreOpener } from './store-opening.js'
@@ -83,8 +80,6 @@ export class Supervisor {
   readonly #workers: Workers
   readonly #keys: ApiKeys
   readonly #requests: ControlRequests
-  /** Answers the questions of workers. */
-  readonly #answer: (asked: Question) => Promise<Answers[keyof Answers]>
   readonly #readiness: Readiness
   readonly #metrics: Metrics
   #config: Config
@@ -139,9 +134,17 @@ export class Supervisor {
     const worker = (): Child | undefined => [...serving()].sort((a, b) => b.heardMs - a.heardMs)[0]
     const keys = new ApiKeys({ responder: hasWriter ? writer : worker, loaded: () => this.#workers.loaded() })
     this.#keys = keys
-    const request = auditedKeys(keys, log)
-    const audited = { request, announce: () => keys.announce() }
-    this.#requests = new ControlRequests({ keys: audited, opener, forkTool, start, reload: this.reload, stopping, log })
+    const overview = () => overviewOf(this.#metrics, this.#readiness)
+    this.#requests = new ControlRequests({
+      keys,
+      opener,
+      forkTool,
+      start,
+      overview,
+      reload: this.reload,
+      stopping,
+      log,
+    })
     this.#readiness = new Readiness({
       stopping,
       expected: () => this.#workersExpected,
@@ -155,7 +158,6 @@ export class Supervisor {
       certificateExpiresMs: options.certificateExpiresMs,
       log,
     })
-    this.#answer = answersTo(request, createOverview(this.#metrics, this.#readiness))
   }
 
   /** Resolves when all workers serve; if the service cannot start, the process ends and reports why. */
@@ -290,13 +292,7 @@ export class Supervisor {
   #wanted(wanted: Config): Wanted {
     // Of port 0, the workers are told which one it is.
     const config = { ...wanted, adminPort: this.#admin?.port ?? wanted.adminPort }
-    const start = {
-      kind: 'start',
-      config,
-      port: this.options.port,
-      announcesKeys: true,
-      repliesToWorkers: true,
-    } as const
+    const start = { kind: 'start', config, port: this.options.port, announcesKeys: true } as const
     return { count: config.workers, start: this.#writers === undefined ? start : { ...start, hasWriter: true } }
   }
 
@@ -306,7 +302,7 @@ export class Supervisor {
     // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end
     // the primary.
     worker.on('error', () => {})
-    return this.#watched(new Child(worker.process, this.#log, this.#answer))
+    return this.#watched(new Child(worker.process, this.#log))
   }
 
   #watched(child: Child): Child {

@@ -15,7 +15,6 @@ import { LiveChanges } from '../../changes/live-changes.js'
 import { type HttpServer, startHttpServer } from '../../http/server.js'
 import { emptyAnswerRoom } from '../../http/unread.js'
 import { createAccessLog } from '../../ops/access-log.js'
-import { logKeyChange } from '../../ops/key-audit.js'
 import { failureMembers } from '../../ops/log.js'
 import { watchLoop } from '../../ops/loop-delay.js'
 import { evaluate } from '../../ops/metrics/metric.js'
@@ -32,7 +31,7 @@ import { Life } from '../life.js'
 import { bracketed } from '../listening.js'
 import type { Start, ToChild } from '../messages.js'
 import { respondToParent, sendToParent } from '../parent.js'
-import { Questions } from './questions.js'
+import { primaryOf } from './primary.js'
 
 interface Opened {
   readonly store: TopicStore
@@ -50,7 +49,6 @@ interface Serving {
 class Worker extends Life {
   readonly #refusedKeys = new RefusedKeys(this.log)
   readonly #loopDelay = watchLoop()
-  readonly #questions = new Questions()
   #start: Start | undefined
   /** Known before the rest of `#opened`: while the keys are being read, the store may already be unavailable. */
   #store: TopicStore | undefined
@@ -80,9 +78,6 @@ class Worker extends Life {
         return void this.#suspendKey(message.revocation, message.name)
       case 'keysChanged':
         return void this.#loadKeys(message.id, message.revocation)
-      case 'reply':
-      case 'noReply':
-        return this.#questions.take(message)
       case 'requestMetrics':
         return void this.#sendMetrics(message.stored)
     }
@@ -116,7 +111,7 @@ class Worker extends Life {
     this.#opened = { store, keyring, sweeper, changes }
   }
 
-  async #serve({ config, port, repliesToWorkers }: Start, { store, keyring, sweeper, changes }: Opened): Promise<void> {
+  async #serve({ config, port }: Start, { store, keyring, sweeper, changes }: Opened): Promise<void> {
     const { basePath, bodyBytesMax, pageSizeMax, pageBytesMax, host, tlsCert, tlsKey, adminHost, adminPort } = config
     const { batchOperationsMax, uploadBytesMax, corsOrigins } = config
     const answerRoom = emptyAnswerRoom()
@@ -136,8 +131,7 @@ class Worker extends Life {
       address: `${bracketed(host)}:${port}`,
       onFailure: (error) => this.log.error({ err: error }, 'request failed'),
       onRefusedKey: () => this.#refusedKeys.add(),
-      primary: repliesToWorkers ? this.#questions : undefined,
-      onKeyChange: (change) => logKeyChange(this.log, change),
+      primary: primaryOf(config.data),
       ...(config.accessLog ? this.#countedAndLogged(counter) : counter),
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }

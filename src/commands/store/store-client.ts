@@ -10,9 +10,9 @@ import { pipeline, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
-import type { ControlRequest, ResponseLine, Responses } from '../../cluster/control/messages.js'
+import type { ResponseLine, Responses } from '../../cluster/control/messages.js'
 import { endLine, failureIn, parseResponse, readyLine, requestLine } from '../../cluster/control/protocol.js'
-import { connectToControl, readLine } from '../../cluster/control/socket.js'
+import { boundSilence, connectToControl, exchange } from '../../cluster/control/socket.js'
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
 import { NothingDone, type SendKeyRequest } from '../../keys/requests.js'
 import { isExclusive } from '../../settings/address.js'
@@ -30,9 +30,6 @@ const waitMs = 15_000
 
 const retryMs = 100
 
-/** A service may send nothing for so long before it responds or starts a tool: longer than its own deadlines. */
-const silentMsMax = 60_000
-
 /** There is no store, and nothing stands in the way of a new one. */
 export class MissingStore extends Error {}
 
@@ -49,7 +46,7 @@ export function requestsTo(location: Config, creates = false): SendKeyRequest {
   return async (request) => {
     const reached = await connectOrLock(location, creates)
     if ('service' in reached)
-      return responseOf(parseResponse(request.command, await exchange(reached.service, location, request)))
+      return responseOf(parseResponse(request.command, await exchange(reached.service, location.data, request)))
     if (reached.isNew) complain(`there was no store in ${location.data}; a new one is created there`)
     let line = ''
     await converse(runAlone(location, reached.lock, { kind: 'request', request }), (text) => void (line = text))
@@ -64,7 +61,7 @@ async function announceChange(location: Config): Promise<void> {
   try {
     const service = await connectToControl(location.data)
     if (service === undefined) return
-    responseOf(parseResponse('keysChanged', await exchange(service, location, { command: 'keysChanged' })))
+    responseOf(parseResponse('keysChanged', await exchange(service, location.data, { command: 'keysChanged' })))
   } catch (error) {
     complain(`${(error as Error).message}; if it has this store, its workers use the new keys within a second`)
   }
@@ -80,17 +77,6 @@ function responseOf<Command extends keyof Responses>({
     complain(`${workers} did not respond; until it does or is replaced, it still uses the old keys`)
   }
   return response
-}
-
-/** Sends a request to the service, and closes the connection. @returns the line that responds to it */
-async function exchange(service: Socket, { data }: Config, request: ControlRequest): Promise<string> {
-  boundSilence(service)
-  service.write(`${requestLine(request)}\n`)
-  const line = await readLine(service).catch(() => {
-    throw new Error(`the service that uses ${data} did not respond`)
-  })
-  service.destroy()
-  return line
 }
 
 /**
@@ -171,11 +157,6 @@ function runInService(service: Socket, { data }: Config, work: ToolWork): Connec
     },
     close: () => Promise.resolve(void service.destroy()),
   }
-}
-
-/** Closes the connection to a service that sends nothing for too long: it hangs, or was suspended. */
-function boundSilence(service: Socket): void {
-  service.setTimeout(silentMsMax, () => service.destroy())
 }
 
 /** A connection to the running service, or the lock under which the store may be opened; a shared store needs none. */

@@ -1,59 +1,43 @@
 /**
- * The dialog that gives a key a token: a new key, or one whose token is replaced. It asks, sends, and then shows the token, which
- * is nowhere else: it is dropped as the dialog closes.
+ * The dialog that creates, rotates or revokes an API key. It asks, sends, and then shows the new token, which is nowhere else: it is
+ * dropped as the dialog closes. key-fields.ts has what it asks.
  */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
+import type { ChangedKey } from '../../../api/bodies/key-bodies.js'
 import type { Context } from '../context.js'
 import { copyButton } from '../copy.js'
 import type { Dialog } from '../dialogs/dialogs.js'
 import { describeFailure } from '../failures.js'
 import { timeText, visible } from '../value-text.js'
-import { createForm, readCreation } from './create-form.js'
-import { readRotation, rotateForm } from './rotate-form.js'
-import { type Creation, type Issued, issue, type Key, type Rotation } from './wire.js'
+import { fieldsOf, readFields, type Subject } from './key-fields.js'
+import { askKeys } from './wire.js'
 
-/** What the dialog asks before it sends. */
-interface Question {
-  readonly title: string
-  readonly action: string
-  readonly form: () => TemplateResult
-  readonly read: (form: FormData) => Creation | Rotation
-}
+const titles = {
+  create: 'Create an API key',
+  rotate: 'Give an API key another token',
+  revoke: 'Revoke an API key',
+} as const
 
-export class IssueDialog implements Dialog {
+export class KeyDialog implements Dialog {
   /** The key is not what the page shows next to it. */
   readonly staysOpen = true
   isWritten = false
-  readonly #issued = signal<Issued | undefined>(undefined)
+  readonly #issued = signal<ChangedKey | undefined>(undefined)
   readonly #problem = signal('')
   readonly #copied = signal('')
   readonly #isBusy = signal(false)
   #isClosed = false
 
-  private constructor(
-    private readonly question: Question,
+  constructor(
+    private readonly subject: Subject,
     private readonly context: Context,
     private readonly close: () => boolean,
-    private readonly onIssued: () => void,
+    private readonly onChanged: () => void,
   ) {}
 
-  /** @param own the key of this session, whose limits a new key has at most */
-  static create(own: Key | undefined, context: Context, close: () => boolean, onIssued: () => void): IssueDialog {
-    const form = () => createForm(context.session.key, own)
-    const question = { title: 'Create an API key', action: 'Create', form, read: readCreation }
-    return new IssueDialog(question, context, close, onIssued)
-  }
-
-  static rotate(key: Key, context: Context, close: () => boolean, onIssued: () => void): IssueDialog {
-    const form = () => rotateForm(key, key.name === context.session.key.name)
-    const read = (data: FormData) => readRotation(key, data)
-    const question = { title: 'Give an API key another token', action: 'Rotate', form, read }
-    return new IssueDialog(question, context, close, onIssued)
-  }
-
   get closeQuestion(): string | undefined {
-    return this.#issued.peek() === undefined ? undefined : 'Close? The token is not shown again.'
+    return this.#issued.peek() && 'Close? The token is not shown again.'
   }
 
   /** Nothing keeps the token. */
@@ -74,25 +58,26 @@ export class IssueDialog implements Dialog {
   }
 
   #questionView(): TemplateResult {
-    const { title, action, form } = this.question
+    const { op, key } = this.subject
+    const action = { create: 'Create', rotate: 'Rotate', revoke: `Revoke ${visible(key?.name ?? '')}` }[op]
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
       void this.#send(new FormData(event.target as HTMLFormElement))
     }
     return html`
-      <h2 id="dialog-title">${title}</h2>
+      <h2 id="dialog-title">${titles[op]}</h2>
       <form @submit=${onSubmit} @input=${() => (this.isWritten = true)}>
-        ${form()}
+        ${fieldsOf(this.subject, this.context.session.key)}
         ${this.#problem.value === '' ? nothing : html`<p class="bad" role="alert">${this.#problem.value}</p>`}
         <p class="row">
-          <button class="primary" aria-disabled=${this.#isBusy.value}>${action}</button>
-          <button type="button" @click=${() => this.#end()}>Cancel</button>
+          <button class=${op === 'revoke' ? 'danger' : 'primary'} aria-disabled=${this.#isBusy.value}>${action}</button>
+          <button type="button" ?autofocus=${op === 'revoke'} @click=${() => this.#end()}>Cancel</button>
         </p>
       </form>
     `
   }
 
-  #tokenView({ name, token, former_until: formerUntil, late = [] }: Issued): TemplateResult {
+  #tokenView({ name, token = '', former_until: formerUntil, late = [] }: ChangedKey): TemplateResult {
     const note = (text: string) => (this.#copied.value = text)
     return html`
       <h2 id="dialog-title">The token of <bdi class="exact">${visible(name)}</bdi></h2>
@@ -107,14 +92,20 @@ export class IssueDialog implements Dialog {
 
   async #send(form: FormData): Promise<void> {
     if (this.#isBusy.value) return
+    const { session, note } = this.context
     this.#isBusy.value = true
     this.#problem.value = ''
     try {
-      const issued = await issue(this.context.session, this.question.read(form))
-      this.onIssued()
-      if (this.#isClosed) return this.context.note(`${visible(issued.name)} has a token that was not shown.`)
-      this.#issued.value = issued
-      this.isWritten = true
+      const changed = await askKeys<ChangedKey>(session, readFields(this.subject, form))
+      this.onChanged()
+      if (changed.token === undefined) {
+        note(`Revoked ${visible(changed.name)}.`)
+        this.#end()
+      } else if (this.#isClosed) note(`${visible(changed.name)} has a token that was not shown.`)
+      else {
+        this.#issued.value = changed
+        this.isWritten = true
+      }
     } catch (error) {
       this.#problem.value = describeFailure(error, this.context)
     }
