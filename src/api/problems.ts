@@ -6,7 +6,8 @@
  * always in the same words. No message contains a stack trace or a token.
  */
 
-type Row = readonly [status: number, wording: string]
+/** `console` marks the codes of the console's own routes, which the API description leaves out. */
+type Row = readonly [status: number, wording: string, of?: 'console']
 
 const table = {
   invalid_utf8: [400, 'The request body is not valid UTF-8.'],
@@ -20,7 +21,7 @@ const table = {
   invalid_path: [400, 'Parameter "{name}" {problem}.'],
   invalid_selector: [400, 'Parameter "selector" {problem}.'],
   invalid_property: [400, 'Property "{name}" {problem}.'],
-  invalid_key: [400, 'Parameter "{name}" {problem}.'],
+  invalid_key: [400, 'Parameter "{name}" {problem}.', 'console'],
   no_such_topic: [400, 'There is no topic at the path "{path}".'],
   incompatible_type: [400, 'The topic at the path "{path}" is of type {found}, not {wanted}.'],
   incompatible_properties: [400, 'The topic at the path "{path}" exists with different properties.'],
@@ -38,6 +39,7 @@ const table = {
   cross_origin: [
     403,
     'Only the console itself may send this request, but it comes from a page of another origin; a proxy must leave the header "host" as it is.',
+    'console',
   ],
   unknown_route: [404, 'There is no such route; the routes are {allowed}.'],
   method_not_allowed: [405, 'This route accepts only {allowed}.'],
@@ -56,7 +58,7 @@ const table = {
     409,
     'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
   ],
-  key_conflict: [409, 'Nothing was changed: {problem}.'],
+  key_conflict: [409, 'Nothing was changed: {problem}.', 'console'],
   since_gone: [410, 'What changed since then is no longer known, or was lost; begin again without "since".'],
   unsupported_media_type: [415, 'The content-type must be application/json; for a batch also application/x-ndjson.'],
   unsupported_encoding: [415, 'The content-encoding "{found}" is not supported; send the body without an encoding.'],
@@ -80,7 +82,7 @@ const table = {
     503,
     'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
   ],
-  console_unavailable: [503, 'The service cannot answer this at the moment: {problem}.'],
+  console_unavailable: [503, 'The service cannot answer this at the moment: {problem}.', 'console'],
   upload_timed_out: [408, 'Nothing of the upload has arrived for a minute; go on where it ended.'],
   timed_out: [503, 'The request took too long, and a write may or may not have happened; ask for less at a time.'],
   disk_nearly_full: [
@@ -91,14 +93,6 @@ const table = {
 
 /** The codes that an answer can carry. */
 export type ProblemCode = keyof typeof table
-
-/** The codes of the console's own routes, which the API description leaves out. */
-export const consoleCodes: readonly ProblemCode[] = [
-  'invalid_key',
-  'cross_origin',
-  'key_conflict',
-  'console_unavailable',
-]
 
 /** The names between the braces of a wording, as a union. */
 type Blanks<Wording extends string> = Wording extends `${string}{${infer Name}}${infer Rest}`

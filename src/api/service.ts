@@ -73,7 +73,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routePaths = routes.map(({ path }) => path)
   const { pageSizeMax, batchOperationsMax } = context
   const { hasConsole, admin } = options
-  const refusals = createRefusals(routePaths.join(', '), (authorization) =>
+  const refusals = createRefusals(routePaths.join(', '), options.bodyBytesMax, (authorization) =>
     keyring.hasExpired(authorization) ? 'its token has expired' : describeAuthorization(authorization),
   )
   const tooManyRequests = createTooManyRequests()
@@ -139,6 +139,7 @@ function kept(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
 /** Those that never vary are created once. */
 function createRefusals(
   routes: string,
+  bodyBytesMax: number,
   describeRefused: (authorization: string) => string,
 ): Service<Access>['refusal'] {
   const constant = {
@@ -146,6 +147,7 @@ function createRefusals(
     cross_origin: refuse(problem('cross_origin')),
     unknown_route: refuse(problem('unknown_route', { allowed: routes })),
     length_required: refuse(problem('length_required')),
+    body_too_large: refuse(problem('body_too_large', { bytes: String(bodyBytesMax) })),
     empty_body: refuse(problem('invalid_json', { problem: 'it is empty' })),
     unsupported_media_type: refuse(problem('unsupported_media_type')),
     expectation_failed: refuse(problem('expectation_failed')),
@@ -159,7 +161,7 @@ function createRefusals(
       case 'unsupported_encoding':
         return refuse(problem('unsupported_encoding', { found }))
       case 'body_too_large':
-        return refuse(problem('body_too_large', { bytes: found }))
+        return found === '' ? constant.body_too_large : refuse(problem('body_too_large', { bytes: found }))
       case 'method_not_allowed':
         return {
           ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })),

@@ -108,8 +108,6 @@ export interface Route<Caller> {
   readonly asksHeaders?: boolean
   /** True to refuse requests from other origins' pages, whatever the policy on origins says (same-origin.ts). */
   readonly sameOrigin?: boolean
-  /** Less than what a body may have in general. */
-  readonly bodyBytesMax?: number
   /** @param body as sent, valid only until the first await @throws anything: `answerForError` gives the answer */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
   /** Begins to take a body of lines, application/x-ndjson; undefined for a route that takes none. It gets the headers. */

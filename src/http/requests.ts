@@ -131,11 +131,7 @@ export class Requests<Caller extends object> {
   }
 
   /** The refusal, before any of the body is kept; undefined if the request may proceed, and then its caller is set. */
-  #check(
-    exchange: Exchange<Caller>,
-    { isRead, bodyBytesMax = this.bodyBytesMax }: Route<Caller>,
-    takesLines: boolean,
-  ): Answer | undefined {
+  #check(exchange: Exchange<Caller>, { isRead }: Route<Caller>, takesLines: boolean): Answer | undefined {
     const { service } = this
     const { bytesIn } = exchange
     if (this.exchanges.working >= (isRead ? requestsWaitingMax : writesWaitingMax)) return service.refusal('overloaded')
@@ -149,7 +145,7 @@ export class Requests<Caller extends object> {
       if (bytesIn > this.uploads.bytesMax) return service.refusal('body_too_large', String(this.uploads.bytesMax))
       return this.uploads.areFull ? service.refusal('overloaded') : undefined
     }
-    if (bytesIn > bodyBytesMax) return service.refusal('body_too_large', String(bodyBytesMax))
+    if (bytesIn > this.bodyBytesMax) return service.refusal('body_too_large')
     if (this.bodies.isTooMuch(bytesIn)) return service.refusal('overloaded')
     return undefined
   }
@@ -175,7 +171,6 @@ export class Requests<Caller extends object> {
   /** Drops a refused body to its end, unless it is endless or slow: most clients read nothing before they sent all. */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
-    const { bodyBytesMax = this.bodyBytesMax } = route
     let refused = refusedBefore
     let body: Buffer | undefined
     let ended = false
@@ -185,8 +180,8 @@ export class Requests<Caller extends object> {
       if (ended) return
       exchange.bytesIn += piece.byteLength
       if (refused === undefined) {
-        if (exchange.bytesIn > bodyBytesMax) refused = this.service.refusal('body_too_large', String(bodyBytesMax))
-        else body = this.bodies.add(exchange, piece, bodyBytesMax)
+        if (exchange.bytesIn > this.bodyBytesMax) refused = this.service.refusal('body_too_large')
+        else body = this.bodies.add(exchange, piece, this.bodyBytesMax)
         refused ??= body === undefined ? this.service.refusal('overloaded') : undefined
         if (refused !== undefined) this.bodies.releaseBody(exchange)
       }

@@ -76,7 +76,6 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'a record with a wrong name': adding({ name: 'a*b' }),
   'a record with a token for a hash': adding({ tokenHash: 'topicd_secret' }),
   'a record with a subtree that is not a normalized path': adding({ under: ['/a'] }),
-  'a record with the right admin and subtrees': adding({ allow: ['admin'] }),
   'a record with a secret in a quoted member name': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
   'a rotation with a token for a hash': rotating({ formerHash: 'topicd_secret' }),
   'a secret as the only member name': '{"topicd_secret":{}}',

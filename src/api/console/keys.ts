@@ -43,7 +43,6 @@ export function createKeysRoute(path: string, primary: Primary): Route<Access> {
     path,
     isRead: false,
     sameOrigin: true,
-    bodyBytesMax,
     async handle(bytes, { record: maker }, { sender }) {
       const { authorization, address, forwardedFor } = sender as Sender
       const by = { name: maker.name, tokenHash: hashToken(tokenOf(authorization) ?? ''), address, forwardedFor }
@@ -58,6 +57,7 @@ export function createKeysRoute(path: string, primary: Primary): Route<Access> {
 }
 
 function read(bytes: Buffer): Read<KeysBody> | Problem {
+  if (bytes.length > bodyBytesMax) return problem('body_too_large', { bytes: String(bodyBytesMax) })
   const object = readBytes(bytes, anyKeysBody)
   if (isProblem(object)) return object
   return checkObject(object, keysBodyShapes.get(object.members.op) ?? anyKeysBody) ?? membersOf<KeysBody>(object)

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 description: operations, examples, and the errors of problems.ts. Schemas: openapi-schemas.ts. */
 
 import type { SchemaCollection } from '../bodies/shape.js'
-import { consoleCodes, type ProblemCode, problemTable } from '../problems.js'
+import { type ProblemCode, problemTable } from '../problems.js'
 import { type ApiRoute, pathOf } from '../routes/route.js'
 import { apiRoutes } from '../routes/routes.js'
 import { describeSchemas, type SettableBounds } from './openapi-schemas.js'
@@ -28,8 +28,11 @@ const statusesOfNoOperation: readonly number[] = [404, 405]
 
 function problemResponses(): object {
   const byStatus = new Map<number, [ProblemCode, ...ProblemCode[]]>()
-  for (const [code, [status]] of Object.entries(problemTable) as [ProblemCode, readonly [number, string]][]) {
-    if (statusesOfNoOperation.includes(status) || consoleCodes.includes(code)) continue
+  for (const [code, [status, , of]] of Object.entries(problemTable) as [
+    ProblemCode,
+    (typeof problemTable)[ProblemCode],
+  ][]) {
+    if (statusesOfNoOperation.includes(status) || of === 'console') continue
     const codes = byStatus.get(status)
     if (codes === undefined) byStatus.set(status, [code])
     else codes.push(code)

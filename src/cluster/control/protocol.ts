@@ -12,7 +12,7 @@
  * connection.
  */
 import { isAbsolute } from 'node:path'
-import { isKeyName, type KeyRecord, keyNameForm, rightsProblem } from '../../keys/record.js'
+import { isKeyName, type KeyRecord, keyNameForm } from '../../keys/record.js'
 import { type KeyRequest, NothingDone } from '../../keys/requests.js'
 import { progressPrefix } from '../../tools/progress.js'
 import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
@@ -65,13 +65,12 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
   return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
-/** Checks the name of a key to add, that its subtrees are normalized paths, and that a key may have its rights. */
+/** Checks the name of a key to add, and that its subtrees are normalized paths. */
 function checkRecord(record: KeyRecord<string>): RequestProblem | undefined {
   if (!isKeyName(record.name)) return { problem: `${malformedStart}: record.name must be ${keyNameForm}` }
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
   if (wrong >= 0) return { problem: `${malformedStart}: record.under[${wrong}] must be a normalized path` }
-  const refused = rightsProblem(record)
-  return refused === undefined ? undefined : { problem: `${malformedStart}: ${refused}` }
+  return undefined
 }
 
 /** From now on the tool reads its input. */

@@ -21,17 +21,12 @@ export async function audited(request: KeyRequest, keys: Pick<ApiKeys, 'request'
   }
 }
 
+const changes = { addKey: 'create', rotateKey: 'rotate', revokeKey: 'revoke' } as const
+
 function changeOf(request: Exclude<KeyRequest, { command: 'listKeys' }>): object {
-  switch (request.command) {
-    case 'addKey':
-      return { change: 'create', key: request.record.name, allow: request.record.allow }
-    case 'rotateKey':
-      return { change: 'rotate', key: request.rotation.name }
-    case 'revokeKey':
-      return { change: 'revoke', key: request.name }
-    default:
-      return request satisfies never
-  }
+  const change = changes[request.command]
+  if ('record' in request) return { change, key: request.record.name, allow: request.record.allow }
+  return { change, key: 'rotation' in request ? request.rotation.name : request.name }
 }
 
 function originOf(by: Caller | undefined): object {

@@ -13,12 +13,23 @@ import { icon } from '../icons.js'
 import { agoText, timeText, visible } from '../value-text.js'
 import { KeyDialog } from './key-dialog.js'
 import type { Subject } from './key-fields.js'
-import { listKeys } from './wire.js'
+import { askKeys } from './wire.js'
 
 /** Last uses are to the minute, and others may change keys, too. */
 const readMs = 30_000
 
-const columns = ['Name', 'Rights', 'Below', 'Expires', 'Rate', 'Last use'] as const
+const quiet = (text: unknown): TemplateResult => html`<span class="quiet">${text}</span>`
+
+const exact = (text: string): TemplateResult => html`<span class="exact">${visible(text)}</span>`
+
+/** After the name. */
+const columns: readonly (readonly [head: string, cell: (key: ListedKeyEntry) => unknown])[] = [
+  ['Rights', ({ allow }) => allow.join(', ')],
+  ['Below', ({ under }) => (under.length === 0 ? quiet('everything') : under.map(exact))],
+  ['Expires', expiryView],
+  ['Rate', ({ rate }) => (rate === undefined ? quiet('any') : `${rate.toLocaleString('en')}/s`)],
+  ['Last use', ({ used }) => (used === undefined ? quiet('none known') : timeView(used, agoText(used, nowMs.value)))],
+]
 
 export class KeysPanel implements Panel {
   readonly title = 'API keys'
@@ -61,12 +72,16 @@ export class KeysPanel implements Panel {
     return html`
       <table class="rows keys" aria-labelledby="keys-title">
         <thead>
-          <tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}<th><span class="unseen">Actions</span></th></tr>
+          <tr>${['Name', ...columns.map(([head]) => head)].map((head) => html`<th scope="col">${head}</th>`)}<th><span class="unseen">Actions</span></th></tr>
         </thead>
         <tbody>${repeat(
           keys,
           ({ name }) => name,
-          (key) => html`<tr>${cellsView(key, key === own)}<td>${this.#actionsView(key)}</td></tr>`,
+          (key) => html`<tr>
+            <th scope="row">${exact(key.name)}${key === own ? quiet('yours') : nothing}${key.former_until === undefined ? nothing : quiet(html`old token until ${timeView(key.former_until)}`)}</th>
+            ${columns.map(([head, cell]) => html`<td data-column=${head}>${cell(key)}</td>`)}
+            <td>${this.#actionsView(key)}</td>
+          </tr>`,
         )}</tbody>
       </table>
     `
@@ -78,7 +93,7 @@ export class KeysPanel implements Panel {
     const name = visible(key.name)
     const rotate = html`<button class="quiet-button" aria-label=${`Rotate ${name}`} @click=${() => this.#open({ op: 'rotate', key })}>Rotate…</button>`
     return html`<span class="row">
-      ${isExpired(expires) ? nothing : rotate}
+      ${expires !== undefined && isExpired(expires) ? nothing : rotate}
       <button class="quiet-button danger" aria-label=${`Revoke ${name}`} @click=${() => this.#open({ op: 'revoke', key })}>Revoke…</button>
     </span>`
   }
@@ -90,7 +105,8 @@ export class KeysPanel implements Panel {
 
   async #read(): Promise<void> {
     try {
-      this.#keys.value = await listKeys(this.context.session)
+      const { keys } = await askKeys<{ readonly keys: readonly ListedKeyEntry[] }>(this.context.session, { op: 'list' })
+      this.#keys.value = keys
       this.#problem.value = ''
     } catch (error) {
       this.#problem.value = describeFailure(error, this.context)
@@ -98,28 +114,15 @@ export class KeysPanel implements Panel {
   }
 }
 
-function cellsView(key: ListedKeyEntry, isOwn: boolean): TemplateResult {
-  const { name, allow, under, expires, rate, used, former_until: formerUntil } = key
-  const quiet = (text: string | TemplateResult) => html`<span class="quiet">${text}</span>`
-  const expiry = expires === undefined ? quiet('never') : timeView(expires)
-  return html`
-    <th scope="row">
-      <span class="exact">${visible(name)}</span>
-      ${isOwn ? quiet('yours') : nothing}
-      ${formerUntil === undefined ? nothing : quiet(html`old token until ${timeView(formerUntil)}`)}
-    </th>
-    <td data-column="Rights">${allow.join(', ')}</td>
-    <td data-column="Below">${under.length === 0 ? quiet('everything') : under.map((path) => html`<span class="exact">${visible(path)}</span>`)}</td>
-    <td data-column="Expires">${isExpired(expires) ? html`<span class="bad">expired ${expiry}</span>` : expiry}</td>
-    <td data-column="Rate">${rate === undefined ? quiet('any') : `${rate.toLocaleString('en')}/s`}</td>
-    <td data-column="Last use">${used === undefined ? quiet('none known') : html`<time datetime=${used}>${agoText(used, nowMs.value)}</time>`}</td>
-  `
+function isExpired(expires: string): boolean {
+  return Date.parse(expires) <= nowMs.value
 }
 
-function isExpired(expires: string | undefined): boolean {
-  return expires !== undefined && Date.parse(expires) <= nowMs.value
+function expiryView({ expires }: ListedKeyEntry): TemplateResult {
+  if (expires === undefined) return quiet('never')
+  return isExpired(expires) ? html`<span class="bad">expired ${timeView(expires)}</span>` : timeView(expires)
 }
 
-function timeView(iso: string): TemplateResult {
-  return html`<time datetime=${iso}>${timeText(iso)}</time>`
+function timeView(iso: string, text = timeText(iso)): TemplateResult {
+  return html`<time datetime=${iso}>${text}</time>`
 }

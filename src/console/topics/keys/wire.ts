@@ -1,11 +1,7 @@
 /** Sends requests about API keys, which the console alone may. Their bodies and answers: api/bodies/key-bodies.ts. */
-import type { KeysBody, ListedKeyEntry } from '../../../api/bodies/key-bodies.js'
+import type { KeysBody } from '../../../api/bodies/key-bodies.js'
 import { TopicdError } from '../../../client/index.js'
 import { type Session, timeoutMs } from '../session.js'
-
-export async function listKeys(session: Session): Promise<readonly ListedKeyEntry[]> {
-  return (await askKeys<{ readonly keys: readonly ListedKeyEntry[] }>(session, { op: 'list' })).keys
-}
 
 /** @throws TopicdError if it is refused; TypeError without a connection */
 export async function askKeys<Answered>({ base, authorization }: Session, body: KeysBody): Promise<Answered> {

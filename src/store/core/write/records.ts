@@ -118,7 +118,7 @@ export class RecordDecisions {
   }
 
   #mayChange(by: Maker | undefined, key: KeyRecord): boolean {
-    return by === undefined || mayChange(by, this.#readKey(by.name), key)
+    return mayChange(by, by && this.#readKey(by.name), key)
   }
 
   /** @throws Error when the record cannot be read */
