@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refuses } from '../support/expected-answers.js'
 import { patchedProgram } from '../support/faults/patched.js'
-import { type Server, startServer, until } from '../support/service/server.js'
+import { type Server, startServer } from '../support/service/server.js'
 
 const directory = t.testdir()
 
@@ -76,12 +76,7 @@ await t.test('the service at a glance is for keys that may fetch everything', as
     t.equal((await overview(token)).status, 403)
   }
   await server.post('addAndSet', { path: 'a', value: 1 })
-  await until('a reading with a rate', async () => {
-    await server.post('fetch', { path: 'a' })
-    const { body } = await overview()
-    return body.topics === 1 && Number(body.requests_per_second) > 0 && Number(body.connections) > 0
-  })
-  const shown = { version: /^\d/, started: /Z$/, ready: true, problems: [], topics: 1, streams: 0, polls: 0 }
+  const shown = { version: /^\d/, started: /Z$/, ready: true, problems: [], topics: 1, streams: 0, connections: Number }
   t.match(await overview(), { status: 200, body: shown })
 })
 

@@ -40,23 +40,20 @@ export interface RevokeKeyBody extends NamedKey {
 
 export type KeysBody = ListKeysBody | CreateKeyBody | RotateKeyBody | RevokeKeyBody
 
-/** Times are in ISO 8601; members are left out where the key has no such thing. */
-export interface KeyEntry extends Pick<KeyRecord<string>, 'name' | 'allow' | 'under' | 'rate'> {
+/** A key in the list. Times are in ISO 8601; members are left out where the key has no such thing. */
+export interface ListedKeyEntry extends Pick<KeyRecord<string>, 'name' | 'allow' | 'under' | 'rate'> {
   readonly created: string | undefined
   readonly expires: string | undefined
   /** To the minute. */
   readonly used: string | undefined
   /** Until when the token before the last rotation is valid. */
   readonly former_until: string | undefined
-}
-
-export interface ListedKeyEntry extends KeyEntry {
   /** What the key has beyond the caller's, in words, so that the caller may not change it. */
   readonly beyond: string | undefined
 }
 
 /** After a change. */
-export interface ChangedKey extends Pick<Partial<KeyEntry>, 'former_until'> {
+export interface ChangedKey extends Pick<Partial<ListedKeyEntry>, 'former_until'> {
   readonly name: string
   /** In no other answer; undefined after a revocation. */
   readonly token?: string

@@ -5,7 +5,7 @@
  */
 import type { Access } from '../../auth/access.js'
 import type { Awaitable } from '../../base/awaitable.js'
-import type { Answer, Page, PageRequest, Refusal, Route } from '../../http/answer.js'
+import type { Answer, PageRequest, Refusal, Service } from '../../http/answer.js'
 import { isoTime } from '../../keys/expiry.js'
 import { loadSite } from '../../web/site.js'
 import { ok, operationProblem, refuse } from '../context.js'
@@ -43,13 +43,8 @@ interface ConsoleOptions {
   readonly primary: Primary
 }
 
-interface Console {
-  readonly pages: readonly Page[]
-  readonly routes: readonly Route<Access>[]
-}
-
 /** @throws Error if the build lacks a file */
-export function createConsole(options: ConsoleOptions): Console {
+export function createConsole(options: ConsoleOptions): Pick<Service<Access>, 'pages' | 'routes'> {
   const { basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary } = options
   const site = loadSite('topics')
   const path = `${basePath}/console`
@@ -67,16 +62,8 @@ export function createConsole(options: ConsoleOptions): Console {
   }
 
   function readKey({ name, allow, under = [], record }: Access): Answer {
-    const expires = isoTime(record.expiresMs)
-    const answer: KeyAnswer = {
-      name,
-      allow: [...allow],
-      under,
-      expires,
-      pageSizeMax,
-      admin: under.length === 0 ? admin : undefined,
-    }
-    return unstored(answer)
+    const [expires, shown] = [isoTime(record.expiresMs), under.length === 0 ? admin : undefined]
+    return unstored({ name, allow: [...allow], under, expires, pageSizeMax, admin: shown } satisfies KeyAnswer)
   }
 
   function readOverview(caller: Access): Awaitable<Answer> {

@@ -15,7 +15,6 @@ import { type Path, parsePath } from '../../topics/path.js'
 import type {
   ChangedKey,
   CreateKeyBody,
-  KeyEntry,
   KeysBody,
   ListedKeyEntry,
   RevokeKeyBody,
@@ -68,11 +67,7 @@ async function perform(body: Read<KeysBody>, desk: Desk): Promise<object> {
   try {
     switch (body.op) {
       case 'list':
-        return {
-          keys: (await list(desk)).map(
-            (key): ListedKeyEntry => ({ ...entryOf(key), beyond: excessOf(key, desk.maker) }),
-          ),
-        }
+        return { keys: (await list(desk)).map((key) => entryOf(key, desk.maker)) }
       case 'create':
         return await create(body, desk)
       case 'rotate':
@@ -91,10 +86,11 @@ async function list({ primary, by }: Desk): Promise<readonly ListedKey[]> {
   return (await primary.keys({ command: 'listKeys', by })).response
 }
 
-function entryOf(key: ListedKey): KeyEntry {
+function entryOf(key: ListedKey, maker: KeyRecord): ListedKeyEntry {
   const { name, allow, under, rate, madeMs, expiresMs, usedMs } = key
   const times = { created: isoTime(madeMs), expires: isoTime(expiresMs), used: isoTime(usedMs) }
-  return { name, allow, under, ...times, rate, former_until: isoTime(oldTokenExpiresMs(key)) }
+  const former_until = isoTime(oldTokenExpiresMs(key))
+  return { name, allow, under, ...times, rate, former_until, beyond: excessOf(key, maker) }
 }
 
 async function create(body: Read<CreateKeyBody>, { primary, maker, by }: Desk): Promise<ChangedKey | Problem> {
@@ -102,7 +98,7 @@ async function create(body: Read<CreateKeyBody>, { primary, maker, by }: Desk): 
   const record = recordOf(body, maker, hashToken(token))
   if (isProblem(record)) return record
   const { response, late } = await primary.keys({ command: 'addKey', record, by })
-  if (response === true) return { ...entryOf(record), token, late }
+  if (response === true) return { name: record.name, token, late }
   if (response === false) return conflict(`there is already an API key named "${record.name}"`)
   return refusalOf('create', record, maker)
 }
@@ -137,7 +133,7 @@ async function rotate({ name, keep_former_for: text }: Read<RotateKeyBody>, desk
   if (!response) return refusalOf('rotate', key, desk.maker)
   const { formerHash, formerUntilMs } = rotation
   const former = formerUntilMs === undefined ? undefined : { tokenHash: formerHash, untilMs: formerUntilMs }
-  return { ...entryOf({ ...key, former }), token, late }
+  return { name, token, former_until: isoTime(oldTokenExpiresMs({ ...key, former })), late }
 }
 
 /** A key that is gone is revoked, whoever did it. */

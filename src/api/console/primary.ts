@@ -12,11 +12,7 @@ export interface Overview {
   /** null while the store is unavailable. */
   readonly topics: number | null
   readonly streams: number
-  /** Requests that may wait for a change. */
-  readonly polls: number
   readonly connections: number
-  /** Undefined until two readings are known. */
-  readonly requests_per_second?: number | undefined
 }
 
 /** Each throws NothingDone if nothing came of it, and another Error if that is not certain. */

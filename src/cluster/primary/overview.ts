@@ -9,18 +9,9 @@ export async function overviewOf(
   readiness: Pick<Readiness, 'notReadyReasons'>,
 ): Promise<Overview> {
   const { facts, moments } = await metrics.figures(0)
-  const { streams = 0, polls = 0, connections = 0, responses } = moments.at(-1) ?? {}
+  const { streams = 0, connections = 0 } = moments.at(-1) ?? {}
   const problems = readiness.notReadyReasons()
-  const perSecond = responses && Object.values(responses).reduce((sum, rate) => sum + rate, 0)
-  return {
-    version,
-    started: new Date(performance.timeOrigin).toISOString(),
-    ready: problems.length === 0,
-    problems,
-    topics: facts?.topics ?? null,
-    streams,
-    polls,
-    connections,
-    requests_per_second: perSecond && Math.round(perSecond * 10) / 10,
-  }
+  const started = new Date(performance.timeOrigin).toISOString()
+  const ready = problems.length === 0
+  return { version, started, ready, problems, topics: facts?.topics ?? null, streams, connections }
 }
