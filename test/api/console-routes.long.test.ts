@@ -65,26 +65,21 @@ await t.test('they say so if the primary is of an earlier version', async (t) =>
   t.equal((await get(`${server.url}/console/overview`, token)).status, 503)
 })
 
-await t.test('the service at a glance is for keys that may fetch everything', async (t) => {
+await t.test('a key learns its limits and, if it may fetch everything, the service at a glance', async (t) => {
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'overview') })
-  const overview = async (token = server.token) => {
-    const answer = await get(`${server.url}/console/overview`, token)
-    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
+  const read = async (route: string, token = server.token) => {
+    const answer = await get(`${server.url}/console/${route}`, token)
+    return { status: answer.status, body: (await answer.json()) as object }
   }
-  for (const limits of [{ allow: ['set', 'admin'] }, { under: ['a'] }] as const) {
-    const token = await server.addKey(Object.keys(limits).join(), limits)
-    t.equal((await overview(token)).status, 403)
-  }
+  for (const limits of [{ allow: ['set', 'admin'] }, { under: ['a'] }] as const)
+    t.match(await read('overview', await server.addKey(Object.keys(limits).join(), limits)), { status: 403 })
   await server.post('addAndSet', { path: 'a', value: 1 })
   const shown = { version: /^\d/, started: /Z$/, ready: true, problems: [], topics: 1, streams: 0, connections: Number }
-  t.match(await overview(), { status: 200, body: shown })
-})
+  t.match(await read('overview'), { status: 200, body: shown })
 
-await t.test('a key learns whether it may administer keys, and when it expires', async (t) => {
-  const server = await startServer(t, { dataDir: join(directory, 'key') })
   const expiresMs = Date.now() + 86_400_000
-  const token = await server.addKey('brief', { allow: ['fetch', 'admin'], expiresMs })
+  const brief = await server.addKey('brief', { allow: ['fetch', 'admin'], expiresMs })
   const known = { allow: ['fetch', 'admin'], expires: new Date(expiresMs).toISOString() }
-  t.match(await (await get(`${server.url}/console/key`, token)).json(), known)
-  t.notOk('expires' in ((await (await get(`${server.url}/console/key`, server.token)).json()) as object))
+  t.match((await read('key', brief)).body, known)
+  t.notOk('expires' in (await read('key')).body)
 })

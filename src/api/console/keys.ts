@@ -12,14 +12,7 @@ import { excessOf, isAdministrator } from '../../keys/makers.js'
 import { type KeyRecord, type ListedKey, operations, parseRights, rights, rightsProblem } from '../../keys/record.js'
 import { type Caller, NothingDone } from '../../keys/requests.js'
 import { type Path, parsePath } from '../../topics/path.js'
-import type {
-  ChangedKey,
-  CreateKeyBody,
-  KeysBody,
-  ListedKeyEntry,
-  RevokeKeyBody,
-  RotateKeyBody,
-} from '../bodies/key-bodies.js'
+import type { ChangedKey, KeysBody, ListedKeyEntry } from '../bodies/key-bodies.js'
 import { checkObject, membersOf, type Read, readBytes } from '../bodies/read-object.js'
 import { anyKeysBody, keysBodyShapes } from '../bodies/shapes.js'
 import { ok, refuse } from '../context.js'
@@ -28,6 +21,8 @@ import type { Primary } from './primary.js'
 
 /** Enough for a key with several subtrees; one with many is a matter for the command line. */
 const bodyBytesMax = 8 * 1024
+
+type BodyOf<Op> = Read<Extract<KeysBody, { readonly op: Op }>>
 
 /** For whom the primary is asked. */
 interface Desk {
@@ -93,7 +88,7 @@ function entryOf(key: ListedKey, maker: KeyRecord): ListedKeyEntry {
   return { name, allow, under, ...times, rate, former_until, beyond: excessOf(key, maker) }
 }
 
-async function create(body: Read<CreateKeyBody>, { primary, maker, by }: Desk): Promise<ChangedKey | Problem> {
+async function create(body: BodyOf<'create'>, { primary, maker, by }: Desk): Promise<ChangedKey | Problem> {
   const token = makeToken()
   const record = recordOf(body, maker, hashToken(token))
   if (isProblem(record)) return record
@@ -104,7 +99,7 @@ async function create(body: Read<CreateKeyBody>, { primary, maker, by }: Desk): 
 }
 
 /** What is not given is as its maker has it. */
-function recordOf(body: Read<CreateKeyBody>, maker: KeyRecord, tokenHash: string): KeyRecord | Problem {
+function recordOf(body: BodyOf<'create'>, maker: KeyRecord, tokenHash: string): KeyRecord | Problem {
   const { name, under: texts = [], expires, rate = maker.rate } = body
   const allow = parseRights(body.allow ?? operations.filter((operation) => maker.allow.includes(operation)))
   if (allow === undefined) return wrong('allow', `must name some of ${rights.join(', ')}, each once`)
@@ -121,7 +116,7 @@ function recordOf(body: Read<CreateKeyBody>, maker: KeyRecord, tokenHash: string
   return impossible === undefined ? record : wrong('under', `must be empty: ${impossible}`)
 }
 
-async function rotate({ name, keep_former_for: text }: Read<RotateKeyBody>, desk: Desk): Promise<ChangedKey | Problem> {
+async function rotate({ name, keep_former_for: text }: BodyOf<'rotate'>, desk: Desk): Promise<ChangedKey | Problem> {
   const graceMs = parseGrace(text ?? graceDefault)
   if (typeof graceMs === 'object') return wrong('keep_former_for', graceMs.problem)
   const key = (await list(desk)).find((known) => known.name === name)
@@ -137,7 +132,7 @@ async function rotate({ name, keep_former_for: text }: Read<RotateKeyBody>, desk
 }
 
 /** A key that is gone is revoked, whoever did it. */
-async function revoke({ name }: Read<RevokeKeyBody>, desk: Desk): Promise<ChangedKey | Problem> {
+async function revoke({ name }: BodyOf<'revoke'>, desk: Desk): Promise<ChangedKey | Problem> {
   const { response, late } = await desk.primary.keys({ command: 'revokeKey', name, by: desk.by })
   const key = response ? undefined : (await list(desk)).find((known) => known.name === name)
   return key === undefined ? { name, late } : refusalOf('revoke', key, desk.maker)

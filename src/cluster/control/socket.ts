@@ -108,12 +108,12 @@ export async function connectToControl(directory: string): Promise<Socket | unde
   }
 }
 
-/** Sends a request to the service, and closes the connection. @returns the line that responds to it */
-export async function exchange(service: Socket, data: string, request: ControlRequest): Promise<string> {
+/** Sends a request to the service, and closes the connection. @param name for the error @returns the line that responds to it */
+export async function exchange(service: Socket, name: string, request: ControlRequest): Promise<string> {
   boundSilence(service)
   service.write(`${requestLine(request)}\n`)
   const line = await readLine(service).catch(() => {
-    throw new Error(`the service that uses ${data} did not respond`)
+    throw new Error(`${name} did not respond`)
   })
   service.destroy()
   return line

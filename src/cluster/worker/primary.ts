@@ -18,9 +18,9 @@ export function primaryOf(data: string): Primary {
     if (waiting >= waitingMax) throw new NothingDone('too many requests wait for the primary')
     waiting++
     try {
-      const connection = await connectToControl(data)
+      const connection = await connectToControl(data).catch(() => undefined)
       if (connection === undefined) throw new NothingDone('the primary cannot be reached')
-      return parseResponse<Command>(request.command, await exchange(connection, data, request))
+      return parseResponse<Command>(request.command, await exchange(connection, 'the primary', request))
     } catch (error) {
       if (!(error instanceof MalformedRequest)) throw error
       throw new NothingDone('the running service is of an earlier version until it is restarted')

@@ -46,7 +46,7 @@ export function requestsTo(location: Config, creates = false): SendKeyRequest {
   return async (request) => {
     const reached = await connectOrLock(location, creates)
     if ('service' in reached)
-      return responseOf(parseResponse(request.command, await exchange(reached.service, location.data, request)))
+      return responseOf(parseResponse(request.command, await exchange(reached.service, nameOf(location), request)))
     if (reached.isNew) complain(`there was no store in ${location.data}; a new one is created there`)
     let line = ''
     await converse(runAlone(location, reached.lock, { kind: 'request', request }), (text) => void (line = text))
@@ -61,11 +61,13 @@ async function announceChange(location: Config): Promise<void> {
   try {
     const service = await connectToControl(location.data)
     if (service === undefined) return
-    responseOf(parseResponse('keysChanged', await exchange(service, location.data, { command: 'keysChanged' })))
+    responseOf(parseResponse('keysChanged', await exchange(service, nameOf(location), { command: 'keysChanged' })))
   } catch (error) {
     complain(`${(error as Error).message}; if it has this store, its workers use the new keys within a second`)
   }
 }
+
+const nameOf = ({ data }: Config): string => `the service that uses ${data}`
 
 /** Reports the workers that the line names on standard error. */
 function responseOf<Command extends keyof Responses>({

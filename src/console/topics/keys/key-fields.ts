@@ -10,9 +10,7 @@ export type Subject =
   | { readonly op: 'create'; readonly own: ListedKeyEntry | undefined; readonly key?: undefined }
   | { readonly op: 'rotate' | 'revoke'; readonly key: ListedKeyEntry }
 
-type OwnKey = Session['key']
-
-export function fieldsOf(subject: Subject, own: OwnKey): TemplateResult {
+export function fieldsOf(subject: Subject, own: Session['key']): TemplateResult {
   if (subject.op === 'create') return creationFields(own, subject.own?.rate)
   const { op, key } = subject
   const isOwn = key.name === own.name
@@ -22,7 +20,7 @@ export function fieldsOf(subject: Subject, own: OwnKey): TemplateResult {
   `
 }
 
-function creationFields({ allow, expires }: OwnKey, rate: number | undefined): TemplateResult {
+function creationFields({ allow, expires }: Session['key'], rate: number | undefined): TemplateResult {
   const latest = expires === undefined ? 'never' : `with your key, ${timeText(expires)}`
   return html`
     <label for="key-name">Name</label>
