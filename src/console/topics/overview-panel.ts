@@ -2,11 +2,12 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
+import type { Overview } from '../../api/console/primary.js'
 import { addressOfChanges, addressOfPath } from './address.js'
 import type { Context, Panel } from './context.js'
 import { nowMs } from './drawing.js'
 import type { SeenChange } from './live/names.js'
-import { type Overview, readOverview, servicePageOf } from './session.js'
+import { readOverview, servicePageOf } from './session.js'
 import { ChildrenPanel } from './table/children-panel.js'
 import { agoText, visible } from './value-text.js'
 
@@ -62,8 +63,8 @@ export class OverviewPanel implements Panel {
     const facts: readonly (readonly [name: string, value: unknown])[] = [
       ['Service', ready ? html`<span class="good">ready</span>` : html`<span class="bad">not ready</span>`],
       ['Topics', topics?.toLocaleString('en') ?? '–'],
-      ['Streams', streams?.toLocaleString('en') ?? '–'],
-      ['Connections', connections?.toLocaleString('en') ?? '–'],
+      ['Streams', streams.toLocaleString('en')],
+      ['Connections', connections.toLocaleString('en')],
       ['Started', agoText(started, nowMs.value)],
       ['Version', version],
     ]

@@ -6,6 +6,7 @@
  * local storage, a cookie or a BroadcastChannel would give the key to every page of this origin, which behind a proxy may
  * be another program's.
  */
+import type { Overview } from '../../api/console/primary.js'
 import { type Client, connect, TopicdError } from '../../client/index.js'
 import { urlOf } from '../shared/listener.js'
 
@@ -104,18 +105,6 @@ export async function beginSession(key: string): Promise<Session> {
 function isDescription(answer: Partial<KeyDescription>): answer is KeyDescription {
   const { name, allow, under } = answer
   return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
-}
-
-/** The figures of the whole service. */
-export interface Overview {
-  readonly version: string
-  /** ISO 8601. */
-  readonly started: string
-  readonly ready: boolean
-  readonly problems: readonly string[]
-  readonly topics: number | null
-  readonly streams: number | null
-  readonly connections: number | null
 }
 
 /** Undefined if the service does not tell them: to a restricted key, or as an earlier version. */
