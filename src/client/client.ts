@@ -226,8 +226,8 @@ export class Client {
   }
 
   /** The current state first, unless `since` is given; then each change. Only the signal or a refusal ends it. */
-  changes(selector: string, { signal, ...members }: ChangesOptions = {}): Changes {
-    return new Changes(this.#streams, { selector, ...members }, signal)
+  changes(selector: string, { signal, since, ...members }: ChangesOptions = {}): Changes {
+    return new Changes(this.#streams, { selector, ...members }, since, signal)
   }
 
   /** The selector's matches, as a Map that updates itself until it is closed. */

@@ -5,7 +5,7 @@
  * A request is retried at most once, and only if its connection failed: if it was never sent, or if carrying it
  * out twice does no harm. Answers are never a reason to repeat.
  */
-import { readAnswer, refusalOf } from './error.js'
+import { readAnswer, refusalOf, TopicdError } from './error.js'
 import { bodyText } from './json-text.js'
 import { abortWith } from './wait.js'
 
@@ -32,14 +32,12 @@ interface Exchange<Result> {
   readonly read: (text: string) => Result
 }
 
-type Post = <Result>(route: string, members: object, exchange: Exchange<Result>) => Promise<Result>
-
 export interface Connection {
-  readonly post: Post
+  post<Result>(route: string, members: object, exchange: Exchange<Result>): Promise<Result>
   /** Sends once. @returns the lines of the answer @throws TopicdError when all are refused; what `fetch` throws */
-  readonly sendLines: (route: string, lines: string, signal: AbortSignal | undefined) => Promise<string>
+  sendLines(route: string, lines: string, signal: AbortSignal | undefined): Promise<string>
   /** Sends once, without `timeoutMs`; read as it arrives. @throws TopicdError on a refusal; as `overNetwork` */
-  readonly open: (route: string, members: object, accept: string, signal: AbortSignal) => Promise<Response>
+  open(route: string, members: object, accept: string, signal: AbortSignal): Promise<Response>
   /** Undefined for no limit. */
   readonly timeoutMs: number | undefined
   readonly origin: string
@@ -61,6 +59,7 @@ export async function overNetwork<Result>(signal: AbortSignal, work: () => Promi
     return await work()
   } catch (error) {
     signal.throwIfAborted()
+    if (error instanceof TopicdError) throw error
     throw defects.includes(memberOf(error, 'name')) ? error : new ConnectionLost(error)
   }
 }
@@ -70,44 +69,41 @@ const linesType = 'application/x-ndjson'
 /** Sends nothing yet. @throws as `connect` */
 export function createConnection(url: string, options: ConnectOptions): Connection {
   const base = `${serviceAt(url)}/topics/`
-  const authorization = `Apikey ${keyIn(options)}`
-  const headersOf = (others: Readonly<Record<string, string>> = {}) =>
-    new Headers({ authorization, 'content-type': 'application/json', ...others })
-  const headers = headersOf()
+  const headers = { authorization: `Apikey ${keyIn(options)}`, 'content-type': 'application/json' }
   // Without the type to accept, an answer lists only the first of many refusals.
-  const lineHeaders = headersOf({ 'content-type': linesType, accept: linesType })
+  const lineHeaders = { ...headers, 'content-type': linesType, accept: linesType }
   const { fetch = globalThis.fetch, timeoutMs } = options
   if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= timeoutMsMax)) {
     throw new RangeError(`timeoutMs must be from 1 to ${timeoutMsMax}, not ${timeoutMs}; leave it out for no limit`)
   }
   // Not a method of an object: a browser's `fetch` refuses any other `this`.
-  const send = (route: string, headers: Headers, body: string, signal: AbortSignal | null) =>
-    fetch(base + route, { method: 'POST', headers, body, signal })
-  const post: Post = async (route, members, { signal, isRepeatable, read }) => {
-    const body = bodyText(members)
-    const answer = await withinTime(timeoutMs, signal, async (signal) => {
-      const attempt = async () => answerOf(await send(route, headers, body, signal))
-      try {
-        return await attempt()
-      } catch (error) {
-        if (signal?.aborted || !mayRepeat(error, isRepeatable)) throw error
-        return await attempt()
-      }
-    })
-    return readAnswer(textOf(answer, members), read)
+  const send = (route: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal | null) =>
+    fetch(base + route, { method: 'POST', headers: new Headers(headers), body, signal })
+  return {
+    timeoutMs,
+    origin: new URL(base).origin,
+    async post(route, members, { signal, isRepeatable, read }) {
+      const body = bodyText(members)
+      const text = await withinTime(timeoutMs, signal, async (signal) => {
+        const attempt = async () => textOf(await send(route, headers, body, signal), members)
+        return attempt().catch((error) => {
+          if (signal?.aborted || !mayRepeat(error, isRepeatable)) throw error
+          return attempt()
+        })
+      })
+      return readAnswer(text, read)
+    },
+    sendLines: (route, lines, signal) =>
+      withinTime(timeoutMs, signal, async (signal) => textOf(await send(route, lineHeaders, lines, signal))),
+    async open(route, members, accept, signal) {
+      const body = bodyText(members)
+      return overNetwork(signal, async () => {
+        const response = await send(route, { ...headers, accept }, body, signal)
+        if (response.status !== 200) await textOf(response, members)
+        return response
+      })
+    },
   }
-  const sendLines: Connection['sendLines'] = async (route, lines, signal) => {
-    const attempt = async (signal: AbortSignal | null) => answerOf(await send(route, lineHeaders, lines, signal))
-    return textOf(await withinTime(timeoutMs, signal, attempt))
-  }
-  const open: Connection['open'] = async (route, members, accept, signal) => {
-    const asking = headersOf({ accept })
-    const body = bodyText(members)
-    const response = await overNetwork(signal, () => send(route, asking, body, signal))
-    if (response.status !== 200) textOf(await overNetwork(signal, () => answerOf(response)), members)
-    return response
-  }
-  return { post, sendLines, open, timeoutMs, origin: new URL(base).origin }
 }
 
 /** Without a slash at the end. @throws TypeError for a text that is not an http or https URL */
@@ -131,19 +127,10 @@ function keyIn(options: Partial<ConnectOptions> | undefined): string {
   return trimmed
 }
 
-interface Answer {
-  readonly status: number
-  readonly retryAfter: string | null
-  readonly text: string
-}
-
-async function answerOf(response: Response): Promise<Answer> {
-  return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() }
-}
-
 /** @param members of the request @throws TopicdError for a refusal */
-function textOf({ status, retryAfter, text }: Answer, members: { readonly selector?: unknown } = {}): string {
-  if (status !== 200) throw refusalOf(status, retryAfter, text, members.selector)
+async function textOf(response: Response, members: { readonly selector?: unknown } = {}): Promise<string> {
+  const text = await response.text()
+  if (response.status !== 200) throw refusalOf(response, text, members.selector)
   return text
 }
 

@@ -36,8 +36,9 @@ export class TopicdError extends Error {
 }
 
 /** For an answer with a status other than 200. @param selector of the request, if it has one */
-export function refusalOf(status: number, retryAfter: string | null, text: string, selector: unknown): TopicdError {
-  const retryAfterSeconds = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
+export function refusalOf({ status, headers }: Response, text: string, selector: unknown): TopicdError {
+  const retryAfter = headers.get('retry-after') ?? ''
+  const retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const { code, message, operation } = problemIn(text)
   if (typeof code !== 'string' || typeof message !== 'string') {
     return new TopicdError(status, 'unexpected_answer', `The response ${status} has no error code.`, {

@@ -27,12 +27,8 @@ export function jsonText(text: string): JsonText {
  * @throws TypeError for a value, or a part of one, that JSON cannot hold; the message says where it is
  */
 export function bodyText(members: object, within = ''): string {
-  const texts: string[] = []
-  for (const [name, member] of Object.entries(members)) {
-    if (member === undefined && name !== 'value') continue
-    texts.push(`${JSON.stringify(name)}:${memberText(name, member, within + name)}`)
-  }
-  return `{${texts.join(',')}}`
+  const sent = Object.entries(members).filter(([name, member]) => member !== undefined || name === 'value')
+  return objectText(sent, (name, member) => memberText(name, member, within + name))
 }
 
 /** Only these two members contain other bodies' members, of which `value` must be there. */
@@ -40,90 +36,73 @@ function memberText(name: string, member: unknown, where: string): string {
   if (name === 'constraint') return innerText(member, where)
   if (name === 'operations' && Array.isArray(member))
     return `[${member.map((operation, index) => innerText(operation, `${where}[${index}]`)).join(',')}]`
-  return new ValueWriter(where).write(plain(member, ''))
+  return valueText(plain(member, ''), { step: where })
 }
 
 /** The service refuses what is not an object. */
 function innerText(member: unknown, where: string): string {
   const hasMembers = typeof member === 'object' && member !== null && !Array.isArray(member)
-  return hasMembers ? bodyText(member, `${where}.`) : new ValueWriter(where).write(plain(member, ''))
+  return hasMembers ? bodyText(member, `${where}.`) : valueText(plain(member, ''), { step: where })
 }
 
-class ValueWriter {
-  readonly #name: string
-  /** The name or index of each part that contains the current one, and of the current one. */
-  readonly #place: (string | number)[] = []
-  /** The objects and arrays that contain the current part, each with the length of the place where it is. */
-  readonly #open = new Map<object, number>()
+/** Where a value is. */
+interface Place {
+  /** Its name or index in the object or array that contains it. */
+  readonly step: string | number
+  /** Undefined for a member of the body. */
+  readonly within?: { readonly place: Place; readonly value: object }
+}
 
-  constructor(name: string) {
-    this.#name = name
+/** @param value as `plain` returns it */
+function valueText(value: unknown, place: Place): string {
+  if (value instanceof JsonText) return value.text
+  switch (typeof value) {
+    case 'object':
+      return value === null ? 'null' : nestedText(value, place)
+    case 'number':
+      return Number.isFinite(value) ? JSON.stringify(value) : refuse(String(value), place)
+    case 'bigint':
+      return String(value)
+    case 'undefined':
+      return refuse('undefined', place)
+    case 'function':
+    case 'symbol':
+      return refuse(`a ${typeof value}`, place)
+    default:
+      return JSON.stringify(value)
   }
+}
 
-  /** @param value as `plain` returns it */
-  write(value: unknown): string {
-    if (value instanceof JsonText) return value.text
-    switch (typeof value) {
-      case 'object':
-        return value === null ? 'null' : this.#nested(value)
-      case 'number':
-        return Number.isFinite(value) ? JSON.stringify(value) : this.#refuse(String(value))
-      case 'bigint':
-        return String(value)
-      case 'undefined':
-        return this.#refuse('undefined')
-      case 'function':
-      case 'symbol':
-        return this.#refuse(`a ${typeof value}`)
-      default:
-        return JSON.stringify(value)
-    }
-  }
+function nestedText(value: object, place: Place): string {
+  for (let outer = place.within; outer !== undefined; outer = outer.place.within)
+    if (outer.value === value) refuse(`${nameOf(outer.place)} again`, place)
+  const partText = (step: string | number, part: unknown) => valueText(part, { step, within: { place, value } })
+  // Not `map`, which skips holes.
+  if (Array.isArray(value))
+    return `[${Array.from(value, (part, index) => partText(index, plain(part, String(index)))).join(',')}]`
+  const parts = Object.entries(value).map(([name, part]) => [name, plain(part, name)] as const)
+  return objectText(
+    parts.filter(([, part]) => part !== undefined),
+    partText,
+  )
+}
 
-  #nested(value: object): string {
-    const open = this.#open.get(value)
-    if (open !== undefined) return this.#refuse(`${this.#where(open)} again`)
-    this.#open.set(value, this.#place.length)
-    const text = Array.isArray(value) ? this.#elements(value) : this.#members(value)
-    this.#open.delete(value)
-    return text
-  }
+function objectText<Part>(
+  parts: readonly (readonly [string, Part])[],
+  partText: (name: string, part: Part) => string,
+): string {
+  return `{${parts.map(([name, part]) => `${JSON.stringify(name)}:${partText(name, part)}`).join(',')}}`
+}
 
-  #elements(value: readonly unknown[]): string {
-    // Not `map`, which skips holes.
-    const texts = Array.from(value, (element, index) => this.#part(index, plain(element, String(index))))
-    return `[${texts.join(',')}]`
-  }
+function refuse(what: string, place: Place): never {
+  throw new TypeError(`${nameOf(place)} is ${what}, which JSON cannot hold`)
+}
 
-  #members(value: object): string {
-    const texts: string[] = []
-    for (const [name, member] of Object.entries(value)) {
-      const written = plain(member, name)
-      if (written === undefined) continue
-      texts.push(`${JSON.stringify(name)}:${this.#part(name, written)}`)
-    }
-    return `{${texts.join(',')}}`
-  }
-
-  #part(step: string | number, value: unknown): string {
-    this.#place.push(step)
-    const text = this.write(value)
-    this.#place.pop()
-    return text
-  }
-
-  #refuse(what: string): never {
-    throw new TypeError(`${this.#where()} is ${what}, which JSON cannot hold`)
-  }
-
-  /** @param depth of how many steps; all of them by default */
-  #where(depth?: number): string {
-    const steps = this.#place.slice(0, depth).map((step) => {
-      const isName = typeof step === 'string' && /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(step)
-      return isName ? `.${step}` : `[${JSON.stringify(step)}]`
-    })
-    return this.#name + steps.join('')
-  }
+/** As a program would write it, such as `value.readings[3]`. */
+function nameOf({ step, within }: Place): string {
+  if (within === undefined) return String(step)
+  const isName = typeof step === 'string' && /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(step)
+  return nameOf(within.place) + (isName ? `.${step}` : `[${JSON.stringify(step)}]`)
 }
 
 /** As JSON.stringify would write it: the result of `toJSON`, and primitives without their box. */
@@ -131,9 +110,6 @@ function plain(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || value instanceof JsonText) return value
   const { toJSON } = value as { readonly toJSON?: unknown }
   const written: unknown = typeof toJSON === 'function' ? Reflect.apply(toJSON, value, [name]) : value
-  return isBoxed(written) ? written.valueOf() : written
-}
-
-function isBoxed(value: unknown): value is object {
-  return value instanceof Number || value instanceof String || value instanceof Boolean || value instanceof BigInt
+  const isBoxed = [Number, String, Boolean, BigInt].some((box) => written instanceof box)
+  return isBoxed ? (written as object).valueOf() : written
 }

@@ -99,12 +99,11 @@ async function* untilAborted<Made>(
   if (signal === undefined) return yield* source
   signal.throwIfAborted()
   const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
-  let onAbort = () => {}
+  const listening = new AbortController()
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { signal: listening.signal })
   })
   aborted.catch(() => {})
-  signal.addEventListener('abort', onAbort)
   try {
     for (;;) {
       const { value, done } = await Promise.race([iterator.next(), aborted])
@@ -112,7 +111,7 @@ async function* untilAborted<Made>(
       yield value
     }
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    listening.abort()
     // No one waits for a source that is still producing something.
     Promise.resolve(iterator.return?.()).catch(() => {})
   }

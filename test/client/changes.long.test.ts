@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { type Change, connect, TopicdError } from '../../dist/client/index.js'
 import { startServer, until } from '../support/service/server.js'
-import { type StubAnswer, startStub } from '../support/service/stub.js'
+import { startStub } from '../support/service/stub.js'
 
 t.test('follow has the state, whatever happens to the service', async (t) => {
   const server = await startServer(t, { workers: 2 })
@@ -114,19 +114,4 @@ t.test('polls replace a stream that is held back', async (t) => {
   }
   t.strictSame(paths, ['first', 'after-5', 'after-7'])
   t.equal(stub.requests.length, 4, 'one stream was tried')
-})
-
-t.test('follow waits for a service that is unavailable', async (t) => {
-  let isAway = true
-  const stub = await startStub(t, (): StubAnswer => {
-    if (isAway) return { status: 503, headers: { 'retry-after': '1' }, text: '{"code":"overloaded","message":"x"}' }
-    const page = '{"has_more":false,"results":[],"next":"t"}'
-    return { headers: { 'content-type': 'text/event-stream' }, text: `retry: 1000\n\nid: t\ndata: ${page}\n\n` }
-  })
-  const live = connect(stub.url, { key: 'k' }).follow('*.*')
-  await until('it was refused', async () => (stub.requests.length > 0 ? true : undefined))
-  isAway = false
-  await live.ready
-  live.close()
-  t.ok(stub.requests.length >= 2)
 })

@@ -138,17 +138,6 @@ t.test('an update gives up after attemptsMax attempts', async (t) => {
   }
 })
 
-t.test('an update whose write loses its connection is not repeated', async (t) => {
-  const item = '{"path":"a","type":"json","version":1,"updated":"2026-11-24T16:04:05.123Z","value":1}'
-  const stub = await startStub(t, ({ path }) => (path === '/topics/set' ? 'close' : { text: item }))
-  const update = connect(stub.url, { key: 'k' }).update('a', (item) => Number(item?.value) + 1)
-  await t.rejects(update, TypeError)
-  t.strictSame(
-    stub.requests.map(({ path }) => path),
-    ['/topics/fetch', '/topics/set'],
-  )
-})
-
 t.test('an update sends its type and properties, and waits between attempts unless it is aborted', async (t) => {
   const controller = new AbortController()
   const stub = await startStub(t, ({ path }) => {

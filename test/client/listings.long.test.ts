@@ -69,22 +69,6 @@ t.test('the version of an item is read where it was asked for', async (t) => {
   t.strictSame(JSON.parse(at(stub.requests, 1).text), { path: 'a', value: 2, constraint: { version } })
 })
 
-t.test('dry runs, by path and by selector, and counts are sent as such', async (t) => {
-  const stub = await startStub(t, () => ({ text: '{"removed":7,"count":8}' }))
-  const topics = connect(stub.url, { key: 'k' })
-  t.match(await topics.remove('a', { dry_run: true }), { removed: 7 })
-  t.match(await topics.removeMatches('*a//', { dry_run: true }), { removed: 7 })
-  t.equal(await topics.count('*a//', { type: 'any' }), 8)
-  t.strictSame(
-    stub.requests.map((request) => JSON.parse(request.text)),
-    [
-      { path: 'a', dry_run: true },
-      { selector: '*a//', dry_run: true },
-      { selector: '*a//', type: 'any', count: true },
-    ],
-  )
-})
-
 t.test('the service lists, leaves out values, adds properties, and counts without removing', async (t) => {
   const topics = connect(server.url, { key: server.token })
   for (const path of ['l.1/a', 'l.1/a/x', 'l.1/b/x/y', 'l.1/b/x/z', 'l-1/c', 'top']) await topics.addAndSet(path, 1)
@@ -112,5 +96,7 @@ t.test('the service lists, leaves out values, adds properties, and counts withou
   t.strictSame([words?.text, words?.properties], [undefined, { X: 'y' }])
   t.strictSame((await topics.get('l.1/words', { type: 'any' }))?.value, 'w')
   t.strictSame(await topics.removeMatches(descendants('l.1/b'), { dry_run: true }), { removed: 2 })
+  t.strictSame(await topics.remove('l.1/words', { dry_run: true }), { removed: 1 })
+  t.strictSame([await topics.count('*l.1//'), await topics.count('*l.1//', { type: 'any' })], [4, 5])
   t.strictSame(await topics.removeMatches(descendants('l.1/b')), { removed: 2 })
 })

@@ -1,8 +1,8 @@
 /** Outages, as a client is told of them: what begins one, what ends it, and what is none. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { type Changes, connect, type Disconnection, type LiveTopics } from '../../dist/client/index.js'
-import { startServer, until } from '../support/service/server.js'
+import { type Changes, connect, type Disconnection, type LiveTopics, type LiveTree } from '../../dist/client/index.js'
+import { until } from '../support/service/server.js'
 import { type StubAnswer, startStub } from '../support/service/stub.js'
 
 const complete = 'data: {"has_more":false,"results":[],"next":"t"}\n\n'
@@ -17,7 +17,7 @@ function ended(code: string): StubAnswer {
 }
 
 /** What is told, in its order. */
-function toldBy(target: Changes | LiveTopics): string[] {
+function toldBy(target: Changes | LiveTopics | LiveTree): string[] {
   const told: string[] = []
   target.addEventListener('connected', () => told.push('connected'))
   const tellOutage = ({ detail }: CustomEvent<Disconnection>) => told.push(`disconnected: ${detail.error}`)
@@ -65,25 +65,20 @@ t.test('a planned end is an outage unless the stream resumes immediately', async
   }
 })
 
-t.test('follow is incomplete during an outage, and complete after it', async (t) => {
-  const server = await startServer(t, { workers: 1 })
-  const topics = connect(server.url, { key: server.token })
-  const live = topics.follow('*.*')
-  t.teardown(() => live.close())
-  t.notOk(live.isConnected)
-  await live.ready
-  t.ok(live.isConnected && live.isComplete)
-  const told = toldBy(live)
-  const disconnected = once(live, 'disconnected')
-  for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
-  await disconnected
-  t.notOk(live.isConnected || live.isComplete)
-  await until('the present state', async () => live.isComplete || undefined)
-  t.ok(live.isConnected)
-  t.match(told, [/^disconnected: /, 'connected'])
-  live.close()
-  await until('the end', async () => !live.isConnected || undefined)
-  t.notOk(live.isComplete)
+t.test('a tree reports an outage once, also if changes were missed in it', async (t) => {
+  recordWaits(t)
+  const gone = { status: 410, text: '{"code":"since_gone","message":"x"}' }
+  const answers = [stream(complete), gone, 'close', stream(complete)] as const
+  let asked = 0
+  const stub = await startStub(t, ({ path }) =>
+    path === '/topics/changes' ? (answers[asked++] ?? 'be silent') : { text: '{"has_more":false,"results":[]}' },
+  )
+  const tree = connect(stub.url, { key: 'k' }).followTree()
+  t.teardown(() => tree.end())
+  const told = toldBy(tree)
+  await until('every answer', async () => asked > answers.length || undefined)
+  const ended = 'disconnected: Error: the stream has ended'
+  t.strictSame(told, ['connected', ended, 'connected', ended])
 })
 
 t.test('`ready` rejects without a first connection, but following goes on', async (t) => {
@@ -99,7 +94,9 @@ t.test('`ready` rejects without a first connection, but following goes on', asyn
   await t.rejects(live.ready, lost)
   isThere = true
   await once(live, 'complete')
-  t.ok(live.isConnected)
+  t.ok(live.isConnected && live.isComplete)
+  live.close()
+  await until('the end', async () => !(live.isConnected || live.isComplete) || undefined)
   const silent = await startStub(t, () => 'be silent')
   const unanswered = connect(silent.url, { key: 'k', timeoutMs: 50 }).follow('*.*')
   t.teardown(() => unanswered.close())

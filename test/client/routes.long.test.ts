@@ -136,10 +136,3 @@ t.test('a refusal is thrown with its status, code and message', async (t) => {
   const elsewhere = connect(`${server.url}/elsewhere/`, { key: server.token })
   t.match(await refusalOf(elsewhere.get('none')), { status: 404, code: 'unknown_route' })
 })
-
-t.test('a value that cannot be sent is refused before anything is sent', async (t) => {
-  const unsent = connect(server.url, { key: server.token, fetch: () => t.fail('it was sent') as never })
-  t.throws(() => jsonText('{"a":1,}'), SyntaxError)
-  t.throws(() => jsonText(''), SyntaxError)
-  await t.rejects(unsent.set('a', undefined), TypeError)
-})

@@ -80,6 +80,7 @@ t.test('integers beyond doubles are sent with every digit, at any depth', async 
 t.test('a JSON text is sent verbatim, also as a part', async (t) => {
   t.equal(await textOf(jsonText('1.10')), '1.10')
   t.equal(await textOf({ a: [jsonText('1.10'), 2] }), '{"a":[1.10,2]}')
+  for (const text of ['{"a":1,}', '']) t.throws(() => jsonText(text), SyntaxError)
   t.throws(() => JSON.stringify({ a: jsonText('1.10') }), TypeError, 'which JSON.stringify would not')
 })
 

@@ -12,9 +12,11 @@ export type Result =
   | { readonly kind: 'removed'; readonly path: string }
 
 export interface ChangesPage {
+  readonly kind: 'page'
   readonly has_more: boolean
   readonly results: readonly Result[]
-  readonly next: string
+  /** Undefined where it belongs to the walk of another selector. */
+  readonly next: string | undefined
 }
 
 const eventStream = 'text/event-stream'
@@ -81,10 +83,14 @@ export class Attempt {
   async *#pieces(accept: string, firstMsMax: number): AsyncGenerator<string, void, undefined> {
     const request = new AbortController()
     const release = abortWith(this.signal, request)
-    const limit = new SilenceLimit((reason) => request.abort(reason))
     const isStream = accept === eventStream
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const limit = (ms: number, reason: Error = silent(ms)) => {
+      clearTimeout(timer)
+      timer = setTimeout(() => request.abort(reason), ms)
+    }
     try {
-      limit.restart(firstMsMax, isStream ? new HeldBack() : silent(firstMsMax))
+      limit(firstMsMax, isStream ? new HeldBack() : undefined)
       this.signal.throwIfAborted()
       const response = await this.connection.open('changes', this.members, accept, request.signal)
       const reader = response.body?.getReader()
@@ -93,13 +99,13 @@ export class Attempt {
       const decoder = new TextDecoder()
       for (;;) {
         const { done, value } = await overNetwork(request.signal, () => reader.read())
-        limit.restart(silenceMsMax, silent(silenceMsMax))
+        limit(silenceMsMax)
         if (!done) this.onPiece()
         yield decoder.decode(value, { stream: !done })
         if (done) return
       }
     } finally {
-      limit.stop()
+      clearTimeout(timer)
       release()
       request.abort()
     }
@@ -111,15 +117,14 @@ function pageOf(text: string): ChangesPage {
   const members = membersOf(text)
   const [has_more, next] = ['has_more', 'next'].map((name) => JSON.parse(members.get(name) ?? 'null') as unknown)
   if (typeof has_more !== 'boolean' || typeof next !== 'string') throw new SyntaxError('not a page of changes')
-  return { has_more, next, results: elementsOf(members.get('results') ?? '').map(resultOf) }
+  return { kind: 'page', has_more, next, results: elementsOf(members.get('results') ?? '').map(resultOf) }
 }
 
 function resultOf(text: string): Result {
-  if (!membersOf(text).has('removed')) {
-    const item = itemOf(text)
-    return { kind: 'topic', path: item.path, item }
-  }
-  return { kind: 'removed', path: JSON.parse(membersOf(text).get('path') ?? 'null') as string }
+  const members = membersOf(text)
+  if (members.has('removed')) return { kind: 'removed', path: JSON.parse(members.get('path') ?? 'null') as string }
+  const item = itemOf(text)
+  return { kind: 'topic', path: item.path, item }
 }
 
 function endOf(data: string, retryMs: number | undefined): Error {
@@ -132,19 +137,4 @@ function endOf(data: string, retryMs: number | undefined): Error {
 
 function silent(ms: number): ConnectionLost {
   return new ConnectionLost(new Error(`no response within ${ms / 1000} s`))
-}
-
-class SilenceLimit {
-  #timer: ReturnType<typeof setTimeout> | undefined
-
-  constructor(private readonly onSilence: (reason: Error) => void) {}
-
-  restart(ms: number, reason: Error): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.onSilence(reason), ms)
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
 }

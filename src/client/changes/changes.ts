@@ -1,9 +1,12 @@
-/** Changes of a selector's matches, as an iterator. subscription.ts gets them; docs/changes.md has the promises. */
+/** Changes of a selector's matches, as an iterator. subscription.ts says where they come from; docs/changes.md has the promises. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
+import { abortWith } from '../wait.js'
 import type { Result } from './attempt.js'
-import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
-import type { Delivery, SharedStreams } from './shared-stream.js'
-import { Subscription } from './subscription.js'
+import { type ConnectionEvents, disconnected, TypedTarget } from './events.js'
+import { Follower } from './follower.js'
+import type { Step } from './page-stream.js'
+import type { SharedStreams } from './shared-stream.js'
+import { fill } from './subscription.js'
 
 export type Change =
   /** The topic as it is now; or there is none, or it is of another type than requested. */
@@ -28,11 +31,12 @@ export class Changes extends TypedTarget<ConnectionEvents> implements AsyncItera
 
   constructor(
     private readonly streams: SharedStreams,
-    private readonly members: ChangesBody,
+    private readonly members: Omit<ChangesBody, 'since'>,
+    since: string | undefined,
     private readonly signal: AbortSignal | undefined,
   ) {
     super()
-    this.next = members.since
+    this.next = since
   }
 
   /** True if the last attempt got data and nothing has failed after it. */
@@ -43,39 +47,42 @@ export class Changes extends TypedTarget<ConnectionEvents> implements AsyncItera
   /** @throws TopicdError if the service refuses for good, or something else answers; the signal's reason */
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
     this.signal?.throwIfAborted()
-    const subscription = new Subscription(this.streams, { ...this.members, since: this.next }, this.#isDirty)
+    const controller = new AbortController()
+    const release = abortWith(this.signal, controller)
+    const { selector = '', ...form } = this.members
+    const follower = new Follower(selector, controller.signal)
+    void fill(follower, this.streams, form, () => ({ since: this.next, isDirty: this.#isDirty }))
     try {
-      for (;;) yield* this.#take(await subscription.next(this.signal))
+      for (;;) yield* this.#take(await follower.take())
     } finally {
-      subscription.end()
-      this.#state = 'idle'
+      release()
+      controller.abort()
+      // An outage ends with the next answer, in whichever iteration.
+      if (this.isConnected) this.#state = 'idle'
     }
   }
 
-  *#take(delivery: Delivery): Generator<Change, void, undefined> {
-    if (delivery === 'connected') this.#connect()
-    else if (delivery === 'restarted') {
-      this.#isDirty = false
-      this.next = undefined
-      yield { kind: 'restarted' }
-    } else if ('outage' in delivery) this.#disconnect(delivery.outage)
-    else {
-      this.#isDirty = true
-      yield* delivery.results
-      this.next = delivery.next ?? this.next
-      if (!delivery.has_more) yield { kind: 'complete' }
+  *#take(step: Step): Generator<Change, void, undefined> {
+    switch (step.kind) {
+      case 'connected':
+        return this.#become('connected', new Event('connected'))
+      case 'outage':
+        return this.#become('disconnected', disconnected({ error: step.error }))
+      case 'restarted':
+        this.#isDirty = false
+        this.next = undefined
+        return yield { kind: 'restarted' }
+      case 'page':
+        this.#isDirty = true
+        yield* step.results
+        this.next = step.next ?? this.next
+        if (!step.has_more) yield { kind: 'complete' }
     }
   }
 
-  #connect(): void {
-    if (this.isConnected) return
-    this.#state = 'connected'
-    this.dispatchEvent(new Event('connected'))
-  }
-
-  #disconnect(error: unknown): void {
-    if (this.#state === 'disconnected') return
-    this.#state = 'disconnected'
-    this.dispatchEvent(new CustomEvent<Disconnection>('disconnected', { detail: { error } }))
+  #become(state: 'connected' | 'disconnected', event: Event): void {
+    if (this.#state === state) return
+    this.#state = state
+    this.dispatchEvent(event)
   }
 }

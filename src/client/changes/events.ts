@@ -33,3 +33,13 @@ interface TypedTarget<Events> extends EventTarget {
 
 /** `Events` has the type of each event by its name. */
 export const TypedTarget = EventTarget as new <Events>() => TypedTarget<Events>
+
+export function disconnected(detail: Disconnection): CustomEvent<Disconnection> {
+  return new CustomEvent('disconnected', { detail })
+}
+
+/** Tells `to` of each event of this connection. */
+export function relay(from: TypedTarget<ConnectionEvents>, to: EventTarget): void {
+  from.addEventListener('connected', () => to.dispatchEvent(new Event('connected')))
+  from.addEventListener('disconnected', ({ detail }) => to.dispatchEvent(disconnected(detail)))
+}

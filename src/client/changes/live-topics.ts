@@ -2,7 +2,7 @@
 
 import type { Item } from '../item.js'
 import type { Change, Changes } from './changes.js'
-import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
+import { type ConnectionEvents, relay, TypedTarget } from './events.js'
 
 /** Without `item`, the topic is gone. */
 export interface TopicChange {
@@ -25,17 +25,14 @@ const unconnectedMsMaxDefault = 30_000
 /** Made by `Client.follow`. Its events: `change`, `complete`, `connected`, `disconnected`, `error`. */
 export class LiveTopics extends TypedTarget<LiveEvents> {
   /**
-   * Resolves once the current state has loaded. Rejects if following ends before that, for any reason, including a call
-   * to `close()`; also if there is no connection for as long as a request may take (`timeoutMs`, or 30 s), but then
-   * following continues.
+   * Resolves once the current state has loaded. Rejects if following ends before that, by `close()` also; and if there is no
+   * connection for as long as a request may take (`timeoutMs`, or 30 s), but then following continues.
    */
   readonly ready: Promise<void>
   readonly #topics = new Map<string, Item>()
   /** Paths that were not shown again after the restart. */
   #unseen = new Set<string>()
   #isComplete = false
-  /** The timer after which `ready` rejects. */
-  #limit: ReturnType<typeof setTimeout> | undefined
 
   constructor(
     private readonly changes: Changes,
@@ -45,8 +42,12 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
     super()
     this.ready = new Promise((resolve, reject) => {
       this.addEventListener('complete', () => resolve(), { once: true })
-      this.#tellOutages(unconnectedMsMax, reject)
-      void this.#follow(reject)
+      const stop = this.#limit(unconnectedMsMax, reject)
+      relay(changes, this)
+      void this.#follow().catch((error) => {
+        stop()
+        reject(error)
+      })
     })
     // The `error` event also reports it.
     this.ready.catch(() => {})
@@ -71,37 +72,32 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
     this.controller.abort()
   }
 
-  /** The time before the first connection counts as an outage. */
-  #tellOutages(msMax: number, onTooLong: (error: unknown) => void): void {
+  /** The time before the first connection counts as an outage. @returns ends the limit */
+  #limit(msMax: number, onTooLong: (error: unknown) => void): () => void {
     let error: unknown = new DOMException(`no response within ${msMax} ms`, 'TimeoutError')
     const limit = () => setTimeout(() => onTooLong(error), msMax)
-    this.#limit = limit()
-    this.changes.addEventListener('connected', () => {
-      this.#endLimit()
-      this.dispatchEvent(new Event('connected'))
-    })
-    this.changes.addEventListener('disconnected', ({ detail }) => {
-      error = detail.error
-      this.#limit ??= limit()
+    let timer: ReturnType<typeof limit> | undefined = limit()
+    const stop = () => {
+      clearTimeout(timer)
+      timer = undefined
+    }
+    this.addEventListener('connected', stop)
+    this.addEventListener('disconnected', ({ detail }) => {
       this.#isComplete = false
-      this.dispatchEvent(new CustomEvent<Disconnection>('disconnected', { detail }))
+      error = detail.error
+      timer ??= limit()
     })
+    return stop
   }
 
-  #endLimit(): void {
-    clearTimeout(this.#limit)
-    this.#limit = undefined
-  }
-
-  async #follow(onEnd: (error: unknown) => void): Promise<void> {
+  async #follow(): Promise<void> {
     try {
       for await (const change of this.changes) this.#take(change)
     } catch (error) {
-      this.#endLimit()
       this.#isComplete = false
-      onEnd(error)
       if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))
       this.controller.abort()
+      throw error
     }
   }
 

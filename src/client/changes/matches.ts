@@ -12,10 +12,6 @@ export interface Matches {
   readonly selectors: readonly string[]
   /** @param path as the service writes it */
   readonly test: Test
-  /** Each can be a regular expression, of which the service limits the number and the size. */
-  readonly wildcards: number
-  /** Characters of the members that have wildcards. */
-  readonly wildLength: number
 }
 
 /** The match, its descendants, or both. */
@@ -31,9 +27,7 @@ export function matchesOf(selector: string): Matches | undefined {
   const selectors = selector.startsWith('#') ? membersOf(selector.slice(1)) : [selector]
   const tests = selectors.map(testOf)
   if (!tests.every((test) => test !== undefined)) return undefined
-  const wild = selectors.filter((member) => /^[?*].*[.[]/s.test(member)).join('')
-  const wildcards = wild.match(/[.[]/g)?.length ?? 0
-  return { selectors, test: (path) => tests.some((test) => test(path)), wildcards, wildLength: wild.length }
+  return { selectors, test: (path) => tests.some((test) => test(path)) }
 }
 
 /** The members of a set: of each run of slashes, the last four separate. A set within a set is one with it. */

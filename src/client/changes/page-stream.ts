@@ -21,13 +21,14 @@ const shortPollMs = 1000
 const firstWaitMs = 500
 const waitMsMax = 30_000
 
-/** An attempt or a stream has failed; a wait follows. */
-export interface Outage {
-  readonly outage: unknown
-}
-
-/** `restarted`: changes were missed; the current state follows. `connected`: an answer arrives, also after outages. */
-export type Step = ChangesPage | 'restarted' | 'connected' | Outage
+/**
+ * `restarted`: changes were missed; the current state follows. `connected`: an answer arrives, also after outages. `outage`: an
+ * attempt or a stream has failed; a wait follows.
+ */
+export type Step =
+  | ChangesPage
+  | { readonly kind: 'restarted' | 'connected' }
+  | { readonly kind: 'outage'; readonly error: unknown }
 
 interface PageStreamOptions {
   readonly connection: Connection
@@ -38,6 +39,7 @@ interface PageStreamOptions {
   readonly places: Places | undefined
   /** Called for each step; the next page waits for the promise. */
   readonly onStep: (step: Step) => Promise<void>
+  readonly signal: AbortSignal
 }
 
 /** Aborts an attempt so that the next one begins immediately. */
@@ -59,15 +61,12 @@ export class PageStream {
   /** The time, by `performance.now()`, when it first had everything after the last restart. */
   #completeMs = Number.POSITIVE_INFINITY
 
-  constructor(
-    private readonly options: PageStreamOptions,
-    private readonly signal: AbortSignal,
-  ) {
+  constructor(private readonly options: PageStreamOptions) {
     this.#since = options.since
   }
 
   /** Begins the next attempt immediately, at `since`; anything that the current one has not shown is dropped. */
-  reopen(since: string): void {
+  reopen(since: string | undefined): void {
     this.#since = since
     this.#hasAll = false
     this.#tryAgain()
@@ -75,12 +74,13 @@ export class PageStream {
 
   /** @throws TopicdError when the service refuses for good; the signal's reason; a defect */
   async run(): Promise<never> {
-    const unwatch = this.options.places?.watch(() => this.#tryAgain())
+    const { places, signal } = this.options
+    const unwatch = places?.watch(() => this.#tryAgain())
     try {
       for (;;) {
-        this.signal.throwIfAborted()
+        signal.throwIfAborted()
         this.#attempt = new AbortController()
-        await this.#try(this.#attempt.signal).finally(abortWith(this.signal, this.#attempt))
+        await this.#try(this.#attempt.signal).finally(abortWith(signal, this.#attempt))
       }
     } finally {
       unwatch?.()
@@ -98,18 +98,21 @@ export class PageStream {
         await this.options.onStep(page)
       }
     } catch (error) {
-      this.signal.throwIfAborted()
+      this.options.signal.throwIfAborted()
       if (error === again) return
       waitMs = this.#waitAfter(error)
-      if (waitMs > 0) await this.#tellOutage(error)
+      if (waitMs > 0) {
+        this.#isConnected = false
+        await this.options.onStep({ kind: 'outage', error: error instanceof ConnectionLost ? error.cause : error })
+      }
       if (isGone(error)) {
         this.#since = undefined
         this.#hasAll = false
         this.#completeMs = Number.POSITIVE_INFINITY
-        await this.options.onStep('restarted')
+        await this.options.onStep({ kind: 'restarted' })
       }
     }
-    if (waitMs > 0) await wait(waitMs, signal).catch(() => this.signal.throwIfAborted())
+    if (waitMs > 0) await wait(waitMs, signal).catch(() => this.options.signal.throwIfAborted())
   }
 
   async *#pages(signal: AbortSignal): AsyncGenerator<ChangesPage, void, undefined> {
@@ -131,7 +134,7 @@ export class PageStream {
     const { connection, members, onStep } = this.options
     const body = { ...members(this.#since), since: this.#since, wait }
     return new Attempt(connection, body, signal, () => {
-      if (!this.#isConnected) void onStep('connected')
+      if (!this.#isConnected) void onStep({ kind: 'connected' })
       this.#isConnected = true
     })
   }
@@ -150,11 +153,6 @@ export class PageStream {
 
   #tryAgain(): void {
     this.#attempt.abort(again)
-  }
-
-  async #tellOutage(error: unknown): Promise<void> {
-    this.#isConnected = false
-    await this.options.onStep({ outage: error instanceof ConnectionLost ? error.cause : error })
   }
 
   /** @throws the error if trying again would not help */

@@ -11,9 +11,8 @@ import type { ChangesBody } from '../../api/bodies/bodies.js'
 import type { Connection } from '../connection.js'
 import { TopicdError } from '../error.js'
 import { anyOf } from '../selectors.js'
-import type { ChangesPage } from './attempt.js'
-import type { Matches } from './matches.js'
-import { type Outage, PageStream, type Step } from './page-stream.js'
+import type { Follower } from './follower.js'
+import { PageStream, type Step } from './page-stream.js'
 import { placesAt } from './places.js'
 
 /** The service's limits for a selector: bytes, regular expressions, characters of those with several repetitions. */
@@ -21,30 +20,17 @@ const selectorBytesMax = 8192
 const wildcardsMax = 32
 const wildLengthMax = 600
 
-/** The token of a page may belong to the walk of another selector: then there is none. */
-export type Delivery = (Omit<ChangesPage, 'next'> & { readonly next: string | undefined }) | Exclude<Step, ChangesPage>
-
-export interface Follower {
-  readonly selector: string
-  /** Undefined if only the service can decide: then it has its own stream. */
-  readonly matches: Matches | undefined
-  /** False if it takes nothing more and leaves. */
-  deliver(delivery: Delivery): boolean
-  /** Resolves once its consumer has taken everything. */
-  drained(): Promise<void>
-  /** @param error undefined if its selector may be followed in another stream */
-  onEnd(error: unknown): void
-}
-
 /** At this position the stream had everything. Greater numbers are later. */
 export interface Position {
   readonly number: number
-  readonly token: string
+  readonly token: string | undefined
 }
 
 export class SharedStream {
-  readonly #followers = new Set<Follower>()
-  readonly #joining = new Set<Follower>()
+  /** Each with a callback for when it leaves. */
+  readonly #followers = new Map<Follower, () => void>()
+  /** They catch up, and there is room for them. */
+  readonly #guests = new Set<Follower>()
   readonly #controller = new AbortController()
   readonly #stream: PageStream
   #state: 'founding' | 'open' | 'closed' = 'founding'
@@ -55,30 +41,25 @@ export class SharedStream {
   #positions = 0
   /** The number of the first position that the service still knows. */
   #oldest = 0
-  #outage: Outage | undefined
+  #outage: Step | undefined
   /** Continues although no follower has taken everything. */
   #hasten = () => {}
 
   constructor(
-    connection: Connection,
+    readonly connection: Connection,
     form: ChangesBody,
     private readonly since: string | undefined,
   ) {
     const members = (since: string | undefined): ChangesBody => {
       if (since === undefined || this.#position !== undefined) this.#asked = undefined
-      this.#asked ??= unionOf(this.#followers)
+      this.#asked ??= unionOf([...this.#followers.keys()])
       return { ...form, selector: this.#asked }
     }
-    this.#stream = new PageStream(
-      {
-        connection,
-        members,
-        since,
-        places: placesAt(connection.origin),
-        onStep: (step) => this.#distribute(step),
-      },
-      this.#controller.signal,
-    )
+    const onStep = (step: Step) => this.#distribute(step)
+    const places = placesAt(connection.origin)
+    const { signal } = this.#controller
+    this.#stream = new PageStream({ connection, members, since, places, onStep, signal })
+    void Promise.resolve().then(() => this.#run())
   }
 
   get isClosed(): boolean {
@@ -90,30 +71,40 @@ export class SharedStream {
     return this.#position
   }
 
-  /** True if it may take the follower, immediately or after the follower's own polls. */
-  mayTake(follower: Follower, since: string | undefined): boolean {
+  /** True if it gets every step; false while it catches up. */
+  has(follower: Follower): boolean {
+    return this.#followers.has(follower)
+  }
+
+  /** @returns false if it cannot take the follower, which otherwise is a founder or has to catch up and join */
+  take(follower: Follower, since: string | undefined): boolean {
+    const isFounding = this.#state === 'founding'
     // A stream that is open would show one who begins now what came before.
-    const fits = this.#state === 'founding' ? since === this.since : since !== 'now'
-    return !this.isClosed && fits && hasRoom([...this.#followers, ...this.#joining, follower])
-  }
-
-  /** @returns false if it is too late to take part from the start */
-  found(follower: Follower): boolean {
-    if (this.#state !== 'founding') return false
-    if (this.#followers.size === 0) void Promise.resolve().then(() => this.#run())
-    this.#followers.add(follower)
+    const fits = isFounding ? since === this.since : since !== 'now'
+    if (this.isClosed || !fits || !hasRoom([...this.#followers.keys(), ...this.#guests, follower])) return false
+    if (isFounding) this.#followers.set(follower, () => {})
+    else this.#guests.add(follower)
     return true
   }
 
-  /** @param position read before the follower requested what it has got @returns false if it is no longer known */
-  join(follower: Follower, position: Position): boolean {
-    const isKnown = this.#position !== undefined && position.number >= this.#oldest
-    if (this.isClosed || !isKnown || !hasRoom([...this.#followers, ...this.#joining, follower])) return false
-    if (this.#joining.size === 0) void Promise.resolve().then(() => this.#admit())
-    this.#joining.add(follower)
+  /** @param position read before the follower requested what it has got; nothing happens if it is no longer known */
+  join(follower: Follower, position: Position): void {
+    if (this.isClosed || this.#position === undefined || position.number < this.#oldest) return
+    this.#guests.delete(follower)
+    this.#followers.set(follower, () => {})
+    if (this.#outage !== undefined) follower.put(this.#outage)
     // Others may be owed what came after an earlier one.
-    if (position.number < (this.#position?.number ?? 0)) this.#position = position
-    return true
+    if (position.number < this.#position.number) this.#position = position
+    this.#hasten()
+    this.#stream.reopen(this.#position.token)
+  }
+
+  /** Resolves once it gets no more steps. */
+  async left(follower: Follower): Promise<void> {
+    await new Promise<void>((resolve) => {
+      if (this.has(follower)) this.#followers.set(follower, resolve)
+      else resolve()
+    })
   }
 
   retry(): void {
@@ -121,8 +112,9 @@ export class SharedStream {
   }
 
   leave(follower: Follower): void {
-    const wasHere = this.#followers.delete(follower) || this.#joining.delete(follower)
-    if (wasHere && this.#followers.size + this.#joining.size === 0) this.#close()
+    this.#guests.delete(follower)
+    this.#followers.get(follower)?.()
+    if (this.#followers.delete(follower) && this.#followers.size === 0) this.#close()
   }
 
   #close(): void {
@@ -136,92 +128,83 @@ export class SharedStream {
     try {
       await this.#stream.run()
     } catch (error) {
-      const followers = [...this.#followers, ...this.#joining]
-      this.#followers.clear()
-      this.#joining.clear()
-      this.#close()
       // One selector may be the reason, or the size of all.
-      const mayDiffer = followers.length > 1 && error instanceof TopicdError && error.status === 400
-      for (const follower of followers) follower.onEnd(mayDiffer ? undefined : error)
+      const mayDiffer = this.#followers.size > 1 && error instanceof TopicdError && error.status === 400
+      this.#close()
+      for (const follower of this.#followers.keys()) {
+        if (mayDiffer) follower.matches = undefined
+        else follower.fail(error)
+        this.leave(follower)
+      }
     }
-  }
-
-  /** Opens the stream again for all who have joined in this turn. */
-  #admit(): void {
-    if (this.isClosed || this.#joining.size === 0 || this.#position === undefined) return
-    for (const follower of this.#joining) {
-      this.#followers.add(follower)
-      if (this.#outage !== undefined) follower.deliver(this.#outage)
-    }
-    this.#joining.clear()
-    this.#hasten()
-    this.#stream.reopen(this.#position.token)
   }
 
   /** Goes at the pace of the fastest follower, so that none need queue what nobody takes. */
   async #distribute(step: Step): Promise<void> {
     const isWalk = this.#position === undefined
     this.#note(step)
-    for (const follower of [...this.#followers]) {
-      if (!follower.deliver(this.#partOf(step, follower, isWalk))) this.leave(follower)
+    for (const follower of this.#followers.keys()) {
+      if (!follower.put(this.#partOf(step, follower, isWalk))) this.leave(follower)
     }
     await new Promise<void>((resolve) => {
       this.#hasten = resolve
-      for (const follower of this.#followers) void follower.drained().then(resolve)
+      for (const follower of this.#followers.keys()) void follower.drained().then(resolve)
       if (this.#followers.size === 0) resolve()
     })
   }
 
   #note(step: Step): void {
-    if (step === 'restarted') {
+    if (step.kind === 'restarted') {
       this.#position = undefined
       this.#oldest = this.#positions + 1
-    } else if (step === 'connected') this.#outage = undefined
-    else if ('outage' in step) this.#outage = step
+    } else if (step.kind !== 'page') this.#outage = step.kind === 'outage' ? step : undefined
     // After a return to an earlier position it is later than all before it only once it has everything again.
     else if (!step.has_more) this.#position = { number: ++this.#positions, token: step.next }
   }
 
-  #partOf(step: Step, { selector, matches }: Follower, isWalk: boolean): Delivery {
-    if (typeof step === 'string' || 'outage' in step) return step
+  #partOf(step: Step, { selector, matches }: Follower, isWalk: boolean): Step {
+    if (step.kind !== 'page') return step
     const results = matches === undefined ? step.results : step.results.filter(({ path }) => matches.test(path))
     const isOthers = isWalk && step.has_more && this.#asked !== selector
     return { ...step, results, next: isOthers ? undefined : step.next }
   }
 }
 
-function unionOf(followers: Iterable<Follower>): string {
+function unionOf(followers: readonly Follower[]): string {
   const [first, ...others] = followers
   if (first !== undefined && others.length === 0) return first.selector
-  const members = new Set([...followers].flatMap(({ selector, matches }) => matches?.selectors ?? [selector]))
+  const members = new Set(followers.flatMap(({ selector, matches }) => matches?.selectors ?? [selector]))
   return anyOf(...([...members] as [string, ...string[]]))
 }
 
 function hasRoom(followers: readonly Follower[]): boolean {
   if (followers.length === 1) return true
-  if (!followers.every(({ matches }) => matches !== undefined)) return false
-  const sum = (of: 'wildcards' | 'wildLength') =>
-    followers.reduce((total, { matches }) => total + (matches?.[of] ?? 0), 0)
+  if (followers.some(({ matches }) => matches === undefined)) return false
+  const selectors = followers.flatMap(({ matches }) => matches?.selectors ?? [])
+  // Each wildcard can be a regular expression of its own.
+  const wild = selectors.filter((member) => /^[?*].*[.[]/s.test(member)).join('')
   const bytes = new TextEncoder().encode(unionOf(followers)).length
-  return bytes <= selectorBytesMax && sum('wildcards') <= wildcardsMax && sum('wildLength') <= wildLengthMax
+  const wildcards = wild.match(/[.[]/g)?.length ?? 0
+  return bytes <= selectorBytesMax && wildcards <= wildcardsMax && wild.length <= wildLengthMax
 }
 
 export class SharedStreams {
   readonly #streams = new Map<string, SharedStream[]>()
 
-  constructor(readonly connection: Connection) {}
+  constructor(private readonly connection: Connection) {}
 
   retry(): void {
     for (const streams of this.#streams.values()) for (const stream of streams) stream.retry()
   }
 
-  /** May create one. @param form the request without `selector` and `since` */
+  /** One that has taken the follower. @param form the request without `selector` and `since` */
   streamFor(follower: Follower, form: ChangesBody, since: string | undefined): SharedStream {
     const name = JSON.stringify(Object.entries(form).sort())
     const open = (this.#streams.get(name) ?? []).filter(({ isClosed }) => !isClosed)
-    const found = open.find((stream) => stream.mayTake(follower, since))
+    const found = open.find((stream) => stream.take(follower, since))
     if (found !== undefined) return found
     const stream = new SharedStream(this.connection, form, since)
+    stream.take(follower, since)
     this.#streams.set(name, [...open, stream])
     return stream
   }
