@@ -20,7 +20,7 @@ import { type Item, itemOf, itemsOf, type Page, pageOf } from './item.js'
 import { elementsOf, membersOf } from './json-slices.js'
 import { descendants, everything, segmentsOf } from './selectors.js'
 import { type Uploaded, type UploadOptions, upload } from './upload.js'
-import { abortWith } from './wait.js'
+import { controllerWithin } from './wait.js'
 import type {
   Addend,
   BatchAnswers,
@@ -265,13 +265,6 @@ export class Client {
     const isRepeatable = members.constraint === undefined && members.increment === undefined
     return this.#connection.post(route, members, { signal, isRepeatable, read: objectOf<Answer> })
   }
-}
-
-/** Aborted with the signal. */
-function controllerWithin(signal: AbortSignal | undefined): AbortController {
-  const controller = new AbortController()
-  controller.signal.addEventListener('abort', abortWith(signal, controller))
-  return controller
 }
 
 /** The members of a request, with the signal that is none of them. */

@@ -7,7 +7,7 @@
  */
 import { readAnswer, refusalOf, TopicdError } from './error.js'
 import { bodyText } from './json-text.js'
-import { abortWith } from './wait.js'
+import { controllerWithin } from './wait.js'
 
 export interface ConnectOptions {
   readonly key: string
@@ -158,14 +158,13 @@ async function withinTime<Result>(
 ): Promise<Result> {
   if (timeoutMs === undefined && signal === undefined) return work(null)
   signal?.throwIfAborted()
-  const controller = new AbortController()
-  const release = abortWith(signal, controller)
+  const controller = controllerWithin(signal)
   const giveUp = () => controller.abort(new DOMException(`no response within ${timeoutMs} ms`, 'TimeoutError'))
   const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs)
   try {
     return await work(controller.signal)
   } finally {
     clearTimeout(timer)
-    release()
+    controller.abort()
   }
 }

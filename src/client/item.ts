@@ -3,37 +3,21 @@ import type { FetchItem, FetchPage } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { elementsOf, membersOf } from './json-slices.js'
 
-type Requested = Pick<FetchItem, 'properties' | 'version' | 'updated'>
-
 export class Item implements FetchItem {
-  readonly path: string
-  readonly type: TopicType
-  /** As JSON.parse reads it; undefined where `text` is. */
-  readonly value: unknown
-  /** The value's JSON text, every digit as it was sent; undefined without a value, or if values were left out. */
-  readonly text: string | undefined
-  /** Undefined unless requested. */
-  readonly properties: Properties | undefined
-  /** The version of the topic's last change; undefined unless requested. */
-  readonly version: number | undefined
-  /** The time of that change, ISO 8601; undefined unless requested. */
-  readonly updated: string | undefined
-
-  /** @throws SyntaxError for a text that is not JSON */
   constructor(
-    path: string,
-    type: TopicType,
-    text: string | undefined,
-    { properties, version, updated }: Requested = {},
-  ) {
-    this.path = path
-    this.type = type
-    this.value = text === undefined ? undefined : JSON.parse(text)
-    this.text = text
-    this.properties = properties
-    this.version = version
-    this.updated = updated
-  }
+    readonly path: string,
+    readonly type: TopicType,
+    /** As JSON.parse reads it; undefined where `text` is. */
+    readonly value: unknown,
+    /** The value's JSON text, every digit as it was sent; undefined without a value, or if values were left out. */
+    readonly text: string | undefined,
+    /** Undefined unless requested. */
+    readonly properties: Properties | undefined,
+    /** The version of the topic's last change; undefined unless requested. */
+    readonly version: number | undefined,
+    /** The time of that change, ISO 8601; undefined unless requested. */
+    readonly updated: string | undefined,
+  ) {}
 
   /** For JSON.stringify, with the value as it is parsed: `text` alone has every digit. */
   toJSON(): FetchItem {
@@ -50,14 +34,12 @@ export interface Page extends FetchPage {
 /** @throws SyntaxError for a text that is not an item */
 export function itemOf(text: string): Item {
   const members = membersOf(text)
-  const path = parsed(members, 'path')
-  const type = parsed(members, 'type')
+  const [path, type, value] = [parsed(members, 'path'), parsed(members, 'type'), parsed(members, 'value')]
   if (typeof path !== 'string' || (type !== 'json' && type !== 'string')) throw new SyntaxError('not a topic')
-  return new Item(path, type, members.get('value'), {
-    properties: parsed(members, 'properties') as Properties | undefined,
-    version: parsed(members, 'version') as number | undefined,
-    updated: parsed(members, 'updated') as string | undefined,
-  })
+  const properties = parsed(members, 'properties') as Properties | undefined
+  const version = parsed(members, 'version') as number | undefined
+  const updated = parsed(members, 'updated') as string | undefined
+  return new Item(path, type, value, members.get('value'), properties, version, updated)
 }
 
 /** Undefined where there is no topic. @throws SyntaxError for a text that is not a results array */

@@ -1,11 +1,12 @@
 /** Signals, and waiting, which a signal can end. Nothing else. */
 
-/** Aborts the controller when the signal is aborted. @returns ends that: a signal may outlive many of them */
-export function abortWith(signal: AbortSignal | undefined, controller: AbortController): () => void {
+/** Aborted with the signal, on which it leaves nothing once it is aborted: a signal may outlive many of them. */
+export function controllerWithin(signal: AbortSignal | undefined): AbortController {
+  const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)
   if (signal?.aborted) abort()
-  signal?.addEventListener('abort', abort)
-  return () => signal?.removeEventListener('abort', abort)
+  signal?.addEventListener('abort', abort, { signal: controller.signal })
+  return controller
 }
 
 /** @throws the signal's reason once it is aborted */

@@ -4,7 +4,7 @@ import { type Connection, ConnectionLost, overNetwork } from '../connection.js'
 import { readAnswer, TopicdError } from '../error.js'
 import { type Item, itemOf } from '../item.js'
 import { elementsOf, membersOf } from '../json-slices.js'
-import { abortWith } from '../wait.js'
+import { controllerWithin } from '../wait.js'
 import { EventParser } from './event-stream.js'
 
 export type Result =
@@ -81,8 +81,7 @@ export class Attempt {
 
   /** @throws ConnectionLost, also after a silence; TopicdError; the signal's reason */
   async *#pieces(accept: string, firstMsMax: number): AsyncGenerator<string, void, undefined> {
-    const request = new AbortController()
-    const release = abortWith(this.signal, request)
+    const request = controllerWithin(this.signal)
     const isStream = accept === eventStream
     let timer: ReturnType<typeof setTimeout> | undefined
     const limit = (ms: number, reason: Error = silent(ms)) => {
@@ -106,7 +105,6 @@ export class Attempt {
       }
     } finally {
       clearTimeout(timer)
-      release()
       request.abort()
     }
   }

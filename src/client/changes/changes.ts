@@ -1,6 +1,6 @@
 /** Changes of a selector's matches, as an iterator. subscription.ts says where they come from; docs/changes.md has the promises. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
-import { abortWith } from '../wait.js'
+import { controllerWithin } from '../wait.js'
 import type { Result } from './attempt.js'
 import { type ConnectionEvents, disconnected, TypedTarget } from './events.js'
 import { Follower } from './follower.js'
@@ -47,15 +47,13 @@ export class Changes extends TypedTarget<ConnectionEvents> implements AsyncItera
   /** @throws TopicdError if the service refuses for good, or something else answers; the signal's reason */
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
     this.signal?.throwIfAborted()
-    const controller = new AbortController()
-    const release = abortWith(this.signal, controller)
+    const controller = controllerWithin(this.signal)
     const { selector = '', ...form } = this.members
     const follower = new Follower(selector, controller.signal)
     void fill(follower, this.streams, form, () => ({ since: this.next, isDirty: this.#isDirty }))
     try {
       for (;;) yield* this.#take(await follower.take())
     } finally {
-      release()
       controller.abort()
       // An outage ends with the next answer, in whichever iteration.
       if (this.isConnected) this.#state = 'idle'

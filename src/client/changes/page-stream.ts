@@ -6,7 +6,7 @@
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { type Connection, ConnectionLost } from '../connection.js'
 import { TopicdError } from '../error.js'
-import { abortWith, wait } from '../wait.js'
+import { controllerWithin, wait } from '../wait.js'
 import { Attempt, type ChangesPage, Ended, HeldBack } from './attempt.js'
 import type { Place, Places } from './places.js'
 
@@ -47,7 +47,7 @@ const again = new Error('the next attempt takes its place')
 
 export class PageStream {
   #since: string | undefined
-  #attempt = new AbortController()
+  #attempt: AbortController | undefined
   #place: Place | undefined
   #isConnected = false
   /** The end of polling, by `performance.now()`. */
@@ -79,8 +79,9 @@ export class PageStream {
     try {
       for (;;) {
         signal.throwIfAborted()
-        this.#attempt = new AbortController()
-        await this.#try(this.#attempt.signal).finally(abortWith(signal, this.#attempt))
+        this.#attempt = controllerWithin(signal)
+        await this.#try(this.#attempt.signal)
+        this.#attempt.abort()
       }
     } finally {
       unwatch?.()
@@ -152,7 +153,7 @@ export class PageStream {
   }
 
   #tryAgain(): void {
-    this.#attempt.abort(again)
+    this.#attempt?.abort(again)
   }
 
   /** @throws the error if trying again would not help */

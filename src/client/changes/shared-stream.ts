@@ -47,7 +47,7 @@ export class SharedStream {
 
   constructor(
     readonly connection: Connection,
-    form: ChangesBody,
+    private readonly form: ChangesBody,
     private readonly since: string | undefined,
   ) {
     const members = (since: string | undefined): ChangesBody => {
@@ -77,11 +77,13 @@ export class SharedStream {
   }
 
   /** @returns false if it cannot take the follower, which otherwise is a founder or has to catch up and join */
-  take(follower: Follower, since: string | undefined): boolean {
+  take(follower: Follower, form: ChangesBody, since: string | undefined): boolean {
+    const [own, other] = [this.form, form].map((members) => JSON.stringify(Object.entries(members).sort()))
     const isFounding = this.#state === 'founding'
     // A stream that is open would show one who begins now what came before.
     const fits = isFounding ? since === this.since : since !== 'now'
-    if (this.isClosed || !fits || !hasRoom([...this.#followers.keys(), ...this.#guests, follower])) return false
+    if (own !== other || this.isClosed || !fits || !hasRoom([...this.#followers.keys(), ...this.#guests, follower]))
+      return false
     if (isFounding) this.#followers.set(follower, () => {})
     else this.#guests.add(follower)
     return true
@@ -189,23 +191,22 @@ function hasRoom(followers: readonly Follower[]): boolean {
 }
 
 export class SharedStreams {
-  readonly #streams = new Map<string, SharedStream[]>()
+  #open: readonly SharedStream[] = []
 
   constructor(private readonly connection: Connection) {}
 
   retry(): void {
-    for (const streams of this.#streams.values()) for (const stream of streams) stream.retry()
+    for (const stream of this.#open) stream.retry()
   }
 
   /** One that has taken the follower. @param form the request without `selector` and `since` */
   streamFor(follower: Follower, form: ChangesBody, since: string | undefined): SharedStream {
-    const name = JSON.stringify(Object.entries(form).sort())
-    const open = (this.#streams.get(name) ?? []).filter(({ isClosed }) => !isClosed)
-    const found = open.find((stream) => stream.take(follower, since))
+    this.#open = this.#open.filter(({ isClosed }) => !isClosed)
+    const found = this.#open.find((stream) => stream.take(follower, form, since))
     if (found !== undefined) return found
     const stream = new SharedStream(this.connection, form, since)
-    stream.take(follower, since)
-    this.#streams.set(name, [...open, stream])
+    stream.take(follower, form, since)
+    this.#open = [...this.#open, stream]
     return stream
   }
 }

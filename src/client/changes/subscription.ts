@@ -1,6 +1,6 @@
 /** What fills a follower: a shared stream, which it leaves where it falls behind, and polls where it comes later than others. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
-import { abortWith } from '../wait.js'
+import { controllerWithin } from '../wait.js'
 import type { Follower } from './follower.js'
 import { PageStream, type Step } from './page-stream.js'
 import type { Position, SharedStream, SharedStreams } from './shared-stream.js'
@@ -8,7 +8,7 @@ import type { Position, SharedStream, SharedStreams } from './shared-stream.js'
 const joined = new Error('it takes part in a shared stream')
 
 /** How far a follower is with the steps that it has taken. */
-export interface Progress {
+interface Progress {
   readonly since: string | undefined
   /** It has seen part of an incomplete current state. */
   readonly isDirty: boolean
@@ -39,8 +39,7 @@ export async function fill(
 
 /** Polls until it has everything and has joined, or the stream has ended. */
 async function catchUp(follower: Follower, stream: SharedStream, { since, ...form }: ChangesBody): Promise<void> {
-  const polling = new AbortController()
-  const release = abortWith(follower.signal, polling)
+  const polling = controllerWithin(follower.signal)
   let position: Position | undefined
   const onStep = async (step: Step) => {
     follower.put(step)
@@ -59,7 +58,5 @@ async function catchUp(follower: Follower, stream: SharedStream, { since, ...for
     await new PageStream({ connection, members, since, places: undefined, onStep, signal }).run()
   } catch (error) {
     if (error !== joined) throw error
-  } finally {
-    release()
   }
 }
