@@ -118,26 +118,6 @@ t.test('the selector for a random pattern selects what the pattern means', (t) =
   t.end()
 })
 
-t.test('filters of MQTT with any characters become selectors of the same paths', (t) => {
-  const filters: readonly (readonly [filter: string, matches: string, other: string])[] = [
-    ['$SYS/#', '$SYS/broker/uptime', 'SYS/broker'],
-    ['$aws/things/+/shadow/update/#', '$aws/things/pump (2)/shadow/update/delta', '$aws/things/pump/shadow/get'],
-    ['$share/group/plant/+', '$share/group/plant/7', '$share/group/plant/7/temp'],
-    ['home/living room (east)/+', 'home/living room (east)/lamp', 'home/living room east/lamp'],
-    ['opc/ns=2;s=Line|7/+', 'opc/ns=2;s=Line|7/speed', 'opc/ns=2;s=Line/speed'],
-    ['files/C:\\data\\in/#', 'files/C:\\data\\in/1', 'files/C:datain/1'],
-    ['tele/tasmota_*/+', 'tele/tasmota_*/STATE', 'tele/tasmota_1/STATE'],
-    ['%prefix%/topic/+', '%prefix%/topic/1', 'prefix/topic/1'],
-    ['&a/+', '&a/b', 'a/b'],
-  ]
-  for (const [filter, matches, other] of filters) {
-    const selector = selectorFor(filter)
-    t.ok(mqtt(filter, matches) && !mqtt(filter, other), `${filter} is as expected`)
-    t.strictSame(selected(selector ?? '', [matches, other]), [matches], `${filter}: ${selector}`)
-  }
-  t.end()
-})
-
 t.test('a text that is no pattern of another notation gets no selector', (t) => {
   for (const text of [
     ...['', '/', 'a', 'a/b', 'a/b.c', 'c++', 'a/#b', 'a/#/b', 'a/b+', '50%off', 'a%2Fb', 'a_b'],
