@@ -57,9 +57,15 @@ await t.test('levels are listed in parts, and a child beyond them on request', a
   const operations = Array.from({ length: 95 }, (_, i) => ({ op: 'add', path: `many/${100 + i}/x` }) as const)
   await client.batch([...operations, { op: 'add', path: 'many/110' }])
   const tree = client.followTree('many', { size: 10 })
+  t.teardown(() => tree.end())
   await tree.ready
   const names = () => (tree.children('many') ?? []).map(({ name }) => name)
   t.strictSame([names().at(0), names().at(-1), names().length], ['100', '109', 10])
+  // The levels are listed anew when the stream begins.
+  let isFollowed = false
+  tree.addEventListener('topic', () => (isFollowed = true))
+  await until('the stream', async () => (await client.addAndSet('many/100/x', 1)) && (isFollowed || undefined))
+  await tree.open('many')
   await client.add('many/1005')
   await until('one in between', async () => names().length === 11 || undefined)
   await client.add('many/150')
