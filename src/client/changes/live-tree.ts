@@ -4,12 +4,14 @@
  * is asked. During an outage it keeps the last state, then catches up.
  */
 import { type Child, childrenIn, compareNames, nameOf, parentOf } from '../child.js'
-import type { Client } from '../client.js'
 import { TopicdError } from '../error.js'
+import type { Page } from '../item.js'
 import { everything, segmentsOf, subtree } from '../selectors.js'
 import { wait } from '../wait.js'
+import type { ListOptions, PageOptions } from '../wire.js'
 import type { Result } from './attempt.js'
-import { type ConnectionEvents, type Disconnection, TypedTarget } from './events.js'
+import type { Changes, ChangesOptions } from './changes.js'
+import { type ConnectionEvents, relay, TypedTarget } from './events.js'
 import type { TopicChange } from './live-topics.js'
 
 /** Children that are listed at a time unless the caller says otherwise. */
@@ -25,6 +27,13 @@ interface TreeEvents extends ConnectionEvents {
   readonly change: Event
   readonly topic: CustomEvent<TopicChange>
   readonly error: CustomEvent<unknown>
+}
+
+/** The methods of the client that a tree needs. */
+interface Source {
+  list(path: string, options: ListOptions): AsyncIterable<Child>
+  page(selector: string, options: PageOptions): Promise<Page>
+  changes(selector: string, options: ChangesOptions): Changes
 }
 
 interface Level {
@@ -67,7 +76,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
 
   /** @param path the empty path for all topics */
   constructor(
-    private readonly client: Client,
+    private readonly client: Source,
     readonly path: string,
     private readonly controller: AbortController,
     private readonly size = sizeDefault,
@@ -211,16 +220,6 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   }
 
   async #follow(): Promise<void> {
-    try {
-      for (;;) await this.#followOnce()
-    } catch (error) {
-      if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))
-      this.controller.abort()
-    }
-  }
-
-  /** Until changes were missed: what would follow is the present state of every topic. */
-  async #followOnce(): Promise<void> {
     const changes = this.client.changes(this.path === '' ? everything : subtree(this.path), {
       since: 'now',
       type: 'any',
@@ -228,10 +227,20 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       with_version: true,
       signal: this.controller.signal,
     })
-    changes.addEventListener('connected', () => this.dispatchEvent(new Event('connected')))
-    changes.addEventListener('disconnected', ({ detail }) =>
-      this.dispatchEvent(new CustomEvent<Disconnection>('disconnected', { detail })),
-    )
+    relay(changes, this)
+    try {
+      for (;;) {
+        await this.#followOnce(changes)
+        changes.next = 'now'
+      }
+    } catch (error) {
+      if (!this.controller.signal.aborted) this.dispatchEvent(new CustomEvent('error', { detail: error }))
+      this.controller.abort()
+    }
+  }
+
+  /** Until changes were missed: what would follow is the present state of every topic. */
+  async #followOnce(changes: Changes): Promise<void> {
     let hasBegun = false
     for await (const change of changes) {
       if (change.kind === 'restarted') return
