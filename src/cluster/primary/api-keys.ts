@@ -10,7 +10,7 @@
  * after that, what is stored decides: if the revocation failed, the key is accepted again before its caller is told.
  */
 import { mayChange } from '../../keys/makers.js'
-import type { KeyCommand, KeyRequest, KeyRequestOf, KeyResponse, KeyResponses } from '../../keys/requests.js'
+import type { Caller, KeyCommand, KeyRequest, KeyRequestOf, KeyResponse, KeyResponses } from '../../keys/requests.js'
 import { persistently } from '../control/persistently.js'
 import type { Child } from './child.js'
 
@@ -44,7 +44,8 @@ export class ApiKeys {
    */
   async request(request: KeyRequest): Promise<KeyResponse> {
     if (request.command === 'listKeys') return { response: await this.#response(request) }
-    if (request.command === 'revokeKey' && !(await this.#mayRevoke(request))) return { response: false }
+    if (request.command === 'revokeKey' && request.by !== undefined && !(await this.#mayRevoke(request, request.by)))
+      return { response: false }
     const revocation = request.command === 'revokeKey' ? this.#beginRevocation(request.name) : undefined
     const [outcome] = await Promise.allSettled([this.#response(request)])
     if (revocation !== undefined) this.#revocations.delete(revocation)
@@ -78,8 +79,7 @@ export class ApiKeys {
   }
 
   /** The store decides it again. Workers refuse a key throughout its revocation, so a maker that may not try does nothing. */
-  async #mayRevoke({ name, by }: KeyRequestOf<'revokeKey'>): Promise<boolean> {
-    if (by === undefined) return true
+  async #mayRevoke({ name }: KeyRequestOf<'revokeKey'>, by: Caller): Promise<boolean> {
     const keys = (await this.#response({ command: 'listKeys' })) as KeyResponses['listKeys']
     const named = (wanted: string) => keys.find((key) => key.name === wanted)
     const key = named(name)
