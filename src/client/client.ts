@@ -72,14 +72,14 @@ export class Client {
 
   /** Undefined if there is no topic at this path, or none of the type; that is json unless `type` says otherwise. */
   get(path: string, options: GetOptions = {}): Promise<Item | undefined> {
-    return unless(['no_such_topic', 'incompatible_type'], this.#fetch({ path, ...options }, itemOf))
+    return unless(['no_such_topic', 'incompatible_type'], this.#fetch({ ...options, path }, itemOf))
   }
 
   /** As `get` of each, in the order of `paths`. A snapshot, unless they exceed a page of the service. */
   async getMany(paths: readonly string[], options: GetOptions = {}): Promise<readonly (Item | undefined)[]> {
     const items: (Item | undefined)[] = []
     while (items.length < paths.length)
-      items.push(...(await this.#fetch({ paths: paths.slice(items.length), ...options }, itemsOf)))
+      items.push(...(await this.#fetch({ ...options, paths: paths.slice(items.length) }, itemsOf)))
     return items
   }
 
@@ -89,7 +89,7 @@ export class Client {
     value: unknown,
     options: WriteOptions<SetBody, Shown> = {},
   ): Promise<Versioned<SetAnswer, Shown>> {
-    return this.#write('set', { path, value, ...options })
+    return this.#write('set', { ...options, path, value })
   }
 
   /** Adds to an existing number, exactly. Never sent twice: after a lost connection the outcome is unknown. */
@@ -98,7 +98,7 @@ export class Client {
     increment: Addend,
     options: WriteOptions<Pick<IncrementBody, 'constraint'>, Shown> = {},
   ): Promise<Versioned<Incremented, Shown>> {
-    return this.#write('set', { path, increment, ...options })
+    return this.#write('set', { ...options, path, increment })
   }
 
   /** Sets a topic's value, and creates the topic if it is missing. `created` may be false after a repetition. */
@@ -107,7 +107,7 @@ export class Client {
     value: unknown,
     options: WriteOptions<AddAndSetBody, Shown> = {},
   ): Promise<Versioned<AddAnswer, Shown>> {
-    return this.#write('addAndSet', { path, value, ...options })
+    return this.#write('addAndSet', { ...options, path, value })
   }
 
   /** Creates a topic without a value if it is missing. `created` may be false after a repetition. */
@@ -115,17 +115,17 @@ export class Client {
     path: string,
     options: WriteOptions<AddBody, Shown> = {},
   ): Promise<Versioned<AddAnswer, Shown>> {
-    return this.#write('add', { path, ...options })
+    return this.#write('add', { ...options, path })
   }
 
   /** Removes the topic at this path, not its descendants. `removed` may be 0 after a repetition. */
   remove(path: string, options: RemoveOptions = {}): Promise<RemoveAnswer> {
-    return this.#write('remove', { path, ...options })
+    return this.#write('remove', { ...options, path })
   }
 
   /** Removes every topic that the selector matches, of either type. `removed` may be too low after a repetition. */
   removeMatches(selector: string, options: RemoveMatchesOptions = {}): Promise<RemoveAnswer> {
-    return this.#write('remove', { selector, ...options })
+    return this.#write('remove', { ...options, selector })
   }
 
   /**
@@ -138,7 +138,7 @@ export class Client {
     operations: Operations,
     options: VersionOptions<Shown> = {},
   ): Promise<BatchAnswers<Operations, Shown>> {
-    return this.#batch({ operations, ...options })
+    return this.#batch({ ...options, operations })
   }
 
   /** Applies each operation on its own, in order, in one commit; never sent twice. @returns each answer or refusal */
@@ -146,7 +146,7 @@ export class Client {
     operations: Operations,
     options: VersionOptions<Shown> = {},
   ): Promise<BatchAnswers<Operations, Shown, RefusedAnswer>> {
-    return this.#batch({ operations, atomic: false, ...options })
+    return this.#batch({ ...options, operations, atomic: false })
   }
 
   /**
@@ -161,7 +161,7 @@ export class Client {
   }
 
   page(selector: string, options: PageOptions = {}): Promise<Page> {
-    return this.#fetch({ selector, ...options }, pageOf)
+    return this.#fetch({ ...options, selector }, pageOf)
   }
 
   /** Counts topics of type json unless `type` says otherwise. */
@@ -186,6 +186,7 @@ export class Client {
   /** Lists the children of a path, or the top of the tree, in tree order. Each costs two seeks, whatever is below it. */
   async *list(path = '', options: ListOptions = {}): AsyncGenerator<Child, void, undefined> {
     const level = path === '' ? 1 : segmentsOf(path).length + 1
+    const after = options.after && segmentsOf(options.after).join('/')
     const items = this.walk(path === '' ? everything : descendants(path), {
       ...options,
       type: 'any',
@@ -193,7 +194,8 @@ export class Client {
       deep_branch_depth: level,
       deep_branch_limit: 2,
     })
-    yield* childrenIn(items, level)
+    // What is below the child after which they are listed comes first.
+    for await (const child of childrenIn(items, level)) if (child.path !== after) yield child
   }
 
   /**

@@ -109,11 +109,13 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
 /** Without a slash at the end. @throws TypeError for a text that is not an http or https URL */
 function serviceAt(url: string): string {
   try {
-    const { protocol, origin, pathname } = new URL(url)
+    const { protocol, origin, pathname, href } = new URL(url)
     // Of `localhost:8080`, a URL with another scheme, a browser would make a path of the page's own origin.
-    if (protocol === 'http:' || protocol === 'https:') return origin + pathname.replace(/\/+$/, '')
+    const isHttp = protocol === 'http:' || protocol === 'https:'
+    // Anything else in it would be dropped: a user, a query.
+    if (isHttp && href === origin + pathname) return href.replace(/\/+$/, '')
   } catch {}
-  throw new TypeError(`not an http or https URL: ${url}`)
+  throw new TypeError(`not an http or https URL with nothing but a host, a port and a path: ${url}`)
 }
 
 /** Trims space from a file or shell. Plain JavaScript may omit options. @throws TypeError without showing the key */

@@ -11,7 +11,7 @@ export type { LiveTopics, TopicChange } from './changes/live-topics.js'
 export type { LiveTree, TreeOptions } from './changes/live-tree.js'
 export type { Child } from './child.js'
 export { type Client, connect, type UpdateOptions } from './client.js'
-export type { ConnectOptions } from './connection.js'
+export type { ConnectOptions, RequestOptions } from './connection.js'
 export { TopicdError } from './error.js'
 export type { Item, Page } from './item.js'
 export { type JsonText, jsonText } from './json-text.js'
@@ -26,5 +26,9 @@ export type {
   ListOptions,
   Operation,
   PageOptions,
+  RemoveMatchesOptions,
+  RemoveOptions,
   Versioned,
+  VersionOptions,
+  WriteOptions,
 } from './wire.js'

@@ -23,8 +23,9 @@ export function descendants(path: string): string {
   return `?${segmentsOf(path).map(quoted).join('/')}/`
 }
 
-/** Selects what any of these selectors selects; there must be at least one. */
+/** Selects what any of these selectors selects. @throws RangeError without any */
 export function anyOf(...selectors: readonly [string, ...string[]]): string {
+  if (selectors.length === 0) throw new RangeError('anyOf needs at least one selector')
   // The separator's last four slashes count, so a slash after it would be read as part of the selector before it.
   return `#${selectors.map((selector) => (selector.startsWith('/') ? `>${selector}` : selector)).join('////')}`
 }

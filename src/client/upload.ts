@@ -2,7 +2,7 @@
 import type { Connection, RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
 import { bodyText } from './json-text.js'
-import { wait } from './wait.js'
+import { unlessAborted, wait } from './wait.js'
 import type { Operation } from './wire.js'
 
 /** Exceeded by at most one operation: of so many, the service lists every refusal. */
@@ -71,24 +71,31 @@ function drainedText(error: unknown): string {
   return JSON.stringify({ code: error.code, message: error.message, durable: 0, refused: 0 })
 }
 
-/** @throws the signal's reason once it is aborted */
+/** What comes before an operation that cannot be sent is sent. @throws its error; the signal's reason once it is aborted */
 async function* requestsOf(
   operations: Iterable<Operation> | AsyncIterable<Operation>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly string[]> {
   let lines: string[] = []
   let units = 0
-  for await (const operation of untilAborted(operations, signal)) {
-    // In a value that was given as a text, there may be line ends between the tokens.
-    const line = bodyText(operation).replace(/[\r\n]/g, ' ')
-    lines.push(line)
-    units += line.length
-    if (units < requestUnitsMax && lines.length < requestOperationsMax) continue
-    yield lines
-    lines = []
-    units = 0
+  let failure: { readonly error: unknown } | undefined
+  try {
+    for await (const operation of untilAborted(operations, signal)) {
+      // In a value that was given as a text, there may be line ends between the tokens.
+      const line = bodyText(operation).replace(/[\r\n]/g, ' ')
+      lines.push(line)
+      units += line.length
+      if (units < requestUnitsMax && lines.length < requestOperationsMax) continue
+      yield lines
+      lines = []
+      units = 0
+    }
+  } catch (error) {
+    signal?.throwIfAborted()
+    failure = { error }
   }
   if (lines.length > 0) yield lines
+  if (failure !== undefined) throw failure.error
 }
 
 /** If the signal is aborted, ends even while the source produces nothing. */
@@ -97,21 +104,14 @@ async function* untilAborted<Made>(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Made> {
   if (signal === undefined) return yield* source
-  signal.throwIfAborted()
   const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
-  const listening = new AbortController()
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { signal: listening.signal })
-  })
-  aborted.catch(() => {})
   try {
     for (;;) {
-      const { value, done } = await Promise.race([iterator.next(), aborted])
+      const { value, done } = await unlessAborted(iterator.next(), signal)
       if (done === true) return
       yield value
     }
   } finally {
-    listening.abort()
     // No one waits for a source that is still producing something.
     Promise.resolve(iterator.return?.()).catch(() => {})
   }

@@ -11,6 +11,7 @@ export function controllerWithin(signal: AbortSignal | undefined): AbortControll
 
 /** @throws the signal's reason once it is aborted */
 export async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted()
   await new Promise<void>((resolve) => {
     const end = () => {
       clearTimeout(timer)
@@ -21,4 +22,16 @@ export async function wait(ms: number, signal: AbortSignal | undefined): Promise
     signal?.addEventListener('abort', end)
   })
   signal?.throwIfAborted()
+}
+
+/** Leaves nothing on the signal. @throws the signal's reason once it is aborted, whether or not the work has ended */
+export async function unlessAborted<Result>(work: Result | PromiseLike<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted()
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort)
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', abort))
+  })
 }

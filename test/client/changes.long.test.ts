@@ -4,6 +4,31 @@ import t from 'tap'
 import { type Change, connect, TopicdError } from '../../dist/client/index.js'
 import { startServer, until } from '../support/service/server.js'
 import { startStub } from '../support/service/stub.js'
+import { turn } from '../support/turns.js'
+
+t.test('a caller that takes its time is told of no outage', async (t) => {
+  const { setTimeout, clearTimeout } = globalThis
+  const silences = new Set<unknown>()
+  globalThis.setTimeout = ((callback: () => void, ms?: number) => {
+    const timer = setTimeout(callback, ms)
+    if (ms === 40_000) silences.add(timer)
+    return timer
+  }) as typeof setTimeout
+  globalThis.clearTimeout = ((timer: NodeJS.Timeout) => {
+    silences.delete(timer)
+    clearTimeout(timer)
+  }) as typeof clearTimeout
+  t.teardown(() => Object.assign(globalThis, { setTimeout, clearTimeout }))
+  const server = await startServer(t)
+  const topics = connect(server.url, { key: server.token })
+  await topics.addAndSet('slow/a', 1)
+  for await (const change of topics.changes('?slow//')) {
+    if (change.kind !== 'topic') continue
+    await turn()
+    t.equal(silences.size, 0, 'no limit runs while the caller is busy')
+    break
+  }
+})
 
 t.test('follow has the state, whatever happens to the service', async (t) => {
   const server = await startServer(t, { workers: 2 })

@@ -17,8 +17,20 @@ t.test('connect refuses wrong arguments with a message that shows no key', (t) =
   t.throws(() => plain(url, { key: 7 }), new TypeError('"key", the API key, must be a string, not a number'))
   for (const key of [' ', 'two\nlines', 'Apikey secret', 'sécret'])
     t.throws(() => plain(url, { key }), new TypeError('"key" contains a character that no API key has'), key)
-  for (const wrong of [undefined, 'localhost:8080', '/base', 'ftp://h', 'http://'])
-    t.throws(() => plain(wrong, { key: 'k' }), new TypeError(`not an http or https URL: ${wrong}`))
+  for (const wrong of [
+    undefined,
+    'localhost:8080',
+    '/base',
+    'ftp://h',
+    'http://',
+    'http://u:p@h',
+    'http://h/?x',
+    'http://h/#x',
+  ])
+    t.throws(() => plain(wrong, { key: 'k' }), {
+      name: 'TypeError',
+      message: `not an http or https URL with nothing but a host, a port and a path: ${wrong}`,
+    })
   t.end()
 })
 
@@ -117,7 +129,8 @@ t.test('a request that exceeds its time fails with a TimeoutError, and is not re
     const signal = timeoutMs === undefined ? AbortSignal.timeout(50) : new AbortController().signal
     await t.rejects(topics.get('a', { signal }), { name: 'TimeoutError' })
   }
-  t.equal(stub.requests.length, 2)
+  // On a busy machine one may end before it arrives.
+  t.ok(stub.requests.length <= 2, `${stub.requests.length} requests`)
 })
 
 t.test('an aborted request rejects with the reason, and is not repeated', async (t) => {

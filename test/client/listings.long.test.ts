@@ -57,6 +57,11 @@ t.test('the service lists, leaves out values, adds properties, and counts withou
       ],
     )
     t.strictSame(await list('none'), [])
+    const later = await everythingOf(topics.list('/l.1/', { size, after: '/l.1/a' }))
+    t.strictSame(
+      later.map(({ name }) => name),
+      ['b', 'words'],
+    )
   }
   const [words] = await everythingOf(
     topics.walk(subtree('l.1/words'), { type: 'any', with_values: false, with_properties: true }),

@@ -42,13 +42,30 @@ await t.test('open levels are as listings have them, after any changes', async (
       else await client.removeMatches(`*${path}//`)
     }
     if (round % 4 === 0) await tree.open(pathAt(1 + random.below(2)))
-    if (round % 9 === 8) tree.close(pathAt(1))
+    if (round % 9 === 8) tree.collapse(pathAt(1))
     if (round % 8 !== 7) continue
     await isCurrent(client, tree)
     levels += tree.opened.length
   }
   t.ok(levels > 10, `${levels} levels`)
-  tree.end()
+  tree.close()
+})
+
+await t.test('a path may have slashes at its ends, and an impossible one is refused immediately', async (t) => {
+  const client = connect(server.url, { key: server.token })
+  t.throws(() => client.followTree('a//b'), RangeError)
+  await client.add('slashes/a')
+  const tree = client.followTree('/slashes/')
+  t.teardown(() => tree.close())
+  await tree.ready
+  await until('another child', async () => {
+    await client.add('slashes/b')
+    await client.remove('slashes/b')
+    await client.add('slashes/b')
+    return tree.children('slashes')?.length === 2 || undefined
+  })
+  await tree.open('slashes/a/')
+  t.strictSame(tree.children('/slashes/a'), [])
 })
 
 await t.test('levels are listed in parts, and a child beyond them on request', async (t) => {
@@ -57,7 +74,7 @@ await t.test('levels are listed in parts, and a child beyond them on request', a
   const operations = Array.from({ length: 95 }, (_, i) => ({ op: 'add', path: `many/${100 + i}/x` }) as const)
   await client.batch([...operations, { op: 'add', path: 'many/110' }])
   const tree = client.followTree('many', { size: 10 })
-  t.teardown(() => tree.end())
+  t.teardown(() => tree.close())
   await tree.ready
   const names = () => (tree.children('many') ?? []).map(({ name }) => name)
   t.strictSame([names().at(0), names().at(-1), names().length], ['100', '109', 10])
@@ -81,7 +98,7 @@ await t.test('levels are listed in parts, and a child beyond them on request', a
   await client.removeMatches('?many/1[0-8].*//')
   await until('what was removed is gone', async () => names().length === 5 || undefined)
   await isCurrent(client, tree)
-  tree.end()
+  tree.close()
 })
 
 await t.test('a tree survives an outage, and changes that are no longer known', async (t) => {
@@ -109,5 +126,5 @@ await t.test('a tree survives an outage, and changes that are no longer known', 
   await until('it is current', async () => tree.children('a')?.[0]?.name === '2' || undefined)
   await isCurrent(direct, tree)
   t.equal(outages, 1)
-  tree.end()
+  tree.close()
 })

@@ -74,7 +74,7 @@ t.test('a tree reports an outage once, also if changes were missed in it', async
     path === '/topics/changes' ? (answers[asked++] ?? 'be silent') : { text: '{"has_more":false,"results":[]}' },
   )
   const tree = connect(stub.url, { key: 'k' }).followTree()
-  t.teardown(() => tree.end())
+  t.teardown(() => tree.close())
   const told = toldBy(tree)
   await until('every answer', async () => asked > answers.length || undefined)
   const ended = 'disconnected: Error: the stream has ended'

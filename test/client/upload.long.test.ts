@@ -1,4 +1,6 @@
 /** The client's `upload`: any number of operations, over reloads, and what it says of those that are refused. */
+import v8 from 'node:v8'
+import vm from 'node:vm'
 import t from 'tap'
 import { connect, jsonText, type Operation, type Refusal, TopicdError, type Uploaded } from '../../dist/client/index.js'
 import { startServer } from '../support/service/server.js'
@@ -45,8 +47,28 @@ await t.test('an asynchronous source ends the upload with what it throws', async
   let uploaded: Uploaded | undefined
   const upload = topics.upload(source(), { onProgress: (soFar) => (uploaded = soFar) })
   await t.rejects(upload, { message: 'the source has ended early' })
-  t.equal(await topics.count('?async/.*'), uploaded?.durable)
-  t.ok((uploaded?.durable ?? 0) > 0)
+  t.strictSame(uploaded, { durable: 10, refused: 0 }, 'what came before is stored')
+  t.equal(await topics.count('?async/.*'), 10)
+})
+
+await t.test('an upload with a signal keeps no operation that is sent', async (t) => {
+  v8.setFlagsFromString('--expose-gc')
+  const collect = vm.runInNewContext('gc') as () => void
+  const sent: WeakRef<Operation>[] = []
+  let kept: number | undefined
+  async function* source(): AsyncGenerator<Operation> {
+    for (let i = 0; i < 10_000; i++) {
+      const operation: Operation = { op: 'addAndSet', path: 'kept', value: i }
+      if (i < 1000) sent.push(new WeakRef(operation))
+      yield operation
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    kept = sent.filter((reference) => reference.deref() !== undefined).length
+  }
+  const { signal } = new AbortController()
+  t.strictSame(await topics.upload(source(), { signal }), { durable: 10_000, refused: 0 })
+  t.ok(kept !== undefined && kept < 10, `${kept} of 1000`)
 })
 
 await t.test('an empty upload resolves, and a refused one rejects', async (t) => {

@@ -98,10 +98,12 @@ export class Attempt {
       const decoder = new TextDecoder()
       for (;;) {
         const { done, value } = await overNetwork(request.signal, () => reader.read())
-        limit(silenceMsMax)
+        // While the caller is busy, silence is its own.
+        clearTimeout(timer)
         if (!done) this.onPiece()
         yield decoder.decode(value, { stream: !done })
         if (done) return
+        limit(silenceMsMax)
       }
     } finally {
       clearTimeout(timer)

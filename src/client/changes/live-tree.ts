@@ -47,6 +47,8 @@ interface Level {
   childrenMax: number
   /** Of its next children; one at a time. */
   listing: Promise<void> | undefined
+  /** Until it is listed after a failure, or would be refused again. */
+  relisting: Promise<void> | undefined
 }
 
 export interface TreeOptions {
@@ -73,15 +75,18 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   #isAsking = false
   /** The changes since each request that is under way was sent: its answer may not show them. */
   readonly #recent = new Set<Result[]>()
+  /** As the service writes it. */
+  readonly path: string
 
-  /** @param path the empty path for all topics */
+  /** @param path the empty path for all topics @throws RangeError for a path with an empty segment */
   constructor(
     private readonly client: Source,
-    readonly path: string,
+    path: string,
     private readonly controller: AbortController,
     private readonly size = sizeDefault,
   ) {
     super()
+    this.path = plain(path)
     this.ready = this.open(path)
     // The `error` event also reports it.
     this.ready.catch(() => {})
@@ -90,7 +95,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
 
   /** In tree order; undefined until the path is open and its children are listed. */
   children(path: string): readonly Child[] | undefined {
-    const level = this.#levels.get(path)
+    const level = this.#levels.get(plain(path))
     if (level?.children === undefined) return undefined
     level.sorted ??= inOrder(level)
     return level.sorted
@@ -98,7 +103,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
 
   /** The last of the listed children if there may be more; `more` lists them. */
   listedTo(path: string): string | undefined {
-    return this.#levels.get(path)?.listedTo
+    return this.#levels.get(plain(path))?.listedTo
   }
 
   /** In the order in which they were opened. */
@@ -111,46 +116,51 @@ export class LiveTree extends TypedTarget<TreeEvents> {
    *
    * @throws what the client throws; unless that is a refusal, it is tried again for as long as the path is open
    */
-  async open(path: string): Promise<void> {
+  async open(given: string): Promise<void> {
+    const path = plain(given)
     const known = this.#levels.get(path)
-    if (known !== undefined) return known.listing
+    if (known !== undefined) return known.listing ?? known.relisting
     const level: Level = {
       children: undefined,
       sorted: undefined,
       listedTo: undefined,
       childrenMax: 0,
       listing: undefined,
+      relisting: undefined,
     }
     this.#levels.set(path, level)
     try {
       await this.#list(path, level, undefined)
     } catch (error) {
-      void this.#listAnew(path, level, error)
+      this.#relist(path, level, error)
       throw error
     }
   }
 
   /** Lists the next children. @throws what the client throws */
-  async more(path: string): Promise<void> {
+  async more(given: string): Promise<void> {
+    const path = plain(given)
     const level = this.#levels.get(path)
     if (level?.listedTo !== undefined) await this.#list(path, level, level.listedTo)
   }
 
   /** Lists a child that may come after those that are listed. @throws what the client throws */
-  async include(path: string): Promise<void> {
+  async include(given: string): Promise<void> {
+    const path = plain(given)
     const level = this.#levels.get(parentOf(path))
     if (level !== undefined && level.children?.has(path) !== true) await this.#check(path)
   }
 
   /** Forgets the children of a path, and all that is open below it. */
-  close(path: string): void {
+  collapse(given: string): void {
+    const path = plain(given)
     for (const open of this.#levels.keys())
       if (path === '' || open === path || open.startsWith(`${path}/`)) this.#levels.delete(open)
     this.#changed()
   }
 
   /** Ends following. */
-  end(): void {
+  close(): void {
     this.controller.abort()
   }
 
@@ -171,13 +181,12 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     // Two results for each branch, and one more that tells that there are more.
     const listed = this.client.list(path, { after, size: 2 * this.size + 1, signal: this.controller.signal })
     for await (const child of listed) {
-      // What is below the child after which they are listed comes first.
-      if (child.path !== after && count++ === countMax) {
+      if (count++ === countMax) {
         listedTo = last
         break
       }
       last = child.path
-      children.set(child.path, merged(children.get(child.path), child))
+      children.set(child.path, child)
     }
     for (const [known, child] of level.children ?? [])
       if (!children.has(known) && isBeyond(known, listedTo)) {
@@ -187,6 +196,10 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       }
     const childrenMax = growthMax * Math.max(this.size, children.size)
     Object.assign(level, { children, listedTo, sorted: undefined, childrenMax })
+  }
+
+  #relist(path: string, level: Level, error?: unknown): void {
+    level.relisting = this.#listAnew(path, level, error).finally(() => (level.relisting = undefined))
   }
 
   /** Tries until it succeeds, or would be refused again. @param error of an attempt before */
@@ -248,7 +261,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       else if (!hasBegun) {
         hasBegun = true
         // What was listed before may have changed in between; it stays until it is listed anew.
-        for (const [path, level] of this.#levels) void this.#listAnew(path, level)
+        for (const [path, level] of this.#levels) this.#relist(path, level)
       }
     }
   }
@@ -323,7 +336,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       const level = this.#levels.get(parentOf(path))
       const { value: child } = await childrenIn(results, segmentsOf(path).length).next()
       if (level !== undefined) put(level, path, child ?? undefined)
-      if (child?.hasChildren !== true) this.close(path)
+      if (child?.hasChildren !== true) this.collapse(path)
     })
     this.#changed()
   }
@@ -331,6 +344,11 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   #changed(): void {
     this.dispatchEvent(new Event('change'))
   }
+}
+
+/** As the service writes it; the empty path stays as it is. @throws RangeError for an empty segment */
+function plain(path: string): string {
+  return path === '' ? '' : segmentsOf(path).join('/')
 }
 
 function isBeyond(path: string, listedTo: string | undefined): boolean {
@@ -354,7 +372,7 @@ function put(level: Level, path: string, child: Child | undefined): void {
   level.sorted = undefined
 }
 
-/** A child may be cut between two listings. */
+/** What was known of it stays true. */
 function merged(known: Child | undefined, child: Child): Child {
   return { ...child, type: child.type ?? known?.type, hasChildren: child.hasChildren || known?.hasChildren === true }
 }

@@ -118,7 +118,7 @@ export class Names {
   end(): void {
     this.#found()
     clearTimeout(this.#ticking)
-    this.tree.end()
+    this.tree.close()
   }
 
   #tick(): void {
