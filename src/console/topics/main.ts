@@ -52,10 +52,10 @@ class Page {
   #view(): TemplateResult {
     const { session, workspace } = this.#entered.value ?? {}
     const servicePage = session && servicePageOf(session.key)
-    // One dialog may be above another, which the browser does not know.
+    // It may ask first.
     const onCancel = (event: Event) => {
       event.preventDefault()
-      workspace?.dialogs.closeTop()
+      workspace?.dialogs.close()
     }
     return html`
       <header class="top">
@@ -167,7 +167,7 @@ class Page {
   /** The browser's own dialog keeps the keyboard inside, and closes by Escape. */
   #showDialog(): void {
     const dialog = root.querySelector('dialog')
-    const isWanted = this.#entered.value?.workspace.dialogs.isAnyOpen === true
+    const isWanted = this.#entered.value?.workspace.dialogs.isOpen === true
     if (dialog === null) return
     if (isWanted && !dialog.open) dialog.showModal()
     else if (!isWanted && dialog.open) {

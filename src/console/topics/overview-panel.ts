@@ -75,8 +75,7 @@ export class OverviewPanel implements Panel {
   }
 }
 
-function lastView({ path, item, seenMs }: SeenChange): TemplateResult {
-  const iso = item?.updated ?? new Date(seenMs).toISOString()
+function lastView({ path, item, iso }: SeenChange): TemplateResult {
   return html`<li>
     <a class="exact" href=${addressOfPath(path)}>${visible(path)}</a>
     <span class="quiet">${item === undefined ? 'removed ' : ''}<time datetime=${iso}>${agoText(iso, nowMs.value)}</time></span>

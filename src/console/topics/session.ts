@@ -88,10 +88,7 @@ export async function beginSession(key: string): Promise<Session> {
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   const client = connect(base, { key, timeoutMs })
   const authorization = `Apikey ${key}`
-  const answer = await fetch(`${base}/console/key`, {
-    headers: { authorization },
-    signal: AbortSignal.timeout(firstAnswerMsMax),
-  })
+  const answer = await ask(base, 'key', authorization, firstAnswerMsMax)
   const described = (await answer.json().catch(() => ({}))) as Partial<KeyDescription> & {
     readonly code?: string
     readonly message?: string
@@ -110,15 +107,12 @@ function isDescription(answer: Partial<KeyDescription>): answer is KeyDescriptio
 /** Undefined if the service does not tell them: to a restricted key, or as an earlier version. */
 export async function readOverview({ base, authorization, key }: Session): Promise<Overview | undefined> {
   if (key.under.length > 0 || key.admin === undefined) return undefined
-  try {
-    const answer = await fetch(`${base}/console/overview`, {
-      headers: { authorization },
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    return answer.ok ? ((await answer.json()) as Overview) : undefined
-  } catch {
-    return undefined
-  }
+  const answer = await ask(base, 'overview', authorization, timeoutMs).catch(() => undefined)
+  return answer?.ok ? ((await answer.json()) as Overview) : undefined
+}
+
+function ask(base: string, what: string, authorization: string, msMax: number): Promise<Response> {
+  return fetch(`${base}/console/${what}`, { headers: { authorization }, signal: AbortSignal.timeout(msMax) })
 }
 
 /** Undefined if this browser cannot reach it. */

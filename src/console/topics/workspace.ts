@@ -4,8 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { parentOf } from '../../client/child.js'
 import { TopicdError } from '../../client/index.js'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
-import { ChangesPanel } from './changes/changes-panel.js'
-import { changesView } from './changes/changes-view.js'
+import { ChangesPanel } from './changes-panel.js'
 import type { Context, Panel } from './context.js'
 import { Dialogs } from './dialogs/dialogs.js'
 import { TopicDialog } from './dialogs/topic-dialog.js'
@@ -41,6 +40,7 @@ export class Workspace {
   readonly #isAddressWrong = signal(false)
   /** Edits that wait until their topic is shown again, by path. */
   readonly #left: Signal<ReadonlyMap<string, Edit>>
+  readonly #stopped = new AbortController()
   #stopFollowing = (): void => {}
 
   /** @param signOut ends the session if the service no longer knows the key @param interrupted edits by path */
@@ -65,9 +65,10 @@ export class Workspace {
   }
 
   start(): void {
-    addEventListener('hashchange', this.#followAddress)
-    addEventListener('beforeunload', this.#keepEdits)
-    addEventListener('keydown', this.#onKey)
+    const { signal } = this.#stopped
+    addEventListener('hashchange', this.#followAddress, { signal })
+    addEventListener('beforeunload', this.#keepEdits, { signal })
+    addEventListener('keydown', this.#onKey, { signal })
     this.#stopFollowing = effect(() => {
       const paths = this.#panel.value?.shownPaths()
       if (paths !== undefined) this.#context.items.show(paths)
@@ -88,9 +89,7 @@ export class Workspace {
   }
 
   stop(): void {
-    removeEventListener('hashchange', this.#followAddress)
-    removeEventListener('beforeunload', this.#keepEdits)
-    removeEventListener('keydown', this.#onKey)
+    this.#stopped.abort()
     this.#stopFollowing()
     this.#tree.leave()
     this.#panel.value?.leave?.()
@@ -222,12 +221,12 @@ export class Workspace {
 
   /** The browser asks before it closes a page with an edit. */
   readonly #keepEdits = (event: BeforeUnloadEvent): void => {
-    if (this.dialogs.isAnyWritten || this.unsaved().size > 0) event.preventDefault()
+    if (this.dialogs.isWritten || this.unsaved().size > 0) event.preventDefault()
   }
 
   readonly #onKey = (event: KeyboardEvent): void => {
     const isText = event.target instanceof Element && event.target.matches('input, textarea, select')
-    if (event.key !== '/' || isText || event.ctrlKey || event.metaKey || event.altKey || this.dialogs.isAnyOpen) return
+    if (event.key !== '/' || isText || event.ctrlKey || event.metaKey || event.altKey || this.dialogs.isOpen) return
     event.preventDefault()
     document.querySelector<HTMLInputElement>('#words')?.select()
   }
@@ -249,8 +248,9 @@ export class Workspace {
 function viewOf(panel: Panel | undefined): unknown {
   if (panel instanceof TopicPanel) return topicView(panel)
   if (panel instanceof SearchPanel) return searchView(panel)
-  if (panel instanceof ChangesPanel) return changesView(panel)
-  return panel instanceof OverviewPanel || panel instanceof KeysPanel ? panel.view() : nothing
+  return panel instanceof OverviewPanel || panel instanceof ChangesPanel || panel instanceof KeysPanel
+    ? panel.view()
+    : nothing
 }
 
 /** Above everything, since all of it may be out of date. */

@@ -1,4 +1,4 @@
-/** The open dialogs, one above the other. Each has its own subject. */
+/** The dialog that is open, if one is: there is never another above it. */
 import { signal } from '@preact/signals-core'
 import type { TemplateResult } from 'lit-html'
 
@@ -15,53 +15,44 @@ export interface Dialog {
 }
 
 export class Dialogs {
-  /** The last one is on top. */
-  readonly #open = signal<readonly Dialog[]>([])
+  readonly #open = signal<Dialog | undefined>(undefined)
 
-  /** The dialog on top; undefined if there is none. */
   get view(): TemplateResult | undefined {
-    return this.#open.value.at(-1)?.view()
+    return this.#open.value?.view()
   }
 
-  get isAnyOpen(): boolean {
-    return this.#open.value.length > 0
+  get isOpen(): boolean {
+    return this.#open.value !== undefined
   }
 
-  get isAnyWritten(): boolean {
-    return this.#open.peek().some(({ isWritten }) => isWritten === true)
+  get isWritten(): boolean {
+    return this.#open.peek()?.isWritten === true
   }
 
   /** @param make gets the function that closes the dialog, which returns whether it was still open */
   open(make: (close: () => boolean) => Dialog): void {
     const dialog = make(() => {
-      const wasOpen = this.#open.peek().includes(dialog)
-      this.#open.value = this.#open.peek().filter((other) => other !== dialog)
+      const wasOpen = this.#open.peek() === dialog
+      if (wasOpen) this.#open.value = undefined
       return wasOpen
     })
-    this.#open.value = [...this.#open.peek(), dialog]
+    this.#open.value = dialog
   }
 
-  /** Closes the dialog on top, as the Escape key does. */
-  closeTop(): void {
-    const top = this.#open.peek().at(-1)
-    if (
-      top === undefined ||
-      (top.isWritten === true && !confirm(top.closeQuestion ?? 'Close and lose what you have written?'))
-    )
-      return
-    top.abandon?.()
-    this.#open.value = this.#open.peek().slice(0, -1)
+  /** As the Escape key does. */
+  close(): void {
+    const question = this.#open.peek()?.closeQuestion ?? 'Close and lose what you have written?'
+    if (!this.isWritten || confirm(question)) this.end()
   }
 
-  /** Closes the dialogs about the topic or matches that were shown until now. */
+  /** Closes a dialog about the topic or matches that were shown until now. */
   leave(): void {
-    for (const dialog of this.#open.peek()) if (!dialog.staysOpen) dialog.abandon?.()
-    this.#open.value = this.#open.peek().filter(({ staysOpen }) => staysOpen)
+    if (this.#open.peek()?.staysOpen !== true) this.end()
   }
 
   /** No dialog continues its work unseen. */
   end(): void {
-    for (const dialog of this.#open.peek()) dialog.abandon?.()
-    this.#open.value = []
+    this.#open.peek()?.abandon?.()
+    this.#open.value = undefined
   }
 }

@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals-core'
 import { parentOf } from '../../../client/child.js'
-import type { Child, LiveTree, TopicChange } from '../../../client/index.js'
+import type { Child, Item, LiveTree, TopicChange } from '../../../client/index.js'
 import type { Session } from '../session.js'
 
 /** Children that are listed at a time: most branches have fewer, so their natural order is complete. */
@@ -23,8 +23,8 @@ const tickMs = 50
 const retryMs = 1000
 
 export interface SeenChange extends TopicChange {
-  /** By the browser's clock. */
-  readonly seenMs: number
+  /** When it was made, ISO 8601; of a removal, when it was seen. */
+  readonly iso: string
 }
 
 interface Outage {
@@ -130,7 +130,7 @@ export class Names {
 
   #see(change: TopicChange): void {
     const others = this.#last.peek().filter(({ path }) => path !== change.path)
-    this.#last.value = [{ ...change, seenMs: Date.now() }, ...others].slice(0, lastMax)
+    this.#last.value = [{ ...change, iso: timeOf(change.item) }, ...others].slice(0, lastMax)
     for (const onChange of this.#watchers) onChange(change)
   }
 
@@ -139,6 +139,11 @@ export class Names {
     clearInterval(this.#retrying)
     this.#outage.value = undefined
   }
+}
+
+/** The service does not say when a topic was removed. */
+export function timeOf(item: Item | undefined): string {
+  return item?.updated ?? new Date().toISOString()
 }
 
 const collator = new Intl.Collator('en', { numeric: true })

@@ -3,7 +3,7 @@
  * still has that version. Nothing is drawn here.
  */
 import { type Signal, signal } from '@preact/signals-core'
-import { type Constraint, type Item, TopicdError } from '../../../client/index.js'
+import { type Item, TopicdError } from '../../../client/index.js'
 import type { Context } from '../context.js'
 import { describeFailure, isConflict } from '../failures.js'
 import { editableOf, valueIn, withLineEnds } from '../value-text.js'
@@ -29,35 +29,23 @@ export class Edit {
     return item?.version !== this.seen.version
   }
 
-  /** Writes only if the topic is still as its writer has seen it. @returns whether it has been written */
-  save(context: Context): Promise<boolean> {
-    return this.#write(context, { version: this.seen.version ?? 0 })
-  }
-
-  /** Replaces any value that the topic has by then. @returns whether it has been written */
-  overwrite(context: Context): Promise<boolean> {
-    return this.#write(context, undefined)
-  }
-
-  /** Creates the topic again, as its writer has seen it but for the value. @returns whether it has been written */
-  recreate(context: Context): Promise<boolean> {
-    const { path, type, properties } = this.seen
-    return this.#send(context, (value) =>
-      context.session.client.addAndSet(path, value, { type, properties, constraint: { no_topic: true } }),
-    )
-  }
-
-  #write(context: Context, constraint: Constraint | undefined): Promise<boolean> {
-    const { path, type } = this.seen
-    return this.#send(context, (value) => context.session.client.set(path, value, { type, constraint }))
-  }
-
-  async #send(context: Context, send: (value: unknown) => Promise<unknown>): Promise<boolean> {
+  /**
+   * `save` writes only if the topic is still as its writer has seen it, `overwrite` replaces any value that it has by then, and
+   * `recreate` creates it again with the type and the properties that it had.
+   *
+   * @returns whether it has been written
+   */
+  async write(how: 'save' | 'overwrite' | 'recreate', context: Context): Promise<boolean> {
+    const { path, type, properties, version = 0 } = this.seen
+    const { client } = context.session
+    const constraint = how === 'save' ? { version } : undefined
     if (this.isSaving.value) return false
     this.isSaving.value = true
     this.problem.value = ''
     try {
-      await send(valueIn(this.seen.type, withLineEnds(this.text.value, editableOf(this.seen))))
+      const value = valueIn(type, withLineEnds(this.text.value, editableOf(this.seen)))
+      if (how !== 'recreate') await client.set(path, value, { type, constraint })
+      else await client.addAndSet(path, value, { type, properties, constraint: { no_topic: true } })
       return true
     } catch (error) {
       const isGone = error instanceof TopicdError && error.code === 'no_such_topic'

@@ -69,7 +69,7 @@ export class TopicPanel implements Panel {
     const edit = this.edit.value
     if (edit === undefined) return
     const focus = focusLater()
-    if (await edit[how](this.context)) this.endEdit('Saved.')
+    if (await edit.write(how, this.context)) this.endEdit('Saved.')
     focus(this.edit.value === undefined ? '#topic-path' : '#new-value')
   }
 }

@@ -1,10 +1,14 @@
 /** The changes of a selector's matches as they happen: the newest first, until the user pauses. */
 import { signal } from '@preact/signals-core'
-import type { Change } from '../../../client/index.js'
-import type { Context, Panel } from '../context.js'
-import { focusLater } from '../drawing.js'
-import { describeFailure } from '../failures.js'
-import { shortened, visible } from '../value-text.js'
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
+import type { Change } from '../../client/index.js'
+import { addressOfPath, addressOfSelector } from './address.js'
+import type { Context, Panel } from './context.js'
+import { focusLater } from './drawing.js'
+import { describeFailure } from './failures.js'
+import { timeOf } from './live/names.js'
+import { shortened, timeText, visible } from './value-text.js'
 
 /** Older changes are dropped. */
 const keptMax = 200
@@ -12,15 +16,14 @@ const keptMax = 200
 /** All that is shown, and so kept, of a value. */
 const charactersMax = 300
 
-export interface SeenChange {
+interface SeenChange {
   readonly number: number
   /** Undefined for a gap: what came before it and is not listed is no longer known. */
   readonly path: string | undefined
   /** The beginning of the value's JSON text; null without a value, undefined for a topic that is gone. */
   readonly text: string | null | undefined
-  /** When it was made, ISO 8601; undefined where the service does not say. */
-  readonly updated: string | undefined
-  readonly seenMs: number
+  /** As `timeOf` has it. */
+  readonly iso: string
 }
 
 export class ChangesPanel implements Panel {
@@ -102,9 +105,56 @@ export class ChangesPanel implements Panel {
       path: change.kind === 'restarted' ? undefined : change.path,
       // A copy, as a part of the text would keep all of it, and that of its page, in memory.
       text: item && (item.text === undefined ? null : structuredClone(shortened(item.text, charactersMax))),
-      updated: item?.updated,
-      seenMs: Date.now(),
+      iso: timeOf(item),
     }
     this.seen.value = [entry, ...this.seen.peek()].slice(0, keptMax)
   }
+
+  view(): TemplateResult {
+    const { selector, seen, problem, isPaused } = this
+    return html`
+      <section class="panel" aria-labelledby="changes-title">
+        <h2 id="changes-title" tabindex="-1">Changes of <bdi class="exact">${visible(selector)}</bdi></h2>
+        ${problem.value === '' ? nothing : html`<p class="bad" role="alert">${problem.value}</p>`}
+        <p class="row">
+          <button aria-pressed=${isPaused.value} @click=${() => (isPaused.value ? this.resume() : this.pause())}>${isPaused.value ? 'Resume' : 'Pause'}</button>
+          <a href=${addressOfSelector(selector)}>Show the topics</a>
+          <span class="quiet" role="status">${this.#status()}</span>
+        </p>
+        ${seen.value.length === 0 ? nothing : changesTable(seen.value)}
+      </section>
+    `
+  }
+
+  #status(): string {
+    if (this.isPaused.value) return 'Paused'
+    const isLive = this.hasBegun.value && this.context.names.outage === undefined
+    return isLive && this.seen.value.length === 0 ? 'Nothing has changed yet.' : ''
+  }
+}
+
+function changesTable(seen: readonly SeenChange[]): TemplateResult {
+  return html`
+    <table class="rows changes">
+      <thead>
+        <tr><th scope="col">Path</th><th scope="col">Value</th><th scope="col">Time</th></tr>
+      </thead>
+      <tbody>${repeat(seen, ({ number }) => number, changeView)}</tbody>
+    </table>
+  `
+}
+
+function changeView({ path, text, iso }: SeenChange): TemplateResult {
+  if (path === undefined)
+    return html`<tr><td colspan="3" class="notice">Some changes at this place are no longer known.</td></tr>`
+  return html`
+    <tr class="changed-1">
+      <td><a class="exact" href=${addressOfPath(path)}>${visible(path)}</a></td>
+      <td>${text === undefined ? html`<span class="bad">removed</span>` : valueView(text)}</td>
+      <td class="quiet">${text === undefined ? 'about ' : ''}<time datetime=${iso}>${timeText(iso)}</time></td>
+    </tr>`
+}
+
+function valueView(text: string | null): TemplateResult {
+  return text === null ? html`<span class="quiet">no value</span>` : html`<span class="exact">${text}</span>`
 }
