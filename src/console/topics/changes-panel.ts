@@ -6,7 +6,7 @@ import type { Change } from '../../client/index.js'
 import { addressOfPath, addressOfSelector } from './address.js'
 import type { Context, Panel } from './context.js'
 import { focusLater } from './drawing.js'
-import { describeFailure } from './failures.js'
+import { alertView, describeFailure } from './failures.js'
 import { timeOf } from './live/names.js'
 import { shortened, timeText, visible } from './value-text.js'
 
@@ -48,11 +48,6 @@ export class ChangesPanel implements Panel {
 
   get title(): string {
     return `Changes of ${visible(this.selector)}`
-  }
-
-  /** Its values are those of the changes. */
-  shownPaths(): readonly string[] {
-    return []
   }
 
   leave(): void {
@@ -115,7 +110,7 @@ export class ChangesPanel implements Panel {
     return html`
       <section class="panel" aria-labelledby="changes-title">
         <h2 id="changes-title" tabindex="-1">Changes of <bdi class="exact">${visible(selector)}</bdi></h2>
-        ${problem.value === '' ? nothing : html`<p class="bad" role="alert">${problem.value}</p>`}
+        ${alertView(problem.value)}
         <p class="row">
           <button aria-pressed=${isPaused.value} @click=${() => (isPaused.value ? this.resume() : this.pause())}>${isPaused.value ? 'Resume' : 'Pause'}</button>
           <a href=${addressOfSelector(selector)}>Show the topics</a>
@@ -128,7 +123,7 @@ export class ChangesPanel implements Panel {
 
   #status(): string {
     if (this.isPaused.value) return 'Paused'
-    const isLive = this.hasBegun.value && this.context.names.outage === undefined
+    const isLive = this.hasBegun.value && this.context.names.outage.value === undefined
     return isLive && this.seen.value.length === 0 ? 'Nothing has changed yet.' : ''
   }
 }

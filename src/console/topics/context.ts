@@ -1,4 +1,5 @@
 /** What every part of the page gets: the session, the names and values on the screen, and what the page does for a part. */
+import type { TemplateResult } from 'lit-html'
 import type { Dialogs } from './dialogs/dialogs.js'
 import type { LiveItems } from './live/live-items.js'
 import type { Names } from './live/names.js'
@@ -21,8 +22,9 @@ export interface Context {
 export interface Panel {
   /** Of the tab. */
   readonly title: string
+  readonly view: () => TemplateResult
   /** The paths of the topics on the screen, whose values are followed; undefined until they are known. Reads signals. */
-  readonly shownPaths: () => readonly string[] | undefined
+  readonly shownPaths?: () => readonly string[] | undefined
   /** Nothing continues unseen. */
   readonly leave?: () => void
 }

@@ -1,5 +1,6 @@
-/** A button that copies a text, with the clipboard that only https and localhost have, or as a user would. */
+/** Buttons that copy, with the clipboard that only https and localhost have, or as a user would. */
 import { html, type TemplateResult } from 'lit-html'
+import type { Context } from './context.js'
 import { icon } from './icons.js'
 
 /** @param text called when it is copied @param note says that it was done */
@@ -12,6 +13,22 @@ export function copyButton(name: string, text: () => string, note: (text: string
     note(isCopied === true || copySelected(text()) ? 'Copied.' : 'This browser does not allow copying.')
   }
   return html`<button type="button" class="quiet-button" @click=${copy}>${icon('copy')}${name}</button>`
+}
+
+/** Copies a request as a command for a shell. The key is not in it, because commands end up in logs. */
+export function curlButton(name: string, { session, note }: Context, route: string, body: object): TemplateResult {
+  const command = [
+    `curl -sS ${quoted(`${session.base}/topics/${route}`)}`,
+    '-H "authorization: Apikey $KEY"',
+    `-H 'content-type: application/json'`,
+    `--data-binary ${quoted(JSON.stringify(body))}`,
+  ]
+  return copyButton(name, () => command.join(' \\\n  '), note)
+}
+
+/** As one word of a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /** Without a secure context there is no other way. @returns whether the browser has done it */

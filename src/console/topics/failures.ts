@@ -1,4 +1,5 @@
-/** Failures in words: of requests, and of a user's own text. */
+/** Failures in words, and how a panel or dialog shows them: of requests, and of a user's own text. */
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { TopicdError } from '../../client/index.js'
 import type { Context } from './context.js'
 
@@ -7,7 +8,7 @@ export function retrySecondsOf(error: unknown): number | undefined {
   return error instanceof TopicdError ? error.retryAfterSeconds : undefined
 }
 
-export function isConflict(error: unknown): boolean {
+export function isConflict(error: unknown): error is TopicdError {
   return error instanceof TopicdError && error.code === 'unsatisfied_constraint'
 }
 
@@ -37,4 +38,9 @@ function describeRefusal({ status, message, retryAfterSeconds }: TopicdError): s
   if (status !== 429) return message
   const next = retryAfterSeconds === undefined ? '' : ` It allows the next request in ${retryAfterSeconds} s.`
   return `This API key's rate is reached.${next}`
+}
+
+/** @param problem a sentence; empty for none */
+export function alertView(problem: string, classes = 'bad'): TemplateResult | typeof nothing {
+  return problem === '' ? nothing : html`<p class=${classes} role="alert">${problem}</p>`
 }

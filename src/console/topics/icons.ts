@@ -9,9 +9,7 @@ const paths = {
   changes: 'M2 8h3l2-5 3 10 2-5h2',
   download: 'M8 2v8M5 7l3 3 3-3M3 13h10',
   upload: 'M8 11V3M5 6l3-3 3 3M3 13h10',
-  key: 'M10 6a2.5 2.5 0 1 0-5 0 2.5 2.5 0 0 0 5 0zM7.500 8.500V14M7.500 11h2M7.500 13h2',
   search: 'M7 2.500a4.500 4.500 0 1 0 0 9 4.500 4.500 0 0 0 0-9zM10.500 10.500L14 14',
-  command: 'M3 4l4 4-4 4M8 12h5',
 } as const
 
 export function icon(name: keyof typeof paths): TemplateResult {

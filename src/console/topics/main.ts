@@ -2,10 +2,9 @@
 
 import { signal } from '@preact/signals-core'
 import { html, nothing, render, type TemplateResult } from 'lit-html'
-import { TopicdError } from '../../client/index.js'
 import { addressOfKeys } from './address.js'
 import { focusLater, keepDrawn } from './drawing.js'
-import { describeFailure } from './failures.js'
+import { alertView } from './failures.js'
 import {
   beginSession,
   endSession,
@@ -16,6 +15,7 @@ import {
   shareWithOpenedTabs,
   storedKey,
 } from './session.js'
+import { Task } from './task.js'
 import type { Edit } from './topic/edit.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
@@ -24,9 +24,9 @@ import { Workspace } from './workspace.js'
 const retryMs = 3000
 
 class Page {
-  readonly #entered = signal<{ readonly session: Session; readonly workspace: Workspace } | undefined>(undefined)
-  readonly #problem = signal('')
-  readonly #isBusy = signal(false)
+  /** Undefined without a key that is known to be good. */
+  readonly #workspace = signal<Workspace | undefined>(undefined)
+  readonly #signingIn = new Task({ signOut: (reason) => this.#signOut(reason) })
   /** Kept until it is known whether it is still good. */
   readonly #earlierKey = signal(storedKey())
   /** Edits that the end of a session has interrupted, by path. */
@@ -35,7 +35,7 @@ class Page {
   start(): void {
     keepDrawn(() => {
       render(this.#view(), root)
-      document.title = `${this.#entered.value?.workspace.title ?? 'Topics'} – topicd ${location.host}`
+      document.title = `${this.#workspace.value?.title ?? 'Topics'} – topicd ${location.host}`
       this.#showDialog()
     })
     void this.#continue()
@@ -44,14 +44,13 @@ class Page {
   /** Repeats while the service cannot say whether the key is good. */
   async #continue(): Promise<void> {
     const key = this.#earlierKey.value
-    if (key === undefined || this.#isBusy.value) return
+    if (key === undefined || this.#signingIn.isBusy.value) return
     await this.#signIn(key)
     if (this.#earlierKey.value !== undefined) setTimeout(() => void this.#continue(), retryMs)
   }
 
   #view(): TemplateResult {
-    const { session, workspace } = this.#entered.value ?? {}
-    const servicePage = session && servicePageOf(session.key)
+    const workspace = this.#workspace.value
     // It may ask first.
     const onCancel = (event: Event) => {
       event.preventDefault()
@@ -60,28 +59,27 @@ class Page {
     return html`
       <header class="top">
         <h1>topicd <span class="quiet">topics</span></h1>
-        <span class="row links">
-          ${servicePage === undefined ? nothing : html`<a href=${servicePage}>Service</a>`}
-          ${session !== undefined && may(session.key, 'admin') ? html`<a href=${addressOfKeys}>API keys</a>` : nothing}
-          <a href="openapi.json">API description</a>
-        </span>
-        ${
-          session === undefined
-            ? nothing
-            : html`
-          <span class="quiet">${describeKey(session)}</span>
-          <button class="quiet-button" @click=${() => this.#leave()}>Sign out</button>`
-        }
+        ${this.#headerView(workspace?.session.key)}
       </header>
       ${workspace?.view() ?? this.#signInView()}
-      <dialog aria-labelledby="dialog-title" @cancel=${onCancel} @close=${() => this.#showDialog()}>${workspace?.dialogs.view ?? nothing}</dialog>
+      <dialog aria-labelledby="dialog-title" @cancel=${onCancel} @close=${() => this.#showDialog()}>${workspace?.dialogs.shown.value?.view()}</dialog>
     `
+  }
+
+  #headerView(key: Session['key'] | undefined): TemplateResult {
+    const servicePage = key && servicePageOf(key)
+    return html`
+      <span class="row links">
+        ${servicePage === undefined ? nothing : html`<a href=${servicePage}>Service</a>`}
+        ${key !== undefined && may(key, 'admin') ? html`<a href=${addressOfKeys}>API keys</a>` : nothing}
+        <a href="openapi.json">API description</a>
+      </span>
+      ${key === undefined ? nothing : html`<span class="quiet">${describeKey(key)}</span> <button class="quiet-button" @click=${() => this.#leave()}>Sign out</button>`}`
   }
 
   #signInView(): TemplateResult {
     if (this.#earlierKey.value !== undefined) return this.#continuingView()
-    const problem = this.#problem.value
-    const isBusy = this.#isBusy.value
+    const isBusy = this.#signingIn.isBusy.value
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
       void this.#signIn(keyIn(String(new FormData(event.target as HTMLFormElement).get('key'))))
@@ -92,7 +90,7 @@ class Page {
           <label for="key">API key</label>
           <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" required autofocus>
           <button class="primary" aria-disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button>
-          ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
+          ${alertView(this.#signingIn.problem.value)}
           ${this.#interrupted.value.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
           <p class="quiet">The key is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> creates one.</p>
         </form>
@@ -101,7 +99,7 @@ class Page {
   }
 
   #continuingView(): TemplateResult {
-    const problem = this.#problem.value
+    const problem = this.#signingIn.problem.value
     return html`
       <main class="sign-in">
         <div class="panel">
@@ -113,42 +111,34 @@ class Page {
     `
   }
 
-  async #signIn(key: string): Promise<void> {
-    if (this.#isBusy.value) return
-    this.#isBusy.value = true
-    this.#problem.value = ''
+  #signIn(key: string): Promise<void> {
     const isContinuing = key === this.#earlierKey.value
-    try {
+    return this.#signingIn.run(async () => {
       const session = await beginSession(key)
       // A user who has given up waiting enters another key.
       if (isContinuing && this.#earlierKey.value === undefined) return
       this.#earlierKey.value = undefined
       this.#enter(session)
-    } catch (error) {
-      this.#problem.value = describeFailure(error)
-      if (error instanceof TopicdError && error.status === 401) this.#signOut(this.#problem.value)
-    } finally {
-      this.#isBusy.value = false
-    }
+    })
   }
 
   #enter(session: Session): void {
     // A late answer to an earlier key says nothing about this one.
     const onUnknown = (reason: string) => {
-      if (this.#entered.peek()?.session !== session) return
+      if (this.#workspace.peek() !== workspace) return
       this.#interrupted.value = workspace.unsaved()
       this.#signOut(reason)
     }
     const workspace = new Workspace(session, onUnknown, this.#interrupted.value)
     this.#interrupted.value = new Map()
-    this.#entered.value = { session, workspace }
+    this.#workspace.value = workspace
     workspace.start()
     focusLater()('#words, .workspace button, .workspace a')
   }
 
   /** The user wants to sign out. */
   #leave(): void {
-    const count = this.#entered.value?.workspace.unsaved().size ?? 0
+    const count = this.#workspace.value?.unsaved().size ?? 0
     if (count > 0 && !confirm('Your edits are not saved. Sign out and lose them?')) return
     this.#signOut('')
   }
@@ -156,18 +146,18 @@ class Page {
   /** @param reason empty if the user wanted it */
   #signOut(reason: string): void {
     endSession()
-    const workspace = this.#entered.peek()?.workspace
-    this.#entered.value = undefined
+    const workspace = this.#workspace.peek()
+    this.#workspace.value = undefined
     workspace?.stop()
     this.#earlierKey.value = undefined
-    this.#problem.value = reason
+    this.#signingIn.problem.value = reason
     focusLater()('#key')
   }
 
   /** The browser's own dialog keeps the keyboard inside, and closes by Escape. */
   #showDialog(): void {
     const dialog = root.querySelector('dialog')
-    const isWanted = this.#entered.value?.workspace.dialogs.isOpen === true
+    const isWanted = this.#workspace.value?.dialogs.shown.value !== undefined
     if (dialog === null) return
     if (isWanted && !dialog.open) dialog.showModal()
     else if (!isWanted && dialog.open) {
@@ -181,7 +171,7 @@ class Page {
   }
 }
 
-function describeKey({ key: { name, allow, under } }: Session): string {
+function describeKey({ name, allow, under }: Session['key']): string {
   const named = under.length > 3 ? `${under.length} subtrees` : under.map(visible).join(', ')
   const where = under.length === 0 ? '' : ` below ${named}`
   return `Key ${name}: ${allow.join(', ')}${where}`

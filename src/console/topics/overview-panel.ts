@@ -40,7 +40,7 @@ export class OverviewPanel implements Panel {
   }
 
   view(): TemplateResult {
-    const { names } = this.context
+    const last = this.context.names.last.value
     const overview = this.#overview.value
     return html`
       <section class="panel" aria-labelledby="overview-title">
@@ -48,9 +48,9 @@ export class OverviewPanel implements Panel {
         ${overview === undefined ? nothing : this.#serviceView(overview)}
         <h3>Changed last</h3>
         ${
-          names.last.length === 0
+          last.length === 0
             ? html`<p class="quiet">Nothing has changed since this page was opened.</p>`
-            : html`<ul class="last">${repeat(names.last, ({ path }) => path, lastView)}</ul>`
+            : html`<ul class="last">${repeat(last, ({ path }) => path, lastView)}</ul>`
         }
         <p><a href=${addressOfChanges('?.*//')}>All changes as they happen</a></p>
         ${this.#children.view()}

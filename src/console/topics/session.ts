@@ -7,10 +7,11 @@
  * be another program's.
  */
 import type { Overview } from '../../api/console/primary.js'
-import { type Client, connect, TopicdError } from '../../client/index.js'
+import { refusalOf } from '../../client/error.js'
+import { type Client, connect } from '../../client/index.js'
 import { urlOf } from '../shared/listener.js'
 
-type Operation = 'fetch' | 'set' | 'add' | 'remove' | 'admin'
+export type Operation = 'fetch' | 'set' | 'add' | 'remove' | 'admin'
 
 interface KeyDescription {
   readonly name: string
@@ -36,7 +37,7 @@ export interface Session {
 const storageName = 'topicd-key'
 
 /** Longer than the service takes for any answer. */
-export const timeoutMs = 60_000
+const timeoutMs = 60_000
 
 /** For the first request, on which the user waits. */
 const firstAnswerMsMax = 10_000
@@ -80,23 +81,17 @@ export function keyIn(text: string): string {
   return text.trim().replace(/^(apikey|bearer)\s+/i, '')
 }
 
-/** @throws TopicdError for an unknown key; TypeError without a connection; RangeError if key or answer is malformed */
+/** @throws as `ask`, for an unknown key too; RangeError if the key is malformed */
 export async function beginSession(key: string): Promise<Session> {
   if (/\s/.test(key)) throw new RangeError('This is not an API key: it contains a space.')
   if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it contains invalid characters.')
   // Relative to the page, so that a base path and a proxy's prefix are right.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
-  const client = connect(base, { key, timeoutMs })
-  const authorization = `Apikey ${key}`
-  const answer = await ask(base, 'key', authorization, firstAnswerMsMax)
-  const described = (await answer.json().catch(() => ({}))) as Partial<KeyDescription> & {
-    readonly code?: string
-    readonly message?: string
-  }
-  if (!answer.ok) throw new TopicdError(answer.status, described.code ?? '', described.message ?? answer.statusText)
-  if (!isDescription(described)) throw new RangeError('Something other than topicd responded.')
+  const caller = { base, authorization: `Apikey ${key}`, client: connect(base, { key, timeoutMs }) }
+  const described = await ask<Partial<KeyDescription>>(caller, 'key', undefined, firstAnswerMsMax)
+  if (!isDescription(described)) throw foreign()
   storage()?.setItem(storageName, key)
-  return { base, authorization, key: described, client }
+  return { ...caller, key: described }
 }
 
 function isDescription(answer: Partial<KeyDescription>): answer is KeyDescription {
@@ -104,15 +99,40 @@ function isDescription(answer: Partial<KeyDescription>): answer is KeyDescriptio
   return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
 }
 
-/** Undefined if the service does not tell them: to a restricted key, or as an earlier version. */
-export async function readOverview({ base, authorization, key }: Session): Promise<Overview | undefined> {
-  if (key.under.length > 0 || key.admin === undefined) return undefined
-  const answer = await ask(base, 'overview', authorization, timeoutMs).catch(() => undefined)
-  return answer?.ok ? ((await answer.json()) as Overview) : undefined
+function foreign(): RangeError {
+  return new RangeError('Something other than topicd responded.')
 }
 
-function ask(base: string, what: string, authorization: string, msMax: number): Promise<Response> {
-  return fetch(`${base}/console/${what}`, { headers: { authorization }, signal: AbortSignal.timeout(msMax) })
+/** Undefined if the service does not tell them: to a restricted key, or as an earlier version. */
+export async function readOverview(session: Session): Promise<Overview | undefined> {
+  const { under, admin } = session.key
+  return under.length > 0 || admin === undefined ? undefined : ask<Overview>(session, 'overview').catch(() => undefined)
+}
+
+/**
+ * Sends a request that only the console makes.
+ *
+ * @param body undefined for a GET
+ * @throws TopicdError for a refusal; TypeError without a connection; RangeError for an answer of another program
+ */
+export async function ask<Answer>(
+  { base, authorization }: Pick<Session, 'base' | 'authorization'>,
+  what: string,
+  body?: object,
+  msMax = timeoutMs,
+): Promise<Answer> {
+  const answer = await fetch(`${base}/console/${what}`, {
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    headers: { authorization, 'content-type': 'application/json' },
+    signal: AbortSignal.timeout(msMax),
+  })
+  const text = await answer.text()
+  if (!answer.ok) throw refusalOf(answer, text, undefined)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw foreign()
+  }
 }
 
 /** Undefined if this browser cannot reach it. */

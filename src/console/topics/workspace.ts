@@ -10,7 +10,7 @@ import { Dialogs } from './dialogs/dialogs.js'
 import { TopicDialog } from './dialogs/topic-dialog.js'
 import { UploadDialog } from './dialogs/upload-dialog.js'
 import { focusLater } from './drawing.js'
-import { describeFailure } from './failures.js'
+import { alertView, describeFailure } from './failures.js'
 import { icon } from './icons.js'
 import { KeysPanel } from './keys/keys-panel.js'
 import { LiveItems } from './live/live-items.js'
@@ -18,11 +18,9 @@ import { Names } from './live/names.js'
 import { OverviewPanel } from './overview-panel.js'
 import { searchBox } from './search/search-box.js'
 import { SearchPanel } from './search/search-panel.js'
-import { searchView } from './search/search-view.js'
 import { may, type Session } from './session.js'
 import type { Edit } from './topic/edit.js'
 import { TopicPanel } from './topic/topic-panel.js'
-import { topicView } from './topic/topic-view.js'
 import { TreePanel } from './tree/tree-panel.js'
 import { timeText, visible } from './value-text.js'
 
@@ -44,7 +42,11 @@ export class Workspace {
   #stopFollowing = (): void => {}
 
   /** @param signOut ends the session if the service no longer knows the key @param interrupted edits by path */
-  constructor(session: Session, signOut: (reason: string) => void, interrupted: ReadonlyMap<string, Edit>) {
+  constructor(
+    readonly session: Session,
+    signOut: (reason: string) => void,
+    interrupted: ReadonlyMap<string, Edit>,
+  ) {
     this.#left = signal(interrupted)
     const onFailure = (error: unknown) => {
       this.#failure.value = describeFailure(error, this.#context)
@@ -70,10 +72,12 @@ export class Workspace {
     addEventListener('beforeunload', this.#keepEdits, { signal })
     addEventListener('keydown', this.#onKey, { signal })
     this.#stopFollowing = effect(() => {
-      const paths = this.#panel.value?.shownPaths()
+      const panel = this.#panel.value
+      // Without such paths, its values are its own.
+      const paths = panel?.shownPaths === undefined ? [] : panel.shownPaths()
       if (paths !== undefined) this.#context.items.show(paths)
     })
-    const { key } = this.#context.session
+    const { key } = this.session
     if (may(key, 'fetch')) {
       this.#goToSubtree()
       this.#tree.start()
@@ -83,7 +87,7 @@ export class Workspace {
 
   /** A key of one subtree starts there, unless the address says otherwise. */
   #goToSubtree(): void {
-    const [only, ...others] = this.#context.session.key.under
+    const [only, ...others] = this.session.key.under
     if (only !== undefined && others.length === 0 && placeAt(location.hash) === 'nothing')
       history.replaceState(null, '', addressOfPath(only))
   }
@@ -110,15 +114,11 @@ export class Workspace {
   }
 
   view(): TemplateResult {
-    const { session, names } = this.#context
-    const { key } = session
-    const failure = this.#failure.value
-    const panel = this.#panel.value
-    const shown = panel instanceof TopicPanel ? panel.path : undefined
-    if (!may(key, 'fetch')) return this.#writeOnlyView()
+    if (!may(this.session.key, 'fetch')) return this.#writeOnlyView()
+    const outage = this.#context.names.outage.value
     return html`
       <main class="workspace">
-        ${names.outage === undefined ? nothing : outageView(names.outage)}
+        ${outage === undefined ? nothing : outageView(outage)}
         <div class="side">
           ${searchBox(this.#searched.value?.text ?? '', (selector, text) => this.#search(selector, text))}
           <nav class="panel" aria-label="Topics">
@@ -127,12 +127,12 @@ export class Workspace {
               ${this.#createButtons()}
             </p>
             ${this.#noteView()}
-            ${this.#tree.view(shown)}
+            ${this.#tree.view()}
           </nav>
         </div>
         <div class="shown">
-          ${failure === '' ? nothing : html`<p class="panel bad" role="alert">${failure}</p>`}
-          ${this.#isAddressWrong.value ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>` : viewOf(panel)}
+          ${alertView(this.#failure.value, 'panel bad')}
+          ${this.#isAddressWrong.value ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>` : this.#panel.value?.view()}
         </div>
       </main>
     `
@@ -146,17 +146,17 @@ export class Workspace {
           ${this.#noteView()}
           <p>This API key may not fetch, so no topics are shown.</p>
         </div>
-        <div class="shown">${viewOf(this.#panel.value)}</div>
+        <div class="shown">${this.#panel.value?.view()}</div>
       </main>
     `
   }
 
   #createButtons(): TemplateResult | typeof nothing {
-    const { key } = this.#context.session
+    const { key } = this.session
+    const { shown } = this.dialogs
     if (!may(key, 'add')) return nothing
-    const upload = () => this.dialogs.open((close) => new UploadDialog(this.#context, close))
-    const create = () =>
-      this.dialogs.open((close) => new TopicDialog({ kind: 'create', path: this.#newPath() }, this.#context, close))
+    const upload = () => (shown.value = new UploadDialog(this.#context))
+    const create = () => (shown.value = new TopicDialog('create', this.#context, this.#newPath()))
     return html`
       <button @click=${create}>${icon('add')}Create…</button>
       ${may(key, 'set') ? html`<button class="quiet-button" @click=${upload}>${icon('upload')}Upload…</button>` : nothing}`
@@ -188,14 +188,16 @@ export class Workspace {
     const place = placeAt(location.hash)
     this.#isAddressWrong.value = place === 'wrong'
     this.#failure.value = ''
-    this.#panel.value = place === 'wrong' ? undefined : this.#panelAt(place)
+    const panel = place === 'wrong' ? undefined : this.#panelAt(place)
+    this.#panel.value = panel
+    this.#tree.shown.value = panel instanceof TopicPanel ? panel.path : undefined
     // What was done may itself have led here.
     if (!this.#isNoteNew) this.#note.value = ''
     this.#isNoteNew = false
   }
 
   #panelAt(place: Exclude<ReturnType<typeof placeAt>, 'wrong'>): Panel | undefined {
-    const { key } = this.#context.session
+    const { key } = this.session
     if (place === 'keys' && may(key, 'admin')) return new KeysPanel(this.#context)
     if (!may(key, 'fetch')) return undefined
     if (place === 'nothing' || place === 'keys') return new OverviewPanel(this.#context)
@@ -226,7 +228,15 @@ export class Workspace {
 
   readonly #onKey = (event: KeyboardEvent): void => {
     const isText = event.target instanceof Element && event.target.matches('input, textarea, select')
-    if (event.key !== '/' || isText || event.ctrlKey || event.metaKey || event.altKey || this.dialogs.isOpen) return
+    if (
+      event.key !== '/' ||
+      isText ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      this.dialogs.shown.peek() !== undefined
+    )
+      return
     event.preventDefault()
     document.querySelector<HTMLInputElement>('#words')?.select()
   }
@@ -234,8 +244,7 @@ export class Workspace {
   /** The branch that is shown, or that of the topic that is shown. */
   #newPath(): string {
     const { session, names, items } = this.#context
-    const panel = this.#panel.peek()
-    const path = panel instanceof TopicPanel ? panel.path : undefined
+    const path = this.#tree.shown.peek()
     const hasBelow = path !== undefined && names.hasBelow(path)
     const isAbsent = path !== undefined && items.isLoaded(path) && items.get(path) === undefined
     if (path !== undefined && isAbsent && !hasBelow && may(session.key, 'add', path)) return path
@@ -245,16 +254,8 @@ export class Workspace {
   }
 }
 
-function viewOf(panel: Panel | undefined): unknown {
-  if (panel instanceof TopicPanel) return topicView(panel)
-  if (panel instanceof SearchPanel) return searchView(panel)
-  return panel instanceof OverviewPanel || panel instanceof ChangesPanel || panel instanceof KeysPanel
-    ? panel.view()
-    : nothing
-}
-
 /** Above everything, since all of it may be out of date. */
-function outageView({ sinceMs, error }: NonNullable<Context['names']['outage']>): TemplateResult {
+function outageView({ sinceMs, error }: NonNullable<Context['names']['outage']['value']>): TemplateResult {
   const since = new Date(sinceMs).toISOString()
   const reason = error instanceof TopicdError ? ` (${describeFailure(error)})` : ''
   return html`<p class="notice outage" role="alert">Not connected since <time datetime=${since}>${timeText(since)}</time>, retrying${reason}</p>`

@@ -3,71 +3,66 @@
  * anything: no key, and nothing that goes on behind a dialog that was closed.
  */
 import { type Signal, signal } from '@preact/signals-core'
-import { html, nothing, type TemplateResult } from 'lit-html'
+import { html, type TemplateResult } from 'lit-html'
 import { descendants, subtree, topic } from '../../../client/index.js'
 import type { Context } from '../context.js'
-import { copyButton } from '../copy.js'
-import { curlCommand } from '../curl.js'
-import { describeFailure, retrySecondsOf } from '../failures.js'
+import { curlButton } from '../copy.js'
+import { alertView, describeFailure, retrySecondsOf } from '../failures.js'
 import { topicsText, visible } from '../value-text.js'
 import type { Dialog } from './dialogs.js'
 
 type Count = number | 'unknown' | 'counting' | 'failed'
 
-/** What it would remove, in words, and as selectors. */
-type Choice = readonly [label: string, ...selectors: readonly string[]]
+type Choice = ReturnType<typeof choice>
+
+/** What a user can choose to remove. @param label in words */
+export function choice(label: string, ...selectors: readonly string[]) {
+  return { label, selectors, count: signal<Count>('unknown') } as const
+}
+
+/** The first is chosen. */
+type Choices = readonly [Choice, ...Choice[]]
+
+export function choicesAt(path: string, isTopic: boolean, hasBelow: boolean): Choices {
+  const below = choice('everything below it', descendants(path))
+  const own = choice('the topic itself', topic(path))
+  if (!isTopic) return [below]
+  return hasBelow ? [own, choice('the topic and everything below it', subtree(path)), below] : [own]
+}
 
 export class RemoveDialog implements Dialog {
   readonly #chosen: Signal<Choice>
-  readonly #counts: ReadonlyMap<Choice, Signal<Count>>
   readonly #problem = signal('')
   readonly #removed = signal<number | undefined>(undefined)
   /** During the second count, the user can still cancel. */
   readonly #step = signal<'asking' | 'counting again' | 'removing'>('asking')
-  #isClosed = false
 
-  /** @param named what is removed, as the user knows it @param choices the first is chosen */
+  /** @param named the topics as the user knows them */
   constructor(
     private readonly named: string,
-    private readonly choices: readonly [Choice, ...Choice[]],
+    private readonly choices: Choices,
     private readonly context: Context,
-    private readonly close: () => boolean,
   ) {
     this.#chosen = signal(choices[0])
-    this.#counts = new Map(choices.map((choice) => [choice, signal<Count>('unknown')]))
     void this.#count(choices[0])
   }
 
-  static ofPath(
-    path: string,
-    isTopic: boolean,
-    hasBelow: boolean,
-    context: Context,
-    close: () => boolean,
-  ): RemoveDialog {
-    const below: Choice = ['everything below it', descendants(path)]
-    const own: Choice = ['the topic itself', topic(path)]
-    const both: Choice = ['the topic and everything below it', subtree(path)]
-    const choices: readonly [Choice, ...Choice[]] = !isTopic ? [below] : hasBelow ? [own, both, below] : [own]
-    return new RemoveDialog(path, choices, context, close)
-  }
-
-  /** Anything that has not begun is not removed any more. */
-  abandon(): void {
-    this.#isClosed = true
+  /** Once it is closed, nothing that has not begun is removed any more. */
+  get #isClosed(): boolean {
+    return this.context.dialogs.shown.peek() !== this
   }
 
   view(): TemplateResult {
     const removed = this.#removed.value
+    const close = () => this.context.dialogs.end(this)
     if (removed !== undefined) {
       return html`
         <h2 id="dialog-title">Removed</h2>
         <p role="status">${topicsText(removed)} removed.</p>
-        <button class="primary" @click=${() => this.#cancel()}>Close</button>
+        <button class="primary" @click=${close}>Close</button>
       `
     }
-    const { session, note } = this.context
-    const body = () => JSON.stringify({ selector: this.#chosen.value[1] })
+    const [selector] = this.#chosen.value.selectors
     return html`
       <h2 id="dialog-title">Remove topics</h2>
       <p class="exact named"><bdi>${visible(this.named)}</bdi></p>
@@ -75,18 +70,18 @@ export class RemoveDialog implements Dialog {
         <legend>Permanently deleted</legend>
         ${this.choices.map((choice) => this.#choiceView(choice))}
       </fieldset>
-      ${this.#problem.value === '' ? nothing : html`<p class="bad" role="alert">${this.#problem.value}</p>`}
+      ${alertView(this.#problem.value)}
       <p class="row">
         ${this.#actionView()}
-        <button autofocus @click=${() => this.#cancel()}>${this.#step.value === 'removing' ? 'Close; it continues' : 'Cancel'}</button>
-        ${copyButton('Copy the removal as curl', () => curlCommand(session.base, 'remove', body()), note)}
+        <button autofocus @click=${close}>${this.#step.value === 'removing' ? 'Close; it continues' : 'Cancel'}</button>
+        ${curlButton('Copy the removal as curl', this.context, 'remove', { selector })}
       </p>
     `
   }
 
   #actionView(): TemplateResult {
     const chosen = this.#chosen.value
-    const count = this.#counts.get(chosen)?.value
+    const count = chosen.count.value
     if (count === 'failed') return html`<button @click=${() => this.#count(chosen)}>Count again</button>`
     const isReady = this.#step.value === 'asking' && typeof count === 'number' && count > 0
     const onClick = () => {
@@ -99,7 +94,7 @@ export class RemoveDialog implements Dialog {
   }
 
   #choiceView(choice: Choice): TemplateResult {
-    const count = this.#counts.get(choice)?.value
+    const count = choice.count.value
     const choose = () => {
       if (this.#step.value !== 'asking') return
       this.#chosen.value = choice
@@ -108,17 +103,12 @@ export class RemoveDialog implements Dialog {
     }
     return html`<label class="choice">
       <input type="radio" name="what" .checked=${choice === this.#chosen.value} @change=${choose}>
-      <span>${choice[0]} <span class="quiet">${typeof count === 'number' ? topicsText(count) : ''}</span></span>
+      <span>${choice.label} <span class="quiet">${typeof count === 'number' ? topicsText(count) : ''}</span></span>
     </label>`
   }
 
-  #cancel(): void {
-    this.abandon()
-    this.close()
-  }
-
   /** One after the other. @returns how many topics are, or would be, removed */
-  async #removeAll([, ...selectors]: Choice, dry_run: boolean): Promise<number> {
+  async #removeAll({ selectors }: Choice, dry_run: boolean): Promise<number> {
     let count = 0
     for (const selector of selectors)
       count += (await this.context.session.client.removeMatches(selector, { dry_run })).removed
@@ -126,8 +116,8 @@ export class RemoveDialog implements Dialog {
   }
 
   async #count(choice: Choice): Promise<void> {
-    const count = this.#counts.get(choice)
-    if (count === undefined || count.value === 'counting') return
+    const { count } = choice
+    if (count.value === 'counting') return
     count.value = 'counting'
     const isChosen = () => choice === this.#chosen.value
     try {
@@ -149,12 +139,12 @@ export class RemoveDialog implements Dialog {
   /** Counts again first: the user has agreed to a number. */
   async #removeAsCounted(choice: Choice): Promise<void> {
     const { note } = this.context
-    const agreed = this.#counts.get(choice)?.value
+    const agreed = choice.count.value
     const now = await this.#removeAll(choice, true)
     if (this.#isClosed) return
     if (now !== agreed) {
-      for (const [other, count] of this.#counts) count.value = other === choice ? now : 'unknown'
-      this.#problem.value = `It is now ${topicsText(now)}, not ${agreed?.toLocaleString('en')}. Nothing was removed.`
+      for (const { count } of this.choices) count.value = count === choice.count ? now : 'unknown'
+      this.#problem.value = `It is now ${topicsText(now)}, not ${agreed.toLocaleString('en')}. Nothing was removed.`
       return
     }
     this.#step.value = 'removing'

@@ -5,15 +5,16 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
-import type { ListedKeyEntry } from '../../../api/bodies/key-bodies.js'
+import type { KeysBody, ListedKeyEntry } from '../../../api/bodies/key-bodies.js'
 import type { Context, Panel } from '../context.js'
 import { focusLater, nowMs } from '../drawing.js'
-import { describeFailure } from '../failures.js'
+import { alertView } from '../failures.js'
 import { icon } from '../icons.js'
+import { ask } from '../session.js'
+import { Task } from '../task.js'
 import { agoText, timeText, visible } from '../value-text.js'
 import { KeyDialog } from './key-dialog.js'
 import type { Subject } from './key-fields.js'
-import { askKeys } from './wire.js'
 
 /** Last uses are to the minute, and others may change keys, too. */
 const readMs = 30_000
@@ -35,21 +36,18 @@ export class KeysPanel implements Panel {
   readonly title = 'API keys'
   /** Undefined until they have been read. */
   readonly #keys = signal<readonly ListedKeyEntry[] | undefined>(undefined)
-  readonly #problem = signal('')
-  readonly #reading: ReturnType<typeof setInterval>
+  readonly #reading: Task
+  readonly #again: ReturnType<typeof setInterval>
 
   constructor(private readonly context: Context) {
-    this.#reading = setInterval(() => document.hidden || void this.#read(), readMs)
+    this.#reading = new Task(context)
+    this.#again = setInterval(() => document.hidden || void this.#read(), readMs)
     const focus = focusLater()
     void this.#read().then(() => focus('#keys-title'))
   }
 
   leave(): void {
-    clearInterval(this.#reading)
-  }
-
-  shownPaths(): readonly string[] {
-    return []
+    clearInterval(this.#again)
   }
 
   view(): TemplateResult {
@@ -61,7 +59,7 @@ export class KeysPanel implements Panel {
           <h2 id="keys-title" class="title" tabindex="-1">API keys</h2>
           <button class="primary" @click=${() => this.#open({ op: 'create', own })}>${icon('add')}Create a key…</button>
         </div>
-        ${this.#problem.value === '' ? nothing : html`<p class="bad" role="alert">${this.#problem.value}</p>`}
+        ${alertView(this.#reading.problem.value)}
         ${keys === undefined ? html`<p class="quiet">Listing…</p>` : this.#tableView(keys, own)}
         <p class="quiet">A key that has more than yours is changed on the command line: <code>topicd keys</code>.</p>
       </section>
@@ -100,17 +98,15 @@ export class KeysPanel implements Panel {
 
   #open(subject: Subject): void {
     const { context } = this
-    context.dialogs.open((close) => new KeyDialog(subject, context, close, () => void this.#read()))
+    context.dialogs.shown.value = new KeyDialog(subject, context, () => void this.#read())
   }
 
-  async #read(): Promise<void> {
-    try {
-      const { keys } = await askKeys<{ readonly keys: readonly ListedKeyEntry[] }>(this.context.session, { op: 'list' })
-      this.#keys.value = keys
-      this.#problem.value = ''
-    } catch (error) {
-      this.#problem.value = describeFailure(error, this.context)
-    }
+  #read(): Promise<void> {
+    return this.#reading.attempt(async () => {
+      const list: KeysBody = { op: 'list' }
+      const listed = await ask<{ readonly keys: readonly ListedKeyEntry[] }>(this.context.session, 'keys', list)
+      this.#keys.value = listed.keys
+    })
   }
 }
 

@@ -34,11 +34,13 @@ interface Outage {
 }
 
 export class Names {
-  readonly tree: LiveTree
   /** Another number after each change of the names. */
   readonly version = signal(0)
-  readonly #last = signal<readonly SeenChange[]>([])
-  readonly #outage = signal<Outage | undefined>(undefined)
+  /** The topics that have changed last, the newest first. */
+  readonly last = signal<readonly SeenChange[]>([])
+  /** Undefined while the names are up to date. */
+  readonly outage = signal<Outage | undefined>(undefined)
+  #tree: LiveTree | undefined
   /** Of each list as it came. */
   readonly #ordered = new WeakMap<readonly Child[], readonly Child[]>()
   readonly #watchers = new Set<(change: TopicChange) => void>()
@@ -48,20 +50,33 @@ export class Names {
   #retrying: ReturnType<typeof setInterval> | undefined
 
   /** @param onFailure is told why nothing is followed any more */
-  constructor({ client, key: { pageSizeMax } }: Session, onFailure: (error: unknown) => void) {
+  constructor(
+    private readonly session: Session,
+    private readonly onFailure: (error: unknown) => void,
+  ) {}
+
+  /** Followed from its first use on: a key that may not fetch has none. */
+  get tree(): LiveTree {
+    this.#tree ??= this.#follow()
+    return this.#tree
+  }
+
+  #follow(): LiveTree {
+    const { client, key } = this.session
     // Two results for each child, and one more.
-    const size = Math.max(1, Math.min(childrenMax, Math.floor((pageSizeMax - 1) / 2)))
-    this.tree = client.followTree('', { size })
-    this.tree.addEventListener('change', () => this.#tick())
-    this.tree.addEventListener('topic', ({ detail }) => this.#see(detail))
-    this.tree.addEventListener('error', ({ detail }) => onFailure(detail))
-    this.tree.addEventListener('connected', () => this.#found())
-    this.tree.addEventListener('disconnected', ({ detail: { error } }) => {
-      const sinceMs = this.#outage.peek()?.sinceMs ?? Date.now()
+    const size = Math.max(1, Math.min(childrenMax, Math.floor((key.pageSizeMax - 1) / 2)))
+    const tree = client.followTree('', { size })
+    tree.addEventListener('change', () => this.#tick())
+    tree.addEventListener('topic', ({ detail }) => this.#see(detail))
+    tree.addEventListener('error', ({ detail }) => this.onFailure(detail))
+    tree.addEventListener('connected', () => this.#found())
+    tree.addEventListener('disconnected', ({ detail: { error } }) => {
+      const sinceMs = this.outage.peek()?.sinceMs ?? Date.now()
       this.#found()
-      this.#mention = setTimeout(() => (this.#outage.value = { sinceMs, error }), unmentionedMs)
+      this.#mention = setTimeout(() => (this.outage.value = { sinceMs, error }), unmentionedMs)
       this.#retrying = setInterval(() => document.hidden || client.retry(), retryMs)
     })
+    return tree
   }
 
   /** In natural order, or in tree order while there may be more of them; undefined until they are listed. */
@@ -99,16 +114,6 @@ export class Names {
     }
   }
 
-  /** The newest first. */
-  get last(): readonly SeenChange[] {
-    return this.#last.value
-  }
-
-  /** Undefined while the names are up to date. */
-  get outage(): Outage | undefined {
-    return this.#outage.value
-  }
-
   /** Calls back for each topic that changes. @returns stops the calls */
   watch(onChange: (change: TopicChange) => void): () => void {
     this.#watchers.add(onChange)
@@ -118,7 +123,7 @@ export class Names {
   end(): void {
     this.#found()
     clearTimeout(this.#ticking)
-    this.tree.close()
+    this.#tree?.close()
   }
 
   #tick(): void {
@@ -129,15 +134,15 @@ export class Names {
   }
 
   #see(change: TopicChange): void {
-    const others = this.#last.peek().filter(({ path }) => path !== change.path)
-    this.#last.value = [{ ...change, iso: timeOf(change.item) }, ...others].slice(0, lastMax)
+    const others = this.last.peek().filter(({ path }) => path !== change.path)
+    this.last.value = [{ ...change, iso: timeOf(change.item) }, ...others].slice(0, lastMax)
     for (const onChange of this.#watchers) onChange(change)
   }
 
   #found(): void {
     clearTimeout(this.#mention)
     clearInterval(this.#retrying)
-    this.#outage.value = undefined
+    this.outage.value = undefined
   }
 }
 

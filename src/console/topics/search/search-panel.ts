@@ -1,17 +1,25 @@
 /** A selector's matches, a page at a time: which topics they are is asked, their values are followed. */
 import { signal } from '@preact/signals-core'
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { matchesOf } from '../../../client/changes/matches.js'
 import { selectorFor, type TopicChange, TopicdError } from '../../../client/index.js'
 import { download, fileName } from '../../shared/download.js'
+import { addressOfChanges, addressOfSelector } from '../address.js'
 import type { Context, Panel } from '../context.js'
+import { curlButton } from '../copy.js'
+import { choice, RemoveDialog } from '../dialogs/remove-dialog.js'
 import { focusLater } from '../drawing.js'
 import { describeFailure } from '../failures.js'
-import type { Row } from '../table/table.js'
-import { Table } from '../table/table.js'
+import { icon } from '../icons.js'
+import { may } from '../session.js'
+import { type Row, Table } from '../table/table.js'
 import { topicsText, visible } from '../value-text.js'
 import { readMatches } from './matches-file.js'
 
 const pageSize = 20
+
+/** So many rows fit on a screen, with the buttons above them. */
+const shortPage = 10
 
 /** A page is asked for again at most this often, in ms. */
 const askMs = 1000
@@ -28,18 +36,17 @@ interface Shown {
 
 export class SearchPanel implements Panel {
   /** Undefined until the first page has arrived. */
-  readonly page = signal<Shown | undefined>(undefined)
+  readonly #page = signal<Shown | undefined>(undefined)
   /** All matches, when they were counted last. */
-  readonly total = signal<number | undefined>(undefined)
-  readonly problem = signal('')
-  readonly isTurning = signal(false)
+  readonly #total = signal<number | undefined>(undefined)
+  readonly #problem = signal('')
   /** The character of the selector, counted from 1; undefined if the problem is not about one. */
-  readonly problemAt = signal<number | undefined>(undefined)
+  readonly #problemAt = signal<number | undefined>(undefined)
   /** The progress of the download, or its result; empty before one. */
-  readonly downloaded = signal('')
-  readonly isDownloading = signal(false)
-  readonly table: Table
-  #downloading = new AbortController()
+  readonly #downloaded = signal('')
+  /** Undefined while there is no download. */
+  readonly #downloading = signal<AbortController | undefined>(undefined)
+  readonly #table: Table
   #stopWatching = (): void => {}
   #asking: ReturnType<typeof setTimeout> | undefined
   #waitMs = askMs
@@ -48,9 +55,9 @@ export class SearchPanel implements Panel {
 
   constructor(
     readonly selector: string,
-    readonly context: Context,
+    private readonly context: Context,
   ) {
-    this.table = new Table(context, 'Matches')
+    this.#table = new Table(context, 'Matches', 'search-title')
   }
 
   get title(): string {
@@ -58,21 +65,73 @@ export class SearchPanel implements Panel {
   }
 
   shownPaths(): readonly string[] | undefined {
-    return this.page.value?.rows.map(({ path }) => path)
+    return this.#page.value?.rows.map(({ path }) => path)
   }
 
-  /** A guess if nothing matches or the service refuses the selector; undefined if there is none. */
-  get meant(): string | undefined {
-    const isEmpty = this.number === 1 && this.page.value?.rows.length === 0
-    return isEmpty || this.problemAt.value !== undefined ? selectorFor(this.selector) : undefined
+  get #starts(): Shown['starts'] {
+    return this.#page.value?.starts ?? [undefined]
   }
 
-  get number(): number {
-    return this.page.value?.starts.length ?? 1
-  }
-
-  get size(): number {
+  get #size(): number {
     return Math.min(pageSize, this.context.session.key.pageSizeMax)
+  }
+
+  view(): TemplateResult {
+    const page = this.#page.value
+    const problem = this.#problem.value
+    const isEmpty = page?.rows.length === 0
+    const isFirst = this.#starts.length === 1
+    // A guess if nothing matches or the service refuses the selector.
+    const meant = (isEmpty && isFirst) || this.#problemAt.value !== undefined ? selectorFor(this.selector) : undefined
+    return html`
+      <section class="panel" aria-labelledby="search-title">
+        <h2 id="search-title" tabindex="-1">Matches for <bdi class="exact">${visible(this.selector)}</bdi></h2>
+        ${problem === '' ? nothing : this.#problemView(problem)}
+        ${meant === undefined ? nothing : html`<p role="status">Wildcards are written differently in a selector. Did you mean <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a>?</p>`}
+        ${page === undefined ? html`<p class="quiet" role="status">${problem === '' ? 'Searching…' : ''}</p>` : nothing}
+        ${isEmpty ? html`<p class="quiet" role="status">${isFirst ? 'Nothing matches.' : 'Nothing is left on this page.'}</p>` : nothing}
+        ${page === undefined || (isEmpty && isFirst) ? nothing : this.#matchesView(page)}
+        <p role="status" class="quiet">${this.#downloaded.value}</p>
+      </section>
+    `
+  }
+
+  /** Shows, below the message, the selector with its faulty character, or its end, marked. */
+  #problemView(problem: string): TemplateResult {
+    const at = this.#problemAt.value
+    return html`
+      <div role="alert">
+        <p class="bad">${problem}</p>
+        ${at === undefined ? nothing : markedView([...this.selector], at - 1)}
+      </div>
+    `
+  }
+
+  #matchesView({ rows, hasMore, starts }: Shown): TemplateResult {
+    const { selector, context } = this
+    const { session, dialogs } = context
+    const size = this.#size
+    const after = starts.at(-1)
+    const remove = () => {
+      dialogs.shown.value = new RemoveDialog(selector, [choice('everything that matches', selector)], context)
+    }
+    const pages = {
+      rows,
+      first: (starts.length - 1) * size + 1,
+      total: this.#total.value,
+      hasMore,
+      isLong: rows.length > shortPage,
+      turn: (by: 1 | -1) => this.#ask(by === 1 ? [...starts, rows.at(-1)?.path] : starts.slice(0, -1)),
+    }
+    return html`
+      <p class="row actions">
+        <a class="quiet-button" href=${addressOfChanges(selector)}>${icon('changes')}Changes</a>
+        <button class="quiet-button" aria-disabled=${this.#downloading.value !== undefined} @click=${() => this.#download()}>${icon('download')}Download all</button>
+        ${curlButton('Copy as curl', context, 'fetch', { selector, type: 'any', with_version: true, size, after })}
+        ${may(session.key, 'remove') ? html`<button class="quiet-button danger" @click=${remove}>${icon('remove')}Remove all matches…</button>` : nothing}
+      </p>
+      ${this.#table.view(pages, nothing)}
+    `
   }
 
   /** Shows it, as it was left. */
@@ -82,7 +141,7 @@ export class SearchPanel implements Panel {
     this.#stopWatching = this.context.names.watch((change) => {
       if (this.#mayChange(change) && test(change.path)) this.#askLater()
     })
-    void this.#ask(this.page.value?.starts ?? [undefined]).then(() => focus('#search-title'))
+    void this.#ask(this.#starts).then(() => focus('#search-title'))
   }
 
   /** Cancels a download that is not complete. */
@@ -90,77 +149,74 @@ export class SearchPanel implements Panel {
     this.#asked++
     this.#stopWatching()
     clearTimeout(this.#asking)
-    this.#downloading.abort()
+    this.#downloading.value?.abort()
   }
 
   /** A topic of this page that is still there is followed already. */
   #mayChange({ path, item }: TopicChange): boolean {
-    return item === undefined || this.page.value?.rows.some((row) => row.path === path) !== true
+    return item === undefined || this.#page.value?.rows.some((row) => row.path === path) !== true
   }
 
   #askLater(): void {
-    this.#asking ??= setTimeout(() => void this.#ask(this.page.value?.starts ?? [undefined]), this.#waitMs)
+    this.#asking ??= setTimeout(() => void this.#ask(this.#starts), this.#waitMs)
   }
 
   /** The page becomes the shown one, unless it was left in the meantime. */
   async #ask(starts: Shown['starts']): Promise<void> {
     const { client } = this.context.session
-    const { selector, size } = this
+    const { selector } = this
     const asked = ++this.#asked
     const startMs = performance.now()
     // What changes from now on may not be in the answer.
     clearTimeout(this.#asking)
     this.#asking = undefined
     try {
-      const page = client.page(selector, { type: 'any', with_values: false, size, after: starts.at(-1) })
+      const options = { type: 'any', with_values: false, size: this.#size, after: starts.at(-1) } as const
+      const page = client.page(selector, options)
       const total = client.count(selector, { type: 'any' }).catch(() => undefined)
       const { results, has_more } = await page
       if (asked !== this.#asked) return
       const rows = results.map(({ path }) => ({ path, name: path, isTopic: true, hasChildren: false }))
-      this.page.value = { starts, rows, hasMore: has_more }
+      this.#page.value = { starts, rows, hasMore: has_more }
       const counted = await total
       if (asked !== this.#asked) return
-      this.total.value = counted
-      this.problem.value = ''
-      this.problemAt.value = undefined
+      this.#total.value = counted
+      this.#problem.value = ''
+      this.#problemAt.value = undefined
     } catch (error) {
       if (asked !== this.#asked) return
-      this.problem.value = describeFailure(error, this.context)
+      this.#problem.value = describeFailure(error, this.context)
       const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
       const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
-      this.problemAt.value = at === undefined ? undefined : Number(at)
+      this.#problemAt.value = at === undefined ? undefined : Number(at)
     }
     this.#waitMs = Math.max(askMs, (performance.now() - startMs) / shareMax)
-    if (this.problem.value !== '' && this.problemAt.value === undefined) this.#askLater()
-  }
-
-  /** Turns one page at a time: a button may be pressed twice. The next one begins at the top. */
-  async turn(by: 1 | -1): Promise<void> {
-    const { rows = [], starts = [] } = this.page.value ?? {}
-    if (this.isTurning.value) return
-    this.isTurning.value = true
-    await this.#ask(by === 1 ? [...starts, rows.at(-1)?.path] : starts.slice(0, -1))
-    this.isTurning.value = false
-    document.querySelector('#search-title')?.scrollIntoView({ block: 'nearest' })
+    if (this.#problem.value !== '' && this.#problemAt.value === undefined) this.#askLater()
   }
 
   /** All matches, not just those of this page. */
-  async download(): Promise<void> {
-    if (this.isDownloading.value) return
+  async #download(): Promise<void> {
+    if (this.#downloading.value !== undefined) return
     const { session } = this.context
-    const { signal } = (this.#downloading = new AbortController())
-    const onProgress = (topics: number) => (this.downloaded.value = `Reading the matches… ${topicsText(topics)}`)
-    this.isDownloading.value = true
+    const downloading = new AbortController()
+    const { signal } = downloading
+    const onProgress = (topics: number) => (this.#downloaded.value = `Reading the matches… ${topicsText(topics)}`)
+    this.#downloading.value = downloading
     onProgress(0)
     try {
       const options = { size: session.key.pageSizeMax, signal, onProgress }
       const { lines, topics, isWhole } = await readMatches(session.client, this.selector, options)
       download(fileName('topics', 'ndjson'), 'application/x-ndjson', lines)
       const rest = isWhole ? '' : ' There are more: "topicd export" has no limit.'
-      this.downloaded.value = `${topicsText(topics)} downloaded.${rest}`
+      this.#downloaded.value = `${topicsText(topics)} downloaded.${rest}`
     } catch (error) {
-      this.downloaded.value = signal.aborted ? '' : `Not downloaded. ${describeFailure(error, this.context)}`
+      this.#downloaded.value = signal.aborted ? '' : `Not downloaded. ${describeFailure(error, this.context)}`
     }
-    this.isDownloading.value = false
+    this.#downloading.value = undefined
   }
+}
+
+function markedView(characters: readonly string[], index: number): TemplateResult {
+  const part = (from: number, to?: number): string => visible(characters.slice(from, to).join(''))
+  return html`<p class="exact" aria-hidden="true">${part(0, index)}<mark>${part(index, index + 1) || ' '}</mark>${part(index + 1)}</p>`
 }

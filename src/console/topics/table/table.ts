@@ -1,11 +1,11 @@
-/** A table of topics with their values as they change: sorted by any column, with rows that can be chosen. */
+/** A table of topics with their values as they change: a page at a time, sorted by any column, with rows that can be chosen. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { subtree, topic } from '../../../client/index.js'
 import { addressOfPath } from '../address.js'
 import type { Context } from '../context.js'
-import { RemoveDialog } from '../dialogs/remove-dialog.js'
+import { choice, RemoveDialog } from '../dialogs/remove-dialog.js'
 import { icon } from '../icons.js'
 import { compareNaturally } from '../live/names.js'
 import { selectorsOf } from '../live/selectors.js'
@@ -30,17 +30,66 @@ interface Sort {
   readonly isDown: boolean
 }
 
+/** The page that is shown, of all rows. */
+interface Pages {
+  readonly rows: readonly Row[]
+  /** The number of its first row, from 1. */
+  readonly first: number
+  /** Of all rows; undefined if it is not known. */
+  readonly total: number | undefined
+  readonly hasMore: boolean
+  /** True if the buttons are not in sight from the last row. */
+  readonly isLong: boolean
+  readonly turn: (by: 1 | -1) => Promise<void>
+}
+
 export class Table {
+  readonly #isTurning = signal(false)
   /** Undefined for the order of the rows as they are given. */
   readonly #sort = signal<Sort | undefined>(undefined)
   readonly #chosen = signal<ReadonlySet<string>>(new Set())
 
+  /** @param title the id of its heading */
   constructor(
     private readonly context: Context,
     private readonly label: string,
+    private readonly title: string,
   ) {}
 
-  view(rows: readonly Row[]): TemplateResult {
+  /** @param none stands in place of no rows */
+  view(pages: Pages, none: unknown): TemplateResult {
+    return html`
+      ${this.#pagesView(pages, 'above')}
+      ${pages.rows.length === 0 ? none : this.#rowsView(pages.rows)}
+      ${pages.isLong ? this.#pagesView(pages, 'below') : nothing}
+    `
+  }
+
+  #pagesView({ rows, first, total, hasMore, turn }: Pages, place: 'above' | 'below'): TemplateResult {
+    const isTurning = this.#isTurning.value
+    const known = total === undefined ? '' : ` of ${total.toLocaleString('en')}`
+    const last = (first + rows.length - 1).toLocaleString('en')
+    const text = rows.length === 0 ? 'Nothing' : `${first.toLocaleString('en')}–${last}`
+    const button = (name: string, by: 1 | -1, isThere: boolean) => {
+      const onClick = () => isThere && this.#turn(() => turn(by))
+      return html`<button class="quiet-button" aria-disabled=${!isThere || isTurning} @click=${onClick}>${name}</button>`
+    }
+    return html`<p class="row pages">
+      <span class="quiet" role=${place === 'above' ? 'status' : nothing}>${text}${known}</span>
+      ${first === 1 && !hasMore ? nothing : [button('Previous page', -1, first > 1), button('Next page', 1, hasMore)]}
+    </p>`
+  }
+
+  /** Turns one page at a time: a button may be pressed twice. The next one begins at the top. */
+  async #turn(turn: () => Promise<void>): Promise<void> {
+    if (this.#isTurning.value) return
+    this.#isTurning.value = true
+    await turn()
+    this.#isTurning.value = false
+    document.querySelector(`#${this.title}`)?.scrollIntoView({ block: 'nearest' })
+  }
+
+  #rowsView(rows: readonly Row[]): TemplateResult {
     const mayRemove = may(this.context.session.key, 'remove')
     return html`
       ${mayRemove ? this.#choiceView(rows) : nothing}
@@ -112,13 +161,11 @@ export class Table {
     const chosen = rows.filter(({ path }) => this.#chosen.value.has(path)).map(({ path }) => path)
     if (chosen.length === 0) return nothing
     const remove = () => {
-      const choices = [
-        ['the topics themselves', ...selectorsOf(chosen, topic)],
-        ['the topics and everything below them', ...selectorsOf(chosen, subtree)],
-      ] as const
+      const own = choice('the topics themselves', ...selectorsOf(chosen, topic))
+      const both = choice('the topics and everything below them', ...selectorsOf(chosen, subtree))
       const named = `${chosen.slice(0, namedMax).map(visible).join(', ')}${chosen.length > namedMax ? ', …' : ''}`
       this.#chosen.value = new Set()
-      context.dialogs.open((close) => new RemoveDialog(named, choices, context, close))
+      context.dialogs.shown.value = new RemoveDialog(named, [own, both], context)
     }
     return html`<p class="row chosen">
       <span role="status">${chosen.length} chosen</span>
@@ -144,32 +191,4 @@ function valueView(text: string | undefined, isTopic: boolean, isGone: boolean |
 function compareValues(a: string, b: string): number {
   const [x, y] = [a, b].map((text) => (text === '' ? Number.NaN : Number(text)))
   return Number(x) - Number(y) || compareNaturally(a, b)
-}
-
-interface Pages {
-  /** Of the first row, from 1. */
-  readonly first: number
-  readonly count: number
-  /** Undefined if it is not known. */
-  readonly total: number | undefined
-  readonly hasMore: boolean
-  readonly isTurning: boolean
-  readonly turn: (by: 1 | -1) => void
-}
-
-/** Above a table and below it. @param place tells the two apart */
-export function pagesView({ first, count, total, hasMore, isTurning, turn }: Pages, place: 'above' | 'below') {
-  const known = total === undefined ? '' : ` of ${total.toLocaleString('en')}`
-  const text = count === 0 ? 'Nothing' : `${first.toLocaleString('en')}–${(first + count - 1).toLocaleString('en')}`
-  const isAll = first === 1 && !hasMore
-  return html`<p class="row pages">
-    <span class="quiet" role=${place === 'above' ? 'status' : nothing}>${text}${known}</span>
-    ${
-      isAll
-        ? nothing
-        : html`
-    <button class="quiet-button" aria-disabled=${first === 1 || isTurning} @click=${() => first > 1 && turn(-1)}>Previous page</button>
-    <button class="quiet-button" aria-disabled=${!hasMore || isTurning} @click=${() => hasMore && turn(1)}>Next page</button>`
-    }
-  </p>`
 }

@@ -24,11 +24,6 @@ export class Edit {
     return this.text.value !== editableOf(this.seen)
   }
 
-  /** True if another has written, removed or recreated the topic since. @param item as it is now */
-  isOvertaken(item: Item | undefined): boolean {
-    return item?.version !== this.seen.version
-  }
-
   /**
    * `save` writes only if the topic is still as its writer has seen it, `overwrite` replaces any value that it has by then, and
    * `recreate` creates it again with the type and the properties that it had.

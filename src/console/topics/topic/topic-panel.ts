@@ -1,75 +1,241 @@
-/** The panel of a path: its topic, as the service has it now, an edit of it, and its children. What it looks like is topic-view.ts's. */
+/**
+ * The panel of a path: its topic as the service has it now, or an edit of it, its properties, its children, and buttons for the
+ * actions on it.
+ */
 import { signal } from '@preact/signals-core'
-import type { Item } from '../../../client/index.js'
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { type Item, subtree, topic } from '../../../client/index.js'
+import { addressOfChanges, addressOfPath } from '../address.js'
 import type { Context, Panel } from '../context.js'
-import { focusLater } from '../drawing.js'
+import { copyButton, curlButton } from '../copy.js'
+import { choicesAt, RemoveDialog } from '../dialogs/remove-dialog.js'
+import { TopicDialog } from '../dialogs/topic-dialog.js'
+import { focusLater, nowMs } from '../drawing.js'
+import { alertView } from '../failures.js'
+import { icon } from '../icons.js'
+import { may, type Operation } from '../session.js'
 import { ChildrenPanel } from '../table/children-panel.js'
-import { visible } from '../value-text.js'
+import { agoText, formattedOf, shortened, shownMax, sizeText, timeText, visible } from '../value-text.js'
 import { Edit } from './edit.js'
 
 export class TopicPanel implements Panel {
   readonly edit = signal<Edit | undefined>(undefined)
-  readonly isFormatted = signal(true)
+  readonly #isFormatted = signal(true)
   /** False for only the beginning of a large value. */
-  readonly isWhole = signal(false)
+  readonly #isWhole = signal(false)
   /** The result of the last write. */
-  readonly done = signal('')
-  readonly children: ChildrenPanel
+  readonly #done = signal('')
+  readonly #children: ChildrenPanel
 
   constructor(
     readonly path: string,
-    readonly context: Context,
+    private readonly context: Context,
     edit: Edit | undefined,
   ) {
     this.edit.value = edit
-    this.children = new ChildrenPanel(path, context)
+    this.#children = new ChildrenPanel(path, context)
   }
 
   get title(): string {
     return visible(this.path)
   }
 
-  get item(): Item | undefined {
+  get #item(): Item | undefined {
     return this.context.items.get(this.path)
   }
 
-  get isLoaded(): boolean {
-    return this.context.items.isLoaded(this.path)
-  }
-
   shownPaths(): readonly string[] {
-    return [this.path, ...this.children.shownPaths()]
+    return [this.path, ...this.#children.shownPaths()]
   }
 
   leave(): void {
-    this.children.leave()
+    this.#children.leave()
   }
 
-  startEdit(): void {
-    const { item } = this
-    if (item === undefined) return
+  view(): TemplateResult {
+    const { path, context } = this
+    const item = this.#item
+    const edit = this.edit.value
+    return html`
+      <section class="panel" aria-labelledby="topic-path">
+        <div class="row">${pathView(path)}${copyButton('Copy path', () => path, context.note)}</div>
+        <p role="status" class="good">${this.#done.value}</p>
+        ${item === undefined ? this.#missingView() : this.#valueView(item)}
+        ${edit === undefined ? nothing : this.#editView(edit, item)}
+        ${this.#actionsView(item)}
+        ${item === undefined ? nothing : propertiesView(item.properties ?? {})}
+        ${this.#children.view()}
+      </section>
+    `
+  }
+
+  /** The service shows nothing to a key that may not fetch there. */
+  #missingView(): TemplateResult {
+    const { names, session, items } = this.context
+    const { key } = session
+    if (!may(key, 'fetch', this.path))
+      return html`<p>This API key may not fetch this path; it may fetch below ${key.under.map(visible).join(', ')}.</p>`
+    if (!items.isLoaded(this.path))
+      return html`<p class="quiet">${names.outage.value === undefined ? 'Fetching…' : ''}</p>`
+    return html`<p class="quiet">${names.hasBelow(this.path) ? 'There is no topic at this path, but there are topics below it.' : 'There is no topic at this path.'}</p>`
+  }
+
+  #valueView(item: Item): TemplateResult {
+    const { text, type, version, updated = '' } = item
+    const count = this.context.items.changes(this.path)
+    return html`
+      <p class="row quiet">
+        <span>Type ${type}</span>
+        <span>${text === undefined ? 'no value' : sizeText(text)}</span>
+        <span>Changed <time datetime=${updated}>${agoText(updated, nowMs.value)}, ${timeText(updated)}</time></span>
+        <span>Version ${version}</span>
+        ${text === undefined ? nothing : this.#formChoice(item)}
+      </p>
+      ${text === undefined ? nothing : html`<pre class=${`exact value${count === 0 ? '' : ` changed-${count % 2}`}`} tabindex="0" role="group" aria-label="Value">${this.#shownText(item, text)}</pre>`}
+      ${
+        text === undefined || text.length <= shownMax || this.#isWhole.value
+          ? nothing
+          : html`<p class="row"><span class="quiet">This is only the beginning.</span> <button class="quiet-button" @click=${() => (this.#isWhole.value = true)}>Show all ${sizeText(text)}</button></p>`
+      }
+    `
+  }
+
+  #formChoice(item: Item): TemplateResult {
+    const canFormat = formattedOf(item) !== undefined
+    const choice = (name: string, value: boolean) => {
+      const isChosen = (this.#isFormatted.value && canFormat) === value
+      return html`<button class="quiet-button" aria-pressed=${isChosen} ?disabled=${value && !canFormat} @click=${() => (this.#isFormatted.value = value)}>${name}</button>`
+    }
+    return html`
+      <span class="row" role="group" aria-label="How the value is shown">${choice('Formatted', true)}${choice('As stored', false)}</span>
+      ${canFormat ? nothing : html`<span>too large to format</span>`}`
+  }
+
+  #shownText(item: Item, text: string): string {
+    const formatted = this.#isFormatted.value ? formattedOf(item) : undefined
+    return formatted ?? (this.#isWhole.value ? text : shortened(text, shownMax))
+  }
+
+  #editView(edit: Edit, item: Item | undefined): TemplateResult {
+    const isSaving = edit.isSaving.value
+    // The stream may tell of one's own write before its answer comes.
+    const isOvertaken = !isSaving && this.context.items.isLoaded(this.path) && item?.version !== edit.seen.version
+    const onInput = ({ target }: Event) => (edit.text.value = (target as HTMLTextAreaElement).value)
+    const save = (event: Event) => {
+      event.preventDefault()
+      if (!isOvertaken) void this.#write('save')
+    }
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 's') save(event)
+    }
+    return html`
+      <form @submit=${save} @keydown=${onKey}>
+        <label for="new-value">${edit.seen.type === 'string' ? 'New value, as plain text' : 'New value, as JSON'}</label>
+        <textarea id="new-value" rows="8" spellcheck="false" ?readonly=${isSaving} .value=${edit.text.value} @input=${onInput}></textarea>
+        ${alertView(edit.problem.value)}
+        ${isOvertaken ? this.#overtakenView(edit, item) : nothing}
+        <p class="row">
+          <button class="primary" aria-disabled=${isSaving || isOvertaken}>Save</button>
+          <button type="button" @click=${() => this.#cancelEdit()}>Cancel</button>
+          <span class="quiet">Ctrl+S saves.</span>
+        </p>
+      </form>
+    `
+  }
+
+  /** The button that overwrites stays the same element while others change the topic: a click on it is not lost. */
+  #overtakenView(edit: Edit, item: Item | undefined): TemplateResult {
+    const refused = edit.isConflict.value ? 'Not saved. ' : ''
+    if (item === undefined) {
+      return html`<div class="notice" role="alert">
+        <p>${refused}The topic was removed while you were editing. Your text is kept.</p>
+        ${may(this.context.session.key, 'add', this.path) ? html`<button type="button" @click=${() => this.#write('recreate')}>Recreate it with my text</button>` : nothing}
+      </div>`
+    }
+    return html`<div class="notice" role="alert">
+      <p>${refused}The topic was changed while you were editing. Its current value is above.</p>
+      <p class="row">
+        ${item.type === edit.seen.type ? html`<button type="button" @click=${() => this.#write('overwrite')}>Overwrite with my value</button>` : html`<span>It is of type ${item.type} now.</span>`}
+        <button type="button" @click=${() => this.#startEdit(item)}>Edit the current value</button>
+      </p>
+    </div>`
+  }
+
+  /** If a branch has no topic, its changes and its request are of everything below it. */
+  #actionsView(item: Item | undefined): TemplateResult {
+    const { context, path } = this
+    const { session, dialogs, names, note } = context
+    const mayHere = (operation: Operation) => may(session.key, operation, path)
+    const hasBelow = names.hasBelow(path)
+    const isOnlyBranch = item === undefined && hasBelow
+    const request = { ...(isOnlyBranch ? { selector: subtree(path) } : { path }), type: 'any', with_properties: true }
+    const mayReplace = item !== undefined && mayHere('add') && mayHere('set')
+    const change = (kind: 'duplicate' | 'rename' | 'properties') => () => {
+      dialogs.shown.value = new TopicDialog(kind, context, path, item)
+    }
+    const remove = () => {
+      dialogs.shown.value = new RemoveDialog(path, choicesAt(path, item !== undefined, hasBelow), context)
+    }
+    return html`<p class="row actions">
+      ${item !== undefined && this.edit.value === undefined && mayHere('set') ? html`<button class="primary" @click=${() => this.#startEdit(item)}>${icon('edit')}${item.text === undefined ? 'Set a value' : 'Edit'}</button>` : nothing}
+      ${mayHere('fetch') ? html`<a class="quiet-button" href=${addressOfChanges(isOnlyBranch ? subtree(path) : topic(path))}>${icon('changes')}Changes</a>` : nothing}
+      ${item?.text === undefined ? nothing : copyButton('Copy value', () => item.text ?? '', note)}
+      ${mayReplace ? html`<button class="quiet-button" @click=${change('duplicate')}>${icon('add')}Duplicate…</button>` : nothing}
+      ${
+        mayReplace && mayHere('remove')
+          ? html`<button class="quiet-button" @click=${change('rename')}>${icon('edit')}Rename…</button>
+      <button class="quiet-button" @click=${change('properties')}>${icon('edit')}Properties…</button>`
+          : nothing
+      }
+      ${curlButton('Copy as curl', context, 'fetch', request)}
+      ${(item !== undefined || hasBelow) && mayHere('remove') ? html`<button class="quiet-button danger" @click=${remove}>${icon('remove')}Remove…</button>` : nothing}
+    </p>`
+  }
+
+  #startEdit(item: Item): void {
     this.edit.value = new Edit(item)
-    this.done.value = ''
+    this.#done.value = ''
     focusLater()('#new-value')
   }
 
   /** The user wants to end it. */
-  cancelEdit(): void {
-    if (this.edit.value?.isWritten !== true || confirm('Lose what you have written?')) this.endEdit()
+  #cancelEdit(): void {
+    if (this.edit.value?.isWritten !== true || confirm('Lose what you have written?')) this.#endEdit('')
   }
 
-  endEdit(done = ''): void {
+  #endEdit(done: string): void {
     this.edit.value = undefined
-    this.done.value = done
+    this.#done.value = done
     focusLater()('#topic-path')
   }
 
-  /** @param how the method of the edit */
-  async write(how: 'save' | 'overwrite' | 'recreate'): Promise<void> {
+  async #write(how: Parameters<Edit['write']>[0]): Promise<void> {
     const edit = this.edit.value
     if (edit === undefined) return
     const focus = focusLater()
-    if (await edit.write(how, this.context)) this.endEdit('Saved.')
+    if (await edit.write(how, this.context)) this.#endEdit('Saved.')
     focus(this.edit.value === undefined ? '#topic-path' : '#new-value')
   }
+}
+
+/** Each segment leads to its branch. */
+function pathView(path: string): TemplateResult {
+  const segments = path.split('/')
+  const parts = segments.map((segment, index) =>
+    index === segments.length - 1
+      ? visible(segment)
+      : html`<a href=${addressOfPath(segments.slice(0, index + 1).join('/'))}>${visible(segment)}</a>/`,
+  )
+  return html`<h2 id="topic-path" class="exact" tabindex="-1">${parts}</h2>`
+}
+
+function propertiesView(properties: Readonly<Record<string, string>>): TemplateResult | typeof nothing {
+  const entries = Object.entries(properties)
+  if (entries.length === 0) return nothing
+  return html`
+    <h3>Properties</h3>
+    <dl class="properties">
+      ${entries.map(([name, value]) => html`<dt class="exact">${visible(name)}</dt><dd class="exact">${visible(value)}</dd>`)}
+    </dl>
+  `
 }

@@ -2,7 +2,7 @@
  * The tree next to the panel: its levels as the user opens them. It is one stop of the Tab key; within it the arrow keys move, open
  * and close, as the pattern for trees of the W3C's APG says.
  */
-import { effect, signal, untracked } from '@preact/signals-core'
+import { computed, effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { guard } from 'lit-html/directives/guard.js'
 import { repeat } from 'lit-html/directives/repeat.js'
@@ -11,68 +11,69 @@ import type { Child } from '../../../client/index.js'
 import { addressOfPath } from '../address.js'
 import type { Context } from '../context.js'
 import { afterDraw } from '../drawing.js'
-import { describeFailure } from '../failures.js'
+import { alertView } from '../failures.js'
+import { Task } from '../task.js'
 import { visible } from '../value-text.js'
 
 /** Subtrees of a restricted key that are opened at the start; each costs a few requests. */
 const subtreesOpenedMax = 5
 
 export class TreePanel {
-  readonly #problem = signal('')
-  /** The item that the Tab key reaches, if it is drawn. */
-  readonly #current = signal('')
+  readonly #task: Task
+  /** The path of the shown topic; undefined for none. */
+  readonly shown = signal<string | undefined>(undefined)
+  readonly #focused = signal('')
   readonly #expanded = signal<ReadonlySet<string>>(new Set())
+  /** The item that the Tab key reaches. */
+  readonly #current = computed(() => {
+    const path = this.#focused.value
+    return this.#isDrawn(path) ? path : this.context.names.children('')?.[0]?.path
+  })
 
   /** Ends the opening of branches. */
-  readonly leave: () => void
+  leave = (): void => {}
 
   constructor(private readonly context: Context) {
-    // Topics may come again below one that was empty for a moment; what could not be listed is tried again.
-    let wasMissing = true
-    this.leave = effect(() => {
-      const { names } = context
-      const missing = [...this.#expanded.value].filter(
-        (path) => names.child(path)?.hasChildren === true && names.children(path) === undefined,
-      )
-      const isMissing = missing.length > 0 || names.children('') === undefined
-      untracked(() => {
-        if (wasMissing && !isMissing) this.#problem.value = ''
-        wasMissing = isMissing
-        for (const path of missing) void this.#try(() => names.tree.open(path))
-      })
-    })
+    this.#task = new Task(context)
   }
 
   /** A restricted key sees nothing above its subtrees. */
   start(): void {
-    void this.#try(async () => {
+    this.leave = this.#openMissing()
+    void this.#task.attempt(async () => {
       await this.context.names.tree.ready
       for (const subtree of this.context.session.key.under.slice(0, subtreesOpenedMax)) await this.#openAt(subtree)
     })
   }
 
+  /** Topics may come again below one that was empty for a moment; what could not be listed is tried again. */
+  #openMissing(): () => void {
+    const { names } = this.context
+    let wasMissing = true
+    return effect(() => {
+      const missing = [...this.#expanded.value].filter(
+        (path) => names.child(path)?.hasChildren === true && names.children(path) === undefined,
+      )
+      const isMissing = missing.length > 0 || names.children('') === undefined
+      untracked(() => {
+        if (wasMissing && !isMissing) this.#task.problem.value = ''
+        wasMissing = isMissing
+        for (const path of missing) void this.#task.attempt(() => names.tree.open(path))
+      })
+    })
+  }
+
   /** Opens everything above a path and what is directly below it, and scrolls to it. */
   async reveal(path: string): Promise<void> {
-    this.#current.value = path
-    await this.#try(() => this.#openAt(path))
+    this.#focused.value = path
+    await this.#task.attempt(() => this.#openAt(path))
     afterDraw(scrollToShown)
   }
 
   async #openAt(path: string): Promise<void> {
-    const { names } = this.context
-    await names.reveal(path)
+    await this.context.names.reveal(path)
     const above = [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index))
     this.#expanded.value = new Set([...this.#expanded.peek(), ...above, path])
-  }
-
-  /** A step that the user requested. */
-  async #try(step: () => Promise<void>): Promise<void> {
-    try {
-      await step()
-      this.#problem.value = ''
-    } catch (error) {
-      this.#problem.value = describeFailure(error, this.context)
-    }
   }
 
   /** The branch that was expanded last; the empty path for none. */
@@ -80,59 +81,43 @@ export class TreePanel {
     return [...this.#expanded.peek()].filter((path) => this.context.names.hasBelow(path)).at(-1) ?? ''
   }
 
-  /** @param shown the path of the shown topic */
-  view(shown: string | undefined): TemplateResult {
+  #isDrawn(path: string): boolean {
+    const parent = parentOf(path)
+    const isThere = this.context.names.child(path) !== undefined
+    return isThere && (parent === '' || (this.#expanded.value.has(parent) && this.#isDrawn(parent)))
+  }
+
+  view(): TemplateResult {
     const { names, session } = this.context
-    const problem = this.#problem.value
     const top = names.children('')
     const { under } = session.key
     const empty = under.length === 0 ? 'here' : `below ${under.map(visible).join(', ')}`
+    // Drawn again only if something in it has changed: it may have hundreds of items.
+    const read = [names.version.value, this.#expanded.value, this.#current.value, this.shown.value]
     return html`
-      ${problem === '' ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
+      ${alertView(this.#task.problem.value)}
       ${top === undefined ? html`<p class="quiet">Listing…</p>` : nothing}
       ${top?.length === 0 ? html`<p class="quiet">There are no topics ${empty} yet.</p>` : nothing}
-      ${top === undefined || top.length === 0 ? nothing : html`<ul class="tree" role="tree" aria-label="Topics" @keydown=${this.#onKey}>${this.#itemsView(top, shown)}</ul>`}
+      ${top === undefined || top.length === 0 ? nothing : html`<ul class="tree" role="tree" aria-label="Topics" @keydown=${this.#onKey}>${guard(read, () => this.#levelView('', top))}</ul>`}
     `
   }
 
-  /** Drawn again only if something in it has changed: it may have hundreds of items. */
-  #itemsView(top: readonly Child[], shown: string | undefined): unknown {
+  #levelView(parent: string, children: readonly Child[]): unknown {
     const { names } = this.context
-    const isDrawn = (path: string): boolean =>
-      names.child(path) !== undefined &&
-      (parentOf(path) === '' || (this.#expanded.value.has(parentOf(path)) && isDrawn(parentOf(path))))
-    const current = isDrawn(this.#current.value) ? this.#current.value : top[0]?.path
-    return guard([names.version.value, this.#expanded.value, current, shown], () =>
-      this.#levelView('', top, shown, current),
-    )
-  }
-
-  #levelView(
-    parent: string,
-    children: readonly Child[],
-    shown: string | undefined,
-    current: string | undefined,
-  ): unknown {
-    const { names } = this.context
-    const hasMore = names.listedTo(parent) !== undefined
-    const more = () => this.#try(() => names.tree.more(parent))
+    const more = () => this.#task.attempt(() => names.tree.more(parent))
     return [
       repeat(
         children,
         ({ path }) => path,
-        (child) => this.#childView(child, shown, current),
+        (child) => this.#childView(child),
       ),
-      hasMore
-        ? html`<li role="none"><a role="treeitem" tabindex="-1" class="quiet" @click=${more} @keydown=${onEnter(more)}>More… <span>${children.length} listed</span></a></li>`
-        : nothing,
+      names.listedTo(parent) === undefined
+        ? nothing
+        : html`<li role="none"><a role="treeitem" tabindex="-1" class="quiet" @click=${more}>More… <span>${children.length} listed</span></a></li>`,
     ]
   }
 
-  #childView(
-    { path, name, type, hasChildren }: Child,
-    shown: string | undefined,
-    current: string | undefined,
-  ): TemplateResult {
+  #childView({ path, name, type, hasChildren }: Child): TemplateResult {
     const { names } = this.context
     const children = hasChildren && this.#expanded.value.has(path) ? names.children(path) : undefined
     const isOpen = children !== undefined
@@ -142,10 +127,10 @@ export class TreePanel {
     }
     return html`
       <li role="none">
-        <a role="treeitem" class="exact ${type === undefined ? 'branch' : ''}" href=${addressOfPath(path)} data-path=${path} tabindex=${path === current ? 0 : -1}
-          aria-expanded=${hasChildren ? isOpen : nothing} aria-current=${path === shown ? 'true' : nothing} @focus=${() => (this.#current.value = path)}>
-          <span class=${hasChildren ? 'toggle' : 'toggle none'} aria-hidden="true" @click=${hasChildren ? toggle : nothing}></span>${visible(name)}${isOpen ? html` <span class="quiet count" aria-hidden="true">${countText(children.length, names.listedTo(path))}</span>` : nothing}</a>
-        ${isOpen ? html`<ul role="group">${this.#levelView(path, children, shown, current)}</ul>` : nothing}
+        <a role="treeitem" class="exact ${type === undefined ? 'branch' : ''}" href=${addressOfPath(path)} data-path=${path} tabindex=${path === this.#current.value ? 0 : -1}
+          aria-expanded=${hasChildren ? isOpen : nothing} aria-current=${path === this.shown.value ? 'true' : nothing} @focus=${() => (this.#focused.value = path)}>
+          <span class=${hasChildren ? 'toggle' : 'toggle none'} aria-hidden="true" @click=${hasChildren ? toggle : nothing}></span>${visible(name)}${isOpen ? html` <span class="quiet count" aria-hidden="true">${children.length}${names.listedTo(path) === undefined ? '' : '+'}</span>` : nothing}</a>
+        ${isOpen ? html`<ul role="group">${this.#levelView(path, children)}</ul>` : nothing}
       </li>
     `
   }
@@ -162,11 +147,12 @@ export class TreePanel {
     const at = items.indexOf(item)
     const path = item.dataset.path ?? ''
     const expanded = item.getAttribute('aria-expanded')
-    const steps: Readonly<Record<string, () => unknown>> = {
+    const steps: Readonly<Record<string, (() => unknown) | undefined>> = {
       ArrowDown: () => items[at + 1]?.focus(),
       ArrowUp: () => items[at - 1]?.focus(),
       Home: () => items[0]?.focus(),
       End: () => items.at(-1)?.focus(),
+      Enter: item.hasAttribute('href') ? undefined : () => item.click(),
       ArrowRight: () =>
         expanded === 'false' ? this.#toggle(path, false) : expanded === 'true' && items[at + 1]?.focus(),
       ArrowLeft: () =>
@@ -179,15 +165,6 @@ export class TreePanel {
     event.preventDefault()
     step()
   }
-}
-
-const onEnter = (action: () => unknown) => (event: KeyboardEvent) => {
-  if (event.key === 'Enter') void action()
-}
-
-/** As far as it is known without a request. */
-function countText(count: number, listedTo: string | undefined): string {
-  return listedTo === undefined ? String(count) : `${count}+`
 }
 
 /** Within the tree alone: everything next to it stays where it is. */

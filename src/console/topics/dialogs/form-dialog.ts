@@ -1,0 +1,51 @@
+/** The frame of a dialog with fields: it sends them as a form, one request at a time, and shows why one has failed. */
+import { html, type TemplateResult } from 'lit-html'
+import type { Context } from '../context.js'
+import { alertView } from '../failures.js'
+import { Task } from '../task.js'
+import type { Dialog } from './dialogs.js'
+
+export abstract class FormDialog implements Dialog {
+  /** Its subject is not next to it. */
+  readonly staysOpen = true
+  protected readonly task: Task
+  protected hasInput = false
+
+  /** @param action the word on the button that sends the fields */
+  constructor(
+    protected readonly context: Context,
+    private readonly title: string,
+    private readonly action: string,
+  ) {
+    this.task = new Task(context)
+  }
+
+  get isWritten(): boolean {
+    return this.hasInput
+  }
+
+  protected abstract fields(): TemplateResult
+
+  protected abstract submit(form: FormData): Promise<void>
+
+  view(): TemplateResult {
+    const onSubmit = (event: SubmitEvent) => {
+      event.preventDefault()
+      void this.task.run(() => this.submit(new FormData(event.target as HTMLFormElement)))
+    }
+    return html`
+      <h2 id="dialog-title">${this.title}</h2>
+      <form @submit=${onSubmit} @input=${() => (this.hasInput = true)}>
+        ${this.fields()}
+        ${alertView(this.task.problem.value)}
+        <p class="row">${this.buttons(this.action)}</p>
+      </form>
+    `
+  }
+
+  protected buttons(action: string): TemplateResult {
+    return html`
+      <button class="primary" aria-disabled=${this.task.isBusy.value}>${action}</button>
+      <button type="button" @click=${() => this.context.dialogs.end(this)}>Cancel</button>`
+  }
+}
