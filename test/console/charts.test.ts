@@ -1,14 +1,15 @@
 /** The charts of the page of the service: their lines, and what they say in words. */
 import t from 'tap'
-import { valuesOf } from '../../dist/console/service/charts/chart-values.js'
-import { type Chart, chartGroupsOf, routesOf, workersOf } from '../../dist/console/service/charts/charts.js'
-import { LinePlaces } from '../../dist/console/service/line-places.js'
+import { type Chart, chartGroupsOf, routesOf, valuesOf, workersOf } from '../../dist/console/service/charts/charts.js'
+import { LineStyles } from '../../dist/console/service/charts/line-styles.js'
 import type { Moment } from '../../dist/ops/figures/console-state.js'
 
 function chartOf(title: string, moments: readonly Moment[]): Chart | undefined {
-  const workers = new LinePlaces().assign(workersOf(moments))
-  const groups = chartGroupsOf(moments, { workers, routes: new LinePlaces().assign(routesOf(moments)) })
-  return groups.flatMap(({ charts }) => charts).find((chart) => chart.title === title)
+  const workers = new LineStyles().assign(workersOf(moments))
+  const groups = chartGroupsOf(moments, { workers, routes: new LineStyles().assign(routesOf(moments)) })
+  return Object.values(groups)
+    .flat()
+    .find((chart) => chart.title === title)
 }
 
 const disk = 'Free disk space'

@@ -2,7 +2,7 @@
 import type { Facts } from '../../ops/figures/console-state.js'
 import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from './formats.js'
 
-interface FactsBasis {
+interface Basis {
   readonly facts: Facts
   /** By the service's clock. */
   readonly nowS: number
@@ -14,100 +14,101 @@ interface Fact {
   readonly name: string
   readonly text: string
   /** Someone should act. */
-  readonly isBad?: boolean
+  readonly isBad: boolean
 }
+
+/** Undefined for an unknown fact, null for one that this service does not have. */
+type Words = string | { readonly bad: string } | undefined | null
 
 const dayS = 24 * 60 * 60
 
 /** If less is left of a certificate, someone has to renew it. */
 const certificateS = 14 * dayS
 
-export function factsOf(basis: FactsBasis): Fact[] {
-  const { facts } = basis
-  const { node, startedS, topics, storeBytes, workerRestarts, recentWorkerRestarts } = facts
-  return [
-    versionFact(basis),
-    { name: 'Node.js', text: node?.replace(/^v/, '') ?? unknown },
-    workersFact(facts),
-    restartsFact('Worker restarts', workerRestarts, recentWorkerRestarts),
-    ...writerFacts(facts),
-    { name: 'Started', text: startedS === undefined ? unknown : ago(startedS, basis) },
-    reloadFact(basis),
-    ...backupFact(basis),
-    ...certificateFact(basis),
-    { name: 'Topics', text: whole(topics) },
-    { name: 'Store size', text: storeBytes === undefined ? unknown : formatBytes(storeBytes) },
-  ]
+const all: readonly (readonly [name: string, of: (facts: Facts, basis: Basis) => Words])[] = [
+  ['Version', versionOf],
+  ['Node.js', ({ node }) => node?.replace(/^v/, '')],
+  ['Workers', workersOf],
+  ['Worker restarts', ({ workerRestarts, recentWorkerRestarts }) => restartsOf(workerRestarts, recentWorkerRestarts)],
+  ['Writer', writerOf],
+  [
+    'Writer restarts',
+    ({ writerUp, writerRestarts, recentWriterRestarts }) =>
+      writerUp === undefined ? null : restartsOf(writerRestarts, recentWriterRestarts),
+  ],
+  ['Started', ({ startedS }, basis) => (startedS === undefined ? undefined : ago(startedS, basis))],
+  ['Last reload', reloadOf],
+  ['Last backup', backupOf],
+  ['Certificate', certificateOf],
+  ['Topics', ({ topics }) => whole(topics)],
+  ['Store size', ({ storeBytes }) => (storeBytes === undefined ? undefined : formatBytes(storeBytes))],
+]
+
+export function factsOf(basis: Basis): Fact[] {
+  return all.flatMap(([name, of]) => {
+    const words = of(basis.facts, basis)
+    if (words === null) return []
+    const isBad = typeof words === 'object'
+    return [{ name, text: isBad ? words.bad : (words ?? unknown), isBad }]
+  })
 }
 
 const whole = (count: number | undefined): string => (count === undefined ? unknown : formatWhole(count))
 
 /** With the date if the time of day alone may be yesterday's. */
-function ago(timeS: number, { nowS }: FactsBasis): string {
+function ago(timeS: number, { nowS }: Basis): string {
   const agoS = nowS - timeS
   return `${formatSpan(agoS)} ago, ${agoS < dayS ? formatClock(timeS, false) : formatTime(timeS)}`
 }
 
-function versionFact({ facts: { version }, pageVersion }: FactsBasis): Fact {
-  const name = 'Version'
-  if (version === undefined || pageVersion === undefined) return { name, text: version ?? unknown }
-  if (version === pageVersion) return { name, text: version }
-  return { name, text: `${version}; this page is from ${pageVersion}: reload it`, isBad: true }
+function versionOf({ version }: Facts, { pageVersion }: Basis): Words {
+  if (version === undefined || pageVersion === undefined || version === pageVersion) return version
+  return { bad: `${version}; this page is from ${pageVersion}: reload it` }
 }
 
 /** Bad only for as long as charts are kept: a restart a year ago needs no one's attention. */
-function restartsFact(name: string, restarts: number | undefined, recent: number): Fact {
-  if (restarts === undefined || !(recent > 0)) return { name, text: whole(restarts) }
-  return { name, text: `${whole(restarts)}, ${whole(recent)} of them recently`, isBad: true }
+function restartsOf(restarts: number | undefined, recent: number): Words {
+  if (restarts === undefined || !(recent > 0)) return whole(restarts)
+  return { bad: `${whole(restarts)}, ${whole(recent)} of them recently` }
 }
 
 /** None if the engine has no writer. Without a spare, only the next replacement is slower. */
-function writerFacts({ writerUp, writerSpareUp, writerRestarts, recentWriterRestarts }: Facts): Fact[] {
-  if (writerUp === undefined) return []
-  const spare = writerSpareUp === undefined ? '' : writerSpareUp > 0 ? ', with a spare' : ', without a spare yet'
-  return [
-    writerUp > 0
-      ? { name: 'Writer', text: `running${spare}` }
-      : { name: 'Writer', text: 'not running: writes are waiting', isBad: true },
-    restartsFact('Writer restarts', writerRestarts, recentWriterRestarts),
-  ]
+function writerOf({ writerUp, writerSpareUp }: Facts): Words {
+  if (writerUp === undefined) return null
+  if (!(writerUp > 0)) return { bad: 'not running: writes are waiting' }
+  if (writerSpareUp === undefined) return 'running'
+  return writerSpareUp > 0 ? 'running, with a spare' : 'running, without a spare yet'
 }
 
 /** The primary's version is a separate fact, so the workers' are named if they differ. */
-function workersFact({ version, workers, workerVersions = {} }: Facts): Fact {
+function workersOf({ version, workers, workerVersions = {} }: Facts): Words {
   const names = Object.keys(workerVersions)
-  const differ = names.some((name) => name !== version)
   const versions = names.map((name) => `${workerVersions[name]} of version ${name}`).join(', ')
-  const name = 'Workers'
-  if (workers === 0) return { name, text: '0: none serves', isBad: true }
-  if (names.length > 1) return { name, text: `several versions: ${versions}`, isBad: true }
-  return { name, text: differ ? versions : whole(workers) }
+  if (workers === 0) return { bad: '0: none serves' }
+  if (names.length > 1) return { bad: `several versions: ${versions}` }
+  return names.some((name) => name !== version) ? versions : whole(workers)
 }
 
 /** The start counts as a reload for the service, which then reports the time of the start. */
-function reloadFact(basis: FactsBasis): Fact {
-  const { reloadSuccessful, reloadSuccessS, startedS = 0 } = basis.facts
-  const name = 'Last reload'
-  if (reloadSuccessS === undefined) return { name, text: unknown }
+function reloadOf({ reloadSuccessful, reloadSuccessS, startedS = 0 }: Facts, basis: Basis): Words {
+  if (reloadSuccessS === undefined) return undefined
   const time = ago(reloadSuccessS, basis)
-  if (reloadSuccessful === 0) return { name, text: `failed; settings in use since ${time}`, isBad: true }
-  return { name, text: reloadSuccessS > startedS ? time : 'none since the start' }
+  if (reloadSuccessful === 0) return { bad: `failed; settings in use since ${time}` }
+  return reloadSuccessS > startedS ? time : 'none since the start'
 }
 
 /** None if the topics are in PostgreSQL, which has its own backups: only there, no mark of the disk is reported. */
-function backupFact(basis: FactsBasis): Fact[] {
-  const { backupS, topics, diskFreeBytesMin } = basis.facts
-  const name = 'Last backup'
-  if (backupS !== undefined) return [{ name, text: ago(backupS, basis) }]
-  if (topics === undefined) return [{ name, text: unknown }]
-  return diskFreeBytesMin === undefined ? [] : [{ name, text: 'none yet' }]
+function backupOf({ backupS, topics, diskFreeBytesMin }: Facts, basis: Basis): Words {
+  if (backupS !== undefined) return ago(backupS, basis)
+  if (topics === undefined) return undefined
+  return diskFreeBytesMin === undefined ? null : 'none yet'
 }
 
-function certificateFact({ facts: { certificateExpiresS }, nowS }: FactsBasis): Fact[] {
-  if (certificateExpiresS === undefined) return []
+function certificateOf({ certificateExpiresS }: Facts, { nowS }: Basis): Words {
+  if (certificateExpiresS === undefined) return null
   const leftS = certificateExpiresS - nowS
-  const name = 'Certificate'
-  if (leftS <= 0) return [{ name, text: `expired on ${formatTime(certificateExpiresS)}`, isBad: true }]
-  const text = `expires in ${formatSpan(leftS)}, on ${formatTime(certificateExpiresS)}`
-  return [leftS < certificateS ? { name, text: `${text}: renew it`, isBad: true } : { name, text }]
+  const time = formatTime(certificateExpiresS)
+  if (leftS <= 0) return { bad: `expired on ${time}` }
+  const text = `expires in ${formatSpan(leftS)}, on ${time}`
+  return leftS < certificateS ? { bad: `${text}: renew it` } : text
 }

@@ -27,25 +27,18 @@ async function ask(sinceS: number): Promise<Answer> {
 }
 
 /** Reads every two seconds, and when a hidden page is shown again; in a hidden tab the browser decides how often. */
-export function keepReading(sinceS: () => number, take: (answer: Answer) => void): void {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let reading = false
-
-  async function read(): Promise<void> {
-    if (reading) return
-    reading = true
-    clearTimeout(timer)
-    const startedMs = performance.now()
+export async function keepReading(sinceS: () => number, take: (answer: Answer) => void): Promise<never> {
+  for (;;) {
+    const isDue = new Promise<void>((resolve) => {
+      setTimeout(resolve, intervalMs)
+      document.onvisibilitychange = () => document.hidden || resolve()
+    })
     try {
       take(await ask(sinceS()))
-    } finally {
-      reading = false
-      timer = setTimeout(read, Math.max(0, startedMs + intervalMs - performance.now()))
+    } catch (error) {
+      // A defect; the next answer may be another.
+      reportError(error)
     }
+    await isDue
   }
-
-  document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) void read()
-  })
-  void read()
 }

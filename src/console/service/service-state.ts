@@ -23,26 +23,15 @@ export interface Summary {
 /** Another build may leave out members that were added later. */
 type Received = Partial<ConsoleState>
 
+/** Only its own methods change it. */
 export class ServiceState {
   readonly history = new History()
-  #summary: Summary = { kind: 'waiting', title: 'Reading…', reasons: [] }
-  #received: Received = {}
-  #answeredS: number | undefined
-  #firstVersion: string | undefined
-
-  get summary(): Summary {
-    return this.#summary
-  }
-
+  summary: Summary = { kind: 'waiting', title: 'Reading…', reasons: [] }
   /** The last state that could be read; empty before it. */
-  get received(): Received {
-    return this.#received
-  }
-
+  received: Received = {}
   /** The service's version when the page was opened, which is that of the page. */
-  get pageVersion(): string | undefined {
-    return this.#firstVersion
-  }
+  pageVersion: string | undefined
+  #answeredS: number | undefined
 
   /** @param nowS by the browser's clock */
   add(answer: Answer, nowS: number): void {
@@ -50,11 +39,11 @@ export class ServiceState {
     const read = 'text' in answer ? receivedIn(answer.text) : answer
     if ('problem' in read) this.history.addGap(nowS)
     else {
-      this.#received = read
-      this.#firstVersion ??= read.facts?.version
+      this.received = read
+      this.pageVersion ??= read.facts?.version
       this.history.add(read.moments ?? [], read.nowS ?? nowS, nowS)
     }
-    this.#summary = 'problem' in read ? this.#failure(read) : this.#readiness(read)
+    this.summary = 'problem' in read ? this.#failure(read) : this.#readiness(read)
   }
 
   #failure({ problem, isSilent }: Failure): Summary {

@@ -1,15 +1,14 @@
 /** The charts of the page in groups: their titles, units and lines. How they are drawn is for drawing.ts. */
 import type { ByLabel, Moment, momentGauges, Quantiles } from '../../../ops/figures/console-state.js'
 import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from '../formats.js'
-import { badStyle, type LineStyle, limitStyle, styleAt } from './line-style.js'
+import { badStyle, type LineStyle, type LineStyles, limitStyle, styleAt } from './line-styles.js'
 
 type Gauge = keyof typeof momentGauges
 
 export interface Line {
   readonly name: string
   readonly value: (moment: Moment) => number | undefined
-  /** Defaults to the style for its index. */
-  readonly style?: LineStyle
+  readonly style: LineStyle
   /** A limit, of values above or below it: no reason to make the chart higher while they are far away. */
   readonly limit?: 'upper' | 'lower'
   /** The line is of one worker. */
@@ -19,6 +18,9 @@ export interface Line {
   /** The fault of the value, in words; undefined for none. */
   readonly warning?: (moment: Moment) => string | undefined
 }
+
+/** By default, its style is that of a limit, or the one for its index. */
+type DeclaredLine = Omit<Line, 'style'> & Partial<Pick<Line, 'style'>>
 
 interface Unit {
   readonly format: (value: number) => string
@@ -33,27 +35,27 @@ export interface Chart extends Unit {
   readonly lines: readonly Line[]
 }
 
-export interface ChartGroup {
-  readonly title: string
-  readonly charts: readonly Chart[]
-}
+/** By the title of their group. */
+export type ChartGroups = Readonly<Record<string, readonly Chart[]>>
 
 const perSecond: Unit = { format: formatRate }
 const seconds: Unit = { format: formatSeconds }
 const whole: Unit = { format: formatWhole, round: 'whole' }
 const bytes: Unit = { format: formatBytes, round: 'binary' }
 
-function chart(title: string, explanation: string, unit: Unit, ...lines: readonly Line[]): Chart {
+function chart(title: string, explanation: string, unit: Unit, ...declared: readonly DeclaredLine[]): Chart {
+  const lines = declared.map((line, index) => ({ style: line.limit ? limitStyle : styleAt(index), ...line }))
   return { title, explanation, ...unit, lines }
 }
 
-export function styleOf({ style, limit }: Line, index: number): LineStyle {
-  return style ?? (limit ? limitStyle : styleAt(index))
+/** One for each moment; null is a gap. */
+export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {
+  return moments.map((moment) => value(moment) ?? null)
 }
 
 /** @param name of the values, in the plural */
-function quantileLines(name: string, of: (moment: Moment) => Quantiles | undefined): Line[] {
-  const line = (share: string, quantile: 'p50' | 'p99'): Line => ({
+function quantileLines(name: string, of: (moment: Moment) => Quantiles | undefined): DeclaredLine[] {
+  const line = (share: string, quantile: 'p50' | 'p99'): DeclaredLine => ({
     name: `${share} of ${name}`,
     value: (moment) => of(moment)?.[quantile],
     text: (moment) => textBeyond(of(moment), quantile),
@@ -69,12 +71,12 @@ function textBeyond(quantiles: Quantiles | undefined, quantile: 'p50' | 'p99'): 
   return value >= quantiles.mostS ? `> ${formatSeconds(quantiles.mostS)}` : undefined
 }
 
-function gauge(name: string, of: Gauge, limit?: Line['limit']): Line {
+function gauge(name: string, of: Gauge, limit?: Line['limit']): DeclaredLine {
   return { name, value: (moment) => moment[of], ...(limit && { limit }) }
 }
 
 /** @param max the gauge of the limit */
-function limitedGauge(name: string, of: Gauge, max: Gauge): Line {
+function limitedGauge(name: string, of: Gauge, max: Gauge): DeclaredLine {
   return { ...gauge(name, of), warning: (moment) => warningAt('full', moment[of], moment[max]) }
 }
 
@@ -161,37 +163,28 @@ export function workersAround({ atS }: Moment, moments: readonly Moment[]): Read
   return new Set(workersOf(moments.filter((of) => of.atS <= atS && of.atS > atS - absentSMax)))
 }
 
-type Places = ReadonlyMap<string, number>
+type Styles = ReturnType<LineStyles['assign']>
 
-/** The disk's chart only if it has a mark. @param places of the lines of workers and of routes */
+/** The disk's chart only if it has a mark. @param styles of the lines of workers and of routes */
 export function chartGroupsOf(
   moments: readonly Moment[],
-  places: { readonly workers: Places; readonly routes: Places },
-): ChartGroup[] {
-  const linesAt = (of: Places, line: (name: string) => Omit<Line, 'style'>): Line[] =>
-    [...of].map(([name, place]) => ({ ...line(name), style: styleAt(place) }))
+  styles: Readonly<Record<'workers' | 'routes', Styles>>,
+): ChartGroups {
   const ofWorkers = (value: (moment: Moment) => ByLabel | undefined): Line[] =>
-    linesAt(places.workers, (name) => ({ name, value: (moment) => value(moment)?.[name], isOfWorker: true }))
-  const routes = linesAt(places.routes, (name) => ({
-    name,
-    value: ({ routes }) => routes && (routes[name] ?? 0),
-  }))
+    styles.workers.map(([name, style]) => ({ name, style, value: (moment) => value(moment)?.[name], isOfWorker: true }))
+  const routes = styles.routes.map(([name, style]): Line => {
+    return { name, style, value: ({ routes }) => routes && (routes[name] ?? 0) }
+  })
   const memories = ofWorkers(({ workerResidentBytes }) => workerResidentBytes)
   const delays = ofWorkers(({ workerLoopDelayS }) => workerLoopDelayS)
   const hasMark = moments.some(({ diskFreeBytesMin }) => diskFreeBytesMin !== undefined)
-  return [
-    {
-      title: 'Traffic',
-      charts: [requests, chart('Requests by route', 'responses per second', perSecond, ...routes), ...restOfTraffic],
-    },
-    { title: 'Writes', charts: writes },
-    { title: 'Memory and disk', charts: [memory, ...(hasMark ? [disk] : [])] },
-    {
-      title: 'Workers',
-      charts: [
-        chart('Memory per worker', 'resident; shared pages count in each', bytes, ...memories),
-        chart('Event-loop delay', 'how late timers are, 99th percentile of the last 15 s', seconds, ...delays),
-      ],
-    },
-  ]
+  return {
+    Traffic: [requests, chart('Requests by route', 'responses per second', perSecond, ...routes), ...restOfTraffic],
+    Writes: writes,
+    'Memory and disk': hasMark ? [memory, disk] : [memory],
+    Workers: [
+      chart('Memory per worker', 'resident; shared pages count in each', bytes, ...memories),
+      chart('Event-loop delay', 'how late timers are, 99th percentile of the last 15 s', seconds, ...delays),
+    ],
+  }
 }

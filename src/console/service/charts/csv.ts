@@ -1,7 +1,6 @@
 /** The points of all charts as a table of comma-separated values, as RFC 4180 has them. Pure. */
 import type { Moment } from '../../../ops/figures/console-state.js'
-import { valuesOf } from './chart-values.js'
-import type { Chart } from './charts.js'
+import { type Chart, valuesOf } from './charts.js'
 
 /** A line for each moment, after one with the names. Unknown values are empty. Durations are in seconds. */
 export function csvOf(charts: readonly Chart[], moments: readonly Moment[]): string[] {

@@ -7,9 +7,8 @@ import Plot from 'uplot'
 import type { Moment } from '../../../ops/figures/console-state.js'
 import { formatClock } from '../formats.js'
 import { historyS } from '../history.js'
-import { highest, isolatedIn, valuesOf } from './chart-values.js'
-import { type Chart, type Line, styleOf } from './charts.js'
-import { dashesPx, type LineStyle } from './line-style.js'
+import { type Chart, type Line, valuesOf } from './charts.js'
+import { dashesPx } from './line-styles.js'
 
 const heightPx = 150
 
@@ -50,7 +49,7 @@ export class Drawing {
     this.#untilS = untilS
     this.#highest = highest(chart, moments)
     // Later lines are drawn above.
-    const lines = chart.lines.map((line, index): StyledLine => ({ ...line, style: styleOf(line, index) })).reverse()
+    const lines = chart.lines.toReversed()
     const data: Plot.AlignedData = [moments.map(({ atS }) => atS), ...lines.map((line) => valuesOf(line, moments))]
     const drawnLines = JSON.stringify(lines.map(({ name, style }) => [name, style]))
     if (this.#plot !== undefined && drawnLines === this.#drawnLines) return this.#plot.setData(data)
@@ -75,7 +74,7 @@ export class Drawing {
     return { width: Math.max(this.element.clientWidth, 1), height: heightPx }
   }
 
-  #options(chart: Chart, lines: readonly StyledLine[]): Plot.Options {
+  #options(chart: Chart, lines: readonly Line[]): Plot.Options {
     return {
       ...this.#size(),
       legend: { show: false },
@@ -121,13 +120,28 @@ const axisColours: Plot.Axis = {
   ticks: { show: false },
 }
 
-interface StyledLine extends Line {
-  readonly style: LineStyle
-}
-
-function seriesOf({ name, style }: StyledLine): Plot.Series {
+function seriesOf({ name, style }: Line): Plot.Series {
   const stroke = (): string => colour(`--chart-${style.colour}`)
   const filter: Plot.Series.Points.Filter = ({ data }, at) => isolatedIn(data[at] ?? [])
   const points = { show: false, filter, size: 3, fill: stroke }
   return { label: name, stroke, width: 1.5, dash: [...dashesPx[style.dash]], points }
+}
+
+/** The places of values between two gaps, through which no line goes, as between two failed requests. */
+function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
+  const isGap = (index: number): boolean => (values[index] ?? null) === null
+  return Array.from(values, (_, index) => index).filter(
+    (index) => !isGap(index) && isGap(index - 1) && isGap(index + 1),
+  )
+}
+
+/** The value that a chart has room for: a limit counts once the lines are half way to it, or beyond it. */
+function highest({ lines }: Chart, moments: readonly Moment[]): number {
+  const valuesIn = (of: Line['limit']): number[] =>
+    lines.flatMap((line) => (line.limit === of ? valuesOf(line, moments) : [])).filter((value) => value !== null)
+  const reached = Math.max(0, ...valuesIn(undefined))
+  const lowest = Math.min(...valuesIn(undefined))
+  const upper = Math.max(0, ...valuesIn('upper'))
+  const lower = Math.max(0, ...valuesIn('lower'))
+  return Math.max(reached, upper <= 2 * reached ? upper : 0, lowest <= 2 * lower ? lower : 0)
 }

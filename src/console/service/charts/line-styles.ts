@@ -26,3 +26,22 @@ export function styleAt(place: number): LineStyle {
   const round = Math.floor(place / colours.length)
   return { colour: colours[place % colours.length] ?? 1, dash: dashes[round % dashes.length] ?? 'solid' }
 }
+
+/** By the name of a worker or route: the same in all charts for as long as one shows it. */
+export class LineStyles {
+  readonly #places = new Map<string, number>()
+
+  /** Gives new names the first free styles, and frees those of names that are not in `names`. */
+  assign(names: readonly string[]): readonly (readonly [name: string, style: LineStyle])[] {
+    for (const name of this.#places.keys()) if (!names.includes(name)) this.#places.delete(name)
+    for (const name of names) if (!this.#places.has(name)) this.#places.set(name, this.#firstFree())
+    return Array.from(this.#places, ([name, place]) => [name, styleAt(place)])
+  }
+
+  #firstFree(): number {
+    const taken = new Set(this.#places.values())
+    let place = 0
+    while (taken.has(place)) place++
+    return place
+  }
+}
