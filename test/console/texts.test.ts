@@ -1,7 +1,7 @@
 /** What the page of the service says in words: numbers, times and facts. */
 import t from 'tap'
 import { factsOf } from '../../dist/console/service/facts.js'
-import * as formats from '../../dist/console/service/formats.js'
+import * as formats from '../../dist/console/shared/formats.js'
 import type { Facts } from '../../dist/ops/figures/console-state.js'
 
 const day = 24 * 60 * 60

@@ -6,6 +6,7 @@ import {
   addTopic,
   checkAccessibility,
   choose,
+  dialog,
   goTo,
   isClean,
   openConsole,
@@ -100,6 +101,8 @@ await t.test('a topic is duplicated, renamed, and given other properties', { ski
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   await page.locator('#topic-path', { hasText: 'r/copy' }).waitFor()
   await page.getByRole('button', { name: 'Rename…' }).click()
+  await page.getByRole('button', { name: 'Rename', exact: true }).click()
+  await page.getByRole('alert').filter({ hasText: 'The topic already has this path.' }).waitFor()
   await page.getByLabel('Path').fill('r/taken')
   await page.getByRole('button', { name: 'Rename', exact: true }).click()
   await page.getByRole('alert').filter({ hasText: 'There is already a topic at this path' }).waitFor()
@@ -108,6 +111,8 @@ await t.test('a topic is duplicated, renamed, and given other properties', { ski
   await page.locator('#topic-path', { hasText: 'r/new' }).waitFor()
   await page.locator('pre.value').waitFor()
   await page.getByRole('button', { name: 'Properties…' }).click()
+  await dialog(page).getByText('r/new', { exact: true }).waitFor()
+  t.equal(await page.getByLabel('Path').count(), 0, 'the path is no field')
   await page.getByRole('button', { name: 'Remove automatically…' }).click()
   await page.getByLabel('Period').fill('90')
   await page.getByLabel('Unit').selectOption('days')
@@ -344,6 +349,16 @@ await t.test('a download of all matches can be imported', { skip }, async (t) =>
   await page.getByRole('button', { name: 'Upload', exact: true }).click()
   await page.getByText('45 topics stored.').waitFor()
   t.equal((await server.command('export', '--selector', '?s//')).stdout, exported.stdout, 'and can be uploaded')
+  t.equal(await page.getByText('The file may be incomplete').count(), 0)
+  const upload = async (text: string): Promise<void> => {
+    const buffer = Buffer.from(text)
+    await page.getByLabel('File').setInputFiles({ name: 'x.ndjson', mimeType: 'application/x-ndjson', buffer })
+    await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  }
+  await upload(lines.slice(0, 7).join('\n'))
+  await page.getByText('7 topics stored. The file may be incomplete').waitFor()
+  await upload('{"op":"addAndSet","path":"s/8","type":"json","value":1}')
+  await page.getByText(/^1 topic stored\.$/).waitFor()
   await page.keyboard.press('Escape')
   await server.post('remove', { selector: '?s//' })
   t.match(await runCommand(['import', '--data', server.dataDir], {}, readFileSync(file, 'utf8')), { code: 0 })

@@ -1,10 +1,11 @@
 /** The pure parts of the page of the topics: words as selectors, files of matches, texts of values and names. */
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
+import { agoText, timeText } from '../../dist/console/shared/formats.js'
 import { urlOf } from '../../dist/console/shared/listener.js'
 import { readMatches } from '../../dist/console/topics/search/matches-file.js'
 import { selectorOfWords } from '../../dist/console/topics/search/words.js'
-import { agoText, formattedOf, timeText, topicsText, valueIn, visible } from '../../dist/console/topics/value-text.js'
+import { formattedOf, topicsText, valueIn, visible } from '../../dist/console/topics/value-text.js'
 import { endlessSlice } from '../support/slices.js'
 import { planned } from '../support/stores/store.js'
 

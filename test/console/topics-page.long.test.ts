@@ -242,11 +242,15 @@ await t.test('a restricted key is offered only what it may do', { skip }, async 
   t.equal(await treeItem(watched.page, 'other').count(), 0, 'nor other subtrees')
   isClean(t, server, watched)
 
-  const blind = await openConsole(browser, server, writer)
+  const blind = await openWatched(browser, `${server.url}/console`)
+  let asked = ''
+  blind.page.on('request', (request) => (asked += `${request.url()}\n`))
+  await signIn(blind.page, writer)
   await blind.page.getByText('This API key may not fetch').waitFor()
   t.equal(await blind.page.getByLabel('Search').count(), 0)
   t.equal(await blind.page.getByRole('button', { name: 'Create…' }).count(), 1)
   t.strictSame(await linksOf(blind), [`${server.adminUrl}/`, 'openapi.json'], 'the page of the service too')
+  t.notMatch(asked, /\/topics\//, 'nothing that would be refused is asked')
   isClean(t, server, blind)
 
   t.match(await server.command('keys', 'revoke', 'reader'), { code: 0 })

@@ -1,6 +1,6 @@
 /** Facts about the service in words: versions, times, sizes. Each is a name and a text. */
 import type { Facts } from '../../ops/figures/console-state.js'
-import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from './formats.js'
+import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from '../shared/formats.js'
 
 interface Basis {
   readonly facts: Facts

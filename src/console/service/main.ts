@@ -4,6 +4,7 @@
  */
 import { html, render, type TemplateResult } from 'lit-html'
 import { download, fileName } from '../shared/download.js'
+import { formatClock, timeZone, unknown } from '../shared/formats.js'
 import { urlOf } from '../shared/listener.js'
 import {
   type Chart,
@@ -18,7 +19,6 @@ import { csvOf } from './charts/csv.js'
 import { Drawing } from './charts/drawing.js'
 import { LineStyles } from './charts/line-styles.js'
 import { factsOf } from './facts.js'
-import { formatClock, timeZone, unknown } from './formats.js'
 import type { ShownMoment } from './history.js'
 import { keepReading } from './requests.js'
 import { ServiceState } from './service-state.js'

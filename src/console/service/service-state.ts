@@ -1,6 +1,6 @@
 /** The state of the service: whether it answers, whether it is ready and why not, its figures, and its last ten minutes. */
 import type { ConsoleState } from '../../ops/figures/console-state.js'
-import { formatClock } from './formats.js'
+import { formatClock } from '../shared/formats.js'
 import { History } from './history.js'
 
 /** `problem` is a sentence. */
@@ -14,7 +14,7 @@ interface Failure {
 export type Answer = { readonly text: string } | Failure
 
 /** It changes only when there is news, because a screen reader reads it aloud. */
-export interface Summary {
+interface Summary {
   readonly kind: 'waiting' | 'ready' | 'not ready' | 'silent'
   readonly title: string
   readonly reasons: readonly string[]

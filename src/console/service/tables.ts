@@ -1,7 +1,7 @@
 /** Which keys are busy, and what was refused, as tables. The names of keys are only text. */
 import { html, type TemplateResult } from 'lit-html'
 import type { ConsoleState } from '../../ops/figures/console-state.js'
-import { formatRate, formatWhole } from './formats.js'
+import { formatRate, formatWhole } from '../shared/formats.js'
 
 /** Cells of text; the first is the row's name. */
 type Row = readonly string[]

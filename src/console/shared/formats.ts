@@ -5,47 +5,52 @@ export const unknown = '–'
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
 /** Three significant digits, and all before the point. */
-function threeDigits(value: number): string {
-  if (value >= 100 || value === 0) return grouped.format(value)
-  return String(Number(value.toPrecision(3)))
+export function formatCount(value: number): string {
+  return value >= 100 || value === 0 ? grouped.format(value) : String(Number(value.toPrecision(3)))
 }
-
-export const formatCount = (value: number): string => threeDigits(value)
 
 export const formatWhole = (value: number): string => grouped.format(value)
 
-export const formatRate = (value: number): string => `${threeDigits(value)}/s`
+export const formatRate = (value: number): string => `${formatCount(value)}/s`
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 
 export function formatBytes(bytes: number): string {
-  let value = bytes
-  let unit = 0
-  while (value >= 1024 && unit < byteUnits.length - 1) {
-    value /= 1024
-    unit++
-  }
-  return `${threeDigits(value)} ${byteUnits[unit]}`
+  const power = bytes < 1024 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), byteUnits.length - 1)
+  return `${formatCount(bytes / 1024 ** power)} ${byteUnits[power]}`
 }
 
 /** A short duration: of an answer, a commit, a delay. */
 export function formatSeconds(seconds: number): string {
   if (seconds === 0) return '0 ms'
-  if (seconds < 0.001) return `${threeDigits(seconds * 1e6)} µs`
-  return seconds < 1 ? `${threeDigits(seconds * 1000)} ms` : `${threeDigits(seconds)} s`
+  if (seconds < 0.001) return `${formatCount(seconds * 1e6)} µs`
+  return seconds < 1 ? `${formatCount(seconds * 1000)} ms` : `${formatCount(seconds)} s`
 }
 
-const minuteS = 60
-const hourS = 60 * minuteS
-const dayS = 24 * hourS
+const spans = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+] as const
 
-/** A long duration: an age, or what is left, in its two largest units. */
-export function formatSpan(seconds: number): string {
-  const s = Math.max(0, Math.floor(seconds))
-  if (s < minuteS) return `${s} s`
-  if (s < hourS) return `${Math.floor(s / minuteS)} min ${s % minuteS} s`
-  if (s < dayS) return `${Math.floor(s / hourS)} h ${Math.floor((s % hourS) / minuteS)} min`
-  return `${Math.floor(s / dayS)} d ${Math.floor((s % dayS) / hourS)} h`
+/** A long duration: an age, or what is left, in its largest units. */
+export function formatSpan(seconds: number, unitsMax = 2): string {
+  const whole = Math.max(1, Math.floor(seconds))
+  let rest = Math.max(0, Math.floor(seconds))
+  const units = spans.slice(spans.findIndex(([length]) => whole >= length)).slice(0, unitsMax)
+  const parts = units.map(([length, unit]) => {
+    const count = Math.floor(rest / length)
+    rest %= length
+    return `${count} ${unit}`
+  })
+  return parts.join(' ')
+}
+
+/** How long ago that is, to the largest unit. @param iso ISO 8601 */
+export function agoText(iso: string, nowMs: number): string {
+  const seconds = (nowMs - Date.parse(iso)) / 1000
+  return seconds < 2 ? 'just now' : `${formatSpan(seconds, 1)} ago`
 }
 
 /** As the user's clock shows it. @param epochS seconds since the epoch */
@@ -59,4 +64,10 @@ export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
 export function formatTime(epochS: number): string {
   // Swedish dates are those of ISO 8601.
   return new Date(epochS * 1000).toLocaleString('sv').slice(0, 16)
+}
+
+/** By the user's clock, with the date unless that is today's. @param iso ISO 8601 */
+export function timeText(iso: string, now = new Date()): string {
+  const time = new Date(iso)
+  return time.toDateString() === now.toDateString() ? time.toLocaleTimeString('sv') : time.toLocaleString('sv')
 }

@@ -1,12 +1,8 @@
 /** Where the console's other page is: on another listener of the same service, which reports its address. */
+import type { ConsoleState } from '../../ops/figures/console-state.js'
 
-interface Listener {
-  readonly scheme: 'http' | 'https'
-  readonly host: string
-  readonly port: number
-  /** Begins with a slash. */
-  readonly path: string
-}
+/** Its path begins with a slash. */
+type Listener = NonNullable<ConsoleState['topicsPage']>
 
 /** Undefined if it listens only for its own machine and this page is from another. @param ownHost location.hostname */
 export function urlOf({ scheme, host, port, path }: Listener, ownHost: string): string | undefined {

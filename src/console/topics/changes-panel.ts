@@ -3,12 +3,13 @@ import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { Change } from '../../client/index.js'
+import { timeText } from '../shared/formats.js'
 import { addressOfPath, addressOfSelector } from './address.js'
 import type { Context, Panel } from './context.js'
 import { focusLater } from './drawing.js'
 import { alertView, describeFailure } from './failures.js'
 import { timeOf } from './live/names.js'
-import { shortened, timeText, visible } from './value-text.js'
+import { shortened, visible } from './value-text.js'
 
 /** Older changes are dropped. */
 const keptMax = 200
@@ -28,21 +29,21 @@ interface SeenChange {
 
 export class ChangesPanel implements Panel {
   /** The newest first. */
-  readonly seen = signal<readonly SeenChange[]>([])
-  readonly problem = signal('')
+  readonly #seen = signal<readonly SeenChange[]>([])
+  readonly #problem = signal('')
   /** False until something has connected; from then on every change is seen. */
-  readonly hasBegun = signal(false)
-  readonly isPaused = signal(false)
+  readonly #hasBegun = signal(false)
+  readonly #isPaused = signal(false)
   #count = 0
   /** The start of the next stream; at first, only later changes are shown. */
   #next = 'now'
   #running = new AbortController()
 
   constructor(
-    readonly selector: string,
-    readonly context: Context,
+    private readonly selector: string,
+    private readonly context: Context,
   ) {
-    this.resume()
+    this.#resume()
     focusLater()('#changes-title')
   }
 
@@ -54,16 +55,16 @@ export class ChangesPanel implements Panel {
     this.#running.abort()
   }
 
-  pause(): void {
+  #pause(): void {
     this.#running.abort()
-    this.isPaused.value = true
+    this.#isPaused.value = true
   }
 
   /** After the last seen change, so the changes of a pause are shown. */
-  resume(): void {
+  #resume(): void {
     this.#running = new AbortController()
-    this.isPaused.value = false
-    this.problem.value = ''
+    this.#isPaused.value = false
+    this.#problem.value = ''
     void this.#follow(this.#running.signal)
   }
 
@@ -72,8 +73,8 @@ export class ChangesPanel implements Panel {
       while (!signal.aborted) await this.#followOnce(signal)
     } catch (error) {
       if (signal.aborted) return
-      this.isPaused.value = true
-      this.problem.value = describeFailure(error, this.context)
+      this.#isPaused.value = true
+      this.#problem.value = describeFailure(error, this.context)
     }
   }
 
@@ -91,7 +92,7 @@ export class ChangesPanel implements Panel {
 
   #take(change: Change): void {
     if (change.kind === 'complete') {
-      this.hasBegun.value = true
+      this.#hasBegun.value = true
       return
     }
     const item = change.kind === 'topic' ? change.item : undefined
@@ -102,29 +103,31 @@ export class ChangesPanel implements Panel {
       text: item && (item.text === undefined ? null : structuredClone(shortened(item.text, charactersMax))),
       iso: timeOf(item),
     }
-    this.seen.value = [entry, ...this.seen.peek()].slice(0, keptMax)
+    this.#seen.value = [entry, ...this.#seen.peek()].slice(0, keptMax)
   }
 
   view(): TemplateResult {
-    const { selector, seen, problem, isPaused } = this
+    const { selector } = this
+    const seen = this.#seen.value
+    const isPaused = this.#isPaused.value
     return html`
       <section class="panel" aria-labelledby="changes-title">
         <h2 id="changes-title" tabindex="-1">Changes of <bdi class="exact">${visible(selector)}</bdi></h2>
-        ${alertView(problem.value)}
+        ${alertView(this.#problem.value)}
         <p class="row">
-          <button aria-pressed=${isPaused.value} @click=${() => (isPaused.value ? this.resume() : this.pause())}>${isPaused.value ? 'Resume' : 'Pause'}</button>
+          <button aria-pressed=${isPaused} @click=${() => (isPaused ? this.#resume() : this.#pause())}>${isPaused ? 'Resume' : 'Pause'}</button>
           <a href=${addressOfSelector(selector)}>Show the topics</a>
           <span class="quiet" role="status">${this.#status()}</span>
         </p>
-        ${seen.value.length === 0 ? nothing : changesTable(seen.value)}
+        ${seen.length === 0 ? nothing : changesTable(seen)}
       </section>
     `
   }
 
   #status(): string {
-    if (this.isPaused.value) return 'Paused'
-    const isLive = this.hasBegun.value && this.context.names.outage.value === undefined
-    return isLive && this.seen.value.length === 0 ? 'Nothing has changed yet.' : ''
+    if (this.#isPaused.value) return 'Paused'
+    const isLive = this.#hasBegun.value && this.context.names.outage.value === undefined
+    return isLive && this.#seen.value.length === 0 ? 'Nothing has changed yet.' : ''
   }
 }
 

@@ -3,6 +3,7 @@
  * signals, so nothing asks for a draw. The focus is given here alone, after a draw.
  */
 import { effect, signal } from '@preact/signals-core'
+import { repeat } from 'lit-html/directives/repeat.js'
 
 /** Between draws of a hidden tab, in ms: it has no frames, but its title is seen. */
 const hiddenDrawMs = 1000
@@ -49,6 +50,14 @@ export function afterDraw(action: () => void): void {
   schedule()
 }
 
+/** Each keeps its elements for as long as its path is there. */
+export function byPath<Row extends { readonly path: string }>(
+  rows: readonly Row[],
+  view: (row: Row) => unknown,
+): unknown {
+  return repeat(rows, ({ path }) => path, view)
+}
+
 /**
  * A heading takes the focus when its contents have changed: otherwise a screen reader would say nothing.
  *
@@ -80,6 +89,10 @@ function textIn(element: Element | null): string {
 /** The time, in ms since the epoch, to the second: for texts such as "3 s ago", which are drawn again by it. */
 export const nowMs = signal(Date.now())
 
-setInterval(() => {
-  if (!document.hidden) nowMs.value = Date.now()
-}, 1000)
+whileSeen(1000, () => (nowMs.value = Date.now()))
+
+/** Repeats an action, but not in a hidden tab. @returns ends it */
+export function whileSeen(ms: number, action: () => unknown): () => void {
+  const timer = setInterval(() => document.hidden || action(), ms)
+  return () => clearInterval(timer)
+}

@@ -1,25 +1,25 @@
 /** Failures in words, and how a panel or dialog shows them: of requests, and of a user's own text. */
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { TopicdError } from '../../client/index.js'
-import type { Context } from './context.js'
-
-/** Undefined if a retry would not help. */
-export function retrySecondsOf(error: unknown): number | undefined {
-  return error instanceof TopicdError ? error.retryAfterSeconds : undefined
-}
 
 export function isConflict(error: unknown): error is TopicdError {
   return error instanceof TopicdError && error.code === 'unsatisfied_constraint'
+}
+
+/** The session to which a request belongs. */
+export interface Ending {
+  /** Call it if the service no longer knows the key. */
+  readonly signOut: (reason: string) => void
 }
 
 /** Browsers' messages for a request without an answer; any other TypeError is a defect of this page. */
 const noAnswer = /fetch|network|load failed/i
 
 /** A sentence that is true whether or not the request is repeated. If the key is unknown, ends the session. */
-export function describeFailure(error: unknown, context?: Pick<Context, 'signOut'>): string {
+export function describeFailure(error: unknown, session?: Ending): string {
   if (error instanceof TopicdError) {
     const text = describeRefusal(error)
-    if (error.status === 401) context?.signOut(text)
+    if (error.status === 401) session?.signOut(text)
     return text
   }
   if (error instanceof SyntaxError) return `The value is not JSON: ${error.message}.`

@@ -3,6 +3,7 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, render, type TemplateResult } from 'lit-html'
 import { addressOfKeys } from './address.js'
+import type { Context } from './context.js'
 import { focusLater, keepDrawn } from './drawing.js'
 import { alertView } from './failures.js'
 import {
@@ -16,7 +17,6 @@ import {
   storedKey,
 } from './session.js'
 import { Task } from './task.js'
-import type { Edit } from './topic/edit.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
 
@@ -26,11 +26,11 @@ const retryMs = 3000
 class Page {
   /** Undefined without a key that is known to be good. */
   readonly #workspace = signal<Workspace | undefined>(undefined)
-  readonly #signingIn = new Task({ signOut: (reason) => this.#signOut(reason) })
+  readonly #signingIn = new Task()
   /** Kept until it is known whether it is still good. */
   readonly #earlierKey = signal(storedKey())
-  /** Edits that the end of a session has interrupted, by path. */
-  readonly #interrupted = signal<ReadonlyMap<string, Edit>>(new Map())
+  /** If the service no longer knows a key, what was being edited with it stays. */
+  readonly #edits: Context['edits'] = signal(new Map())
 
   start(): void {
     keepDrawn(() => {
@@ -78,42 +78,42 @@ class Page {
   }
 
   #signInView(): TemplateResult {
-    if (this.#earlierKey.value !== undefined) return this.#continuingView()
+    const view = this.#earlierKey.value === undefined ? this.#keyForm() : this.#continuingView()
+    return html`<main class="sign-in">${view}</main>`
+  }
+
+  #keyForm(): TemplateResult {
     const isBusy = this.#signingIn.isBusy.value
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
       void this.#signIn(keyIn(String(new FormData(event.target as HTMLFormElement).get('key'))))
     }
     return html`
-      <main class="sign-in">
-        <form class="panel" @submit=${onSubmit}>
-          <label for="key">API key</label>
-          <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" required autofocus>
-          <button class="primary" aria-disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button>
-          ${alertView(this.#signingIn.problem.value)}
-          ${this.#interrupted.value.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
-          <p class="quiet">The key is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> creates one.</p>
-        </form>
-      </main>
+      <form class="panel" @submit=${onSubmit}>
+        <label for="key">API key</label>
+        <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" required autofocus>
+        <button class="primary" aria-disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button>
+        ${alertView(this.#signingIn.problem.value)}
+        ${this.#edits.value.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
+        <p class="quiet">The key is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> creates one.</p>
+      </form>
     `
   }
 
   #continuingView(): TemplateResult {
     const problem = this.#signingIn.problem.value
     return html`
-      <main class="sign-in">
-        <div class="panel">
-          <p role="status">Signing in with this tab's API key…</p>
-          ${problem === '' ? nothing : html`<p class="bad">${problem} Trying again.</p>`}
-          <button @click=${() => this.#signOut('')}>Use another key</button>
-        </div>
-      </main>
+      <div class="panel">
+        <p role="status">Signing in with this tab's API key…</p>
+        ${problem === '' ? nothing : html`<p class="bad">${problem} Trying again.</p>`}
+        <button @click=${() => this.#signOut('')}>Use another key</button>
+      </div>
     `
   }
 
   #signIn(key: string): Promise<void> {
     const isContinuing = key === this.#earlierKey.value
-    return this.#signingIn.run(async () => {
+    return this.#signingIn.run({ signOut: (reason) => this.#signOut(reason) }, async () => {
       const session = await beginSession(key)
       // A user who has given up waiting enters another key.
       if (isContinuing && this.#earlierKey.value === undefined) return
@@ -125,12 +125,9 @@ class Page {
   #enter(session: Session): void {
     // A late answer to an earlier key says nothing about this one.
     const onUnknown = (reason: string) => {
-      if (this.#workspace.peek() !== workspace) return
-      this.#interrupted.value = workspace.unsaved()
-      this.#signOut(reason)
+      if (this.#workspace.peek() === workspace) this.#signOut(reason)
     }
-    const workspace = new Workspace(session, onUnknown, this.#interrupted.value)
-    this.#interrupted.value = new Map()
+    const workspace = new Workspace(session, this.#edits, onUnknown)
     this.#workspace.value = workspace
     workspace.start()
     focusLater()('#words, .workspace button, .workspace a')
@@ -138,9 +135,10 @@ class Page {
 
   /** The user wants to sign out. */
   #leave(): void {
-    const count = this.#workspace.value?.unsaved().size ?? 0
-    if (count > 0 && !confirm('Your edits are not saved. Sign out and lose them?')) return
+    const isUnsaved = this.#workspace.value?.hasUnsaved === true
+    if (isUnsaved && !confirm('Your edits are not saved. Sign out and lose them?')) return
     this.#signOut('')
+    this.#edits.value = new Map()
   }
 
   /** @param reason empty if the user wanted it */

@@ -1,15 +1,15 @@
 /** What is shown at the root: how many topics there are, which have changed last, how the service is, and the top of the tree. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { repeat } from 'lit-html/directives/repeat.js'
 import type { Overview } from '../../api/console/primary.js'
+import { agoText, formatWhole, unknown } from '../shared/formats.js'
 import { addressOfChanges, addressOfPath } from './address.js'
 import type { Context, Panel } from './context.js'
-import { nowMs } from './drawing.js'
+import { byPath, nowMs, whileSeen } from './drawing.js'
 import type { SeenChange } from './live/names.js'
 import { readOverview, servicePageOf } from './session.js'
 import { ChildrenPanel } from './table/children-panel.js'
-import { agoText, visible } from './value-text.js'
+import { visible } from './value-text.js'
 
 /** Between two readings of the service's figures, in ms. */
 const readMs = 5000
@@ -18,11 +18,11 @@ export class OverviewPanel implements Panel {
   readonly title = 'Topics'
   readonly #children: ChildrenPanel
   readonly #overview = signal<Overview | undefined>(undefined)
-  readonly #reading: ReturnType<typeof setInterval>
+  readonly #stopReading: () => void
 
   constructor(private readonly context: Context) {
     this.#children = new ChildrenPanel('', context)
-    this.#reading = setInterval(() => document.hidden || void this.#read(), readMs)
+    this.#stopReading = whileSeen(readMs, () => this.#read())
     void this.#read()
   }
 
@@ -31,7 +31,7 @@ export class OverviewPanel implements Panel {
   }
 
   leave(): void {
-    clearInterval(this.#reading)
+    this.#stopReading()
     this.#children.leave()
   }
 
@@ -50,7 +50,7 @@ export class OverviewPanel implements Panel {
         ${
           last.length === 0
             ? html`<p class="quiet">Nothing has changed since this page was opened.</p>`
-            : html`<ul class="last">${repeat(last, ({ path }) => path, lastView)}</ul>`
+            : html`<ul class="last">${byPath(last, lastView)}</ul>`
         }
         <p><a href=${addressOfChanges('?.*//')}>All changes as they happen</a></p>
         ${this.#children.view()}
@@ -62,9 +62,9 @@ export class OverviewPanel implements Panel {
     const page = servicePageOf(this.context.session.key)
     const facts: readonly (readonly [name: string, value: unknown])[] = [
       ['Service', ready ? html`<span class="good">ready</span>` : html`<span class="bad">not ready</span>`],
-      ['Topics', topics?.toLocaleString('en') ?? '–'],
-      ['Streams', streams.toLocaleString('en')],
-      ['Connections', connections.toLocaleString('en')],
+      ['Topics', topics === null ? unknown : formatWhole(topics)],
+      ['Streams', formatWhole(streams)],
+      ['Connections', formatWhole(connections)],
       ['Started', agoText(started, nowMs.value)],
       ['Version', version],
     ]

@@ -99,9 +99,7 @@ function isDescription(answer: Partial<KeyDescription>): answer is KeyDescriptio
   return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
 }
 
-function foreign(): RangeError {
-  return new RangeError('Something other than topicd responded.')
-}
+const foreign = (): RangeError => new RangeError('Something other than topicd responded.')
 
 /** Undefined if the service does not tell them: to a restricted key, or as an earlier version. */
 export async function readOverview(session: Session): Promise<Overview | undefined> {

@@ -1,5 +1,6 @@
 /** Texts as a person reads and writes them: of a value every character is kept but the space between its tokens. */
 import { type Item, type JsonText, jsonText } from '../../client/index.js'
+import { formatWhole } from '../shared/formats.js'
 
 const indentation = '  '
 
@@ -12,10 +13,7 @@ const formattedToMax = 1_000_000
 /** Of a larger value only the beginning is shown until someone asks for all of it. */
 export const shownMax = 20_000
 
-/** An item of the client. */
-interface ValueText {
-  readonly text: string | undefined
-}
+type ValueText = Pick<Item, 'text'>
 
 const known = new WeakMap<ValueText, string | undefined>()
 
@@ -31,26 +29,18 @@ function formatted(text: string): string | undefined {
   const pieces: string[] = []
   let level = 0
   let length = 0
-  const newLine = (): void => {
+  const newLine = (): string => {
     length += indentation.length * level
-    pieces.push('\n', length > formattedToMax ? '' : indentation.repeat(level))
+    return length > formattedToMax ? '' : `\n${indentation.repeat(level)}`
   }
-  // A string, a mark, or anything else up to the next of them; space between tokens is matched and dropped.
-  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s"{}[\],:]+/g)) {
-    if (token === '{' || token === '[') {
-      pieces.push(token)
-      level++
-      newLine()
-    } else if (token === '}' || token === ']') {
-      level--
-      // Nothing has come since the opening mark and its new line.
-      if (isOpening(pieces.at(-3))) pieces.splice(-2)
-      else newLine()
-      pieces.push(token)
-    } else if (token === ',') {
-      pieces.push(token)
-      newLine()
-    } else pieces.push(token === ':' ? ': ' : token)
+  // A string, something empty, a mark, or anything else up to the next of them; space between tokens is dropped.
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|\{\s*\}|\[\s*\]|[{}[\],:]|[^\s"{}[\],:]+/g)) {
+    if (token === '}' || token === ']') level--
+    if (token === '{' || token === '[') level++
+    if ('{[,'.includes(token)) pieces.push(token, newLine())
+    else if ('}]'.includes(token)) pieces.push(newLine(), token)
+    else if (token === ':') pieces.push(': ')
+    else pieces.push(/^[{[]/.test(token) ? token.replace(/\s+/, '') : token)
     if (length > formattedToMax) return undefined
   }
   return pieces.join('')
@@ -75,10 +65,6 @@ export function valueIn(type: Item['type'], text: string): string | JsonText {
   return jsonText(text.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, '$1'))
 }
 
-function isOpening(piece: string | undefined): boolean {
-  return piece === '{' || piece === '['
-}
-
 /** Controls, marks of text direction, and characters that look like a space or like nothing, but are not U+0020. */
 const unseen = /(?!\u200c|\u200d| )(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Zs}\u115f\u1160\u2800\u3164\uffa0]|\u034f)/gu
 
@@ -97,7 +83,7 @@ export function shortened(text: string, charactersMax: number): string {
 }
 
 export function topicsText(count: number): string {
-  return count === 1 ? '1 topic' : `${count.toLocaleString('en')} topics`
+  return count === 1 ? '1 topic' : `${formatWhole(count)} topics`
 }
 
 export function sizeText(text: string): string {
@@ -109,24 +95,3 @@ export function sizeText(text: string): string {
 
 /** The last text: a large one is drawn often. */
 let sized = { text: '', bytes: 0 }
-
-const spans = [
-  [86_400, 'd'],
-  [3600, 'h'],
-  [60, 'min'],
-] as const
-
-/** How long ago that is, to the largest unit. @param iso ISO 8601 */
-export function agoText(iso: string, nowMs: number): string {
-  const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
-  if (seconds < 2) return 'just now'
-  const [length, unit] = spans.find(([length]) => seconds >= length) ?? [1, 's']
-  return `${Math.floor(seconds / length)} ${unit} ago`
-}
-
-/** By the user's clock, with the date unless that is today's. @param iso ISO 8601 */
-export function timeText(iso: string, now = new Date()): string {
-  const time = new Date(iso)
-  // Swedish dates are those of ISO 8601.
-  return time.toDateString() === now.toDateString() ? time.toLocaleTimeString('sv') : time.toLocaleString('sv')
-}

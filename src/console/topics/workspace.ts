@@ -1,8 +1,9 @@
 /** The view of a user with a key: the box for a search, the tree, the panel that the address names, and dialogs. */
-import { effect, type Signal, signal } from '@preact/signals-core'
+import { effect, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { parentOf } from '../../client/child.js'
 import { TopicdError } from '../../client/index.js'
+import { timeText } from '../shared/formats.js'
 import { addressOfPath, addressOfSelector, placeAt } from './address.js'
 import { ChangesPanel } from './changes-panel.js'
 import type { Context, Panel } from './context.js'
@@ -19,15 +20,15 @@ import { OverviewPanel } from './overview-panel.js'
 import { searchBox } from './search/search-box.js'
 import { SearchPanel } from './search/search-panel.js'
 import { may, type Session } from './session.js'
-import type { Edit } from './topic/edit.js'
 import { TopicPanel } from './topic/topic-panel.js'
 import { TreePanel } from './tree/tree-panel.js'
-import { timeText, visible } from './value-text.js'
+import { visible } from './value-text.js'
 
-export class Workspace {
+export class Workspace implements Context {
   readonly dialogs = new Dialogs()
-  readonly #context: Context
-  readonly #tree: TreePanel
+  readonly names: Names
+  readonly items: LiveItems
+  readonly #tree = new TreePanel(this)
   readonly #panel = signal<Panel | undefined>(undefined)
   readonly #note = signal('')
   #isNoteNew = false
@@ -35,35 +36,28 @@ export class Workspace {
   readonly #failure = signal('')
   /** What was searched last: "back" from a result leads to the page of results that it was on. */
   readonly #searched = signal<{ readonly text: string; readonly panel: SearchPanel } | undefined>(undefined)
-  readonly #isAddressWrong = signal(false)
-  /** Edits that wait until their topic is shown again, by path. */
-  readonly #left: Signal<ReadonlyMap<string, Edit>>
   readonly #stopped = new AbortController()
-  #stopFollowing = (): void => {}
 
-  /** @param signOut ends the session if the service no longer knows the key @param interrupted edits by path */
   constructor(
     readonly session: Session,
-    signOut: (reason: string) => void,
-    interrupted: ReadonlyMap<string, Edit>,
+    readonly edits: Context['edits'],
+    readonly signOut: Context['signOut'],
   ) {
-    this.#left = signal(interrupted)
     const onFailure = (error: unknown) => {
-      this.#failure.value = describeFailure(error, this.#context)
+      this.#failure.value = describeFailure(error, this)
     }
-    this.#context = {
-      session,
-      names: new Names(session, onFailure),
-      items: new LiveItems(session.client, onFailure),
-      dialogs: this.dialogs,
-      show: (address) => this.#goTo(address),
-      note: (text) => {
-        this.#note.value = text
-        this.#isNoteNew = true
-      },
-      signOut,
-    }
-    this.#tree = new TreePanel(this.#context)
+    this.names = new Names(session, this.#stopped.signal, onFailure)
+    this.items = new LiveItems(session.client, this.#stopped.signal, onFailure)
+  }
+
+  readonly show = (address: string): void => {
+    if (location.hash === address) this.#followAddress()
+    else location.hash = address
+  }
+
+  readonly note = (text: string): void => {
+    this.#note.value = text
+    this.#isNoteNew = true
   }
 
   start(): void {
@@ -71,16 +65,16 @@ export class Workspace {
     addEventListener('hashchange', this.#followAddress, { signal })
     addEventListener('beforeunload', this.#keepEdits, { signal })
     addEventListener('keydown', this.#onKey, { signal })
-    this.#stopFollowing = effect(() => {
+    const stopFollowing = effect(() => {
       const panel = this.#panel.value
-      // Without such paths, its values are its own.
       const paths = panel?.shownPaths === undefined ? [] : panel.shownPaths()
-      if (paths !== undefined) this.#context.items.show(paths)
+      if (paths !== undefined) this.items.show(paths)
     })
+    signal.addEventListener('abort', stopFollowing)
     const { key } = this.session
     if (may(key, 'fetch')) {
       this.#goToSubtree()
-      this.#tree.start()
+      this.#tree.start(signal)
     }
     this.#followAddress()
   }
@@ -94,19 +88,17 @@ export class Workspace {
 
   stop(): void {
     this.#stopped.abort()
-    this.#stopFollowing()
-    this.#tree.leave()
     this.#panel.value?.leave?.()
-    this.#context.names.end()
-    this.#context.items.end()
     this.dialogs.end()
+    this.#forgetUnwritten()
   }
 
-  /** Unsaved edits, by path. */
-  unsaved(): ReadonlyMap<string, Edit> {
-    const shown = this.#panel.peek()
-    const edit = shown instanceof TopicPanel ? shown.edit.peek() : undefined
-    return edit?.isWritten !== true ? this.#left.peek() : new Map([...this.#left.peek(), [edit.seen.path, edit]])
+  #forgetUnwritten(): void {
+    this.edits.value = new Map([...this.edits.peek()].filter(([, { isWritten }]) => isWritten))
+  }
+
+  get hasUnsaved(): boolean {
+    return [...this.edits.peek().values()].some(({ isWritten }) => isWritten)
   }
 
   get title(): string | undefined {
@@ -115,7 +107,7 @@ export class Workspace {
 
   view(): TemplateResult {
     if (!may(this.session.key, 'fetch')) return this.#writeOnlyView()
-    const outage = this.#context.names.outage.value
+    const outage = this.names.outage.value
     return html`
       <main class="workspace">
         ${outage === undefined ? nothing : outageView(outage)}
@@ -132,7 +124,7 @@ export class Workspace {
         </div>
         <div class="shown">
           ${alertView(this.#failure.value, 'panel bad')}
-          ${this.#isAddressWrong.value ? html`<p class="panel">This URL names no topic: a path has no empty segments.</p>` : this.#panel.value?.view()}
+          ${this.#panel.value?.view()}
         </div>
       </main>
     `
@@ -155,40 +147,33 @@ export class Workspace {
     const { key } = this.session
     const { shown } = this.dialogs
     if (!may(key, 'add')) return nothing
-    const upload = () => (shown.value = new UploadDialog(this.#context))
-    const create = () => (shown.value = new TopicDialog('create', this.#context, this.#newPath()))
+    const upload = () => (shown.value = new UploadDialog(this))
+    const create = () => (shown.value = new TopicDialog('create', this, this.#newPath()))
     return html`
       <button @click=${create}>${icon('add')}Create…</button>
       ${may(key, 'set') ? html`<button class="quiet-button" @click=${upload}>${icon('upload')}Upload…</button>` : nothing}`
   }
 
   #noteView(): TemplateResult {
+    const left = [...this.edits.value.keys()].filter((path) => path !== this.#tree.shown.value)
     return html`
       <p role="status" class="good">${this.#note.value}</p>
-      ${[...this.#left.value.keys()].map((left) => html`<p class="quiet">Not saved: <a class="exact" href=${addressOfPath(left)}>${visible(left)}</a></p>`)}`
+      ${left.map((path) => html`<p class="quiet">Not saved: <a class="exact" href=${addressOfPath(path)}>${visible(path)}</a></p>`)}`
   }
 
   /** Shows the first page of the matches. */
   #search(selector: string, text: string): void {
-    this.#searched.value = { text, panel: new SearchPanel(selector, this.#context) }
-    this.#goTo(addressOfSelector(selector))
-  }
-
-  #goTo(address: string): void {
-    if (location.hash === address) this.#followAddress()
-    else location.hash = address
+    this.#searched.value = { text, panel: new SearchPanel(selector, this) }
+    this.show(addressOfSelector(selector))
   }
 
   readonly #followAddress = (): void => {
     // A removal is about what was shown when it was asked for. A new topic has its own path.
     this.dialogs.leave()
-    const left = this.#panel.peek()
-    this.#left.value = this.unsaved()
-    left?.leave?.()
-    const place = placeAt(location.hash)
-    this.#isAddressWrong.value = place === 'wrong'
+    this.#forgetUnwritten()
+    this.#panel.peek()?.leave?.()
     this.#failure.value = ''
-    const panel = place === 'wrong' ? undefined : this.#panelAt(place)
+    const panel = this.#panelAt(placeAt(location.hash))
     this.#panel.value = panel
     this.#tree.shown.value = panel instanceof TopicPanel ? panel.path : undefined
     // What was done may itself have led here.
@@ -196,34 +181,31 @@ export class Workspace {
     this.#isNoteNew = false
   }
 
-  #panelAt(place: Exclude<ReturnType<typeof placeAt>, 'wrong'>): Panel | undefined {
+  #panelAt(place: ReturnType<typeof placeAt>): Panel | undefined {
     const { key } = this.session
-    if (place === 'keys' && may(key, 'admin')) return new KeysPanel(this.#context)
+    if (place === 'keys' && may(key, 'admin')) return new KeysPanel(this)
     if (!may(key, 'fetch')) return undefined
-    if (place === 'nothing' || place === 'keys') return new OverviewPanel(this.#context)
+    if (place === 'wrong') return wrongPanel
+    if (place === 'nothing' || place === 'keys') return new OverviewPanel(this)
     if ('path' in place) return this.#topicAt(place.path)
     const { selector, isOfChanges } = place
-    if (isOfChanges) return new ChangesPanel(selector, this.#context)
+    if (isOfChanges) return new ChangesPanel(selector, this)
     const known = this.#searched.peek()
-    const panel = known?.panel.selector === selector ? known.panel : new SearchPanel(selector, this.#context)
+    const panel = known?.panel.selector === selector ? known.panel : new SearchPanel(selector, this)
     if (panel !== known?.panel) this.#searched.value = { text: selector, panel }
     panel.start()
     return panel
   }
 
   #topicAt(path: string): TopicPanel {
-    const left = new Map(this.#left.peek())
-    const panel = new TopicPanel(path, this.#context, left.get(path))
-    left.delete(path)
-    this.#left.value = left
     const focus = focusLater()
     void this.#tree.reveal(path).then(() => focus('#topic-path'))
-    return panel
+    return new TopicPanel(path, this)
   }
 
   /** The browser asks before it closes a page with an edit. */
   readonly #keepEdits = (event: BeforeUnloadEvent): void => {
-    if (this.dialogs.isWritten || this.unsaved().size > 0) event.preventDefault()
+    if (this.dialogs.isWritten || this.hasUnsaved) event.preventDefault()
   }
 
   readonly #onKey = (event: KeyboardEvent): void => {
@@ -243,7 +225,7 @@ export class Workspace {
 
   /** The branch that is shown, or that of the topic that is shown. */
   #newPath(): string {
-    const { session, names, items } = this.#context
+    const { session, names, items } = this
     const path = this.#tree.shown.peek()
     const hasBelow = path !== undefined && names.hasBelow(path)
     const isAbsent = path !== undefined && items.isLoaded(path) && items.get(path) === undefined
@@ -252,6 +234,11 @@ export class Workspace {
     const branch = may(session.key, 'add', near) ? near : (session.key.under[0] ?? '')
     return branch === '' ? '' : `${branch}/`
   }
+}
+
+const wrongPanel: Panel = {
+  title: 'Topics',
+  view: () => html`<p class="panel">This URL names no topic: a path has no empty segments.</p>`,
 }
 
 /** Above everything, since all of it may be out of date. */

@@ -1,9 +1,9 @@
 /** The charts of the page in groups: their titles, units and lines. How they are drawn is for drawing.ts. */
 import type { ByLabel, Moment, momentGauges, Quantiles } from '../../../ops/figures/console-state.js'
-import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from '../formats.js'
+import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from '../../shared/formats.js'
 import { badStyle, type LineStyle, type LineStyles, limitStyle, styleAt } from './line-styles.js'
 
-type Gauge = keyof typeof momentGauges
+type Gauge = keyof typeof momentGauges | 'writesPerCommit'
 
 export interface Line {
   readonly name: string
@@ -38,15 +38,19 @@ export interface Chart extends Unit {
 /** By the title of their group. */
 export type ChartGroups = Readonly<Record<string, readonly Chart[]>>
 
-const perSecond: Unit = { format: formatRate }
-const seconds: Unit = { format: formatSeconds }
-const whole: Unit = { format: formatWhole, round: 'whole' }
-const bytes: Unit = { format: formatBytes, round: 'binary' }
+/** Declares charts of a unit. */
+const chartsIn =
+  (unit: Unit) =>
+  (title: string, explanation: string, ...declared: readonly DeclaredLine[]): Chart => {
+    const lines = declared.map((line, index) => ({ style: line.limit ? limitStyle : styleAt(index), ...line }))
+    return { title, explanation, ...unit, lines }
+  }
 
-function chart(title: string, explanation: string, unit: Unit, ...declared: readonly DeclaredLine[]): Chart {
-  const lines = declared.map((line, index) => ({ style: line.limit ? limitStyle : styleAt(index), ...line }))
-  return { title, explanation, ...unit, lines }
-}
+const perSecond = chartsIn({ format: formatRate })
+const seconds = chartsIn({ format: formatSeconds })
+const mean = chartsIn({ format: formatCount })
+const whole = chartsIn({ format: formatWhole, round: 'whole' })
+const bytes = chartsIn({ format: formatBytes, round: 'binary' })
 
 /** One for each moment; null is a gap. */
 export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {
@@ -54,11 +58,11 @@ export function valuesOf({ value }: Line, moments: readonly Moment[]): (number |
 }
 
 /** @param name of the values, in the plural */
-function quantileLines(name: string, of: (moment: Moment) => Quantiles | undefined): DeclaredLine[] {
+function quantileLines(name: string, of: 'latencyS' | 'commitS'): DeclaredLine[] {
   const line = (share: string, quantile: 'p50' | 'p99'): DeclaredLine => ({
     name: `${share} of ${name}`,
-    value: (moment) => of(moment)?.[quantile],
-    text: (moment) => textBeyond(of(moment), quantile),
+    value: (moment) => moment[of]?.[quantile],
+    text: (moment) => textBeyond(moment[of], quantile),
   })
   return [line('median (p50)', 'p50'), line('p99', 'p99')]
 }
@@ -75,70 +79,45 @@ function gauge(name: string, of: Gauge, limit?: Line['limit']): DeclaredLine {
   return { name, value: (moment) => moment[of], ...(limit && { limit }) }
 }
 
-/** @param max the gauge of the limit */
-function limitedGauge(name: string, of: Gauge, max: Gauge): DeclaredLine {
-  return { ...gauge(name, of), warning: (moment) => warningAt('full', moment[of], moment[max]) }
+/** Gauges by the names of their lines, and the limit of each. */
+function limited(max: Gauge, gauges: Readonly<Record<string, Gauge>>): DeclaredLine[] {
+  const lines = Object.entries(gauges).map(([name, of]) => {
+    return { ...gauge(name, of), warning: (moment: Moment) => warningAt('full', moment[of], moment[max]) }
+  })
+  return [...lines, gauge('limit', max, 'upper')]
 }
 
 function warningAt(text: string, value: number | undefined, limit: number | undefined): string | undefined {
   return value !== undefined && limit !== undefined && value >= limit ? text : undefined
 }
 
-const requests = chart(
+const requests = perSecond(
   'Requests',
   'responses per second, by status',
-  perSecond,
   { name: '2xx', value: ({ responses }) => responses?.['2xx'] },
   { name: '4xx', value: ({ responses }) => responses?.['4xx'], style: styleAt(3) },
   { name: '5xx', value: ({ responses }) => responses?.['5xx'], style: badStyle },
 )
 
+const listeners = { 'open streams': 'streams', 'waiting polls': 'polls' } as const
+
 const restOfTraffic: readonly Chart[] = [
-  chart(
-    'Latency',
-    'how fast workers respond, over the last 30 s',
-    seconds,
-    ...quantileLines('responses', ({ latencyS }) => latencyS),
-  ),
-  chart(
-    'Connections',
-    'from clients, over all workers',
-    whole,
-    limitedGauge('open', 'connections', 'connectionsMax'),
-    gauge('limit', 'connectionsMax', 'upper'),
-  ),
-  chart(
-    'Streams and polls',
-    'of changes; the limit is for each',
-    whole,
-    limitedGauge('open streams', 'streams', 'listenersMax'),
-    limitedGauge('waiting polls', 'polls', 'listenersMax'),
-    gauge('limit', 'listenersMax', 'upper'),
-  ),
+  seconds('Latency', 'how fast workers respond, over the last 30 s', ...quantileLines('responses', 'latencyS')),
+  whole('Connections', 'from clients, over all workers', ...limited('connectionsMax', { open: 'connections' })),
+  whole('Streams and polls', 'of changes; the limit is for each', ...limited('listenersMax', listeners)),
 ]
 
 const writes: readonly Chart[] = [
-  chart(
-    'Commit time',
-    'until writes are on disk, over the last 30 s',
-    seconds,
-    ...quantileLines('commits', ({ commitS }) => commitS),
-  ),
-  chart(
-    'Writes per commit',
-    'mean over the last 30 s',
-    { format: formatCount },
-    { name: 'writes', value: ({ writesPerCommit }) => writesPerCommit },
-  ),
-  chart('Writes in flight', 'waiting for their commit', whole, gauge('writes', 'writesInFlight')),
+  seconds('Commit time', 'until writes are on disk, over the last 30 s', ...quantileLines('commits', 'commitS')),
+  mean('Writes per commit', 'mean over the last 30 s', gauge('writes', 'writesPerCommit')),
+  whole('Writes in flight', 'waiting for their commit', gauge('writes', 'writesInFlight')),
 ]
 
-const memory = chart('Memory', 'resident, of all processes together', bytes, gauge('memory', 'residentBytes'))
+const memory = bytes('Memory', 'resident, of all processes together', gauge('memory', 'residentBytes'))
 
-const disk = chart(
+const disk = bytes(
   'Free disk space',
   'where the data directory is',
-  bytes,
   {
     ...gauge('free', 'diskFreeBytes'),
     warning: ({ diskFreeBytes, diskFreeBytesMin }) => warningAt('too little', diskFreeBytesMin, diskFreeBytes),
@@ -170,21 +149,25 @@ export function chartGroupsOf(
   moments: readonly Moment[],
   styles: Readonly<Record<'workers' | 'routes', Styles>>,
 ): ChartGroups {
-  const ofWorkers = (value: (moment: Moment) => ByLabel | undefined): Line[] =>
-    styles.workers.map(([name, style]) => ({ name, style, value: (moment) => value(moment)?.[name], isOfWorker: true }))
+  const ofWorkers = (of: 'workerResidentBytes' | 'workerLoopDelayS') =>
+    styles.workers.map(([name, style]): Line => {
+      return { name, style, value: (moment) => moment[of]?.[name], isOfWorker: true }
+    })
   const routes = styles.routes.map(([name, style]): Line => {
     return { name, style, value: ({ routes }) => routes && (routes[name] ?? 0) }
   })
-  const memories = ofWorkers(({ workerResidentBytes }) => workerResidentBytes)
-  const delays = ofWorkers(({ workerLoopDelayS }) => workerLoopDelayS)
   const hasMark = moments.some(({ diskFreeBytesMin }) => diskFreeBytesMin !== undefined)
   return {
-    Traffic: [requests, chart('Requests by route', 'responses per second', perSecond, ...routes), ...restOfTraffic],
+    Traffic: [requests, perSecond('Requests by route', 'responses per second', ...routes), ...restOfTraffic],
     Writes: writes,
     'Memory and disk': hasMark ? [memory, disk] : [memory],
     Workers: [
-      chart('Memory per worker', 'resident; shared pages count in each', bytes, ...memories),
-      chart('Event-loop delay', 'how late timers are, 99th percentile of the last 15 s', seconds, ...delays),
+      bytes('Memory per worker', 'resident; shared pages count in each', ...ofWorkers('workerResidentBytes')),
+      seconds(
+        'Event-loop delay',
+        'how late timers are, 99th percentile of the last 15 s',
+        ...ofWorkers('workerLoopDelayS'),
+      ),
     ],
   }
 }

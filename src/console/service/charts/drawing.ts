@@ -5,7 +5,7 @@
 /*! uPlot: Copyright Leon Sorokin, MIT License, https://github.com/leeoniya/uPlot */
 import Plot from 'uplot'
 import type { Moment } from '../../../ops/figures/console-state.js'
-import { formatClock } from '../formats.js'
+import { formatClock } from '../../shared/formats.js'
 import { historyS } from '../history.js'
 import { type Chart, type Line, valuesOf } from './charts.js'
 import { dashesPx } from './line-styles.js'

@@ -8,7 +8,7 @@ import type { Dialog } from './dialogs.js'
 export abstract class FormDialog implements Dialog {
   /** Its subject is not next to it. */
   readonly staysOpen = true
-  protected readonly task: Task
+  protected readonly task = new Task()
   protected hasInput = false
 
   /** @param action the word on the button that sends the fields */
@@ -16,9 +16,7 @@ export abstract class FormDialog implements Dialog {
     protected readonly context: Context,
     private readonly title: string,
     private readonly action: string,
-  ) {
-    this.task = new Task(context)
-  }
+  ) {}
 
   get isWritten(): boolean {
     return this.hasInput
@@ -31,7 +29,7 @@ export abstract class FormDialog implements Dialog {
   view(): TemplateResult {
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
-      void this.task.run(() => this.submit(new FormData(event.target as HTMLFormElement)))
+      void this.task.run(this.context, () => this.submit(new FormData(event.target as HTMLFormElement)))
     }
     return html`
       <h2 id="dialog-title">${this.title}</h2>

@@ -4,10 +4,11 @@
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, type TemplateResult } from 'lit-html'
-import { descendants, subtree, topic } from '../../../client/index.js'
+import { descendants, subtree, TopicdError, topic } from '../../../client/index.js'
+import { formatWhole } from '../../shared/formats.js'
 import type { Context } from '../context.js'
 import { curlButton } from '../copy.js'
-import { alertView, describeFailure, retrySecondsOf } from '../failures.js'
+import { alertView, describeFailure } from '../failures.js'
 import { topicsText, visible } from '../value-text.js'
 import type { Dialog } from './dialogs.js'
 
@@ -124,7 +125,7 @@ export class RemoveDialog implements Dialog {
       count.value = await this.#removeAll(choice, true)
       if (isChosen() && this.#step.value === 'asking') this.#problem.value = ''
     } catch (error) {
-      const retrySeconds = retrySecondsOf(error)
+      const retrySeconds = error instanceof TopicdError ? error.retryAfterSeconds : undefined
       const next = retrySeconds === undefined ? '' : ` Counting again in ${retrySeconds} s.`
       // Only the chosen one is counted again.
       if (isChosen()) this.#problem.value = describeFailure(error, this.context) + next
@@ -144,7 +145,7 @@ export class RemoveDialog implements Dialog {
     if (this.#isClosed) return
     if (now !== agreed) {
       for (const { count } of this.choices) count.value = count === choice.count ? now : 'unknown'
-      this.#problem.value = `It is now ${topicsText(now)}, not ${agreed.toLocaleString('en')}. Nothing was removed.`
+      this.#problem.value = `It is now ${topicsText(now)}, not ${formatWhole(Number(agreed))}. Nothing was removed.`
       return
     }
     this.#step.value = 'removing'

@@ -1,16 +1,22 @@
 /**
  * The dialog that creates, rotates or revokes an API key. It asks, sends, and then shows the new token, which is nowhere else: it is
- * dropped as the dialog closes. key-fields.ts has what it asks.
+ * dropped as the dialog closes.
  */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
-import type { ChangedKey } from '../../../api/bodies/key-bodies.js'
+import type { ChangedKey, CreateKeyBody, KeysBody, ListedKeyEntry } from '../../../api/bodies/key-bodies.js'
+import { agoText, timeText } from '../../shared/formats.js'
 import type { Context } from '../context.js'
 import { copyButton } from '../copy.js'
 import { FormDialog } from '../dialogs/form-dialog.js'
-import { ask } from '../session.js'
-import { timeText, visible } from '../value-text.js'
-import { fieldsOf, readFields, type Subject } from './key-fields.js'
+import { nowMs } from '../drawing.js'
+import { ask, type Session } from '../session.js'
+import { visible } from '../value-text.js'
+
+export type Subject =
+  /** `own` is the key of this session, whose limits a new key has at most; undefined if they are not known. */
+  | { readonly op: 'create'; readonly own: ListedKeyEntry | undefined; readonly key?: undefined }
+  | { readonly op: 'rotate' | 'revoke'; readonly key: ListedKeyEntry }
 
 /** Title and button. */
 const words = {
@@ -46,7 +52,15 @@ export class KeyDialog extends FormDialog {
   }
 
   protected fields(): TemplateResult {
-    return fieldsOf(this.subject, this.context.session.key)
+    const { subject, context } = this
+    const own = context.session.key
+    if (subject.op === 'create') return creationFields(own, subject.own?.rate)
+    const { op, key } = subject
+    const isOwn = key.name === own.name
+    return html`
+      <p class="exact named"><bdi>${visible(key.name)}</bdi></p>
+      ${op === 'rotate' ? rotationFields(key, isOwn) : revocationText(key, isOwn)}
+    `
   }
 
   protected override buttons(action: string): TemplateResult {
@@ -82,5 +96,75 @@ export class KeyDialog extends FormDialog {
       this.#issued.value = changed
       this.hasInput = true
     }
+  }
+}
+
+function creationFields({ allow, expires }: Session['key'], rate: number | undefined): TemplateResult {
+  const latest = expires === undefined ? 'never' : `with your key, ${timeText(expires)}`
+  return html`
+    <label for="key-name">Name</label>
+    <input id="key-name" name="name" class="exact" autocomplete="off" spellcheck="false" required maxlength="64" pattern="[A-Za-z0-9_.@\\-]+" title="1 to 64 letters, digits or any of . _ @ -" autofocus>
+    <fieldset>
+      <legend>Rights</legend>
+      ${allow.map((right) => html`<label class="choice"><input type="checkbox" name="allow" value=${right} ?checked=${right === 'fetch'}><span>${right}${right === 'admin' ? html` <span class="quiet">administers API keys, and has no subtrees</span>` : ''}</span></label>`)}
+    </fieldset>
+    <label for="key-under">Below these paths, one on each line; empty for everything</label>
+    <textarea id="key-under" name="under" class="exact" rows="2" spellcheck="false"></textarea>
+    <label for="key-expires">Expires after a period such as 30d, or at a UTC time such as 2030-01-31; empty: ${latest}</label>
+    <input id="key-expires" name="expires" autocomplete="off" spellcheck="false">
+    <label for="key-rate">Requests per second; empty: ${rate === undefined ? 'any number' : `${rate}, as with your key`}</label>
+    <input id="key-rate" name="rate" type="number" min="1" max=${rate ?? 1_000_000} step="1">
+  `
+}
+
+const graces = [
+  ['1h', 'for an hour'],
+  ['0s', 'not at all'],
+  ['10m', 'for 10 minutes'],
+  ['1d', 'for a day'],
+  ['7d', 'for 7 days'],
+] as const
+
+/** @param isOwn for the key of this session: the page needs the old token until the user has the new one */
+function rotationFields({ former_until: formerUntil }: ListedKeyEntry, isOwn: boolean): TemplateResult {
+  const offered = graces.filter(([period]) => !isOwn || period !== '0s')
+  return html`
+    <label for="key-grace">The old token stays valid</label>
+    <select id="key-grace" name="grace" autofocus>${offered.map(([period, words]) => html`<option value=${period}>${words}</option>`)}</select>
+    ${formerUntil === undefined ? nothing : html`<p class="notice">The token before it, from the last rotation, expires now.</p>`}
+    ${isOwn ? html`<p class="notice">This is the key that you use here. Until the old token expires, sign in with the new one.</p>` : nothing}
+  `
+}
+
+function revocationText({ allow, under, used }: ListedKeyEntry, isOwn: boolean): TemplateResult {
+  const where = under.length === 0 ? '' : ` below ${under.map(visible).join(', ')}`
+  const use =
+    used === undefined
+      ? 'No use of it is known, except perhaps in the last minute.'
+      : `It was last used ${agoText(used, nowMs.value)}.`
+  return html`
+    <p>Every program that uses this key gets 401 immediately, and its streams end. It may ${allow.join(', ')}${where}. ${use}</p>
+    ${isOwn ? html`<p class="notice">This is the key that you use here: you will be signed out.</p>` : nothing}
+    <p>A revoked key cannot be restored.</p>
+  `
+}
+
+/** @throws RangeError without any right */
+function readFields({ op, key }: Subject, form: FormData): KeysBody {
+  const text = (name: string): string => String(form.get(name) ?? '').trim()
+  if (op === 'rotate') return { op, name: key.name, keep_former_for: text('grace') }
+  if (op === 'revoke') return { op, name: key.name }
+  const allow = form.getAll('allow') as NonNullable<CreateKeyBody['allow']>
+  if (allow.length === 0) throw new RangeError('Choose at least one right.')
+  const [expires, rate] = [text('expires'), text('rate')]
+  // A name may begin or end with a space.
+  const under = String(form.get('under') ?? '').split(/\r?\n/)
+  return {
+    op,
+    name: text('name'),
+    allow,
+    under: under.filter((line) => line !== ''),
+    ...(expires === '' ? {} : { expires }),
+    ...(rate === '' ? {} : { rate: Number(rate) }),
   }
 }

@@ -6,15 +6,15 @@ import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { KeysBody, ListedKeyEntry } from '../../../api/bodies/key-bodies.js'
+import { agoText, formatWhole, timeText } from '../../shared/formats.js'
 import type { Context, Panel } from '../context.js'
-import { focusLater, nowMs } from '../drawing.js'
+import { focusLater, nowMs, whileSeen } from '../drawing.js'
 import { alertView } from '../failures.js'
 import { icon } from '../icons.js'
 import { ask } from '../session.js'
 import { Task } from '../task.js'
-import { agoText, timeText, visible } from '../value-text.js'
-import { KeyDialog } from './key-dialog.js'
-import type { Subject } from './key-fields.js'
+import { visible } from '../value-text.js'
+import { KeyDialog, type Subject } from './key-dialog.js'
 
 /** Last uses are to the minute, and others may change keys, too. */
 const readMs = 30_000
@@ -28,7 +28,7 @@ const columns: readonly (readonly [head: string, cell: (key: ListedKeyEntry) => 
   ['Rights', ({ allow }) => allow.join(', ')],
   ['Below', ({ under }) => (under.length === 0 ? quiet('everything') : under.map(exact))],
   ['Expires', expiryView],
-  ['Rate', ({ rate }) => (rate === undefined ? quiet('any') : `${rate.toLocaleString('en')}/s`)],
+  ['Rate', ({ rate }) => (rate === undefined ? quiet('any') : `${formatWhole(rate)}/s`)],
   ['Last use', ({ used }) => (used === undefined ? quiet('none known') : timeView(used, agoText(used, nowMs.value)))],
 ]
 
@@ -36,18 +36,12 @@ export class KeysPanel implements Panel {
   readonly title = 'API keys'
   /** Undefined until they have been read. */
   readonly #keys = signal<readonly ListedKeyEntry[] | undefined>(undefined)
-  readonly #reading: Task
-  readonly #again: ReturnType<typeof setInterval>
+  readonly #reading = new Task()
+  readonly leave = whileSeen(readMs, () => this.#read())
 
   constructor(private readonly context: Context) {
-    this.#reading = new Task(context)
-    this.#again = setInterval(() => document.hidden || void this.#read(), readMs)
     const focus = focusLater()
     void this.#read().then(() => focus('#keys-title'))
-  }
-
-  leave(): void {
-    clearInterval(this.#again)
   }
 
   view(): TemplateResult {
@@ -102,7 +96,7 @@ export class KeysPanel implements Panel {
   }
 
   #read(): Promise<void> {
-    return this.#reading.attempt(async () => {
+    return this.#reading.attempt(this.context, async () => {
       const list: KeysBody = { op: 'list' }
       const listed = await ask<{ readonly keys: readonly ListedKeyEntry[] }>(this.context.session, 'keys', list)
       this.#keys.value = listed.keys

@@ -16,10 +16,15 @@ interface Part {
   isLoaded: boolean
 }
 
+interface Seen {
+  /** Undefined if there is no topic. */
+  readonly item: Item | undefined
+  /** How often it has changed since it is shown. */
+  readonly changes: number
+}
+
 export class LiveItems {
-  readonly #items = new Map<string, Item>()
-  /** How often each path has changed since it is shown. */
-  readonly #changes = new Map<string, number>()
+  readonly #seen = new Map<string, Seen>()
   /** Counts all changes, and so has everything that was read drawn again. */
   readonly #count = signal(0)
   #parts: readonly Part[] = []
@@ -30,13 +35,14 @@ export class LiveItems {
   /** @param onFailure is told why some are not followed any more */
   constructor(
     private readonly client: Client,
+    private readonly signal: AbortSignal,
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
   /** Undefined if there is no topic, or it has not arrived yet. */
   get(path: string): Item | undefined {
     void this.#count.value
-    return this.#items.get(path)
+    return this.#seen.get(path)?.item
   }
 
   /** True once it is known whether there is a topic. */
@@ -47,7 +53,7 @@ export class LiveItems {
 
   changes(path: string): number {
     void this.#count.value
-    return this.#changes.get(path) ?? 0
+    return this.#seen.get(path)?.changes ?? 0
   }
 
   /** Follows these paths, and no others. */
@@ -70,31 +76,24 @@ export class LiveItems {
   #follow(): void {
     this.#changedMs = performance.now()
     const followed = new Set(this.#parts.flatMap(({ paths }) => paths))
-    for (const path of this.#items.keys()) if (!followed.has(path) && !this.#wanted.has(path)) this.#forget(path)
+    for (const path of this.#seen.keys()) if (!followed.has(path) && !this.#wanted.has(path)) this.#seen.delete(path)
     const missing = [...this.#wanted].filter((path) => !followed.has(path))
     this.#parts = [...this.#parts, ...partsOf(missing).map((paths) => this.#partOf(paths))]
   }
 
-  #forget(path: string): void {
-    this.#items.delete(path)
-    this.#changes.delete(path)
-  }
-
   #partOf(paths: readonly string[]): Part {
+    const { signal } = this
     const [selector = ''] = selectorsOf(paths, topic)
-    const live = this.client.follow(selector, { type: 'any', with_version: true, with_properties: true })
+    const live = this.client.follow(selector, { type: 'any', with_version: true, with_properties: true, signal })
     const part: Part = { paths, live, isLoaded: false }
     live.addEventListener('change', ({ detail: { path, item } }) => {
-      // One that was removed is remembered by its page until that is left.
-      if (item === undefined) this.#items.delete(path)
-      else this.#items.set(path, item)
-      if (part.isLoaded) this.#changes.set(path, this.changes(path) + 1)
+      this.#seen.set(path, { item, changes: this.changes(path) + Number(part.isLoaded) })
       this.#count.value++
     })
     live.addEventListener('complete', () => {
       if (part.isLoaded) return
       part.isLoaded = true
-      for (const path of paths) if (!live.topics.has(path)) this.#items.delete(path)
+      for (const path of paths) if (!live.topics.has(path)) this.#seen.delete(path)
       this.#count.value++
     })
     live.addEventListener('error', ({ detail }) => {
@@ -102,10 +101,5 @@ export class LiveItems {
       this.onFailure(detail)
     })
     return part
-  }
-
-  end(): void {
-    clearTimeout(this.#changing)
-    for (const { live } of this.#parts) live.close()
   }
 }

@@ -5,6 +5,7 @@
 import { signal } from '@preact/signals-core'
 import { parentOf } from '../../../client/child.js'
 import type { Child, Item, LiveTree, TopicChange } from '../../../client/index.js'
+import { whileSeen } from '../drawing.js'
 import type { Session } from '../session.js'
 
 /** Children that are listed at a time: most branches have fewer, so their natural order is complete. */
@@ -27,31 +28,25 @@ export interface SeenChange extends TopicChange {
   readonly iso: string
 }
 
-interface Outage {
-  /** In ms since the epoch. */
-  readonly sinceMs: number
-  readonly error: unknown
-}
-
 export class Names {
   /** Another number after each change of the names. */
   readonly version = signal(0)
   /** The topics that have changed last, the newest first. */
   readonly last = signal<readonly SeenChange[]>([])
   /** Undefined while the names are up to date. */
-  readonly outage = signal<Outage | undefined>(undefined)
+  readonly outage = signal<{ readonly sinceMs: number; readonly error: unknown } | undefined>(undefined)
   #tree: LiveTree | undefined
   /** Of each list as it came. */
   readonly #ordered = new WeakMap<readonly Child[], readonly Child[]>()
-  readonly #watchers = new Set<(change: TopicChange) => void>()
   #ticking: ReturnType<typeof setTimeout> | undefined
   #revealed = ''
   #mention: ReturnType<typeof setTimeout> | undefined
-  #retrying: ReturnType<typeof setInterval> | undefined
+  #stopRetrying = (): void => {}
 
   /** @param onFailure is told why nothing is followed any more */
   constructor(
     private readonly session: Session,
+    private readonly signal: AbortSignal,
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
@@ -65,7 +60,7 @@ export class Names {
     const { client, key } = this.session
     // Two results for each child, and one more.
     const size = Math.max(1, Math.min(childrenMax, Math.floor((key.pageSizeMax - 1) / 2)))
-    const tree = client.followTree('', { size })
+    const tree = client.followTree('', { size, signal: this.signal })
     tree.addEventListener('change', () => this.#tick())
     tree.addEventListener('topic', ({ detail }) => this.#see(detail))
     tree.addEventListener('error', ({ detail }) => this.onFailure(detail))
@@ -74,8 +69,9 @@ export class Names {
       const sinceMs = this.outage.peek()?.sinceMs ?? Date.now()
       this.#found()
       this.#mention = setTimeout(() => (this.outage.value = { sinceMs, error }), unmentionedMs)
-      this.#retrying = setInterval(() => document.hidden || client.retry(), retryMs)
+      this.#stopRetrying = whileSeen(retryMs, () => client.retry())
     })
+    this.signal.addEventListener('abort', () => this.#found())
     return tree
   }
 
@@ -114,18 +110,6 @@ export class Names {
     }
   }
 
-  /** Calls back for each topic that changes. @returns stops the calls */
-  watch(onChange: (change: TopicChange) => void): () => void {
-    this.#watchers.add(onChange)
-    return () => this.#watchers.delete(onChange)
-  }
-
-  end(): void {
-    this.#found()
-    clearTimeout(this.#ticking)
-    this.#tree?.close()
-  }
-
   #tick(): void {
     this.#ticking ??= setTimeout(() => {
       this.#ticking = undefined
@@ -136,12 +120,11 @@ export class Names {
   #see(change: TopicChange): void {
     const others = this.last.peek().filter(({ path }) => path !== change.path)
     this.last.value = [{ ...change, iso: timeOf(change.item) }, ...others].slice(0, lastMax)
-    for (const onChange of this.#watchers) onChange(change)
   }
 
   #found(): void {
     clearTimeout(this.#mention)
-    clearInterval(this.#retrying)
+    this.#stopRetrying()
     this.outage.value = undefined
   }
 }

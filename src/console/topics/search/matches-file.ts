@@ -5,14 +5,6 @@ import type { Client, Item } from '../../../client/index.js'
 const topicsMax = 100_000
 const charactersMax = 100_000_000
 
-interface MatchesFile {
-  /** Each with its line feed. */
-  readonly lines: readonly string[]
-  readonly topics: number
-  /** True if it has all matches; only then does the last line mark it as complete. */
-  readonly isWhole: boolean
-}
-
 interface FileOptions {
   /** Topics per request. */
   readonly size: number
@@ -21,9 +13,11 @@ interface FileOptions {
   readonly onProgress: (topics: number) => void
 }
 
-/** @throws what the client throws, also for a signal that is aborted */
-export async function readMatches(client: Client, selector: string, options: FileOptions): Promise<MatchesFile> {
-  const { size, signal, onProgress } = options
+/**
+ * @returns lines with their line feeds; `isWhole` if they are all matches: only then does the last line mark them as complete
+ * @throws what the client throws, also for a signal that is aborted
+ */
+export async function readMatches(client: Client, selector: string, { size, signal, onProgress }: FileOptions) {
   const lines: string[] = []
   let characters = 0
   for await (const item of client.walk(selector, { type: 'any', with_properties: true, size, signal })) {

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { matchesOf } from '../../../client/changes/matches.js'
-import { selectorFor, type TopicChange, TopicdError } from '../../../client/index.js'
+import { type Child, selectorFor, type TopicChange, TopicdError } from '../../../client/index.js'
 import { download, fileName } from '../../shared/download.js'
 import { addressOfChanges, addressOfSelector } from '../address.js'
 import type { Context, Panel } from '../context.js'
@@ -12,7 +12,7 @@ import { focusLater } from '../drawing.js'
 import { describeFailure } from '../failures.js'
 import { icon } from '../icons.js'
 import { may } from '../session.js'
-import { type Row, Table } from '../table/table.js'
+import { Table } from '../table/table.js'
 import { topicsText, visible } from '../value-text.js'
 import { readMatches } from './matches-file.js'
 
@@ -30,8 +30,14 @@ const shareMax = 0.1
 interface Shown {
   /** The paths after which each page up to this one begins. */
   readonly starts: readonly (string | undefined)[]
-  readonly rows: readonly Row[]
+  readonly rows: readonly Child[]
   readonly hasMore: boolean
+}
+
+interface Problem {
+  readonly text: string
+  /** The character of the selector, counted from 1; undefined if the problem is not about one. */
+  readonly at: number | undefined
 }
 
 export class SearchPanel implements Panel {
@@ -39,15 +45,13 @@ export class SearchPanel implements Panel {
   readonly #page = signal<Shown | undefined>(undefined)
   /** All matches, when they were counted last. */
   readonly #total = signal<number | undefined>(undefined)
-  readonly #problem = signal('')
-  /** The character of the selector, counted from 1; undefined if the problem is not about one. */
-  readonly #problemAt = signal<number | undefined>(undefined)
+  readonly #problem = signal<Problem | undefined>(undefined)
   /** The progress of the download, or its result; empty before one. */
   readonly #downloaded = signal('')
   /** Undefined while there is no download. */
   readonly #downloading = signal<AbortController | undefined>(undefined)
   readonly #table: Table
-  #stopWatching = (): void => {}
+  #shown = new AbortController()
   #asking: ReturnType<typeof setTimeout> | undefined
   #waitMs = askMs
   /** Counts what was asked: only the last answer is shown. */
@@ -82,13 +86,13 @@ export class SearchPanel implements Panel {
     const isEmpty = page?.rows.length === 0
     const isFirst = this.#starts.length === 1
     // A guess if nothing matches or the service refuses the selector.
-    const meant = (isEmpty && isFirst) || this.#problemAt.value !== undefined ? selectorFor(this.selector) : undefined
+    const meant = (isEmpty && isFirst) || problem?.at !== undefined ? selectorFor(this.selector) : undefined
     return html`
       <section class="panel" aria-labelledby="search-title">
         <h2 id="search-title" tabindex="-1">Matches for <bdi class="exact">${visible(this.selector)}</bdi></h2>
-        ${problem === '' ? nothing : this.#problemView(problem)}
+        ${problem && this.#problemView(problem)}
         ${meant === undefined ? nothing : html`<p role="status">Wildcards are written differently in a selector. Did you mean <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a>?</p>`}
-        ${page === undefined ? html`<p class="quiet" role="status">${problem === '' ? 'Searching…' : ''}</p>` : nothing}
+        ${page === undefined ? html`<p class="quiet" role="status">${problem === undefined ? 'Searching…' : ''}</p>` : nothing}
         ${isEmpty ? html`<p class="quiet" role="status">${isFirst ? 'Nothing matches.' : 'Nothing is left on this page.'}</p>` : nothing}
         ${page === undefined || (isEmpty && isFirst) ? nothing : this.#matchesView(page)}
         <p role="status" class="quiet">${this.#downloaded.value}</p>
@@ -97,11 +101,10 @@ export class SearchPanel implements Panel {
   }
 
   /** Shows, below the message, the selector with its faulty character, or its end, marked. */
-  #problemView(problem: string): TemplateResult {
-    const at = this.#problemAt.value
+  #problemView({ text, at }: Problem): TemplateResult {
     return html`
       <div role="alert">
-        <p class="bad">${problem}</p>
+        <p class="bad">${text}</p>
         ${at === undefined ? nothing : markedView([...this.selector], at - 1)}
       </div>
     `
@@ -138,16 +141,18 @@ export class SearchPanel implements Panel {
   start(): void {
     const focus = focusLater()
     const test = matchesOf(this.selector)?.test ?? (() => true)
-    this.#stopWatching = this.context.names.watch((change) => {
-      if (this.#mayChange(change) && test(change.path)) this.#askLater()
-    })
+    const onChange = ({ detail }: CustomEvent<TopicChange>) => {
+      if (this.#mayChange(detail) && test(detail.path)) this.#askLater()
+    }
+    this.#shown = new AbortController()
+    this.context.names.tree.addEventListener('topic', onChange, { signal: this.#shown.signal })
     void this.#ask(this.#starts).then(() => focus('#search-title'))
   }
 
   /** Cancels a download that is not complete. */
   leave(): void {
     this.#asked++
-    this.#stopWatching()
+    this.#shown.abort()
     clearTimeout(this.#asking)
     this.#downloading.value?.abort()
   }
@@ -176,22 +181,20 @@ export class SearchPanel implements Panel {
       const total = client.count(selector, { type: 'any' }).catch(() => undefined)
       const { results, has_more } = await page
       if (asked !== this.#asked) return
-      const rows = results.map(({ path }) => ({ path, name: path, isTopic: true, hasChildren: false }))
+      const rows = results.map(({ path, type }) => ({ path, name: path, type, hasChildren: false }))
       this.#page.value = { starts, rows, hasMore: has_more }
       const counted = await total
       if (asked !== this.#asked) return
       this.#total.value = counted
-      this.#problem.value = ''
-      this.#problemAt.value = undefined
+      this.#problem.value = undefined
     } catch (error) {
       if (asked !== this.#asked) return
-      this.#problem.value = describeFailure(error, this.context)
       const isSelector = error instanceof TopicdError && error.code === 'invalid_selector'
       const at = isSelector ? /at character (\d+)/.exec(error.message)?.[1] : undefined
-      this.#problemAt.value = at === undefined ? undefined : Number(at)
+      this.#problem.value = { text: describeFailure(error, this.context), at: at === undefined ? at : Number(at) }
     }
     this.#waitMs = Math.max(askMs, (performance.now() - startMs) / shareMax)
-    if (this.#problem.value !== '' && this.#problemAt.value === undefined) this.#askLater()
+    if (this.#problem.value !== undefined && this.#problem.value.at === undefined) this.#askLater()
   }
 
   /** All matches, not just those of this page. */

@@ -8,7 +8,7 @@ import { alertView } from '../failures.js'
 import { selectorOfWords } from '../search/words.js'
 import { Task } from '../task.js'
 import { topicsText } from '../value-text.js'
-import { type Row, Table } from './table.js'
+import { Table } from './table.js'
 
 const pageSize = 50
 
@@ -16,7 +16,7 @@ export class ChildrenPanel {
   readonly #filter = signal('')
   /** The number of the first row, from 0. */
   readonly #from = signal(0)
-  readonly #task: Task
+  readonly #task = new Task()
   /** The selector of all topics below the path. */
   readonly #all: string
   /** How many they are, when it was shown. */
@@ -29,14 +29,13 @@ export class ChildrenPanel {
     private readonly path: string,
     private readonly context: Context,
   ) {
-    this.#task = new Task(context)
     this.#table = new Table(context, 'Children', 'children-title')
     this.#all = path === '' ? '?.*//' : descendants(path)
     // Topics may come to be below it, and the tree may forget a branch that was empty for a moment.
     this.leave = effect(() => {
       const { names } = context
       if (names.hasBelow(path) && names.children(path) === undefined)
-        void untracked(() => this.#task.attempt(() => names.tree.open(path)))
+        void untracked(() => this.#task.attempt(this.context, () => names.tree.open(path)))
     })
     void this.#count()
   }
@@ -47,11 +46,9 @@ export class ChildrenPanel {
   }
 
   /** Those whose name contains the filter. */
-  readonly #matching = computed((): readonly Row[] => {
+  readonly #matching = computed(() => {
     const words = this.#filter.value.toLowerCase()
-    return (this.context.names.children(this.path) ?? [])
-      .filter(({ name }) => name.toLowerCase().includes(words))
-      .map(({ path, name, type, hasChildren }) => ({ path, name, isTopic: type !== undefined, hasChildren }))
+    return (this.context.names.children(this.path) ?? []).filter(({ name }) => name.toLowerCase().includes(words))
   })
 
   readonly #rows = computed(() => {
@@ -61,7 +58,7 @@ export class ChildrenPanel {
   })
 
   shownPaths(): readonly string[] {
-    return this.#rows.value.filter(({ isTopic }) => isTopic).map(({ path }) => path)
+    return this.#rows.value.filter(({ type }) => type !== undefined).map(({ path }) => path)
   }
 
   view(): TemplateResult | typeof nothing {
@@ -107,7 +104,7 @@ export class ChildrenPanel {
       total: listedTo === undefined ? matching : undefined,
       hasMore: from + rows.length < matching || listedTo !== undefined,
       isLong: matching > pageSize,
-      turn: (by: 1 | -1) => this.#task.attempt(() => this.#turn(by)),
+      turn: (by: 1 | -1) => this.#task.attempt(this.context, () => this.#turn(by)),
     }
   }
 

@@ -1,38 +1,28 @@
 /** A table of topics with their values as they change: a page at a time, sorted by any column, with rows that can be chosen. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { repeat } from 'lit-html/directives/repeat.js'
-import { subtree, topic } from '../../../client/index.js'
+import { type Child, subtree, topic } from '../../../client/index.js'
+import { formatWhole, timeText } from '../../shared/formats.js'
 import { addressOfPath } from '../address.js'
 import type { Context } from '../context.js'
 import { choice, RemoveDialog } from '../dialogs/remove-dialog.js'
+import { byPath } from '../drawing.js'
 import { icon } from '../icons.js'
 import { compareNaturally } from '../live/names.js'
 import { selectorsOf } from '../live/selectors.js'
 import { may } from '../session.js'
-import { shortened, timeText, visible } from '../value-text.js'
+import { shortened, visible } from '../value-text.js'
 
 /** The topic itself has all of it. */
 const valueCharactersMax = 300
 
-export interface Row {
-  readonly path: string
-  /** Its last segments, or all of it. */
-  readonly name: string
-  readonly isTopic: boolean
-  readonly hasChildren: boolean
-}
+const columns = ['Name', 'Value', 'Type', 'Changed'] as const
 
-type Column = 'Name' | 'Value' | 'Type' | 'Changed'
-
-interface Sort {
-  readonly column: Column
-  readonly isDown: boolean
-}
+type Column = (typeof columns)[number]
 
 /** The page that is shown, of all rows. */
 interface Pages {
-  readonly rows: readonly Row[]
+  readonly rows: readonly Child[]
   /** The number of its first row, from 1. */
   readonly first: number
   /** Of all rows; undefined if it is not known. */
@@ -46,7 +36,7 @@ interface Pages {
 export class Table {
   readonly #isTurning = signal(false)
   /** Undefined for the order of the rows as they are given. */
-  readonly #sort = signal<Sort | undefined>(undefined)
+  readonly #sort = signal<{ readonly column: Column; readonly isDown: boolean } | undefined>(undefined)
   readonly #chosen = signal<ReadonlySet<string>>(new Set())
 
   /** @param title the id of its heading */
@@ -67,9 +57,9 @@ export class Table {
 
   #pagesView({ rows, first, total, hasMore, turn }: Pages, place: 'above' | 'below'): TemplateResult {
     const isTurning = this.#isTurning.value
-    const known = total === undefined ? '' : ` of ${total.toLocaleString('en')}`
-    const last = (first + rows.length - 1).toLocaleString('en')
-    const text = rows.length === 0 ? 'Nothing' : `${first.toLocaleString('en')}–${last}`
+    const known = total === undefined ? '' : ` of ${formatWhole(total)}`
+    const last = formatWhole(first + rows.length - 1)
+    const text = rows.length === 0 ? 'Nothing' : `${formatWhole(first)}–${last}`
     const button = (name: string, by: 1 | -1, isThere: boolean) => {
       const onClick = () => isThere && this.#turn(() => turn(by))
       return html`<button class="quiet-button" aria-disabled=${!isThere || isTurning} @click=${onClick}>${name}</button>`
@@ -89,7 +79,7 @@ export class Table {
     document.querySelector(`#${this.title}`)?.scrollIntoView({ block: 'nearest' })
   }
 
-  #rowsView(rows: readonly Row[]): TemplateResult {
+  #rowsView(rows: readonly Child[]): TemplateResult {
     const mayRemove = may(this.context.session.key, 'remove')
     return html`
       ${mayRemove ? this.#choiceView(rows) : nothing}
@@ -97,16 +87,12 @@ export class Table {
         <thead>
           <tr>${mayRemove ? html`<th>${this.#allView(rows)}</th>` : nothing}${columns.map((column) => this.#headView(column))}</tr>
         </thead>
-        <tbody>${repeat(
-          this.#sorted(rows),
-          ({ path }) => path,
-          (row) => this.#rowView(row, mayRemove),
-        )}</tbody>
+        <tbody>${byPath(this.#sorted(rows), (row) => this.#rowView(row, mayRemove))}</tbody>
       </table>
     `
   }
 
-  #allView(rows: readonly Row[]): TemplateResult {
+  #allView(rows: readonly Child[]): TemplateResult {
     const isAll = rows.every(({ path }) => this.#chosen.value.has(path))
     const choose = () => (this.#chosen.value = new Set(isAll ? [] : rows.map(({ path }) => path)))
     return html`<input type="checkbox" aria-label="Choose all" .checked=${isAll} @change=${choose}>`
@@ -124,7 +110,7 @@ export class Table {
     return html`<th scope="col" class=${`column-${column.toLowerCase()}`} aria-sort=${order}><button class="plain" title="Sort these rows" @click=${choose}>${column}${mark}</button></th>`
   }
 
-  #rowView({ path, name, isTopic, hasChildren }: Row, mayRemove: boolean): TemplateResult {
+  #rowView({ path, name, type, hasChildren }: Child, mayRemove: boolean): TemplateResult {
     const { items } = this.context
     const item = items.get(path)
     const count = items.changes(path)
@@ -137,26 +123,25 @@ export class Table {
       <tr class=${count === 0 ? '' : `changed-${count % 2}`}>
         ${mayRemove ? html`<td><input type="checkbox" aria-label=${`Choose ${visible(name)}`} .checked=${this.#chosen.value.has(path)} @change=${choose}></td>` : nothing}
         <td><a class="exact" href=${addressOfPath(path)}>${visible(name)}${hasChildren ? '/' : ''}</a></td>
-        <td>${valueView(item?.text, isTopic, item === undefined ? items.isLoaded(path) : undefined)}</td>
+        <td>${valueView(item?.text, type !== undefined, item === undefined ? items.isLoaded(path) : undefined)}</td>
         <td class="quiet column-type">${item?.type ?? ''}</td>
         <td class="quiet">${item?.updated === undefined ? '' : html`<time datetime=${item.updated}>${timeText(item.updated)}</time>`}</td>
       </tr>`
   }
 
-  #sorted(rows: readonly Row[]): readonly Row[] {
+  #sorted(rows: readonly Child[]): readonly Child[] {
     const sort = this.#sort.value
     if (sort === undefined) return rows
     const { column, isDown } = sort
-    const of = ({ path, name }: Row): string => {
-      const item = this.context.items.get(path)
-      const { text = '', type = '', updated = '' } = item ?? {}
+    const of = ({ path, name }: Child): string => {
+      const { text = '', type = '', updated = '' } = this.context.items.get(path) ?? {}
       return { Name: name, Value: text, Type: type, Changed: updated }[column]
     }
     const sorted = rows.toSorted((a, b) => compareValues(of(a), of(b)))
     return isDown ? sorted.reverse() : sorted
   }
 
-  #choiceView(rows: readonly Row[]): TemplateResult | typeof nothing {
+  #choiceView(rows: readonly Child[]): TemplateResult | typeof nothing {
     const { context } = this
     const chosen = rows.filter(({ path }) => this.#chosen.value.has(path)).map(({ path }) => path)
     if (chosen.length === 0) return nothing
@@ -177,8 +162,6 @@ export class Table {
 
 /** Chosen rows that the dialog names. */
 const namedMax = 5
-
-const columns: readonly Column[] = ['Name', 'Value', 'Type', 'Changed']
 
 /** @param isGone false while it has not arrived yet; undefined if it is there */
 function valueView(text: string | undefined, isTopic: boolean, isGone: boolean | undefined): TemplateResult | string {

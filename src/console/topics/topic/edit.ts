@@ -3,18 +3,16 @@
  * still has that version. Nothing is drawn here.
  */
 import { type Signal, signal } from '@preact/signals-core'
-import { type Item, TopicdError } from '../../../client/index.js'
-import type { Context } from '../context.js'
-import { describeFailure, isConflict } from '../failures.js'
+import { type Client, type Item, TopicdError } from '../../../client/index.js'
+import { type Ending, isConflict } from '../failures.js'
+import { Task } from '../task.js'
 import { editableOf, valueIn, withLineEnds } from '../value-text.js'
 
 export class Edit {
   readonly text: Signal<string>
-  readonly isSaving = signal(false)
+  readonly saving = new Task()
   /** True if a write was refused because of another's. */
   readonly isConflict = signal(false)
-  /** The failure of the last write, other than a conflict; empty if there is none. */
-  readonly problem = signal('')
 
   constructor(readonly seen: Item) {
     this.text = signal(editableOf(seen))
@@ -30,25 +28,22 @@ export class Edit {
    *
    * @returns whether it has been written
    */
-  async write(how: 'save' | 'overwrite' | 'recreate', context: Context): Promise<boolean> {
+  async write(how: 'save' | 'overwrite' | 'recreate', client: Client, session: Ending): Promise<boolean> {
     const { path, type, properties, version = 0 } = this.seen
-    const { client } = context.session
     const constraint = how === 'save' ? { version } : undefined
-    if (this.isSaving.value) return false
-    this.isSaving.value = true
-    this.problem.value = ''
-    try {
+    let isWritten = false
+    await this.saving.run(session, async () => {
       const value = valueIn(type, withLineEnds(this.text.value, editableOf(this.seen)))
-      if (how !== 'recreate') await client.set(path, value, { type, constraint })
-      else await client.addAndSet(path, value, { type, properties, constraint: { no_topic: true } })
-      return true
-    } catch (error) {
-      const isGone = error instanceof TopicdError && error.code === 'no_such_topic'
-      if (isConflict(error) || isGone) this.isConflict.value = true
-      else this.problem.value = describeFailure(error, context)
-      return false
-    } finally {
-      this.isSaving.value = false
-    }
+      try {
+        if (how !== 'recreate') await client.set(path, value, { type, constraint })
+        else await client.addAndSet(path, value, { type, properties, constraint: { no_topic: true } })
+        isWritten = true
+      } catch (error) {
+        const isGone = error instanceof TopicdError && error.code === 'no_such_topic'
+        if (!isConflict(error) && !isGone) throw error
+        this.isConflict.value = true
+      }
+    })
+    return isWritten
   }
 }

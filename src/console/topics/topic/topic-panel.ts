@@ -5,6 +5,7 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { type Item, subtree, topic } from '../../../client/index.js'
+import { agoText, timeText } from '../../shared/formats.js'
 import { addressOfChanges, addressOfPath } from '../address.js'
 import type { Context, Panel } from '../context.js'
 import { copyButton, curlButton } from '../copy.js'
@@ -15,11 +16,10 @@ import { alertView } from '../failures.js'
 import { icon } from '../icons.js'
 import { may, type Operation } from '../session.js'
 import { ChildrenPanel } from '../table/children-panel.js'
-import { agoText, formattedOf, shortened, shownMax, sizeText, timeText, visible } from '../value-text.js'
+import { formattedOf, shortened, shownMax, sizeText, visible } from '../value-text.js'
 import { Edit } from './edit.js'
 
 export class TopicPanel implements Panel {
-  readonly edit = signal<Edit | undefined>(undefined)
   readonly #isFormatted = signal(true)
   /** False for only the beginning of a large value. */
   readonly #isWhole = signal(false)
@@ -30,9 +30,7 @@ export class TopicPanel implements Panel {
   constructor(
     readonly path: string,
     private readonly context: Context,
-    edit: Edit | undefined,
   ) {
-    this.edit.value = edit
     this.#children = new ChildrenPanel(path, context)
   }
 
@@ -42,6 +40,15 @@ export class TopicPanel implements Panel {
 
   get #item(): Item | undefined {
     return this.context.items.get(this.path)
+  }
+
+  get #edit(): Edit | undefined {
+    return this.context.edits.value.get(this.path)
+  }
+
+  #setEdit(edit: Edit | undefined): void {
+    const others = [...this.context.edits.peek()].filter(([path]) => path !== this.path)
+    this.context.edits.value = new Map(edit === undefined ? others : [...others, [this.path, edit]])
   }
 
   shownPaths(): readonly string[] {
@@ -55,7 +62,7 @@ export class TopicPanel implements Panel {
   view(): TemplateResult {
     const { path, context } = this
     const item = this.#item
-    const edit = this.edit.value
+    const edit = this.#edit
     return html`
       <section class="panel" aria-labelledby="topic-path">
         <div class="row">${pathView(path)}${copyButton('Copy path', () => path, context.note)}</div>
@@ -117,7 +124,7 @@ export class TopicPanel implements Panel {
   }
 
   #editView(edit: Edit, item: Item | undefined): TemplateResult {
-    const isSaving = edit.isSaving.value
+    const isSaving = edit.saving.isBusy.value
     // The stream may tell of one's own write before its answer comes.
     const isOvertaken = !isSaving && this.context.items.isLoaded(this.path) && item?.version !== edit.seen.version
     const onInput = ({ target }: Event) => (edit.text.value = (target as HTMLTextAreaElement).value)
@@ -132,7 +139,7 @@ export class TopicPanel implements Panel {
       <form @submit=${save} @keydown=${onKey}>
         <label for="new-value">${edit.seen.type === 'string' ? 'New value, as plain text' : 'New value, as JSON'}</label>
         <textarea id="new-value" rows="8" spellcheck="false" ?readonly=${isSaving} .value=${edit.text.value} @input=${onInput}></textarea>
-        ${alertView(edit.problem.value)}
+        ${alertView(edit.saving.problem.value)}
         ${isOvertaken ? this.#overtakenView(edit, item) : nothing}
         <p class="row">
           <button class="primary" aria-disabled=${isSaving || isOvertaken}>Save</button>
@@ -177,7 +184,7 @@ export class TopicPanel implements Panel {
       dialogs.shown.value = new RemoveDialog(path, choicesAt(path, item !== undefined, hasBelow), context)
     }
     return html`<p class="row actions">
-      ${item !== undefined && this.edit.value === undefined && mayHere('set') ? html`<button class="primary" @click=${() => this.#startEdit(item)}>${icon('edit')}${item.text === undefined ? 'Set a value' : 'Edit'}</button>` : nothing}
+      ${item !== undefined && this.#edit === undefined && mayHere('set') ? html`<button class="primary" @click=${() => this.#startEdit(item)}>${icon('edit')}${item.text === undefined ? 'Set a value' : 'Edit'}</button>` : nothing}
       ${mayHere('fetch') ? html`<a class="quiet-button" href=${addressOfChanges(isOnlyBranch ? subtree(path) : topic(path))}>${icon('changes')}Changes</a>` : nothing}
       ${item?.text === undefined ? nothing : copyButton('Copy value', () => item.text ?? '', note)}
       ${mayReplace ? html`<button class="quiet-button" @click=${change('duplicate')}>${icon('add')}Duplicate…</button>` : nothing}
@@ -193,28 +200,28 @@ export class TopicPanel implements Panel {
   }
 
   #startEdit(item: Item): void {
-    this.edit.value = new Edit(item)
+    this.#setEdit(new Edit(item))
     this.#done.value = ''
     focusLater()('#new-value')
   }
 
   /** The user wants to end it. */
   #cancelEdit(): void {
-    if (this.edit.value?.isWritten !== true || confirm('Lose what you have written?')) this.#endEdit('')
+    if (this.#edit?.isWritten !== true || confirm('Lose what you have written?')) this.#endEdit('')
   }
 
   #endEdit(done: string): void {
-    this.edit.value = undefined
+    this.#setEdit(undefined)
     this.#done.value = done
     focusLater()('#topic-path')
   }
 
   async #write(how: Parameters<Edit['write']>[0]): Promise<void> {
-    const edit = this.edit.value
+    const edit = this.#edit
     if (edit === undefined) return
     const focus = focusLater()
-    if (await edit.write(how, this.context)) this.#endEdit('Saved.')
-    focus(this.edit.value === undefined ? '#topic-path' : '#new-value')
+    if (await edit.write(how, this.context.session.client, this.context)) this.#endEdit('Saved.')
+    focus(this.#edit === undefined ? '#topic-path' : '#new-value')
   }
 }
 

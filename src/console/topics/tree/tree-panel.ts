@@ -5,12 +5,11 @@
 import { computed, effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { guard } from 'lit-html/directives/guard.js'
-import { repeat } from 'lit-html/directives/repeat.js'
 import { parentOf } from '../../../client/child.js'
 import type { Child } from '../../../client/index.js'
 import { addressOfPath } from '../address.js'
 import type { Context } from '../context.js'
-import { afterDraw } from '../drawing.js'
+import { afterDraw, byPath } from '../drawing.js'
 import { alertView } from '../failures.js'
 import { Task } from '../task.js'
 import { visible } from '../value-text.js'
@@ -19,7 +18,7 @@ import { visible } from '../value-text.js'
 const subtreesOpenedMax = 5
 
 export class TreePanel {
-  readonly #task: Task
+  readonly #task = new Task()
   /** The path of the shown topic; undefined for none. */
   readonly shown = signal<string | undefined>(undefined)
   readonly #focused = signal('')
@@ -30,17 +29,12 @@ export class TreePanel {
     return this.#isDrawn(path) ? path : this.context.names.children('')?.[0]?.path
   })
 
-  /** Ends the opening of branches. */
-  leave = (): void => {}
-
-  constructor(private readonly context: Context) {
-    this.#task = new Task(context)
-  }
+  constructor(private readonly context: Context) {}
 
   /** A restricted key sees nothing above its subtrees. */
-  start(): void {
-    this.leave = this.#openMissing()
-    void this.#task.attempt(async () => {
+  start(signal: AbortSignal): void {
+    signal.addEventListener('abort', this.#openMissing())
+    void this.#task.attempt(this.context, async () => {
       await this.context.names.tree.ready
       for (const subtree of this.context.session.key.under.slice(0, subtreesOpenedMax)) await this.#openAt(subtree)
     })
@@ -58,7 +52,7 @@ export class TreePanel {
       untracked(() => {
         if (wasMissing && !isMissing) this.#task.problem.value = ''
         wasMissing = isMissing
-        for (const path of missing) void this.#task.attempt(() => names.tree.open(path))
+        for (const path of missing) void this.#task.attempt(this.context, () => names.tree.open(path))
       })
     })
   }
@@ -66,7 +60,7 @@ export class TreePanel {
   /** Opens everything above a path and what is directly below it, and scrolls to it. */
   async reveal(path: string): Promise<void> {
     this.#focused.value = path
-    await this.#task.attempt(() => this.#openAt(path))
+    await this.#task.attempt(this.context, () => this.#openAt(path))
     afterDraw(scrollToShown)
   }
 
@@ -104,13 +98,9 @@ export class TreePanel {
 
   #levelView(parent: string, children: readonly Child[]): unknown {
     const { names } = this.context
-    const more = () => this.#task.attempt(() => names.tree.more(parent))
+    const more = () => this.#task.attempt(this.context, () => names.tree.more(parent))
     return [
-      repeat(
-        children,
-        ({ path }) => path,
-        (child) => this.#childView(child),
-      ),
+      byPath(children, (child) => this.#childView(child)),
       names.listedTo(parent) === undefined
         ? nothing
         : html`<li role="none"><a role="treeitem" tabindex="-1" class="quiet" @click=${more}>More… <span>${children.length} listed</span></a></li>`,
