@@ -88,15 +88,10 @@ export async function beginSession(key: string): Promise<Session> {
   // Relative to the page, so that a base path and a proxy's prefix are right.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   const caller = { base, authorization: `Apikey ${key}`, client: connect(base, { key, timeoutMs }) }
-  const described = await ask<Partial<KeyDescription>>(caller, 'key', undefined, firstAnswerMsMax)
-  if (!isDescription(described)) throw foreign()
+  const described = await ask<KeyDescription>(caller, 'key', undefined, firstAnswerMsMax)
+  if (!Array.isArray(described.allow) || !Array.isArray(described.under)) throw foreign()
   storage()?.setItem(storageName, key)
   return { ...caller, key: described }
-}
-
-function isDescription(answer: Partial<KeyDescription>): answer is KeyDescription {
-  const { name, allow, under } = answer
-  return typeof name === 'string' && Array.isArray(allow) && Array.isArray(under)
 }
 
 const foreign = (): RangeError => new RangeError('Something other than topicd responded.')

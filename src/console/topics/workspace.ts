@@ -210,15 +210,8 @@ export class Workspace implements Context {
 
   readonly #onKey = (event: KeyboardEvent): void => {
     const isText = event.target instanceof Element && event.target.matches('input, textarea, select')
-    if (
-      event.key !== '/' ||
-      isText ||
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      this.dialogs.shown.peek() !== undefined
-    )
-      return
+    const isOther = event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey
+    if (isOther || isText || this.dialogs.shown.peek() !== undefined) return
     event.preventDefault()
     document.querySelector<HTMLInputElement>('#words')?.select()
   }
