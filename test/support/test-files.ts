@@ -36,6 +36,7 @@ const testedBy: readonly (readonly [touched: RegExp, folders: string])[] = [
   [/^(?:src|test)\/(\w+)\//, '$1'],
   [/^src\/store\/postgres\//, 'postgres'],
   [/^src\/(?:store|cluster)\//, 'durability'],
+  [/^clients\//, 'client'],
   [/^docs\/|^\w+\.md$/, 'docs'],
   [/^(?:packaging|systemd)\/|^Containerfile$|^package/, 'packages'],
   [/^systemd\//, 'operate'],

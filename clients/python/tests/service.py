@@ -1,0 +1,80 @@
+"""The built service as a process of its own, on a free port and in a fresh directory, until it is stopped."""
+
+import atexit
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from typing import List
+
+root = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
+_program = os.path.join(root, "dist/main.js")
+
+#: How long a test waits for an event, in s: ample even for a busy machine.
+patience = 90
+
+
+class Service:
+    """Listens once it is created. Its `key` may do everything."""
+
+    def __init__(self, *flags: str, workers: int = 1) -> None:
+        if not os.path.exists(_program):
+            raise RuntimeError(f"{_program} is missing: run `npm run build` first")
+        self._directory = tempfile.mkdtemp(prefix="topicd-python-")
+        self._data = os.path.join(self._directory, "db")
+        address = "--host 127.0.0.1 --port 0 --admin-port 0".split()
+        command = ["node", _program, "serve", *address, "--workers", str(workers), "--data", self._data, "--first-key", *flags]
+        # Ends with this process, however that ends.
+        tie = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPICD_")}
+        self.process = subprocess.Popen([*tie, *command], stdout=subprocess.PIPE, env=self._environment, text=True)
+        self.url = self.key = ""
+        self.lines: List[str] = []
+        self._printed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.printed(r'"msg":"listening"')
+        self.url = self.printed(r'"url":"([^"]+?)/?"')
+        self.key = self.printed(r"Apikey ([\w.~+/=-]+)")
+
+    @classmethod
+    @functools.lru_cache(maxsize=None)
+    def shared(cls) -> "Service":
+        """One service for the tests that only need topics of their own. It is stopped with this process."""
+        service = cls(workers=2)
+        atexit.register(service.stop)
+        return service
+
+    def printed(self, pattern: str) -> str:
+        """Waits for a line that contains this pattern. Returns its group, if it has one."""
+
+        def find() -> "re.Match[str] | None":
+            return next(filter(None, (re.search(pattern, line) for line in self.lines)), None)
+
+        with self._printed:
+            found = self._printed.wait_for(find, patience)
+        if found is None:
+            raise RuntimeError(f"no {pattern} within {patience} s:\n" + "".join(self.lines))
+        return found[found.re.groups]
+
+    def run(self, *arguments: str) -> str:
+        """What a command of the program prints, for the store of this service."""
+        command = ["node", _program, *arguments, "--data", self._data]
+        return subprocess.run(command, env=self._environment, text=True, check=True, stdout=subprocess.PIPE).stdout
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(patience)
+        self._reader.join()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout as output:
+            for line in output:
+                with self._printed:
+                    self.lines.append(line)
+                    self._printed.notify_all()

@@ -1,0 +1,66 @@
+"""One client in several threads: increments and updates of one topic are all counted."""
+
+import threading
+import unittest
+from typing import Any, List
+from unittest import mock
+
+import topicd
+
+from .service import Service
+from .stub import StubTest, Response, refused
+
+
+class Threads(unittest.TestCase):
+    def test_no_increment_and_no_update_is_lost(self) -> None:
+        service = Service.shared()
+        failures: List[BaseException] = []
+
+        def count() -> None:
+            try:
+                for _ in range(10):
+                    topics.increment("sum", topicd.JsonText("0.1"))
+                    topics.update("counter", lambda item: (item.value if item else 0) + 1)
+            except BaseException as error:
+                failures.append(error)
+
+        with topicd.connect(service.url, service.key) as topics:
+            topics.remove_matches("?.*//")
+            topics.add_and_set("sum", 0)
+            threads = [threading.Thread(target=count) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
+            items = topics.get_many(["sum", "counter"])
+            self.assertEqual([item and item.text for item in items], ["4", "40"])
+
+
+class StubUpdates(StubTest):
+    def test_update_gives_up_after_so_many_attempts(self) -> None:
+        current = Response('{"path":"a","type":"json","version":7,"value":1}')
+        conflict = refused(409, "unsatisfied_constraint")
+        stub = self.stub(lambda request, _: current if request.path.endswith("fetch") else conflict)
+        with mock.patch("time.sleep") as sleep:
+            for options, attempts in (({}, 16), ({"attempts_max": 1}, 1)):
+                sleep.reset_mock()
+                stub.requests.clear()
+                with self.assertRaisesRegex(topicd.TopicdError, "unsatisfied_constraint"):
+                    self.connect(stub.url).update("a", lambda item: 2, **options)  # type: ignore[arg-type]
+                self.assertEqual(len(stub.requests), 2 * attempts)
+                self.assertEqual(sleep.call_count, attempts - 1)
+        self.assertEqual(stub.requests[1].members["constraint"], {"version": 7})
+        with self.assertRaisesRegex(ValueError, "attempts_max must be at least 1"):
+            self.connect(stub.url).update("a", lambda item: 2, attempts_max=0)
+
+    def test_an_error_of_the_change_is_raised(self) -> None:
+        stub = self.stub(lambda *_: refused(400, "no_such_topic"))
+        given: List[Any] = []
+
+        def change(item: Any) -> None:
+            given.append(item)
+            raise KeyError("a defect")
+
+        self.assertRaises(KeyError, self.connect(stub.url).update, "a", change)
+        self.assertEqual(given, [None])

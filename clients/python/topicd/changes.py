@@ -1,0 +1,241 @@
+"""Changes of a selector's matches, from a stream that is resumed whenever it ends. docs/changes.md has the promises.
+
+Long polls replace a stream that a proxy holds back. What becomes of the changes is not known here (live.py).
+"""
+
+import json
+import random
+import socket
+import threading
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Callable, Dict, Generator, Iterator, List, Literal, NamedTuple, Optional, Tuple
+
+from .connection import Connection, Link
+from .errors import TopicdError, read_answer
+from .item import Item, item_of
+from .json_text import Decode, elements_of, encode_body, members_of
+
+#: The first line of a stream is sent immediately. If it takes longer, in s, something holds the stream back.
+_first_line_seconds = 5
+#: The service sends something every 15 s, so a stream that is silent for so long, in s, is dead.
+_silence_seconds = 40
+#: How long polls replace a stream that is held back, in s: each attempt is blind for seconds.
+_polling_seconds = 600
+_poll_seconds = 30
+#: A poll may take so much longer, in s, than it waits for changes: the service searches for at most 120 s.
+_search_seconds = 130
+#: The wait before the second attempt, in s, doubles with each failure up to the longest; each is shortened at random.
+_first_wait_seconds = 0.5
+_wait_seconds_max = 30
+
+
+class Change(NamedTuple):
+    """`topic`: `item` is now at the path. `removed`: there is no topic. `complete`: the changes so far are a snapshot.
+
+    `restarted`: missed changes are no longer available. The current state follows; topics not in it no longer exist.
+    """
+
+    kind: Literal["topic", "removed", "complete", "restarted"]
+    path: str = ""
+    item: Optional[Item] = None
+
+
+class Changes(Iterator[Change]):
+    """Changes without end, until it is closed; from `Client.changes`. Only one thread may iterate.
+
+    `next` is the token after the changes taken so far: pass it as `since` to resume there. `is_complete` is true while
+    those are a snapshot, as far as is known. `is_connected` is true if the last attempt got data and nothing has failed
+    after it; during an outage, `outage` is its reason.
+    """
+
+    def __init__(self, connection: Connection, decode: Decode, members: Dict[str, Any]) -> None:
+        self.next: Optional[str] = members.pop("since", None)
+        self._timeout: Optional[float] = members.pop("timeout", None)
+        self._on_connected: Callable[[], object] = members.pop("on_connected", lambda: None)
+        self._on_disconnected: Callable[[Exception], object] = members.pop("on_disconnected", lambda error: None)
+        self._connection, self._decode, self._members = connection, decode, members
+        self.is_connected = self.is_complete = self._has_all = False
+        self.outage: Optional[Exception] = None
+        self._link: Optional[Link] = None
+        self._closing = threading.Event()
+        self._failures = self._restarts = 0
+        self._polls_until, self._complete_time, self._end = 0.0, float("inf"), float("inf")
+        self._iterator = self._changes()
+
+    def __next__(self) -> Change:
+        self._end = float("inf") if self._timeout is None else monotonic() + self._timeout
+        try:
+            return next(iter(()) if self._closing.is_set() else self._iterator)
+        except BaseException:
+            self.is_connected = self.is_complete = False
+            raise
+
+    def __enter__(self) -> "Changes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the iteration, also that of another thread."""
+        self._closing.set()
+        # Not the method of a TLS socket, which only one thread may use.
+        with suppress(OSError):
+            if self._link:
+                socket.socket.shutdown(self._link.socket, socket.SHUT_RDWR)
+        # Refused while another thread iterates.
+        with suppress(ValueError):
+            self._iterator.close()
+
+    def _changes(self) -> Generator[Change, None, None]:
+        while not self._closing.is_set():
+            is_stream = monotonic() >= self._polls_until
+            try:
+                for text in self._stream() if is_stream else self._poll():
+                    yield from self._changes_in(text)
+            except (ConnectionError, TimeoutError, TopicdError) as error:
+                if self._closing.is_set():
+                    return
+                if monotonic() >= self._end:
+                    raise TimeoutError(f"no change within {self._timeout:g} s") from self.outage or error
+                if isinstance(error, _HeldBack):
+                    self._polls_until = monotonic() + _polling_seconds
+                    continue
+                seconds = self._wait_after(error)
+                if seconds > 0:
+                    self.is_connected = self.is_complete = False
+                    was_outage, self.outage = self.outage, error
+                    if not was_outage:
+                        self._on_disconnected(error)
+                if _is_gone(error):
+                    self.next, self._has_all, self._complete_time = None, False, float("inf")
+                    yield Change("restarted")
+                self._closing.wait(min(seconds, self._end - monotonic()))
+            finally:
+                if self._link:
+                    self._link.close()
+
+    def _changes_in(self, text: str) -> Iterator[Change]:
+        """Those of a page."""
+        has_more, token, changes = read_answer(text, self._page_of)
+        self.is_complete = self.is_complete and not (changes or has_more)
+        yield from changes
+        self.next, self._has_all, self._failures = token, not has_more, 0
+        if not has_more:
+            self._complete_time = min(self._complete_time, monotonic())
+            self.is_complete = True
+            yield Change("complete")
+
+    def _poll(self) -> Iterator[str]:
+        # The first poll after an outage reports immediately that it is over.
+        wait = _poll_seconds if self._has_all and self.is_connected else 0
+        end = self._until(_search_seconds + wait)
+        text = self._open("application/json", end, wait).text(end)
+        self._connect()
+        yield text
+
+    def _stream(self) -> Iterator[str]:
+        """The pages of a stream, which never just ends."""
+        try:
+            end = self._until(_first_line_seconds)
+            link = self._open("text/event-stream", end)
+            line = link.line(end)
+            if not (link.response.getheader("content-type") or "").startswith("text/event-stream"):
+                raise TimeoutError("the response is not a stream")
+        except TimeoutError as error:
+            raise _HeldBack from error
+        self._connect()
+        fields: Dict[str, str] = {}
+        seconds = _first_wait_seconds
+        while line:
+            name, _, fields[name] = line.rstrip("\n").partition(": ")
+            if line == "\n":
+                seconds = int(fields.pop("retry", seconds * 1000)) / 1000
+                if fields.get("event") == "end":
+                    raise read_answer(fields.get("data", ""), lambda text: _end_of(text, seconds))
+                if "data" in fields:
+                    yield fields["data"]
+                fields = {}
+            line = link.line(self._until(_silence_seconds))
+        raise _Ended("the stream has ended", seconds)
+
+    def _open(self, accept: str, end: float, wait: Optional[int] = None) -> Link:
+        body = encode_body({**self._members, "since": self.next, "wait": wait})
+        self._link = self._connection.open("changes", body, {"accept": accept}, end)
+        if self._closing.is_set():
+            raise ConnectionError("it was closed")
+        return self._link
+
+    def _until(self, seconds: float) -> float:
+        """So many seconds from now, or the end of the time for the next change."""
+        return min(self._end, monotonic() + seconds)
+
+    def _connect(self) -> None:
+        if not self.is_connected:
+            self.is_connected, self.outage = True, None
+            self._on_connected()
+
+    def _page_of(self, text: str) -> Tuple[bool, str, List[Change]]:
+        members = members_of(text)
+        has_more, token = (json.loads(members.get(name, "null")) for name in ("has_more", "next"))
+        if not isinstance(has_more, bool) or not isinstance(token, str):
+            raise ValueError("not a page of changes")
+        return has_more, token, [self._change_of(result) for result in elements_of(members.get("results", ""))]
+
+    def _change_of(self, text: str) -> Change:
+        members = members_of(text)
+        if "removed" in members:
+            return Change("removed", json.loads(members.get("path", "")))
+        item = item_of(text, self._decode)
+        return Change("topic", item.path, item)
+
+    def _wait_after(self, error: Exception) -> float:
+        """In s. Raises the error if another attempt would not help."""
+        if isinstance(error, _Ended):
+            return error.seconds
+        if _is_gone(error):
+            # Each restart requests everything, which must not be all that a busy service does.
+            is_first = monotonic() - self._complete_time > _wait_seconds_max
+            self._restarts = 1 if is_first else self._restarts + 1
+            return _random_wait(self._restarts)
+        seconds = 0
+        if isinstance(error, TopicdError):
+            # A response with status 200 that cannot be read is from another service.
+            if error.status < 429 and (error.status == 200 or error.code != "unexpected_answer"):
+                raise error
+            seconds = error.retry_after_seconds or 0
+        self._failures += 1
+        return max(seconds, _random_wait(self._failures))
+
+
+class _HeldBack(TimeoutError):
+    """Something on the way holds streams back."""
+
+
+class _Ended(ConnectionError):
+    """The stream can be resumed after at most so many seconds."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds * random.random()
+
+
+def _end_of(text: str, seconds: float) -> Exception:
+    members = members_of(text)
+    code, message = (json.loads(members.get(name, "null")) for name in ("code", "message"))
+    if code == "unauthorized":
+        return TopicdError(401, code, message)
+    if code in ("since_gone", "access_changed"):
+        return TopicdError(410, "since_gone", message)
+    # Streams rotate at different times, so those of many clients do not return together.
+    return _Ended(message, 0 if code == "rotated" else seconds)
+
+
+def _is_gone(error: Exception) -> bool:
+    return isinstance(error, TopicdError) and error.code == "since_gone"
+
+
+def _random_wait(failures: int) -> float:
+    seconds: float = _first_wait_seconds * 2 ** min(failures - 1, 9)
+    return min(_wait_seconds_max, seconds) * random.uniform(0.5, 1)

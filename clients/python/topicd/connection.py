@@ -1,0 +1,161 @@
+"""One request and its response: kept connections, the time limit, and the one repetition. The routes are in client.py.
+
+A request is repeated at most once, and only if its connection failed: if nothing was sent because the connection was
+refused, or if repeating does no harm. A response is never a reason to repeat.
+"""
+
+import http.client
+import re
+import selectors
+import socket
+import ssl
+from collections import deque
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import Deque, Iterator, Mapping, Optional, Type
+from urllib.parse import urlsplit
+
+from .errors import ConnectionLost, NotConnected, refusal
+
+#: The service closes a connection after about 10 s without a request; one that is used just then would fail.
+_idle_seconds_max = 7
+#: Read at a time, so that the time limit is kept however slowly a response arrives.
+_piece_bytes = 65536
+_json = {"content-type": "application/json"}
+
+
+def seconds_until(end: float) -> Optional[float]:
+    """As a socket takes it. Raises TimeoutError if no time is left."""
+    seconds = end - monotonic()
+    if seconds <= 0:
+        raise TimeoutError("the time limit has passed")
+    return None if end == float("inf") else seconds
+
+
+class Link:
+    """A connection, which has one request at a time, and is closed when that fails or is not finished by its `end`."""
+
+    def __init__(self, link: http.client.HTTPConnection, end: float) -> None:
+        self._link, self.close = link, link.close
+        with self.failing_as(NotConnected):
+            link.timeout = seconds_until(end)
+            link.connect()
+        self.socket: socket.socket = link.sock
+
+    def send(self, target: str, headers: Mapping[str, str], body: bytes, end: float) -> None:
+        """Until its response begins."""
+        with self.failing_as(ConnectionLost):
+            self.socket.settimeout(seconds_until(end))
+            self._link.request("POST", target, body, dict(headers))
+            self.socket.settimeout(seconds_until(end))
+            self.response = self._link.getresponse()
+
+    def text(self, end: float) -> str:
+        """The rest of the response. Afterwards the connection can have another request."""
+        with self.failing_as(ConnectionLost):
+            text = b"".join(iter(lambda: self._piece(self.response, end), b""))
+        self.response.close()
+        self.used = monotonic()
+        return text.decode("utf-8", "replace")
+
+    def line(self, end: float) -> str:
+        """The next line of a response without a length, with its line feed; empty at its end."""
+        with self.failing_as(ConnectionLost):
+            self.socket.settimeout(seconds_until(end))
+            return self.response.readline().decode("utf-8", "replace")
+
+    def _piece(self, response: http.client.HTTPResponse, end: float) -> bytes:
+        self.socket.settimeout(seconds_until(end))
+        if response.length is None:
+            return response.read1(_piece_bytes)
+        # Before Python 3.12, its own read1 does not count what is left.
+        piece = response.fp.read1(min(_piece_bytes, response.length)) if response.length else b""
+        if response.length and not piece:
+            raise http.client.IncompleteRead(piece, response.length)
+        response.length -= len(piece)
+        return piece
+
+    def is_usable(self) -> bool:
+        """False if the service is about to close it, or has: nothing else arrives between requests."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.socket, selectors.EVENT_READ)
+            return monotonic() - self.used < _idle_seconds_max and not selector.select(0)
+
+    @contextmanager
+    def failing_as(self, kind: Type[ConnectionError]) -> Iterator[None]:
+        """Closes it after any failure, and makes errors of the network one of this kind."""
+        try:
+            yield
+        except BaseException as error:
+            self.close()
+            if isinstance(error, (socket.timeout, TimeoutError)):
+                raise TimeoutError(f"no complete response: {error}") from error
+            if isinstance(error, (OSError, http.client.HTTPException)):
+                raise kind(str(error) or type(error).__name__) from error
+            raise
+
+
+class Connection:
+    """As many connections to the service as have requests at the same time, for any number of threads."""
+
+    def __init__(self, url: str, key: str, timeout: Optional[float], context: Optional[ssl.SSLContext]) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"not an http or https URL: {url}")
+        # The message does not show the key. A file may end in a line feed.
+        if not isinstance(key, str) or not re.fullmatch(r"[\x21-\x7e]+", key.strip()):
+            raise ValueError("key, the API key, is empty, not a str, or contains a character that no API key has")
+        self._host, self._port, self._is_secure = parts.hostname, parts.port, parts.scheme == "https"
+        self._base, self._key = parts.path.rstrip("/") + "/topics/", {"authorization": f"Apikey {key.strip()}"}
+        self._timeout, self._context = timeout, context
+        #: Those unused for the longest time first.
+        self._idle: Deque[Link] = deque()
+
+    def post(self, route: str, body: bytes, timeout: Optional[float], is_repeatable: bool = False,
+             headers: Mapping[str, str] = _json) -> str:
+        """The text of a response with status 200. Raises TopicdError for a refusal."""
+        seconds = self._timeout if timeout is None else timeout
+        end = float("inf") if seconds is None else monotonic() + seconds
+        try:
+            return self._text(self.open(route, body, headers, end, self._take()), end)
+        except (NotConnected, ConnectionLost) as error:
+            is_refused = isinstance(error.__cause__, ConnectionRefusedError)
+            if not (is_repeatable if isinstance(error, ConnectionLost) else is_refused):
+                raise
+        return self._text(self.open(route, body, headers, end, self._take()), end)
+
+    def open(self, route: str, body: bytes, headers: Mapping[str, str], end: float,
+             link: Optional[Link] = None) -> Link:
+        """Sends once, by default on a new connection. Its response has status 200. Raises TopicdError for a refusal."""
+        link = link or self._connect(end)
+        link.send(self._base + route, {**self._key, **_json, **headers}, body, end)
+        if link.response.status != 200:
+            self._text(link, end)
+        return link
+
+    def close(self) -> None:
+        """Closes the connections that have no request."""
+        with suppress(IndexError):
+            while True:
+                self._idle.popleft().close()
+
+    def _text(self, link: Link, end: float) -> str:
+        text, response = link.text(end), link.response
+        link.close() if response.will_close else self._idle.append(link)
+        if response.status != 200:
+            raise refusal(response.status, response.getheader("retry-after"), text)
+        return text
+
+    def _take(self) -> Optional[Link]:
+        with suppress(IndexError):
+            while True:
+                link = self._idle.popleft()
+                if link.is_usable():
+                    return link
+                link.close()
+        return None
+
+    def _connect(self, end: float) -> Link:
+        if self._is_secure:
+            return Link(http.client.HTTPSConnection(self._host, self._port, context=self._context), end)
+        return Link(http.client.HTTPConnection(self._host, self._port), end)

@@ -1,0 +1,41 @@
+/**
+ * The client for Python: its own tests, which `python3 -m unittest` runs in clients/python, each reported as one of this
+ * file. They start services of their own.
+ */
+import { strict as assert } from 'node:assert'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { missing } from '../support/installed.js'
+import { root } from '../support/sources.js'
+import { tied } from '../support/tied.js'
+
+/** `test_a (tests.test_x.Y.test_a) ... ok`, with whatever the test printed in between. */
+const verdict = /^(?<name>test_\w+) \(.+?\) \.\.\. [\s\S]*?(?<result>ok|FAIL|ERROR|skipped '(?<reason>.*)')$/gm
+
+const skip = missing('python3', '--version')
+const { output, code } = skip === false ? await runTests() : { output: '', code: 0 }
+
+async function runTests() {
+  const python = spawn(...tied('python3', ['-W', 'error', '-m', 'unittest', '--verbose'], { signal: 'TERM' }), {
+    cwd: join(root, 'clients/python'),
+    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  assert(python.stderr !== null)
+  const [output, [code]] = await Promise.all([text(python.stderr), once(python, 'close')])
+  return { output, code }
+}
+
+const found = [...output.matchAll(verdict)].map(({ groups = {} }) => groups)
+for (const { name = '', result, reason } of found)
+  t.test(name, { skip: reason ?? false }, async (t) => {
+    t.equal(result, 'ok')
+  })
+
+t.test('the tests of the client for Python ran', { skip }, async (t) => {
+  t.equal(`${found.length}`, /^Ran (\d+) tests? /m.exec(output)?.[1], 'each is reported')
+  t.equal(code, 0, output)
+})
