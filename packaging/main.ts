@@ -1,7 +1,7 @@
 /**
  * `npm run package -- [flags]`: builds the Debian package and the tarball of this checkout, which must be built, the
- * client's own package, the list of dependencies, and their checksums. What goes into the first two is in tree.ts; what each
- * makes of it in deb.ts and tarball.ts; the client's is in client.ts, the list in sbom.ts.
+ * clients' own packages, the list of dependencies, and their checksums. What goes into the first two is in tree.ts; what each
+ * makes of it in deb.ts and tarball.ts; the clients' are in client.ts and python-client.ts, the list in sbom.ts.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildClient } from './client.js'
 import { buildDeb } from './deb.js'
+import { buildPythonClient } from './python-client.js'
 import { isOlder, repositoryVersion, restartBefore } from './release.js'
 import { buildSbom } from './sbom.js'
 import { buildTarball } from './tarball.js'
@@ -41,6 +42,7 @@ try {
       buildDeb(directory, release, work, out, flags.fast),
       buildTarball(directory, release, work, out, flags.fast),
       buildClient(version, work, out),
+      ...buildPythonClient(version, out),
       buildSbom(directory, release, out),
     ]
   })

@@ -52,7 +52,7 @@ const release = (version: string) =>
 
 execFileSync('git', ['clone', '--quiet', '--no-tags', '--depth', '1', `file://${root}`, clone])
 // What is tested is this checkout, not what it has committed.
-for (const folder of ['packaging', 'dist-packaging', 'dist', 'src', 'systemd', 'package.json']) {
+for (const folder of ['packaging', 'dist-packaging', 'dist', 'src', 'systemd', 'clients', 'package.json']) {
   cpSync(join(root, folder), join(clone, folder), { recursive: true })
 }
 const { version: former } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8')) as { version: string }
@@ -111,6 +111,8 @@ await t.test('a release is committed, tagged and packaged', async (t) => {
   t.match(git('show', 'HEAD:CHANGELOG.md'), new RegExp(`## Unreleased\n\n## ${next} \\(\\d{4}-\\d\\d-\\d\\d\\)\n`))
   t.match(git('show', '--stat', 'HEAD'), `test/releases/${next}.mdb.gz`)
   t.ok(existsSync(join(clone, `packages/topicd_${next}_amd64.deb`)) || process.arch !== 'x64')
+  for (const name of [`topicd-client-${next}.tgz`, `topicd-${next}-py3-none-any.whl`, `topicd-${next}.tar.gz`])
+    t.ok(existsSync(join(clone, 'packages', name)), name)
   const maintainer = (): string =>
     execFileSync('dpkg-deb', ['-f', join(clone, `packages/topicd_${next}_amd64.deb`), 'Maintainer'], {
       encoding: 'utf8',

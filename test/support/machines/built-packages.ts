@@ -33,7 +33,7 @@ export function builtPackages(t: Test): (kind: PackageKind, version: PackageVers
   return (kind, version) => {
     const prefix = {
       deb: `topicd_${version}_`,
-      tarball: `topicd-${version}-`,
+      tarball: `topicd-${version}-linux-`,
       client: `topicd-client-${version}.`,
       sbom: `topicd-${version}.sbom.`,
     }[kind]
