@@ -2,8 +2,6 @@
  * The rate of one API key in one worker: a token bucket that holds the requests of about a second. Workers share nothing
  * for it, so each enforces its share of the key's rate. Pure, except for the clock.
  */
-import { turnMs } from '../base/turn-clock.js'
-
 export class RateLimit {
   /** After how many seconds a refused request may be repeated: at least 1, and by then a request is allowed again. */
   readonly retrySeconds: number
@@ -21,7 +19,7 @@ export class RateLimit {
   constructor(
     private readonly rate: number,
     sharers: number,
-    private readonly nowMs: () => number = turnMs,
+    private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.retrySeconds = Math.ceil(sharers / rate)
     this.#cost = 1000 * sharers

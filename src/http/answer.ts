@@ -141,7 +141,7 @@ export interface PageRequest {
 export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
-  /** When its headers arrived, or its wait for the answer began; up to a turn too early. In ms of performance.now(). */
+  /** When its headers arrived, or its wait for the answer began, in ms of performance.now(). */
   readonly startMs: number
   readonly endMs: number
   readonly bytesIn: number

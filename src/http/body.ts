@@ -1,6 +1,5 @@
 /** Assembles bodies that arrive after their headers or in pieces, within a bound for all. Others never get here. */
 import type { HttpResponse } from 'uWebSockets.js'
-import { ByteWriter } from '../base/bytes.js'
 
 /** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
 export const bodyBytesWaitingMax = 64 * 1024 * 1024
@@ -37,8 +36,6 @@ export interface Arriving {
 
 export class Bodies {
   #bytes = 0
-  /** Holds the small bodies of many requests: to allocate a buffer for each costs more than to copy it. */
-  readonly #small = new ByteWriter()
 
   /** @param workingBytes the bytes of bodies that requests in flight still need */
   constructor(private readonly workingBytes: () => number) {}
@@ -51,13 +48,6 @@ export class Bodies {
   /** There is always room for a small body. */
   isTooMuch(bytes: number): boolean {
     return bytes > bodyBytesSmallMax && this.bytesHeld + bytes > bodyBytesWaitingMax
-  }
-
-  /** A copy of a body that has arrived whole, or undefined for one that is to be added. It is not counted: it is small. */
-  copySmall(piece: ArrayBuffer): Buffer | undefined {
-    if (piece.byteLength > bodyBytesSmallMax) return undefined
-    this.#small.raw(new Uint8Array(piece))
-    return this.#small.take()
   }
 
   /**

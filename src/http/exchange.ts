@@ -9,7 +9,6 @@
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { afterPoll, isAfterPoll } from '../base/after-poll.js'
-import { turnMs } from '../base/turn-clock.js'
 import type { Answer, Answered, Ongoing, Route, RouteHeaders, Sender, Service } from './answer.js'
 import type { Arriving } from './body.js'
 import type { Receiver } from './closing.js'
@@ -40,8 +39,6 @@ export class Exchanges<Caller extends object> {
   /** Exchanges whose handlers have answered with a promise, the oldest first. */
   readonly #waiting = new Set<Exchange<Caller>>()
   #ready: Ready<Caller>[] = []
-  /** The one that `#sendReady` is sending; undefined outside it. */
-  #next: Ready<Caller> | undefined
   #unanswered = 0
   #working = 0
   #workingBytes = 0
@@ -75,7 +72,7 @@ export class Exchanges<Caller extends object> {
       libraryCloses: false,
       continued: false,
       originHeaders: undefined,
-      startMs: turnMs(),
+      startMs: performance.now(),
       endMs: 0,
       caller: undefined,
       done: false,
@@ -109,7 +106,7 @@ export class Exchanges<Caller extends object> {
 
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     // What its body took to arrive is its client's time: neither a reason to expire it nor part of what is measured.
-    exchange.startMs = turnMs()
+    exchange.startMs = performance.now()
     this.#waiting.add(exchange)
     this.finishWhenDone(exchange, answer)
   }
@@ -146,23 +143,14 @@ export class Exchanges<Caller extends object> {
     const ready = this.#ready
     this.#ready = []
     const endMs = performance.now()
-    for (const next of ready) {
-      if (next.exchange.done) {
-        next.answer.stream?.onGone()
+    for (const { exchange, answer } of ready) {
+      if (exchange.done) {
+        answer.stream?.onGone()
         continue
       }
-      next.exchange.endMs = endMs
-      this.#next = next
-      next.exchange.res.cork(this.#sendNext)
+      exchange.endMs = endMs
+      exchange.res.cork(() => this.#send(exchange, answer))
     }
-    // Else a large answer would be kept until the next one.
-    this.#next = undefined
-  }
-
-  /** One function for all answers: creating one for each costs more. */
-  readonly #sendNext = (): void => {
-    const { exchange, answer } = this.#next as Ready<Caller>
-    this.#send(exchange, answer)
   }
 
   #send(exchange: Exchange<Caller>, answer: Answer): void {

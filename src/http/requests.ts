@@ -158,8 +158,7 @@ export class Requests<Caller extends object> {
       if (this.#drops(exchange, isLast)) return
       const isWhole = isLast && exchange.kept === undefined
       if (isWhole && route.isRead) return this.#handle(exchange, route, Buffer.from(piece))
-      const small = isWhole ? this.bodies.copySmall(piece) : undefined
-      const body = small ?? this.bodies.add(exchange, piece, exchange.bytesIn)
+      const body = this.bodies.add(exchange, piece, exchange.bytesIn)
       if (body === undefined) return this.#refuse(exchange, this.service.refusal('overloaded'))
       if (!isLast) return void this.#arriving.add(exchange)
       if (isWhole || this.#isStillKnown(exchange, authorization)) return this.#handleSoon(exchange, route, body)

@@ -8,7 +8,6 @@
  *   silence ends an upload.
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { turnMs } from '../base/turn-clock.js'
 import type { Inlet, Upload } from './answer.js'
 import { allowTime } from './body.js'
 import type { Exchange, Exchanges } from './exchange.js'
@@ -126,7 +125,7 @@ export class Uploads<Caller extends object> {
       this.#bytes += piece.byteLength
       if (!source.isTaken) return exchange.onDropped?.()
       // What its body takes to arrive is its client's time.
-      exchange.startMs = turnMs()
+      exchange.startMs = performance.now()
       if (source.count(piece.byteLength) > this.bytesMax) return upload.end('body_too_large')
       source.pause()
       upload.take(new Uint8Array(piece))

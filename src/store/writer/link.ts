@@ -9,7 +9,6 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { beforeNextPoll } from '../../base/after-poll.js'
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
-import { turnMs } from '../../base/turn-clock.js'
 import type { RecordChange } from '../core/write/records.js'
 import type { LoggedRecord } from '../engine.js'
 import { StoreError } from '../errors.js'
@@ -153,7 +152,7 @@ export class WriterLink implements Writing {
   }
 
   #keep(start: number, caller: Caller): void {
-    this.#turn.push(this.#session.add(caller, start, this.#out.length, turnMs()))
+    this.#turn.push(this.#session.add(caller, start, this.#out.length, performance.now()))
   }
 
   #endFrame(): void {

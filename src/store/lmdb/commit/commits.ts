@@ -11,7 +11,6 @@
  */
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import { PacedBound } from '../../../base/paced-bound.js'
-import { turnMs } from '../../../base/turn-clock.js'
 import { operationsInOneCommitMax } from '../../../settings/limits.js'
 import type { Changes, Decider, Group, LoggedRecord, Stored, WriteSize } from '../../engine.js'
 import { StoreError } from '../../errors.js'
@@ -109,7 +108,7 @@ export class Commits<Request, Outcome> {
     if (this.#closed) return settle({ error: closedError() })
     if (this.#broken) return settle({ error: brokenError() })
     const size = this.decider.sizeOf(request)
-    this.#waiting.push({ request, size, sinceMs: turnMs(), settle, decided: undecided })
+    this.#waiting.push({ request, size, sinceMs: performance.now(), settle, decided: undecided })
     this.#stats.inFlight += size.operations
     this.#stats.writes += size.operations
     this.#schedule()
