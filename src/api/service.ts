@@ -9,7 +9,7 @@ import type { Keyring } from '../auth/keyring.js'
 import { Cancelled } from '../base/cancellation.js'
 import { PacedBound } from '../base/paced-bound.js'
 import { inSlice, inTurn, isTurnSpent } from '../base/time-slices.js'
-import type { Answer, CloseCause, Refusal, Route, Service } from '../http/answer.js'
+import type { Answer, CloseCause, Route, Service } from '../http/answer.js'
 import { StoreError } from '../store/errors.js'
 import { linesAtOnceMax, type UploadContext } from './batch/upload.js'
 import { type AdminAddress, createConsole } from './console/console.js'
@@ -73,21 +73,16 @@ export function createService(options: ServiceOptions): Service<Access> {
   const routePaths = routes.map(({ path }) => path)
   const { pageSizeMax, batchOperationsMax } = context
   const { hasConsole, admin } = options
-  const refusals = createRefusals(routePaths.join(', '), options.bodyBytesMax, (authorization) =>
-    keyring.hasExpired(authorization) ? 'its token has expired' : describeAuthorization(authorization),
-  )
-  const tooManyRequests = createTooManyRequests()
-  const unavailable = refuse(problem('store_unavailable'))
-  // Until the keys have been read, no key can be called unknown.
-  const refusal: Service<Access>['refusal'] = (refusal, found) =>
-    refusal === 'unauthorized' && !keyring.isKnown() ? unavailable : refusals(refusal, found)
+  const refusal = createRefusal(keyring, routePaths.join(', '), options.bodyBytesMax)
   const authenticate: Service<Access>['authenticate'] = (authorization) => {
     const access = keyring.find(authorization)
     if (access === undefined && keyring.isKnown()) onRefusedKey()
     return access
   }
-  const refuseBeyondRate: Service<Access>['refuseBeyondRate'] = ({ rateLimit }) =>
-    rateLimit === undefined || rateLimit.tryTake() ? undefined : tooManyRequests(rateLimit.retrySeconds)
+  const refuseBeyondRate: Service<Access>['refuseBeyondRate'] = ({ rateLimit }) => {
+    if (rateLimit === undefined || rateLimit.tryTake()) return undefined
+    return { ...refuse(problem('too_many_requests')), headers: [['retry-after', String(rateLimit.retrySeconds)]] }
+  }
   const { primary } = options
   const own = hasConsole
     ? createConsole({ basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary })
@@ -136,54 +131,30 @@ function kept(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
   return { ...answer, body: Buffer.from(answer.body) }
 }
 
-/** Those that never vary are created once. */
-function createRefusals(
-  routes: string,
-  bodyBytesMax: number,
-  describeRefused: (authorization: string) => string,
-): Service<Access>['refusal'] {
-  const constant = {
-    invalid_framing: refuse(problem('invalid_framing')),
-    cross_origin: refuse(problem('cross_origin')),
-    unknown_route: refuse(problem('unknown_route', { allowed: routes })),
-    length_required: refuse(problem('length_required')),
-    body_too_large: refuse(problem('body_too_large', { bytes: String(bodyBytesMax) })),
-    empty_body: refuse(problem('invalid_json', { problem: 'it is empty' })),
-    unsupported_media_type: refuse(problem('unsupported_media_type')),
-    expectation_failed: refuse(problem('expectation_failed')),
-    overloaded: refuse(problem('overloaded')),
-    timed_out: refuse(problem('timed_out')),
-  } satisfies Partial<Record<Refusal, Answer>>
+function createRefusal(keyring: Keyring, routes: string, bodyBytesMax: number): Service<Access>['refusal'] {
   return (refusal, found = '') => {
     switch (refusal) {
-      case 'unauthorized':
-        return refuse(problem('unauthorized', { found: describeRefused(found) }))
+      case 'unauthorized': {
+        // Until the keys have been read, no key can be called unknown.
+        if (!keyring.isKnown()) return refuse(problem('store_unavailable'))
+        const hasExpired = keyring.hasExpired(found)
+        return refuse(problem(refusal, { found: hasExpired ? 'its token has expired' : describeAuthorization(found) }))
+      }
+      case 'unknown_route':
+        return refuse(problem(refusal, { allowed: routes }))
+      case 'method_not_allowed': {
+        const allowed = found.replace(', ', ' and ')
+        return { ...refuse(problem(refusal, { allowed })), headers: [['allow', found]] }
+      }
       case 'unsupported_encoding':
-        return refuse(problem('unsupported_encoding', { found }))
+        return refuse(problem(refusal, { found }))
       case 'body_too_large':
-        return found === '' ? constant.body_too_large : refuse(problem('body_too_large', { bytes: found }))
-      case 'method_not_allowed':
-        return {
-          ...refuse(problem('method_not_allowed', { allowed: found.replace(', ', ' and ') })),
-          headers: [['allow', found]],
-        }
+        return refuse(problem(refusal, { bytes: found || String(bodyBytesMax) }))
+      case 'empty_body':
+        return refuse(problem('invalid_json', { problem: 'it is empty' }))
       default:
-        return constant[refusal]
+        return refuse(problem(refusal))
     }
-  }
-}
-
-/** Created once for each number of seconds to wait. */
-function createTooManyRequests(): (seconds: number) => Answer {
-  const refused = refuse(problem('too_many_requests'))
-  const answers = new Map<number, Answer>()
-  return (seconds) => {
-    let answer = answers.get(seconds)
-    if (answer === undefined) {
-      answer = { ...refused, headers: [['retry-after', String(seconds)]] }
-      answers.set(seconds, answer)
-    }
-    return answer
   }
 }
 
