@@ -3,8 +3,6 @@
  * seconds are optional, and the zone is GMT or ±hhmm. Pure.
  */
 
-import { parseCount } from './period.js'
-
 export const dateExample = "'Sun, 3 Jun 2018 11:05:30 GMT'"
 
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
@@ -24,7 +22,7 @@ const epochWeekday = 4
 const dateForm = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|[+-]\d{4})$/i
 
 function numberAt(text: string, at: number, length: number): number {
-  return parseCount(text, at, at + length) as number
+  return Number(text.slice(at, at + length))
 }
 
 /**

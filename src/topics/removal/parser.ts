@@ -6,8 +6,8 @@
  *     time after MILLISECONDS | 'RFC 1123 DATE'      the wall clock is past that point
  *     no updates for PERIOD [after PERIOD]           idle for the first period; the second is a grace period after creation
  *
- * `and` binds tighter than `or`; parentheses override that. A text becomes tokens (tokens.ts) and then a policy
- * (policy.ts), which gives the due time of each topic. Pure; takes time in proportion to the text's length.
+ * `and` binds tighter than `or`; parentheses override that. A text becomes a policy (policy.ts), which gives the due time
+ * of each topic. Pure; takes time in proportion to the text's length.
  */
 import {
   removalBytesMax,
@@ -18,9 +18,8 @@ import {
   removalTimeMsMax,
 } from '../../settings/limits.js'
 import { dateExample, parseDate } from './date.js'
-import { parseCount, parsePeriod } from './period.js'
+import { parsePeriod } from './period.js'
 import type { RemovalCondition, RemovalPolicy } from './policy.js'
-import { RemovalText } from './tokens.js'
 
 /** Why a text is not a REMOVAL expression, as a phrase that follows the property's name. */
 interface RemovalProblem {
@@ -42,29 +41,83 @@ const unsupportedStart = /^(?:subscriptions?|sessions?|local|this)(?![a-z])/i
 
 const dayMs = 24 * 60 * 60 * 1000
 
+const space = /\s*/y
+
+/** A word, a parenthesis, or a quote with its contents, up to the closing one or to what is wrong with them. */
+const token = /(?:[^\s()'"]+|[()]|'[^'\\]*(?:\\[\\'"][^'\\]*)*'?|"[^"\\]*(?:\\[\\'"][^"\\]*)*"?)?/y
+
+/** The token of a quote that is closed. */
+const closed = /^(?:'[^\\]*(?:\\.[^\\]*)*'|"[^\\]*(?:\\.[^\\]*)*")$/s
+
+const wrongBackslash = 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes'
+
+/** The index after the match of a sticky expression that always matches. */
+function endOf(expression: RegExp, text: string, start: number): number {
+  expression.lastIndex = start
+  expression.test(text)
+  return expression.lastIndex
+}
+
 /** `removalDepthMax` bounds the recursion. Methods return undefined once they have set the problem. */
 class RemovalParser {
   problem = ''
-  readonly #tokens: RemovalText
-  readonly #parenthesesMax: number
+  /** The next token: where it is, and its text, which is empty at the end. */
+  #at = 0
+  #end = 0
+  #token = ''
   #conditionCount = 0
   #parenthesesCount = 0
 
-  constructor(text: string, parenthesesMax: number) {
-    this.#parenthesesMax = parenthesesMax
-    this.#tokens = new RemovalText(text)
+  constructor(
+    private readonly text: string,
+    private readonly parenthesesMax: number,
+  ) {
+    this.#advance()
   }
 
   policy(): RemovalPolicy | undefined {
-    if (!this.#tokens.takeWord('when')) return this.#expected('"when", as in "when no updates for 10m"')
+    if (!this.#take('when')) return this.#expected('"when", as in "when no updates for 10m"')
     const condition = this.#conditions(0)
     if (condition === undefined) return undefined
-    if (this.#tokens.isAtEnd) return { condition, selector: undefined }
-    if (!this.#tokens.takeWord('remove')) return this.#expected('"and", "or", "remove" or the end')
-    const selector = this.#tokens.readQuoted()
-    if (selector?.text === undefined) return this.#expected('a selector in quotes')
-    this.#tokens.moveTo(selector.end)
-    return this.#tokens.isAtEnd ? { condition, selector: selector.text } : this.#expected('the end')
+    if (this.#isAtEnd) return { condition, selector: undefined }
+    if (!this.#take('remove')) return this.#expected('"and", "or", "remove" or the end')
+    const selector = this.#quoted
+    if (selector === undefined) return this.#expected('a selector in quotes')
+    this.#advance()
+    return this.#isAtEnd ? { condition, selector } : this.#expected('the end')
+  }
+
+  get #isAtEnd(): boolean {
+    return this.#token === ''
+  }
+
+  #advance(): void {
+    this.#at = endOf(space, this.text, this.#end)
+    this.#end = endOf(token, this.text, this.#at)
+    this.#token = this.text.slice(this.#at, this.#end)
+  }
+
+  /** @param wanted a word, whose case is ignored, or a parenthesis */
+  #take(wanted: string): boolean {
+    // Most are of another length.
+    if (this.#token.length !== wanted.length || this.#token.toLowerCase() !== wanted) return false
+    this.#advance()
+    return true
+  }
+
+  get #isWord(): boolean {
+    return /^[^()'"]/.test(this.#token)
+  }
+
+  get #isQuote(): boolean {
+    return this.#token.startsWith("'") || this.#token.startsWith('"')
+  }
+
+  /** The next token without its quotes and escapes; undefined if it is not quoted, or something is wrong with it. */
+  get #quoted(): string | undefined {
+    if (!this.#isQuote || !closed.test(this.#token)) return undefined
+    const text = this.#token.slice(1, -1)
+    return text.includes('\\') ? text.replace(/\\(.)/g, '$1') : text
   }
 
   /** Conditions joined by `or`, each of which is conditions joined by `and`. */
@@ -73,16 +126,16 @@ class RemovalParser {
     for (;;) {
       let condition = this.#operand(depth)
       if (condition === undefined) return undefined
-      if (this.#tokens.takeWord('and')) {
+      if (this.#take('and')) {
         const all = [condition]
         do {
           condition = this.#operand(depth)
           if (condition === undefined) return undefined
           all.push(condition)
-        } while (this.#tokens.takeWord('and'))
+        } while (this.#take('and'))
         condition = { kind: 'all', conditions: all }
       }
-      if (!this.#tokens.takeWord('or')) {
+      if (!this.#take('or')) {
         if (any === undefined) return condition
         any.push(condition)
         return { kind: 'any', conditions: any }
@@ -93,68 +146,65 @@ class RemovalParser {
   }
 
   #operand(depth: number): RemovalCondition | undefined {
-    if (depth === removalDepthMax && this.#tokens.isAt('(')) {
+    if (depth === removalDepthMax && this.#token === '(') {
       return this.#wrong(`parentheses may be nested at most ${removalDepthMax} deep`)
     }
-    if (this.#parenthesesCount === this.#parenthesesMax && this.#tokens.isAt('(')) {
+    if (this.#parenthesesCount === this.parenthesesMax && this.#token === '(') {
       return this.#wrong(`at most ${removalParenthesesMax} pairs of parentheses are allowed`)
     }
-    if (this.#tokens.take('(')) {
+    if (this.#take('(')) {
       this.#parenthesesCount++
       const inner = this.#conditions(depth + 1)
-      if (inner === undefined || this.#tokens.take(')')) return inner
+      if (inner === undefined || this.#take(')')) return inner
       return this.#expected('"and", "or" or ")"')
     }
-    if (this.#conditionCount === removalConditionsMax && this.#tokens.isAtWord) {
+    if (this.#conditionCount === removalConditionsMax && this.#isWord) {
       return this.#wrong(`at most ${removalConditionsMax} conditions are allowed`)
     }
     this.#conditionCount++
-    if (this.#tokens.takeWord('time')) return this.#timeAfter()
-    if (this.#tokens.takeWord('no')) return this.#noUpdates()
+    if (this.#take('time')) return this.#timeAfter()
+    if (this.#take('no')) return this.#noUpdates()
     return this.#isUnsupported() ? this.#unsupported() : this.#expected('"time after", "no updates for" or "("')
   }
 
   #timeAfter(): RemovalCondition | undefined {
-    if (!this.#tokens.takeWord('after')) return this.#expected('"after"')
-    const { text, at, wordEnd } = this.#tokens
-    const quoted = this.#tokens.readQuoted()
-    const afterMs = quoted?.text === undefined ? parseCount(text, at, wordEnd) : parseDate(quoted.text)
-    if (afterMs === undefined) {
+    if (!this.#take('after')) return this.#expected('"after"')
+    const quoted = this.#quoted
+    if (quoted === undefined && !/^\d+$/.test(this.#token)) {
       return this.#expected(`milliseconds since 1970 or a quoted date such as ${dateExample}`)
     }
+    const afterMs = quoted === undefined ? Number(this.#token) : parseDate(quoted)
     if (typeof afterMs === 'string') return this.#wrong(afterMs)
     if (afterMs < 0 || afterMs > removalTimeMsMax) {
       return this.#wrong(`the time must be in the years 1970 to 9999 (0 to ${removalTimeMsMax} milliseconds)`)
     }
-    this.#tokens.moveTo(quoted?.end ?? wordEnd)
+    this.#advance()
     return { kind: 'time', afterMs }
   }
 
   #noUpdates(): RemovalCondition | undefined {
-    if (!this.#tokens.takeWord('updates')) {
+    if (!this.#take('updates')) {
       return this.#isUnsupported() ? this.#unsupported() : this.#expected('"updates"')
     }
-    if (!this.#tokens.takeWord('for')) return this.#expected('"for"')
+    if (!this.#take('for')) return this.#expected('"for"')
     const idleMs = this.#periodMs()
     if (idleMs === undefined) return undefined
-    const graceMs = this.#tokens.takeWord('after') ? this.#periodMs() : 0
+    const graceMs = this.#take('after') ? this.#periodMs() : 0
     return graceMs === undefined ? undefined : { kind: 'idle', idleMs, graceMs }
   }
 
   #periodMs(): number | undefined {
-    const { text, at, wordEnd } = this.#tokens
-    const periodMs = parsePeriod(text, at, wordEnd)
+    const periodMs = parsePeriod(this.#token)
     if (periodMs === undefined) return this.#expected('a period such as 30s, 10m, 12h or 7d')
     if (periodMs === 0 || periodMs > removalPeriodMsMax) {
       return this.#wrong(`a period is at least 1s and at most ${removalPeriodMsMax / dayMs}d`)
     }
-    this.#tokens.moveTo(wordEnd)
+    this.#advance()
     return periodMs
   }
 
   #isUnsupported(): boolean {
-    const { text, at, wordEnd } = this.#tokens
-    return unsupportedStart.test(text.slice(at, wordEnd))
+    return unsupportedStart.test(this.#token)
   }
 
   #unsupported(): undefined {
@@ -169,12 +219,14 @@ class RemovalParser {
 
   /** Sets the problem at the next token; what is wrong with a quoted text takes precedence over `reason`. */
   #wrong(reason: string): undefined {
-    const { text, at, isAtEnd, isAtWord, wordEnd } = this.#tokens
-    const quoted = this.#tokens.readQuoted()
-    const start = quoted?.start ?? at
-    const character = characters(text.slice(0, start)).length + 1
-    const found = isAtEnd ? 'at the end' : `near ${excerpt(text.slice(start), isAtWord ? wordEnd - at : undefined)}`
-    this.problem = `has a syntax error at character ${character}, ${found}: ${quoted?.problem ?? reason}`
+    const isBroken = this.#isQuote && this.#quoted === undefined
+    const isUnclosed = this.#end === this.text.length
+    const start = isBroken && !isUnclosed ? this.#end : this.#at
+    const character = characters(this.text.slice(0, start)).length + 1
+    const rest = this.text.slice(start, this.#isWord ? this.#end : undefined)
+    const found = this.#isAtEnd ? 'at the end' : `near ${excerpt(rest)}`
+    const problem = isBroken ? (isUnclosed ? 'the quote is not closed' : wrongBackslash) : reason
+    this.problem = `has a syntax error at character ${character}, ${found}: ${problem}`
     return undefined
   }
 }
@@ -182,9 +234,8 @@ class RemovalParser {
 /** Characters of the client's text that a problem repeats: the position is given as a number, this only confirms it. */
 const excerptMax = 16
 
-/** @param length in UTF-16 units; a long excerpt is truncated */
-function excerpt(text: string, length = text.length): string {
-  const first = characters(text.slice(0, Math.min(length, 2 * (excerptMax + 1))))
+function excerpt(text: string): string {
+  const first = characters(text.slice(0, 2 * (excerptMax + 1)))
   return first.length <= excerptMax ? `"${first.join('')}"` : `"${first.slice(0, excerptMax).join('')}…"`
 }
 
