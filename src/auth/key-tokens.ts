@@ -22,11 +22,6 @@ export class KeyTokens {
     return this.#byHash.get(hash)
   }
 
-  /** True if any token expires, or has expired. */
-  get canExpire(): boolean {
-    return this.#expiryTimesMs.length > 0
-  }
-
   /** How many tokens have expired. If it is the same at two times, the same tokens were accepted at both. */
   expired(nowMs: number): number {
     let count = 0

@@ -147,10 +147,9 @@ export class Keyring {
 
   /** True for a known token that has expired. */
   hasExpired(authorization: string): boolean {
-    // While no token expires, a flood of unknown ones is not hashed a second time here.
-    const token = this.#tokens.canExpire ? tokenOf(authorization) : undefined
-    const expiresMs = token === undefined ? undefined : this.#tokens.get(hashToken(token))?.expiresMs
-    return expiresMs !== undefined && expiresMs <= Date.now()
+    const token = tokenOf(authorization)
+    const { expiresMs = Infinity } = (token && this.#tokens.get(hashToken(token))) || {}
+    return expiresMs <= Date.now()
   }
 
   /** The answered requests of each key since the start, by the keys' labels. */

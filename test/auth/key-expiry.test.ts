@@ -1,7 +1,7 @@
 /** What a worker knows of keys: their ends, revocations, rates and counts, with a simulated clock and store. */
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
-import { KeyLabels } from '../../dist/auth/key-labels.js'
+import { KeyLabels } from '../../dist/auth/key-counts.js'
 import { Keyring } from '../../dist/auth/keyring.js'
 import { hashToken } from '../../dist/auth/token.js'
 import type { KeyRecord } from '../../dist/keys/record.js'

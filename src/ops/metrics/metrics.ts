@@ -6,7 +6,7 @@
  * What a killed process counted since the last reading is lost.
  */
 import { AggregatorRegistry } from 'prom-client'
-import { KeyLabels } from '../../auth/key-labels.js'
+import { KeyLabels } from '../../auth/key-counts.js'
 import type { Figures } from '../figures/console-state.js'
 import { FiguresHistory } from '../figures/history.js'
 import type { Logger } from '../log.js'
