@@ -62,9 +62,8 @@ function parseTopic(line: Buffer): ImportedTopic {
   const { type = 'json', properties = {}, value } = body
   const path = orWrong(parsePathParameter('path', body.path))
   const valueText = value && orWrong(parseValue(value, type))
-  const { removal } = orWrong(parseRequestedProperties(properties))
-  const clause = planRemoveClause(removal, new Planner())
-  if (clause !== undefined) orWrong(clause)
+  const removal = orWrong(parseRequestedProperties(properties))
+  orWrong(planRemoveClause(removal, new Planner()))
   return { kind: 'topic', path, type, properties, removal, valueText: valueText && Buffer.from(valueText) }
 }
 
@@ -94,7 +93,7 @@ function read<Line>(line: Buffer, shape: Shape<Line>): Read<Line> {
 }
 
 /** @throws WrongLine where something is wrong */
-function orWrong<Result extends object | string>(result: Result | Problem): Result {
+function orWrong<Result extends object | string | undefined>(result: Result | Problem): Result {
   if (isProblem(result)) throw new WrongLine(result.message)
   return result
 }

@@ -23,30 +23,20 @@ const defaults: ReadonlyMap<string, string> = new Map([
   ['DONT_RETAIN_VALUE', 'false'],
 ])
 
-/** The part of checked properties that creating a topic needs. */
-export interface CheckedProperties {
-  /** Undefined for a topic that is removed on request only. */
-  readonly removal: RemovalPolicy | undefined
-}
-
-export const noRemoval: CheckedProperties = { removal: undefined }
-
-/** The first problem wins; UTF-8 can encode its name. The caller checks the selector in REMOVAL as it plans it. */
-export function parseProperties(properties: Properties): CheckedProperties | PropertyProblem {
-  let checked = noRemoval
+/**
+ * The first problem wins; UTF-8 can encode its name. The caller checks the selector in REMOVAL as it plans it.
+ *
+ * @returns the policy of REMOVAL, undefined for a topic that is removed on request only; or the problem
+ */
+export function parseProperties(properties: Properties): RemovalPolicy | PropertyProblem | undefined {
+  let policy: RemovalPolicy | undefined
   let bytes = 0
-  const names = Object.keys(properties)
-  const values = Object.values(properties)
-  for (let i = 0; i < names.length; i++) {
-    const name = names[i] as string
-    const value = values[i] as string
-    const nameBytes = utf8Bytes(name)
-    if (nameBytes === undefined) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (!name.isWellFormed()) {
       return { name: name.toWellFormed(), problem: 'has a lone surrogate in its name, which UTF-8 cannot encode' }
     }
-    const valueBytes = utf8Bytes(value)
-    if (valueBytes === undefined) return { name, problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
-    bytes += nameBytes + valueBytes
+    if (!value.isWellFormed()) return { name, problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (bytes > propertiesBytesMax) {
       return {
         name,
@@ -56,29 +46,12 @@ export function parseProperties(properties: Properties): CheckedProperties | Pro
     if (name === 'REMOVAL') {
       const removal = parseRemoval(value)
       if ('problem' in removal) return { name, problem: removal.problem }
-      checked = { removal }
+      policy = removal
     } else if (defaults.has(name) && value !== 'true' && value !== 'false') {
       return { name, problem: 'must be "true" or "false"' }
     }
   }
-  return checked
-}
-
-/** Undefined if there is a lone surrogate. Most texts are so short that a native call takes longer. */
-function utf8Bytes(text: string): number | undefined {
-  let bytes = 0
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit < 0x80) bytes++
-    else if (unit < 0x800) bytes += 2
-    else if (unit < 0xd800 || unit > 0xdfff) bytes += 3
-    else {
-      const pair = text.codePointAt(i++) as number
-      if (pair <= 0xffff) return undefined
-      bytes += 4
-    }
-  }
-  return bytes
+  return policy
 }
 
 /**

@@ -9,7 +9,7 @@ function checkProperties(
   properties: Record<string, string>,
 ): { readonly name: string; readonly problem: string } | undefined {
   const checked = parseProperties(properties)
-  return 'problem' in checked ? checked : undefined
+  return checked !== undefined && 'problem' in checked ? checked : undefined
 }
 
 /** As a request's body is parsed: `__proto__` is then an own member like any other. */

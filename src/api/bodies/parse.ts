@@ -14,7 +14,7 @@ import { type Planner, planSelector } from '../../selectors/planner.js'
 import type { WriteAction, WriteOperation } from '../../store/topics.js'
 import { numberDigitsMax, sumOf } from '../../topics/decimal.js'
 import { type Path, parsePath } from '../../topics/path.js'
-import { type CheckedProperties, noRemoval, parseProperties } from '../../topics/properties.js'
+import { parseProperties } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import { isProblem, type Problem, problem } from '../problems.js'
@@ -75,12 +75,11 @@ export function operationOf(
   const valueText = textToWrite(kind, wanted, value, increment)
   if (isProblem(valueText)) return valueText
   const creates = kind === 'add' || kind === 'addAndSet'
-  const properties = creates ? (given ?? noProperties) : undefined
-  const checked = properties && parseRequestedProperties(properties)
-  if (isProblem(checked)) return checked
+  const properties = creates ? (given ?? {}) : undefined
+  const removal = properties && parseRequestedProperties(properties)
+  if (isProblem(removal)) return removal
   const constraint = parseConstraint(condition)
   if (isProblem(constraint)) return constraint
-  const removal = checked?.removal
   return { kind, path, type, properties, removal, valueText, constraint, wantsVersion } as WriteOperation
 }
 
@@ -95,8 +94,6 @@ function textToWrite(
   if (increment === undefined) return undefined
   return sumOf(increment, '0') === undefined ? digitsProblem : Buffer.from(increment)
 }
-
-const noProperties: Properties = {}
 
 function ofManyProblem(name: 'constraint' | 'with_version', it: string): Problem {
   return problem('invalid_parameter', { name, found: 'given with a selector', allowed: `${it} one "path" only` })
@@ -136,10 +133,9 @@ export function parseSelectorParameter(text: string): Plan | Problem {
 }
 
 /** The remove clause of REMOVAL is checked by `planRemoveClause`. */
-export function parseRequestedProperties(properties: Properties): CheckedProperties | Problem {
-  if (properties === noProperties) return noRemoval
-  const checked = parseProperties(properties)
-  return 'problem' in checked ? problem('invalid_property', checked) : checked
+export function parseRequestedProperties(properties: Properties): RemovalPolicy | Problem | undefined {
+  const removal = parseProperties(properties)
+  return removal !== undefined && 'problem' in removal ? problem('invalid_property', removal) : removal
 }
 
 /** The plan is within the budget of the request; undefined without a remove clause. */

@@ -23,16 +23,7 @@ export type RemovalCondition =
  *
  * @param updatedMs when its value was last set; equal to `createdMs` until the first update
  */
-export function dueMs(policy: RemovalPolicy, createdMs: number, updatedMs: number): number {
-  return conditionDueMs(policy.condition, createdMs, updatedMs)
-}
-
-/** If false, the due time computed at creation stays valid for the topic's life. */
-export function tracksUpdates(policy: RemovalPolicy): boolean {
-  return dependsOnUpdates(policy.condition)
-}
-
-function conditionDueMs(condition: RemovalCondition, createdMs: number, updatedMs: number): number {
+export function dueMs({ condition }: Pick<RemovalPolicy, 'condition'>, createdMs: number, updatedMs: number): number {
   switch (condition.kind) {
     case 'time':
       return condition.afterMs + 1
@@ -42,15 +33,16 @@ function conditionDueMs(condition: RemovalCondition, createdMs: number, updatedM
       if (condition.graceMs === 0) return updatedMs + condition.idleMs
       return Math.max(updatedMs, createdMs + condition.graceMs) + condition.idleMs
     case 'all':
-      return Math.max(...condition.conditions.map((inner) => conditionDueMs(inner, createdMs, updatedMs)))
+      return Math.max(...condition.conditions.map((inner) => dueMs({ condition: inner }, createdMs, updatedMs)))
     case 'any':
-      return Math.min(...condition.conditions.map((inner) => conditionDueMs(inner, createdMs, updatedMs)))
+      return Math.min(...condition.conditions.map((inner) => dueMs({ condition: inner }, createdMs, updatedMs)))
     default:
       return condition satisfies never
   }
 }
 
-function dependsOnUpdates(condition: RemovalCondition): boolean {
+/** If false, the due time computed at creation stays valid for the topic's life. */
+export function tracksUpdates({ condition }: Pick<RemovalPolicy, 'condition'>): boolean {
   if (condition.kind === 'time') return false
-  return condition.kind === 'idle' || condition.conditions.some(dependsOnUpdates)
+  return condition.kind === 'idle' || condition.conditions.some((inner) => tracksUpdates({ condition: inner }))
 }

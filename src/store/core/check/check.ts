@@ -10,7 +10,7 @@ import { now } from '../../../base/clock.js'
 import { valueOfItem } from '../../../topics/item.js'
 import { encodeKey } from '../../../topics/key.js'
 import { type Path, parsePath } from '../../../topics/path.js'
-import { type CheckedProperties, parseProperties, retainsValue } from '../../../topics/properties.js'
+import { parseProperties, retainsValue } from '../../../topics/properties.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../../topics/topic.js'
@@ -139,15 +139,14 @@ class Checker {
     const report = (problem: string): void => this.report(`topic "${path}": ${problem}`)
     if (due !== undefined && topic.isScheduled()) this.#seen.due++
     else if (due !== undefined) report('its due entry is missing')
-    const checked = checkedProperties(properties)
-    if (typeof checked === 'string') {
+    const policy = policyOf(properties)
+    if (typeof policy === 'string') {
       this.#hasUnreadable = true
-      return report(checked)
+      return report(policy)
     }
     const { item, type } = topic
     if (!retainsValue(properties) && item && valueOfItem(item, path, type) !== undefined)
       report('it has a value although DONT_RETAIN_VALUE is true')
-    const policy = checked.removal
     if (policy === undefined) return due && report('it has a due time but no REMOVAL')
     // A policy with a clause has no due time once it was executed.
     if (due === undefined && policy.selector === undefined) report('it has a REMOVAL but no due time')
@@ -225,10 +224,10 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /** Returns a string, the end of a sentence, if the properties are wrong. */
-function checkedProperties(properties: Properties): CheckedProperties | string {
+function policyOf(properties: Properties): RemovalPolicy | string | undefined {
   try {
-    const checked = parseProperties(properties)
-    return 'problem' in checked ? `its property ${checked.name} ${checked.problem}` : checked
+    const policy = parseProperties(properties)
+    return policy && 'problem' in policy ? `its property ${policy.name} ${policy.problem}` : policy
   } catch {
     return 'its properties cannot be read'
   }
