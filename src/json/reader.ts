@@ -29,7 +29,7 @@ export class JsonReader implements Levels {
   /** The deepest level that was reached. A caller may set it back. */
   deepest = 0
   readonly max: number
-  /** The number that `value` returned last, as it is written; empty for a few digits alone, which lose nothing. */
+  /** The number that `value` returned last, as it is written. */
   numberText = ''
 
   readonly #bytes: Buffer
@@ -92,9 +92,8 @@ export class JsonReader implements Levels {
     if (first === openBracket) return []
     if (first === letterT || first === letterF) return first === letterT
     if (first === letterN) return null
-    const integer = smallInteger(this.#bytes, start, this.#at)
-    this.numberText = integer < 0 ? this.#bytes.toString('latin1', start, this.#at) : ''
-    return integer < 0 ? Number(this.numberText) : integer
+    this.numberText = this.#bytes.toString('latin1', start, this.#at)
+    return Number(this.numberText)
   }
 
   /** The text of a value: a view, or a copy without tabs and line ends if there are any between its tokens. */
@@ -170,22 +169,6 @@ export function setMember(object: object, name: string, value: unknown): void {
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The number whose text is from `start` to `end`, if that consists of at most `digitsMax` digits; -1 if not. */
-function smallInteger(bytes: Buffer, start: number, end: number): number {
-  if (end - start > digitsMax) return -1
-  let integer = 0
-  for (let at = start; at < end; at++) {
-    const digit = (bytes[at] as number) - zero
-    if (digit < 0 || digit > 9) return -1
-    integer = integer * 10 + digit
-  }
-  return integer
-}
-
-/** So many digits are a number that V8 keeps without an object. */
-const digitsMax = 9
-
-const zero = 0x30
 const letterF = 0x66
 const letterN = 0x6e
 const letterT = 0x74

@@ -110,7 +110,7 @@ t.test('a number has the value that JSON.parse gives it, and its own text', (t) 
   for (const text of numbers) {
     const reader = readerOf(` ${text} `)
     t.ok(Object.is(reader.value(), JSON.parse(text)), text.slice(0, 30))
-    t.equal(reader.numberText, /^\d{1,9}$/.test(text) ? '' : text)
+    t.equal(reader.numberText, text)
     t.equal(reader.problem(), undefined)
     t.equal(Buffer.from(readerOf(text).text()).toString(), text)
   }

@@ -156,12 +156,11 @@ function readNumber(reader: JsonReader, place: Place): unknown {
     return undefined
   }
   const { member } = place
-  const text = reader.numberText === '' ? String(value) : reader.numberText
+  const text = reader.numberText
   if (member.kind !== 'integer') return text
   const { min } = member
   const max = maxOf(place)
-  if (value < min || value > max || (reader.numberText !== '' && !isInteger(text, max)))
-    note(place, describeNumber(text))
+  if (value < min || value > max || !isInteger(text, max)) note(place, describeNumber(text))
   return value
 }
 
