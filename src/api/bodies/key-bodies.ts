@@ -1,7 +1,7 @@
 /** The bodies of requests and answers at /console/keys, as types. bodies.ts says what is made of the former. */
 import type { KeyRecord, Right } from '../../keys/record.js'
 
-export interface ListKeysBody {
+interface ListKeysBody {
   readonly op: 'list'
 }
 
@@ -28,13 +28,13 @@ export interface CreateKeyBody extends NamedKey {
   readonly rate?: number
 }
 
-export interface RotateKeyBody extends NamedKey {
+interface RotateKeyBody extends NamedKey {
   readonly op: 'rotate'
   /** How long the former token stays valid: a period. */
   readonly keep_former_for?: string
 }
 
-export interface RevokeKeyBody extends NamedKey {
+interface RevokeKeyBody extends NamedKey {
   readonly op: 'revoke'
 }
 

@@ -8,7 +8,7 @@ import { isProblem, type Problem, problem } from '../problems.js'
 import type { BatchBody } from './bodies.js'
 import { type OperationBody, operationOf } from './parse.js'
 import { checkObject, describe, membersOf, ReadObject, readBytes } from './read-object.js'
-import { anyOperation, operationShapes, shapes } from './shapes.js'
+import { operationShapes, shapes } from './shapes.js'
 
 /**
  * A value is in an operation, which is in an array; and perhaps in a constraint. One level more, so that a value with one
@@ -43,7 +43,7 @@ export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest |
 function areLines(bytes: Buffer): boolean {
   const end = bytes.indexOf('\n')
   if (end === -1 || bytes[spaceEnd(bytes, end)] !== openBrace) return false
-  return !isProblem(readBytes(bytes.subarray(0, end), anyOperation))
+  return !isProblem(readBytes(bytes.subarray(0, end), operationShapes.any))
 }
 
 const linesType = 'operations of one line each need the content-type application/x-ndjson'
@@ -60,7 +60,7 @@ const lineProblem = problem('unknown_parameter', {
 /** Undefined for a line of white space. */
 export function parseLine(line: Buffer): WriteOperation | Problem | undefined {
   if (spaceEnd(line, 0) === line.length) return undefined
-  const object = readBytes(line, anyOperation)
+  const object = readBytes(line, operationShapes.any)
   return isProblem(object) ? ofLine(object) : parseOperation(object)
 }
 
@@ -128,14 +128,9 @@ function elementProblem(element: unknown): Problem {
 
 function parseOperation(object: ReadObject, wantsVersion?: boolean): WriteOperation | Problem {
   const { op } = object.members
-  const kind = isKind(op) ? op : undefined
-  const wrong = checkObject(object, kind === undefined ? anyOperation : operationShapes[kind])
+  const wrong = checkObject(object, operationShapes.of(op))
   // Without an `op` that is known, something is wrong.
-  return wrong ?? operationOf(kind as WriteAction['kind'], membersOf<OperationBody>(object), wantsVersion)
-}
-
-function isKind(op: unknown): op is WriteAction['kind'] {
-  return typeof op === 'string' && Object.hasOwn(operationShapes, op)
+  return wrong ?? operationOf(op as WriteAction['kind'], membersOf<OperationBody>(object), wantsVersion)
 }
 
 function countProblem(count: number, operationsMax: number): Problem {

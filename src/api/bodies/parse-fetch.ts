@@ -48,21 +48,25 @@ export function parseFetch(bytes: Buffer, sizeMax: number): FetchRequest | Probl
   const body = parseFetchBody(bytes, sizeMax)
   if (isProblem(body)) return body
   if (body.paths !== undefined) return parseMany(body, body.paths)
-  const { path, selector, type = 'json', size, after } = body
-  if (body.count === true) return parseCount(body, type)
-  const form = formOf(body, type)
+  const { path, selector, type = 'json', size, after, count } = body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
+    if (count === true) return countOfOneProblem
     const checked = parsePathParameter('path', path)
-    return isProblem(checked) ? checked : { path: checked, form }
+    return isProblem(checked) ? checked : { path: checked, form: formOf(body, type) }
   }
   if (selector === undefined) return neitherProblem
+  const name = count === true ? membersBesidesCount.find((name) => body[name] !== undefined) : undefined
+  if (name !== undefined) {
+    return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'only a count of all matches' })
+  }
   const plan = parseSelectorParameter(selector)
   if (isProblem(plan)) return plan
+  if (count === true) return { isCount: true, plan, type }
   const start = after === undefined ? undefined : parsePathParameter('after', after)
   if (isProblem(start)) return start
   const branches = branchLimitOf(body)
-  return isProblem(branches) ? branches : { plan, form, branches, after: start, size }
+  return isProblem(branches) ? branches : { plan, form: formOf(body, type), branches, after: start, size }
 }
 
 const pathsOrSelector = '"path", "paths" and "selector"'
@@ -99,17 +103,6 @@ function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRe
 
 /** A count is of all matches, and shows none. */
 const membersBesidesCount = [...membersOfPages, 'with_values', 'with_properties', 'with_version'] as const
-
-function parseCount(body: Read<FetchBody>, type: TopicType | 'any'): CountRequest | Problem {
-  if (body.path !== undefined) return body.selector === undefined ? countOfOneProblem : bothProblem
-  if (body.selector === undefined) return neitherProblem
-  const name = membersBesidesCount.find((name) => body[name] !== undefined)
-  if (name !== undefined) {
-    return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'only a count of all matches' })
-  }
-  const plan = parseSelectorParameter(body.selector)
-  return isProblem(plan) ? plan : { isCount: true, plan, type }
-}
 
 const countOfOneProblem = problem('invalid_parameter', {
   name: 'count',

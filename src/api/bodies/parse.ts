@@ -12,14 +12,14 @@ import { JsonReader } from '../../json/reader.js'
 import type { Plan } from '../../selectors/plan.js'
 import { type Planner, planSelector } from '../../selectors/planner.js'
 import type { WriteAction, WriteOperation } from '../../store/topics.js'
+import type { Constraint } from '../../topics/constraint.js'
 import { numberDigitsMax, sumOf } from '../../topics/decimal.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { parseProperties } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import { isProblem, type Problem, problem } from '../problems.js'
-import type { AddAndSetBody, IncrementBody, SetBody } from './bodies.js'
-import { parseConstraint } from './parse-constraint.js'
+import type { AddAndSetBody, ConstraintBody, IncrementBody, SetBody } from './bodies.js'
 import { describe, type Read, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
 
@@ -93,6 +93,23 @@ function textToWrite(
   if (kind === 'set' || kind === 'addAndSet') return parseValue(value, type)
   if (increment === undefined) return undefined
   return sumOf(increment, '0') === undefined ? digitsProblem : Buffer.from(increment)
+}
+
+/** @returns the constraint, which has one member; its value is a view into the body where possible */
+function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constraint | Problem | undefined {
+  if (constraint === undefined) return undefined
+  const names = Object.keys(constraint)
+  if (names.length !== 1) {
+    return problem('invalid_parameter', {
+      name: 'constraint',
+      found: `an object with ${names.length} members`,
+      allowed: 'exactly one of "value", "version", "no_value" and "no_topic"',
+    })
+  }
+  const { value, version, no_topic: noTopic } = constraint
+  if (value !== undefined) return { kind: 'value', text: value }
+  if (version !== undefined) return { kind: 'version', version }
+  return noTopic ? { kind: 'no_topic' } : { kind: 'no_value' }
 }
 
 function ofManyProblem(name: 'constraint' | 'with_version', it: string): Problem {

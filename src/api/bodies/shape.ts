@@ -61,9 +61,23 @@ export function shapeOf<Body>(collection: SchemaCollection, names = typeNames(co
   )
 }
 
-/** The shape of objects that are read as one with more members, because only a member tells their kind. */
-export function within<Body>(shape: Shape<Body>, { members }: Shape): Shape<Body> {
-  return { ...shape, foreign: [...members.keys()].filter((name) => !shape.members.has(name)) }
+/**
+ * The shapes of objects whose `op` tells what they may have. As it may come last, an object is read as any of them, and then
+ * checked by its own shape.
+ */
+export function shapesByOp(collection: SchemaCollection): { readonly any: Shape; of(op: unknown): Shape } {
+  const all = collection.components.schemas as Schemas
+  const opsOf = (type: string): readonly unknown[] =>
+    [all[type]?.properties?.op].flatMap((op) => op?.oneOf ?? op ?? []).map((op) => op.const)
+  const types = Object.keys(all).filter((type) => opsOf(type).length > 0)
+  const any = shapeOf(collection, types)
+  const shapes = types.flatMap(opsOf).map((op): [unknown, Shape] => {
+    const ofOp = types.filter((type) => opsOf(type).includes(op))
+    const shape = shapeOf(collection, ofOp)
+    return [op, { ...shape, foreign: [...any.members.keys()].filter((name) => !shape.members.has(name)) }]
+  })
+  const byOp = new Map(shapes)
+  return { any, of: (op) => byOp.get(op) ?? any }
 }
 
 function mergedShape(schemas: readonly Schema[], all: Schemas): Shape {

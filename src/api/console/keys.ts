@@ -14,7 +14,7 @@ import { type Caller, NothingDone } from '../../keys/requests.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import type { ChangedKey, KeysBody, ListedKeyEntry } from '../bodies/key-bodies.js'
 import { checkObject, membersOf, type Read, readBytes } from '../bodies/read-object.js'
-import { anyKeysBody, keysBodyShapes } from '../bodies/shapes.js'
+import { keysShapes } from '../bodies/shapes.js'
 import { ok, refuse } from '../context.js'
 import { isProblem, type Problem, problem } from '../problems.js'
 import type { Primary } from './primary.js'
@@ -52,9 +52,9 @@ export function createKeysRoute(path: string, primary: Primary): Route<Access> {
 
 function read(bytes: Buffer): Read<KeysBody> | Problem {
   if (bytes.length > bodyBytesMax) return problem('body_too_large', { bytes: String(bodyBytesMax) })
-  const object = readBytes(bytes, anyKeysBody)
+  const object = readBytes(bytes, keysShapes.any)
   if (isProblem(object)) return object
-  return checkObject(object, keysBodyShapes.get(object.members.op) ?? anyKeysBody) ?? membersOf<KeysBody>(object)
+  return checkObject(object, keysShapes.of(object.members.op)) ?? membersOf<KeysBody>(object)
 }
 
 /** @returns the answer, or the problem */
