@@ -1,7 +1,10 @@
 /**
- * The pages that need no key: whether this worker is serving, the description of the API, and the client for browsers,
- * which any page can import. None reveals anything about topics or keys. http/cors.ts says which pages of other origins may
- * read them.
+ * The pages that need no key: whether this worker is serving, the description of the API, the client for browsers, which any
+ * page can import, and the root. None reveals anything about topics or keys. http/cors.ts says which pages of other origins
+ * may read them.
+ *
+ * At the root, `/` leads to the console, or says what is here where the console is turned off. Below a base path, so do the
+ * base path itself, with and without a slash, and `/` above it.
  */
 
 import { version } from '../base/version.js'
@@ -18,7 +21,7 @@ const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 /** Stands for the origin, which each request names. */
 const originPlaceholder = 'http://origin.invalid'
 
-/** These pages change between requests, so they must not be cached. */
+/** These pages change between requests, reloads or builds, so they must not be cached. */
 const headers = [['cache-control', 'no-store']] as const
 
 interface PagesOptions extends SettableBounds {
@@ -26,10 +29,14 @@ interface PagesOptions extends SettableBounds {
   readonly basePath: string
   /** As `host:port`: the origin if the client names no usable host. */
   readonly address: string
+  /** The whole paths of the routes. */
+  readonly routes: readonly string[]
+  readonly hasConsole: boolean
 }
 
 /** @throws Error if the build lacks the client */
-export function createPages({ basePath, address, ...settable }: PagesOptions): readonly Page[] {
+export function createPages(options: PagesOptions): readonly Page[] {
+  const { basePath, address, routes, hasConsole, ...settable } = options
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
   const refused = refuse(problem('draining'))
   const draining: Answer = { ...refused, headers: [...(refused.headers ?? []), ...headers] }
@@ -48,5 +55,23 @@ export function createPages({ basePath, address, ...settable }: PagesOptions): r
       read: (request) => ({ status: 200, body: before + originOf(request) + after, headers }),
     },
     { path: `${basePath}/client.js`, read: loadClient() },
+    ...rootPages(basePath, routes, hasConsole),
   ]
+}
+
+function rootPages(basePath: string, routes: readonly string[], hasConsole: boolean): readonly Page[] {
+  const names = ['healthz', 'openapi.json', 'client.js', ...(hasConsole ? ['console'] : [])]
+  const pages = names.map((name) => `${basePath}/${name}`)
+  const body = JSON.stringify({ service: 'topicd', version, routes, pages })
+
+  /** Relative, so that it also holds behind a proxy that serves the base path under another name. */
+  function toConsole(path: string): Answer {
+    const folder = path.slice(0, path.lastIndexOf('/') + 1)
+    return { status: 302, body, headers: [...headers, ['location', `${basePath}/console`.slice(folder.length)]] }
+  }
+
+  return [...new Set(['/', basePath || '/', `${basePath}/`])].map((path) => {
+    const answer = hasConsole ? toConsole(path) : { status: 200, body, headers }
+    return { path, read: () => answer }
+  })
 }

@@ -15,7 +15,6 @@ import { linesAtOnceMax, type UploadContext } from './batch/upload.js'
 import { type AdminAddress, createConsole } from './console/console.js'
 import type { Primary } from './console/primary.js'
 import { type ApiContext, refuse } from './context.js'
-import { createFrontPages } from './front.js'
 import { compressingRoutes } from './gzip.js'
 import { createPages } from './pages.js'
 import { type Problem, problem } from './problems.js'
@@ -72,7 +71,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   )
   const routePaths = routes.map(({ path }) => path)
   const { pageSizeMax, batchOperationsMax } = context
-  const { hasConsole, admin } = options
+  const { hasConsole, admin, address } = options
   const refusal = createRefusal(keyring, routePaths.join(', '), options.bodyBytesMax)
   const authenticate: Service<Access>['authenticate'] = (authorization) => {
     const access = keyring.find(authorization)
@@ -90,8 +89,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   return {
     routes: [...routes, ...own.routes],
     pages: [
-      ...createFrontPages(basePath, routePaths, hasConsole),
-      ...createPages({ basePath, address: options.address, pageSizeMax, batchOperationsMax }),
+      ...createPages({ basePath, address, routes: routePaths, hasConsole, pageSizeMax, batchOperationsMax }),
       ...own.pages,
     ],
     refusal,

@@ -6,6 +6,7 @@
  * fault of ours or of the machine is an exception: `answerForError` turns one from a handler into an answer, and one
  * during the start makes it fail.
  */
+import type { Cancellation } from '../base/cancellation.js'
 
 /** A complete answer. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
 export interface Answer {
@@ -87,6 +88,7 @@ export interface Sender {
   readonly authorization: string
 }
 
+/** Cancelled if the client has gone, or the answer timed out. An AbortSignal for each would cost microseconds. */
 export interface Ongoing extends Cancellation {
   /** Undefined unless the route asks for them. */
   readonly headers: RouteHeaders | undefined
@@ -95,9 +97,6 @@ export interface Ongoing extends Cancellation {
   /** To be set by the handler; called once `aborted` is set. */
   onAborted: (() => void) | undefined
 }
-
-/** For long work: the client has gone, or the answer timed out. An AbortSignal for each would cost microseconds. */
-export type Cancellation = Pick<AbortSignal, 'aborted'>
 
 /** One POST route. `Caller` is what `authenticate` returns for an authorization header. */
 export interface Route<Caller> {
