@@ -1,7 +1,11 @@
-/** Checks a certificate and its key before anything listens: the HTTP library reports only a failure, not its cause. */
+/**
+ * Certificates: one and its key are checked before anything listens, since the HTTP library reports only a failure, not its
+ * cause; and the expiry of the one in use is watched.
+ */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import type { Logger } from './log.js'
 
 export interface Certificate {
   readonly expiresMs: number
@@ -36,5 +40,41 @@ function read(flag: string, file: string): Buffer {
     const advice =
       code === 'EACCES' ? `; the service's account (uid ${process.getuid?.()}) must be able to read it` : ''
     throw new Error(`${flag}: the file cannot be read: ${message}${advice}`, { cause: error })
+  }
+}
+
+interface CertificateWatch {
+  /** From now on this certificate is in use, or none; checks it at once. */
+  use(certificate: Certificate | undefined): void
+  /** When it expires, in ms since the epoch; undefined without a certificate. */
+  expiresMs(): number | undefined
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** A certificate that expires within this time is worth one warning per day. */
+const warningMs = 7 * dayMs
+
+/** Of the certificate in use: checked daily to warn in time, months after the start, and for metrics. */
+export function watchCertificate(log: Pick<Logger, 'warn'>): CertificateWatch {
+  let used: Certificate | undefined
+
+  function check(): void {
+    if (used === undefined) return
+    const leftMs = used.expiresMs - Date.now()
+    if (leftMs > warningMs) return
+    log.warn(
+      { until: new Date(used.expiresMs).toISOString() },
+      leftMs > 0 ? 'the certificate expires soon' : 'the certificate has expired',
+    )
+  }
+
+  setInterval(check, dayMs).unref()
+  return {
+    use(certificate) {
+      used = certificate
+      check()
+    },
+    expiresMs: () => used?.expiresMs,
   }
 }

@@ -37,8 +37,8 @@ function numbersOf(list: string): number[] {
 function quotaOf(root: string): number {
   const paths = groupPaths(linesOf(join(root, 'proc/self/cgroup')))
   const mounts = linesOf(join(root, 'proc/self/mountinfo')).flatMap((line) => mountOf(line, paths))
-  const quotas = mounts.flatMap(({ point, below, quota }) =>
-    groupsAbove(below).map((group) => quota(join(root, point, group))),
+  const quotas = mounts.flatMap(({ point, below }) =>
+    groupsAbove(below).map((group) => quotaIn(join(root, point, group))),
   )
   return Math.min(Infinity, ...quotas)
 }
@@ -47,8 +47,6 @@ interface GroupMount {
   readonly point: string
   /** The process's group, relative to `point`. */
   readonly below: string
-  /** In cores. */
-  readonly quota: (directory: string) => number
 }
 
 interface GroupPaths {
@@ -75,9 +73,9 @@ function mountOf(line: string, { unified, cpu }: GroupPaths): GroupMount[] {
   const [place = '', system = ''] = line.split(' - ')
   const [, , , top = '/', point = '/'] = place.split(' ')
   const [type, , options = ''] = system.split(' ')
-  if (type === 'cgroup2') return [{ point, below: pathBelow(top, unified), quota: quotaOfVersion2 }]
+  if (type === 'cgroup2') return [{ point, below: pathBelow(top, unified) }]
   const limitsTime = type === 'cgroup' && options.split(',').includes('cpu')
-  return limitsTime ? [{ point, below: pathBelow(top, cpu), quota: quotaOfVersion1 }] : []
+  return limitsTime ? [{ point, below: pathBelow(top, cpu) }] : []
 }
 
 /**
@@ -96,21 +94,15 @@ function groupsAbove(path: string): string[] {
   return [...names.map((_, i) => names.slice(0, names.length - i).join('/')), '']
 }
 
-/** `150000 100000`, the time in each period, or `max 100000`. */
-function quotaOfVersion2(directory: string): number {
-  const [limit = '', period = ''] = (linesOf(join(directory, 'cpu.max'))[0] ?? '').split(' ')
-  return coresOf(limit, period)
-}
-
-/** The time, or -1, and the period are each in a file. */
-function quotaOfVersion1(directory: string): number {
-  const [limit = ''] = linesOf(join(directory, 'cpu.cfs_quota_us'))
-  const [period = ''] = linesOf(join(directory, 'cpu.cfs_period_us'))
-  return coresOf(limit, period)
-}
-
-function coresOf(limit: string, period: string): number {
-  return Number(limit) > 0 && Number(period) > 0 ? Number(limit) / Number(period) : Infinity
+/** In version 2 a file has `150000 100000`, the time in each period, or `max 100000`. In version 1 each, or -1, has a file. */
+function quotaIn(directory: string): number {
+  const files = ['cpu.max', 'cpu.cfs_quota_us', 'cpu.cfs_period_us']
+  const [limit, period] = files
+    .flatMap((file) => linesOf(join(directory, file)))
+    .join(' ')
+    .split(' ')
+    .map(Number)
+  return limit !== undefined && period !== undefined && limit > 0 && period > 0 ? limit / period : Infinity
 }
 
 /** None of a file that cannot be read: the root's group has no quota, and other systems no control groups. */

@@ -75,17 +75,9 @@ function planOf(selector: string | undefined): Plan {
   return plan
 }
 
-const valueMember = Buffer.from(',"value":')
-
 /** A topic's line, with its end. */
 function lineOf({ path, type, properties, valueText }: WholeTopic): Buffer {
   const head = `{"path":${JSON.stringify(path)},"type":"${type}","properties":${JSON.stringify(properties)}`
   if (valueText === undefined) return Buffer.from(`${head}}\n`)
-  const headBytes = Buffer.byteLength(head)
-  const line = Buffer.allocUnsafe(headBytes + valueMember.length + valueText.length + 2)
-  line.write(head)
-  line.set(valueMember, headBytes)
-  line.set(valueText, headBytes + valueMember.length)
-  line.write('}\n', line.length - 2)
-  return line
+  return Buffer.concat([Buffer.from(`${head},"value":`), valueText, Buffer.from('}\n')])
 }

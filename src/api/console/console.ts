@@ -5,7 +5,7 @@
  */
 import type { Access } from '../../auth/access.js'
 import type { Awaitable } from '../../base/awaitable.js'
-import type { Answer, PageRequest, Refusal, Service } from '../../http/answer.js'
+import type { Answer, PageRequest, Service } from '../../http/answer.js'
 import { isoTime } from '../../keys/expiry.js'
 import { loadSite } from '../../web/site.js'
 import { ok, operationProblem, refuse } from '../context.js'
@@ -31,15 +31,11 @@ export interface AdminAddress {
   readonly port: number
 }
 
-interface ConsoleOptions {
+interface ConsoleOptions extends Pick<Service<Access>, 'authenticate' | 'refuseBeyondRate' | 'refusal'> {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
   readonly pageSizeMax: number
   readonly admin: AdminAddress
-  readonly authenticate: (authorization: string) => Access | undefined
-  /** Undefined if the request is within the caller's rate; then it counts. */
-  readonly refuseBeyondRate: (caller: Access) => Answer | undefined
-  readonly refusal: (refusal: Refusal, found?: string) => Answer
   readonly primary: Primary
 }
 

@@ -15,8 +15,8 @@ import { isAbsolute } from 'node:path'
 import { isKeyName, type KeyRecord, keyNameForm } from '../../keys/record.js'
 import { type KeyRequest, NothingDone } from '../../keys/requests.js'
 import { progressPrefix } from '../../tools/progress.js'
-import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from '../../tools/tool-messages.js'
-import { isBackupLine, isCheckLine, isImportedLine, isProgressLine } from '../../tools/validators.js'
+import type { ProgressLine } from '../../tools/tool-messages.js'
+import { isProgressLine } from '../../tools/validators.js'
 import { parsePath } from '../../topics/path.js'
 import type { ControlRequest, ResponseLine, Responses } from './messages.js'
 import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
@@ -123,24 +123,14 @@ export function checkedResponse<Command extends keyof Responses>(
   return checked(line, isResponseLine[command])
 }
 
-/** The last line of a backup. @throws Error when it has another form */
-export function backupIn(line: string): BackupLine['backup'] {
-  return checked(JSON.parse(line), isBackupLine).backup
-}
-
-/** A line of a check: a finding, or the counts. @throws Error when it has another form */
-export function checkLineIn(line: string): CheckLine {
-  return checked(JSON.parse(line), isCheckLine)
-}
-
-/** The last line of an import. @throws Error when it has another form */
-export function importedIn(line: string): ImportedLine['imported'] {
-  return checked(JSON.parse(line), isImportedLine).imported
+/** A line of a tool. @param isValid one of tools/validators.ts @throws Error when it has another form */
+export function toolLine<Line>(line: string, isValid: (input: unknown) => input is Line): Line {
+  return checked(JSON.parse(line), isValid)
 }
 
 /** Undefined for a line that is not about progress. @throws Error when it has another form */
 export function progressIn(line: string): ProgressLine['progress'] | undefined {
-  return line.startsWith(progressPrefix) ? checked(JSON.parse(line), isProgressLine).progress : undefined
+  return line.startsWith(progressPrefix) ? toolLine(line, isProgressLine).progress : undefined
 }
 
 /** @throws Error when the input does not have the form that this version knows */

@@ -6,10 +6,12 @@
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../../auth/token.js'
-import { type KeyRecord, operations } from '../../keys/record.js'
+import { operations } from '../../keys/record.js'
 import { NothingDone, type SendKeyRequest } from '../../keys/requests.js'
 import { ownerOf } from '../../keys/rotation.js'
 import { settingTable } from '../../settings/table.js'
+
+const firstName = 'first'
 
 /** Between two checks that the store is available and its disk has room. */
 const storeCheckMs = 500
@@ -38,11 +40,8 @@ export async function makeFirstKey(
 ): Promise<void> {
   const { url } = started
   show(banner(started))
-  if ((await send({ command: 'listKeys' })).length > 0) return
   const token = makeToken()
-  const record = firstRecord(hashToken(token))
-  // Another host that shares the store may have been faster.
-  if ((await send({ command: 'addKey', record })) !== true) return
+  if ((await addFirstKey(send, hashToken(token))) !== 'made') return
   const shown = show(`The first API key, "first", shown only this once:
 
   ${token}
@@ -53,7 +52,7 @@ Try it:
     -H 'content-type: application/json' -d '{"path":"hello","value":12345678901234567890}'
 
 `)
-  if (!shown) await send({ command: 'revokeKey', name: record.name })
+  if (!shown) await send({ command: 'revokeKey', name: firstName })
 }
 
 /**
@@ -66,7 +65,8 @@ export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Prom
   const keys = await send({ command: 'listKeys' })
   if (keys.length > 0) return ownerOf(tokenHash, keys) === undefined ? 'unused' : 'known'
   // Another host that shares the store may have been faster.
-  const added = await send({ command: 'addKey', record: firstRecord(tokenHash) })
+  const record = { name: firstName, tokenHash, allow: operations, under: [], madeMs: Date.now() }
+  const added = await send({ command: 'addKey', record })
   if (added === true) return 'made'
   return added === 'token_taken' ? 'known' : 'unused'
 }
@@ -88,10 +88,6 @@ export function patient(sendOnce: SendKeyRequest, isStoreUnavailable: () => bool
       await sleep(storeCheckMs)
     }
   }
-}
-
-function firstRecord(tokenHash: string): KeyRecord {
-  return { name: 'first', tokenHash, allow: operations, under: [], madeMs: Date.now() }
 }
 
 function banner({ url, place, data, hasConsole }: Started): string {

@@ -9,6 +9,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
 import type { Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import type { Overview } from '../../api/console/primary.js'
 import { describeApi } from '../../api/openapi/openapi.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { version } from '../../base/version.js'
@@ -30,7 +31,6 @@ import { ApiKeys } from './api-keys.js'
 import { Child } from './child.js'
 import { ControlRequests } from './control-requests.js'
 import { addFirstKey, makeFirstKey, patient } from './first-key.js'
-import { overviewOf } from './overview.js'
 import { Readiness } from './readiness.js'
 import { queueReloads } from './reload-queue.js'
 import { StoreOpener } from './store-opening.js'
@@ -134,13 +134,12 @@ export class Supervisor {
     const worker = (): Child | undefined => [...serving()].sort((a, b) => b.heardMs - a.heardMs)[0]
     const keys = new ApiKeys({ responder: hasWriter ? writer : worker, loaded: () => this.#workers.loaded() })
     this.#keys = keys
-    const overview = () => overviewOf(this.#metrics, this.#readiness)
     this.#requests = new ControlRequests({
       keys,
       opener,
       forkTool,
       start,
-      overview,
+      overview: () => this.#overview(),
       reload: this.reload,
       stopping,
       log,
@@ -280,6 +279,16 @@ export class Supervisor {
       if (this.#stoppingSinceMs === undefined) await this.#writers?.replace(this.#wanted(before).start)
       throw error
     }
+  }
+
+  /** For the console: of the figures of the service page, whose samples it shares. */
+  async #overview(): Promise<Overview> {
+    const { facts, moments } = await this.#metrics.figures(0)
+    const { streams = 0, connections = 0 } = moments.at(-1) ?? {}
+    const problems = this.#readiness.notReadyReasons()
+    const started = new Date(performance.timeOrigin).toISOString()
+    const ready = problems.length === 0
+    return { version, started, ready, problems, topics: facts?.topics ?? null, streams, connections }
   }
 
   /** The address of the console's page of the topics; undefined if it is turned off. */

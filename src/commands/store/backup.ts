@@ -5,15 +5,15 @@
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { complain } from '../../base/stderr.js'
-import { backupIn } from '../../cluster/control/protocol.js'
+import { toolLine } from '../../cluster/control/protocol.js'
 import { UsageError } from '../../settings/config.js'
 import { directoryId } from '../../tools/backup.js'
 import type { BackupOptions } from '../../tools/tool-messages.js'
+import { isBackupLine } from '../../tools/validators.js'
 import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { backupName, deleteOldBackups } from './backup-series.js'
 import { runTool } from './store-client.js'
-import { readStoreConfig } from './store-config.js'
 
 /** Backups that `backup --into` may keep: ten years of daily ones, so a larger number is a mistake in typing. */
 const backupsKeptMax = 3660
@@ -51,9 +51,9 @@ export const backup = command({
     const file = into === undefined ? operand('FILE') : join(into, backupName(new Date()))
     const options = optionsOf(resolve(file))
     let done = ''
-    await runTool(readStoreConfig(settings), { tool: 'backup', options }, (line, progress) => {
+    await runTool(settings, { tool: 'backup', options }, (line, progress) => {
       progress.end()
-      const { bytes, unnoted } = backupIn(line)
+      const { bytes, unnoted } = toolLine(line, isBackupLine).backup
       if (statSync(options.file, { throwIfNoEntry: false })?.size !== bytes)
         throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
       if (unnoted !== undefined) complain(`the backup is complete, but the store could not record its time: ${unnoted}`)

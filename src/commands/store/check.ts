@@ -1,13 +1,13 @@
 /** `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any. */
 import { createReadStream } from 'node:fs'
 import { exitCodes } from '../../base/exit-codes.js'
-import { checkLineIn } from '../../cluster/control/protocol.js'
+import { toolLine } from '../../cluster/control/protocol.js'
 import { checkExport } from '../../tools/check-export.js'
 import type { CheckLine } from '../../tools/tool-messages.js'
+import { isCheckLine } from '../../tools/validators.js'
 import { allowUnfinished, command, storeSettings } from '../command.js'
 import { OutputClosed, print } from '../stdout.js'
 import { runTool } from './store-client.js'
-import { readStoreConfig } from './store-config.js'
 
 export const check = command({
   summary: 'checks everything in the store and reports what is broken',
@@ -27,9 +27,9 @@ export const check = command({
     }
     const file = operand('FILE')
     if (file !== '') return checkFile(file, flags['allow-unfinished'], show)
-    await runTool(readStoreConfig(settings), { tool: 'check', options: {} }, (text, progress) => {
+    await runTool(settings, { tool: 'check', options: {} }, (text, progress) => {
       progress.end()
-      return show(checkLineIn(text))
+      return show(toolLine(text, isCheckLine))
     })
   },
 })

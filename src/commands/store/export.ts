@@ -4,7 +4,6 @@ import type { ExportOptions } from '../../tools/tool-messages.js'
 import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
-import { readStoreConfig } from './store-config.js'
 
 /** Lines are written together: one at a time would be a system call each. */
 const chunkCharacters = 64 * 1024
@@ -28,7 +27,6 @@ export const exportTopics = command({
     'with-keys': { kind: 'switch', default: 'false', help: 'include API keys, as hashes' },
   },
   async run({ settings, flags }) {
-    const config = readStoreConfig(settings)
     const options: ExportOptions = { selector: flags.selector, withKeys: flags['with-keys'] }
     let text = ''
     async function flush(): Promise<void> {
@@ -36,7 +34,7 @@ export const exportTopics = command({
       text = ''
       if (chunk !== '') await print(chunk)
     }
-    await runTool(config, { tool: 'export', options }, (line) => {
+    await runTool(settings, { tool: 'export', options }, (line) => {
       text += `${line}\n`
       return text.length < chunkCharacters ? undefined : flush()
     })

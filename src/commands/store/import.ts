@@ -1,14 +1,14 @@
 /** `topicd import`: topics, and API keys on request, from lines of JSON on standard input. */
 import { fstatSync, readSync } from 'node:fs'
-import { importedIn } from '../../cluster/control/protocol.js'
+import { toolLine } from '../../cluster/control/protocol.js'
 import { unfinished, unfinishedAdvice } from '../../tools/export-end.js'
 import { isEndLine } from '../../tools/import-line.js'
 import type { ImportOptions } from '../../tools/tool-messages.js'
+import { isImportedLine } from '../../tools/validators.js'
 import { allowUnfinished, command, storeSettings } from '../command.js'
 import type { Progress } from '../progress.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
-import { readStoreConfig } from './store-config.js'
 
 export const importTopics = command({
   summary: 'creates and updates topics from an export',
@@ -22,7 +22,6 @@ export const importTopics = command({
     'allow-unfinished': allowUnfinished,
   },
   async run({ settings, flags }) {
-    const config = readStoreConfig(settings)
     const options: ImportOptions = {
       fromLine: flags['from-line'],
       withKeys: flags['with-keys'],
@@ -36,12 +35,12 @@ export const importTopics = command({
     }
     const onLine = (line: string, progress: Progress): Promise<void> => {
       progress.end()
-      const { topics, created, keys, keysLeftOut } = importedIn(line)
+      const { topics, created, keys, keysLeftOut } = toolLine(line, isImportedLine).imported
       const left = keysLeftOut === 0 ? '' : `; ${keysLeftOut} API keys left out (see --with-keys)`
       return print(`${topics} topics imported, ${created} of them new; ${keys} API keys imported${left}\n`)
     }
     const size = input.isFile() ? input.size : undefined
-    await runTool(config, { tool: 'import', options }, onLine, process.stdin, size)
+    await runTool(settings, { tool: 'import', options }, onLine, process.stdin, size)
   },
 })
 

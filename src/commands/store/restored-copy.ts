@@ -9,12 +9,13 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { complain } from '../../base/stderr.js'
-import { checkLineIn } from '../../cluster/control/protocol.js'
+import { toolLine } from '../../cluster/control/protocol.js'
 import type { DirectoryLock } from '../../cluster/directory-lock.js'
 import type { Config } from '../../settings/config.js'
 import { dataFile, flush, requireSpace, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { moveToNew } from '../../store/lmdb/file/move-to-new.js'
 import { createReport } from '../../tools/progress.js'
+import { isCheckLine } from '../../tools/validators.js'
 import { Progress } from '../progress.js'
 import { DamagedStore, runAlone } from './standalone-tool.js'
 import { converse } from './store-client.js'
@@ -127,7 +128,7 @@ async function checkInChild(copy: Config, lock: DirectoryLock, file: string): Pr
   try {
     const held = { descriptor: lock.descriptor, release() {} }
     await converse(runAlone(copy, held, { kind: 'tool', work: { tool: 'check', options: {} } }), (text) => {
-      const line = checkLineIn(text)
+      const line = toolLine(text, isCheckLine)
       if ('finding' in line) findings.push(line.finding)
     })
     if (findings[0] !== undefined) throw new Error(`${file} is damaged: ${findings[0]}`)

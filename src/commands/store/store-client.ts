@@ -16,7 +16,7 @@ import { boundSilence, connectToControl, exchange } from '../../cluster/control/
 import { type DirectoryLock, lockDirectory } from '../../cluster/directory-lock.js'
 import { NothingDone, type SendKeyRequest } from '../../keys/requests.js'
 import { isExclusive } from '../../settings/address.js'
-import type { Config } from '../../settings/config.js'
+import { type Config, type GivenSettings, readConfig } from '../../settings/config.js'
 import { importLineBytesMax } from '../../settings/limits.js'
 import { dataFile, stagingDirectory } from '../../store/lmdb/environment/files.js'
 import { splitLines } from '../../tools/lines.js'
@@ -82,17 +82,23 @@ function responseOf<Command extends keyof Responses>({
 }
 
 /**
+ * A `--data` that is given although the store is PostgreSQL is reported on standard error: the caller may have meant the
+ * store in that directory.
+ *
  * @param onLine receives each line of the tool's answer, in order
  * @param size of the input, if it is known, for the progress
- * @throws Error with the tool's own message, or when the input cannot be read
+ * @throws UsageError for a wrong setting; Error with the tool's own message, or when the input cannot be read
  */
 export async function runTool(
-  location: Config,
+  given: GivenSettings,
   work: ToolWork,
   onLine: OnLine,
   input?: Readable,
   size?: number,
 ): Promise<void> {
+  const location = readConfig(given)
+  if (given.data !== undefined && !isExclusive(location.store))
+    complain('--data is ignored because the store is PostgreSQL; "--store lmdb" selects the store in that directory')
   const reached = await connectOrLock(location, work.tool === 'import')
   const connection =
     'service' in reached
