@@ -43,12 +43,6 @@ function quotaOf(root: string): number {
   return Math.min(Infinity, ...quotas)
 }
 
-interface GroupMount {
-  readonly point: string
-  /** The process's group, relative to `point`. */
-  readonly below: string
-}
-
 interface GroupPaths {
   /** In version 2. */
   readonly unified: string
@@ -68,8 +62,8 @@ function groupPaths(lines: readonly string[]): GroupPaths {
   return { unified, cpu }
 }
 
-/** A line of mountinfo, if it is of control groups that limit CPU time. */
-function mountOf(line: string, { unified, cpu }: GroupPaths): GroupMount[] {
+/** A line of mountinfo, if it is of control groups that limit CPU time. `below` is the process's group, relative to `point`. */
+function mountOf(line: string, { unified, cpu }: GroupPaths): { point: string; below: string }[] {
   const [place = '', system = ''] = line.split(' - ')
   const [, , , top = '/', point = '/'] = place.split(' ')
   const [type, , options = ''] = system.split(' ')
