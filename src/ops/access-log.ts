@@ -5,9 +5,10 @@
 import type { Access } from '../auth/access.js'
 import type { Answered, Service } from '../http/answer.js'
 import type { Logger } from './log.js'
-import { otherRoute } from './metrics/request-stats.js'
+import { otherRoute, type RequestCounter } from './metrics/request-stats.js'
 
-export function createAccessLog(log: Logger): Pick<Service<Access>, 'answered' | 'closed'> {
+/** Counts what it logs. */
+export function createAccessLog(log: Logger, counter: RequestCounter): Pick<Service<Access>, 'answered' | 'closed'> {
   /** @param status undefined if no answer was sent */
   function write(request: Answered<Access>, bytesOut: number, cause?: string, status?: number): void {
     const { route, startMs, endMs, bytesIn, caller } = request
@@ -16,8 +17,13 @@ export function createAccessLog(log: Logger): Pick<Service<Access>, 'answered' |
   }
 
   return {
-    answered: (request, { status, body, cause }) => write(request, Buffer.byteLength(body), cause, status),
+    answered(request, answer) {
+      counter.answered(request, answer)
+      const { status, body, cause } = answer
+      write(request, Buffer.byteLength(body), cause, status)
+    },
     closed(cause, request) {
+      counter.closed(cause)
       if (request !== undefined) write(request, 0, cause)
     },
   }

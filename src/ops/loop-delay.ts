@@ -16,25 +16,19 @@ const windowMs = 15_000
 const samplesMax = windowMs / sampleMs
 
 export class LoopDelays {
-  readonly #atMs = new Float64Array(samplesMax).fill(-Infinity)
-  readonly #lateMs = new Float64Array(samplesMax)
-  #next = 0
+  readonly #samples: { readonly atMs: number; readonly lateMs: number }[] = []
 
   /** Counts missed timers as well: a stall weighs as much as it lasted. @param nowMs of a clock that never goes back */
   record(nowMs: number, lateMs: number): void {
     const missed = Math.min(Math.floor(lateMs / sampleMs), samplesMax - 1)
-    for (let timer = missed; timer >= 0; timer--) this.#add(nowMs, lateMs - timer * sampleMs)
-  }
-
-  #add(nowMs: number, lateMs: number): void {
-    this.#atMs[this.#next] = nowMs
-    this.#lateMs[this.#next] = lateMs
-    this.#next = (this.#next + 1) % samplesMax
+    for (let timer = missed; timer >= 0; timer--) this.#samples.push({ atMs: nowMs, lateMs: lateMs - timer * sampleMs })
+    this.#samples.splice(0, this.#samples.length - samplesMax)
   }
 
   /** Changes nothing, so any number of readers see the same. All 0 without a sample. */
   read(nowMs: number): LoopDelay {
-    const late = this.#lateMs.filter((_, index) => (this.#atMs[index] as number) > nowMs - windowMs).sort()
+    const recent = this.#samples.filter(({ atMs }) => atMs > nowMs - windowMs)
+    const late = recent.map(({ lateMs }) => lateMs).sort((a, b) => a - b)
     const quantile = (share: number): number => (late[Math.ceil(late.length * share) - 1] ?? 0) / 1000
     return { median: quantile(0.5), p99: quantile(0.99), max: quantile(1) }
   }

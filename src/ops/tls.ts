@@ -56,7 +56,7 @@ const dayMs = 24 * 60 * 60 * 1000
 const warningMs = 7 * dayMs
 
 /** Of the certificate in use: checked daily to warn in time, months after the start, and for metrics. */
-export function watchCertificate(log: Pick<Logger, 'warn'>): CertificateWatch {
+export function watchCertificate(log: Pick<Logger, 'warn'>, checkMs = dayMs): CertificateWatch {
   let used: Certificate | undefined
 
   function check(): void {
@@ -69,7 +69,7 @@ export function watchCertificate(log: Pick<Logger, 'warn'>): CertificateWatch {
     )
   }
 
-  setInterval(check, dayMs).unref()
+  setInterval(check, checkMs).unref()
   return {
     use(certificate) {
       used = certificate

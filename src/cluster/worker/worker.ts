@@ -132,26 +132,12 @@ class Worker extends Life {
       onFailure: (error) => this.log.error({ err: error }, 'request failed'),
       onRefusedKey: () => this.#refusedKeys.add(),
       primary: primaryOf(config.data),
-      ...(config.accessLog ? this.#countedAndLogged(counter) : counter),
+      ...(config.accessLog ? createAccessLog(this.log, counter) : counter),
     })
     const tls = tlsCert === '' ? undefined : { certFile: tlsCert, keyFile: tlsKey }
     const options = { host, port, bodyBytesMax, uploadBytesMax, answerRoom, origins: corsOrigins, tls }
     this.#serving = { server: await startHttpServer(service, options), counter }
     sweeper?.enable(true)
-  }
-
-  #countedAndLogged(counter: RequestCounter): ReturnType<typeof createAccessLog> {
-    const accessLog = createAccessLog(this.log)
-    return {
-      answered(request, answer) {
-        counter.answered(request, answer)
-        accessLog.answered(request, answer)
-      },
-      closed(cause, request) {
-        counter.closed(cause)
-        accessLog.closed(cause, request)
-      },
-    }
   }
 
   /** The suspension ends with `#loadKeys`. If the store is not open yet, the primary repeats the message when it is. */

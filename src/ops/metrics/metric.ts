@@ -21,7 +21,6 @@ interface Row<Sources> {
   readonly read: Read<Sources, number | HistogramStats>
 }
 
-/** Rows by the names of their metrics. */
 export type Table<Sources> = Readonly<Record<string, Row<Sources>>>
 
 interface Sample {
