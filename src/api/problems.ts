@@ -91,7 +91,6 @@ const table = {
   ],
 } as const satisfies Record<string, Row>
 
-/** The codes that an answer can carry. */
 export type ProblemCode = keyof typeof table
 
 /** The names between the braces of a wording, as a union. */
@@ -129,6 +128,10 @@ export function problem<Code extends ProblemCode>(
   const fill: Readonly<Record<string, string>> = blanks ?? {}
   const message = wording.replace(/\{(\w+)\}/g, (_, name: string) => shorten(fill[name] ?? '', blankUnitsMax))
   return { code, status, message }
+}
+
+export function invalidParameter(name: string, found: string, allowed: string): Problem {
+  return problem('invalid_parameter', { name, found, allowed })
 }
 
 export function shorten(text: string, unitsMax: number): string {

@@ -17,7 +17,7 @@ import type { Primary } from './console/primary.js'
 import { type ApiContext, refuse } from './context.js'
 import { compressingRoutes } from './gzip.js'
 import { createPages } from './pages.js'
-import { type Problem, problem } from './problems.js'
+import { type Problem, type ProblemCode, problem } from './problems.js'
 import { type ApiRoute, answerRequest, pathOf } from './routes/route.js'
 import { apiRoutes } from './routes/routes.js'
 
@@ -45,7 +45,7 @@ export function createService(options: ServiceOptions): Service<Access> {
   const { context, keyring, basePath, onFailure, onRefusedKey, answered, closed } = options
   const problemFor = (error: unknown): Problem => {
     if (!(error instanceof StoreError)) onFailure(error)
-    return problem(error instanceof StoreError ? codeOf(error) : 'internal_error')
+    return problem(error instanceof StoreError ? codes[error.kind] : 'internal_error')
   }
   const uploads: UploadContext = {
     ...context,
@@ -156,15 +156,9 @@ function createRefusal(keyring: Keyring, routes: string, bodyBytesMax: number): 
   }
 }
 
-function codeOf(error: StoreError): 'write_conflict' | 'unknown_outcome' | 'disk_nearly_full' | 'store_unavailable' {
-  switch (error.kind) {
-    case 'retry':
-      return 'write_conflict'
-    case 'unknown_outcome':
-      return 'unknown_outcome'
-    case 'full':
-      return 'disk_nearly_full'
-    case 'unavailable':
-      return 'store_unavailable'
-  }
-}
+const codes = {
+  retry: 'write_conflict',
+  unknown_outcome: 'unknown_outcome',
+  full: 'disk_nearly_full',
+  unavailable: 'store_unavailable',
+} as const satisfies Record<StoreError['kind'], ProblemCode>

@@ -6,12 +6,9 @@ import { shapes } from '../../dist/api/bodies/shapes.js'
 import { isProblem } from '../../dist/api/problems.js'
 import { seededRandom } from '../support/random.js'
 
-/** The largest `size` that the fast reader reads. The setting's limit is applied after it. */
-const sizeMax = 999_999
-
 /** What the full parser makes of a body. */
 function parseInFull(text: string): object | 'refused' {
-  const body = readBody(Buffer.from(text), shapes.fetch, { sizeMax })
+  const body = readBody(Buffer.from(text), shapes.fetch)
   return isProblem(body) ? 'refused' : body
 }
 
@@ -20,12 +17,11 @@ t.test('the fast reader reads what nearly every client sends', (t) => {
     { path: 'a/b c' },
     { selector: '?a/.*//' },
     { path: 'a', type: 'string' },
-    { selector: '>a', size: 10, after: 'a/b', type: 'json' },
-    { selector: '>a', size: 999_999 },
+    { selector: '>a', after: 'a/b', type: 'json' },
   ]
   for (const body of bodies) {
     const text = JSON.stringify(body)
-    const spaced = text.replaceAll(/(?<="|\d)([:,])(?=["\d])/g, '$1 ')
+    const spaced = text.replaceAll(/(?<=")([:,])(?=")/g, '$1 ')
     for (const printed of [text, spaced]) t.strictSame(readPlainFetch(Buffer.from(printed)), body, printed)
   }
   t.end()
@@ -36,8 +32,7 @@ t.test('the fast reader leaves everything else to the full parser', (t) => {
     ...['', '{', '}', '{}', '{"', '{"}', '{"path"}', '{"path":}', '{"path":"}', '{"path":"a"', '{"path":"a",}'],
     ...['{"path":"a"}}', '[]', '{"path":"a"} ', ' {"path":"a"}', '{"path":"a","path":"b"}', '{"path":"a","":"b"}'],
     ...['{"path":"a","value":"b"}', '{"path":"a\\u0041"}', '{"path":"ä"}', '{"path":"a\tb"}', '{"path":null}'],
-    ...['{"path":5}', '{"size":"5"}', '{"size":0}', '{"size":05}', '{"size":-1}', '{"size":1.5}', '{"size":10.0}'],
-    ...['{"size":1.0000000000000000001}', '{"size":1E1}', '{"size":-0}', '{"size":1e3}', '{"size":1234567}'],
+    ...['{"path":5}', '{"selector":">a","size":5}', '{"size":"5"}'],
     ...['{"type":"text"}', '{"type":"JSON"}', '{"path":"a","type":"any"}', '{"path":"a","with_values":true}'],
     ...['{"selector":">a","with_properties":false}', '{"selector":">a","deep_branch_depth":1,"deep_branch_limit":1}'],
     ...['{"p\\u0061th":"a"}', '{"path":"a"  ,"type":"json"}', '{"path":"a";"type":"json"}', '{"path"="a"}'],

@@ -154,7 +154,9 @@ export class Upload implements ReceivedUpload {
         return true
       }
       const isTooLong = line instanceof TooLong
-      const operation = isTooLong ? this.#tooLong() : parseLine(line)
+      const operation = isTooLong
+        ? problem('line_too_long', { bytes: String(this.context.lineBytesMax) })
+        : parseLine(line)
       batch.lines++
       if (!isTooLong) batch.bytes += line.length
       if (operation === undefined) continue
@@ -171,10 +173,6 @@ export class Upload implements ReceivedUpload {
     }
     this.#countKept()
     return this.#problem !== undefined || this.#isFull
-  }
-
-  #tooLong(): Problem {
-    return problem('line_too_long', { bytes: String(this.context.lineBytesMax) })
   }
 
   #write(): void {

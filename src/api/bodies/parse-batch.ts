@@ -4,7 +4,7 @@ import { openBrace, openBracket } from '../../json/bytes.js'
 import { spaceEnd, valueEnd } from '../../json/scan.js'
 import { valueLevelsMax } from '../../settings/limits.js'
 import type { WriteAction, WriteOperation } from '../../store/topics.js'
-import { isProblem, type Problem, problem } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, problem } from '../problems.js'
 import type { BatchBody } from './bodies.js'
 import { type OperationBody, operationOf } from './parse.js'
 import { checkObject, describe, membersOf, ReadObject, readBytes } from './read-object.js'
@@ -118,12 +118,8 @@ function ofLine(found: Problem): Problem {
 }
 
 function parseElement(element: unknown, wantsVersion: boolean | undefined): WriteOperation | Problem {
-  return element instanceof ReadObject ? parseOperation(element, wantsVersion) : elementProblem(element)
-}
-
-function elementProblem(element: unknown): Problem {
-  const found = `an array that contains ${describe(element)}`
-  return problem('invalid_parameter', { name: 'operations', found, allowed: 'an array of objects' })
+  if (element instanceof ReadObject) return parseOperation(element, wantsVersion)
+  return invalidParameter('operations', `an array that contains ${describe(element)}`, 'an array of objects')
 }
 
 function parseOperation(object: ReadObject, wantsVersion?: boolean): WriteOperation | Problem {
@@ -135,9 +131,5 @@ function parseOperation(object: ReadObject, wantsVersion?: boolean): WriteOperat
 
 function countProblem(count: number, operationsMax: number): Problem {
   const found = count === 0 ? 'an empty array' : `an array of ${count}`
-  return problem('invalid_parameter', {
-    name: 'operations',
-    found,
-    allowed: `an array of 1 to ${operationsMax} operations`,
-  })
+  return invalidParameter('operations', found, `an array of 1 to ${operationsMax} operations`)
 }

@@ -5,7 +5,7 @@ import { changesSizeDefault } from '../../settings/limits.js'
 import type { ItemForm } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import { topicRange } from '../../topics/range.js'
-import { isProblem, type Problem, problem } from '../problems.js'
+import { invalidParameter, isProblem, type Problem } from '../problems.js'
 import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
 import { formOf } from './parse-fetch.js'
 import { describe, readBody } from './read-object.js'
@@ -55,11 +55,11 @@ function parseSince(name: string, text: string | undefined): { readonly since: S
   const since = decodeToken(text)
   if (since !== undefined) return { since }
   const found = text.length > tokenBytesMax ? `a text of ${text.length} characters` : describe(text)
-  return problem('invalid_parameter', { name, found, allowed: 'a text that a response gave as "next", or "now",' })
+  return invalidParameter(name, found, 'a text that a response gave as "next", or "now",')
 }
 
-export const otherWalkProblem = problem('invalid_parameter', {
-  name: 'since',
-  found: 'of the first pages for another selector, type or API key',
-  allowed: 'a text that a response to this request gave as "next"',
-})
+export const otherWalkProblem = invalidParameter(
+  'since',
+  'of the first pages for another selector, type or API key',
+  'a text that a response to this request gave as "next"',
+)

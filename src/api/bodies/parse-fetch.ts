@@ -4,7 +4,7 @@ import { fetchPathsMax } from '../../settings/limits.js'
 import { type BranchLimit, type ItemForm, storedForms } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
-import { isProblem, type Problem, problem } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, problem } from '../problems.js'
 import type { FetchBody } from './bodies.js'
 import { parsePathParameter, parseSelectorParameter } from './parse.js'
 import { readPlainFetch } from './plain-fetch.js'
@@ -45,20 +45,21 @@ interface FetchPageRequest {
 export type FetchRequest = FetchOneRequest | FetchManyRequest | CountRequest | FetchPageRequest
 
 export function parseFetch(bytes: Buffer, sizeMax: number): FetchRequest | Problem {
-  const body = parseFetchBody(bytes, sizeMax)
+  const body = readPlainFetch(bytes) ?? readBody(bytes, shapes.fetch, { sizeMax, elementsMax: fetchPathsMax })
   if (isProblem(body)) return body
   if (body.paths !== undefined) return parseMany(body, body.paths)
   const { path, selector, type = 'json', size, after, count } = body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
-    if (count === true) return countOfOneProblem
+    if (count === true)
+      return invalidParameter('count', 'given with a path', 'a count of what a "selector" matches only')
     const checked = parsePathParameter('path', path)
     return isProblem(checked) ? checked : { path: checked, form: formOf(body, type) }
   }
   if (selector === undefined) return neitherProblem
   const name = count === true ? membersBesidesCount.find((name) => body[name] !== undefined) : undefined
   if (name !== undefined) {
-    return problem('invalid_parameter', { name, found: 'given with "count"', allowed: 'only a count of all matches' })
+    return invalidParameter(name, 'given with "count"', 'only a count of all matches')
   }
   const plan = parseSelectorParameter(selector)
   if (isProblem(plan)) return plan
@@ -86,11 +87,11 @@ const membersBesidesPaths = [...membersOfPages, 'path', 'selector', 'count'] as 
 function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRequest | Problem {
   const name = membersBesidesPaths.find((name) => body[name] !== undefined)
   if (name !== undefined) {
-    return problem('invalid_parameter', { name, found: 'given with "paths"', allowed: 'only one of the two' })
+    return invalidParameter(name, 'given with "paths"', 'only one of the two')
   }
   if (texts.length < 1 || texts.length > fetchPathsMax) {
     const found = texts.length === 0 ? 'an empty array' : `an array of ${texts.length}`
-    return problem('invalid_parameter', { name: 'paths', found, allowed: `an array of 1 to ${fetchPathsMax} paths` })
+    return invalidParameter('paths', found, `an array of 1 to ${fetchPathsMax} paths`)
   }
   const paths: Path[] = []
   for (const [index, text] of texts.entries()) {
@@ -103,12 +104,6 @@ function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRe
 
 /** A count is of all matches, and shows none. */
 const membersBesidesCount = [...membersOfPages, 'with_values', 'with_properties', 'with_version'] as const
-
-const countOfOneProblem = problem('invalid_parameter', {
-  name: 'count',
-  found: 'given with a path',
-  allowed: 'a count of what a "selector" matches only',
-})
 
 export function formOf(
   body: Pick<Read<FetchBody>, 'with_values' | 'with_properties' | 'with_version'>,
@@ -129,10 +124,4 @@ function branchLimitOf({
   const [name, given] =
     depth === undefined ? ['deep_branch_depth', 'deep_branch_limit'] : ['deep_branch_limit', 'deep_branch_depth']
   return problem('missing_parameter', { name, allowed: `it is required together with "${given}"` })
-}
-
-function parseFetchBody(bytes: Buffer, sizeMax: number): Read<FetchBody> | Problem {
-  const plain = readPlainFetch(bytes)
-  if (plain !== undefined && (plain.size ?? 1) <= sizeMax) return plain
-  return readBody(bytes, shapes.fetch, { sizeMax, elementsMax: fetchPathsMax })
 }

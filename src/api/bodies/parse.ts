@@ -18,7 +18,7 @@ import { type Path, parsePath } from '../../topics/path.js'
 import { parseProperties } from '../../topics/properties.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
-import { isProblem, type Problem, problem } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, problem } from '../problems.js'
 import type { AddAndSetBody, ConstraintBody, IncrementBody, SetBody } from './bodies.js'
 import { describe, type Read, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
@@ -39,7 +39,8 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   const { path, selector, constraint, dry_run: isDryRun = false, with_version: wantsVersion } = body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
-    if (isDryRun && wantsVersion === true) return versionOfNoneProblem
+    if (isDryRun && wantsVersion === true)
+      return invalidParameter('with_version', 'given with "dry_run"', 'one of the two')
     const operation = operationOf('remove', { path, constraint }, wantsVersion)
     return isProblem(operation) ? operation : { operation, isDryRun }
   }
@@ -67,7 +68,8 @@ export function operationOf(
   }: Read<OperationBody>,
   wantsVersion?: boolean,
 ): WriteOperation | Problem {
-  if (increment !== undefined && value !== undefined) return valueAndIncrementProblem
+  if (increment !== undefined && value !== undefined)
+    return invalidParameter('increment', 'given with a "value"', 'one of the two')
   const kind = increment === undefined ? route : 'increment'
   const path = parsePathParameter('path', pathText)
   if (isProblem(path)) return path
@@ -92,7 +94,8 @@ function textToWrite(
 ): Uint8Array | Problem | undefined {
   if (kind === 'set' || kind === 'addAndSet') return parseValue(value, type)
   if (increment === undefined) return undefined
-  return sumOf(increment, '0') === undefined ? digitsProblem : Buffer.from(increment)
+  if (sumOf(increment, '0') !== undefined) return Buffer.from(increment)
+  return invalidParameter('increment', 'a number of too many digits', `a number of at most ${numberDigitsMax} digits`)
 }
 
 /** @returns the constraint, which has one member; its value is a view into the body where possible */
@@ -100,11 +103,8 @@ function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constrai
   if (constraint === undefined) return undefined
   const names = Object.keys(constraint)
   if (names.length !== 1) {
-    return problem('invalid_parameter', {
-      name: 'constraint',
-      found: `an object with ${names.length} members`,
-      allowed: 'exactly one of "value", "version", "no_value" and "no_topic"',
-    })
+    const allowed = 'exactly one of "value", "version", "no_value" and "no_topic"'
+    return invalidParameter('constraint', `an object with ${names.length} members`, allowed)
   }
   const { value, version, no_topic: noTopic } = constraint
   if (value !== undefined) return { kind: 'value', text: value }
@@ -113,26 +113,8 @@ function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constrai
 }
 
 function ofManyProblem(name: 'constraint' | 'with_version', it: string): Problem {
-  return problem('invalid_parameter', { name, found: 'given with a selector', allowed: `${it} one "path" only` })
+  return invalidParameter(name, 'given with a selector', `${it} one "path" only`)
 }
-
-const versionOfNoneProblem = problem('invalid_parameter', {
-  name: 'with_version',
-  found: 'given with "dry_run"',
-  allowed: 'one of the two',
-})
-
-const valueAndIncrementProblem = problem('invalid_parameter', {
-  name: 'increment',
-  found: 'given with a "value"',
-  allowed: 'one of the two',
-})
-
-const digitsProblem = problem('invalid_parameter', {
-  name: 'increment',
-  found: 'a number of too many digits',
-  allowed: `a number of at most ${numberDigitsMax} digits`,
-})
 
 const pathOrSelector = '"path" and "selector"'
 
@@ -169,9 +151,5 @@ export function parseValue(valueText: Uint8Array | undefined, type: TopicType): 
   }
   if (type === 'json' || valueText[0] === quote) return valueText
   const value = new JsonReader(Buffer.from(valueText), Infinity).value()
-  return problem('invalid_parameter', {
-    name: 'value',
-    found: describe(value),
-    allowed: 'a string (the type is string)',
-  })
+  return invalidParameter('value', describe(value), 'a string (the type is string)')
 }

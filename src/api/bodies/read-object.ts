@@ -9,7 +9,7 @@ import { openBrace, openBracket, quote } from '../../json/bytes.js'
 import { JsonReader, setMember } from '../../json/reader.js'
 import { quoted } from '../../json/strings.js'
 import { propertiesMax, valueLevelsMax } from '../../settings/limits.js'
-import { isProblem, type Problem, problem, shorten } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, problem, shorten } from '../problems.js'
 import type { Member, Shape } from './shape.js'
 
 /** More members than any valid object has: among so many, one is unknown or repeated. */
@@ -160,7 +160,7 @@ function readNumber(reader: JsonReader, place: Place): unknown {
   if (member.kind !== 'integer') return text
   const { min } = member
   const max = maxOf(place)
-  if (value < min || value > max || !isInteger(text, max)) note(place, describeNumber(text))
+  if (value < min || value > max || !isInteger(text, max)) note(place, `the number ${shorten(text, repeatedMax)}`)
   return value
 }
 
@@ -256,19 +256,15 @@ function noteProperties(reader: JsonReader, place: Place, count: number): void {
 const aString: Member = { kind: 'string', pattern: undefined, allowed: 'a string' }
 
 function note(place: Place, found: string): void {
-  const { name, prefix, object } = place
+  const { name, prefix, object, member } = place
   const [own = name] = name.split(/[.[]/)
-  noteProblem(object, own, wrongMember(prefix + name, place.member, found, maxOf(place)))
+  const allowed = member.kind === 'integer' ? `an integer from ${member.min} to ${maxOf(place)}` : member.allowed
+  noteProblem(object, own, invalidParameter(prefix + name, found, allowed))
 }
 
 function noteProblem(object: ReadObject, name: string, wrong: Problem): void {
   object.wrong ??= new Map()
   if (!object.wrong.has(name)) object.wrong.set(name, wrong)
-}
-
-function wrongMember(name: string, member: Member, found: string, max: number): Problem {
-  const allowed = member.kind === 'integer' ? `an integer from ${member.min} to ${max}` : member.allowed
-  return problem('invalid_parameter', { name, found, allowed })
 }
 
 /** Undefined if each member is given once, known, and of the right kind. @param prefix as in `Place` */
@@ -307,16 +303,11 @@ function unknownMember({ members }: ReadObject, shape: Shape, prefix: string): P
 
 function levelsProblem(name: string): Problem {
   const found = `nested more than ${valueLevelsMax} levels deep`
-  return problem('invalid_parameter', { name, found, allowed: `a value of at most ${valueLevelsMax} levels` })
+  return invalidParameter(name, found, `a value of at most ${valueLevelsMax} levels`)
 }
 
 /** UTF-16 units of a found text that a message repeats. */
 const repeatedMax = 40
-
-/** As it was sent, because it may round to another number. */
-function describeNumber(text: string): string {
-  return `the number ${shorten(text, repeatedMax)}`
-}
 
 /** Shortens a long text. */
 export function describe(value: unknown): string {

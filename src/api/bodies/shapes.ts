@@ -40,8 +40,6 @@ export const shapes = {
   batch: shapeOf<BatchBody>(bodySchemas.batch),
 }
 
-/** Operations of a batch. */
 export const operationShapes = shapesByOp(bodySchemas.batch)
 
-/** Requests about API keys. */
 export const keysShapes = shapesByOp(typia.json.schemas<[KeysBody], '3.1'>())

@@ -57,7 +57,6 @@ function read(bytes: Buffer): Read<KeysBody> | Problem {
   return checkObject(object, keysShapes.of(object.members.op)) ?? membersOf<KeysBody>(object)
 }
 
-/** @returns the answer, or the problem */
 async function perform(body: Read<KeysBody>, desk: Desk): Promise<object> {
   try {
     switch (body.op) {
@@ -126,9 +125,9 @@ async function rotate({ name, keep_former_for: text }: BodyOf<'rotate'>, desk: D
   if ('problem' in rotation) return conflict(rotation.problem)
   const { response, late } = await desk.primary.keys({ command: 'rotateKey', rotation, by: desk.by })
   if (!response) return refusalOf('rotate', key, desk.maker)
-  const { formerHash, formerUntilMs } = rotation
-  const former = formerUntilMs === undefined ? undefined : { tokenHash: formerHash, untilMs: formerUntilMs }
-  return { name, token, former_until: isoTime(oldTokenExpiresMs({ ...key, former })), late }
+  const { formerUntilMs } = rotation
+  const untilMs = formerUntilMs && Math.min(formerUntilMs, key.expiresMs ?? Infinity)
+  return { name, token, former_until: isoTime(untilMs), late }
 }
 
 /** A key that is gone is revoked, whoever did it. */

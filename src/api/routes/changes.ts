@@ -24,9 +24,11 @@ const streamHeaders = [
   ['x-accel-buffering', 'no'],
 ] as const
 
-const gone = refuse(problem('since_gone'))
-const overloaded = refuse(problem('overloaded'))
-const draining = refuse(problem('draining'))
+const refusals = {
+  gone: refuse(problem('since_gone')),
+  full: refuse(problem('overloaded')),
+  draining: refuse(problem('draining')),
+}
 
 export const changesRoute: ApiRoute<ChangesRequest> = {
   name: 'changes',
@@ -69,8 +71,7 @@ function handle(context: ApiContext, request: ChangesRequest, access: Access, on
   const beganMs = performance.now()
   const options = { waitMs, bytesMax: pageBytes(context), keyName: access.name }
   return changes.page(scope, since, options, ongoing).then((body) => {
-    if (body === 'gone') return gone
-    if (body === 'full') return overloaded
+    if (typeof body === 'string') return refusals[body]
     if (waitMs === 0) return { status: 200, body }
     // The key may have been revoked while the request waited.
     const late = refusalOf(access, context, authorization)
@@ -79,10 +80,8 @@ function handle(context: ApiContext, request: ChangesRequest, access: Access, on
   })
 }
 
-function answerOf(stream: Stream | 'gone' | 'full' | 'draining'): Answer {
-  if (stream === 'gone') return gone
-  if (stream === 'full') return overloaded
-  if (stream === 'draining') return draining
+function answerOf(stream: Stream | keyof typeof refusals): Answer {
+  if (typeof stream === 'string') return refusals[stream]
   return { status: 200, body: '', contentType: `${eventStream}; charset=utf-8`, headers: streamHeaders, stream }
 }
 
