@@ -84,7 +84,8 @@ export class Lines {
         return this.#line(rest)
       }
       const rest = memory.subarray(this.#at, end)
-      if (this.#exceeds(this.#begunBytes + rest.length)) {
+      const markBytes = this.number === 0 ? byteOrderMark.length : 0
+      if (this.#begunBytes + rest.length > this.bytesMax + markBytes) {
         const tooLong = this.#tooLong ?? new TooLong(this.#startOf(rest))
         this.#begin()
         this.#tooLong = tooLong
@@ -111,11 +112,6 @@ export class Lines {
     this.#begin()
     this.number++
     return tooLong ?? line
-  }
-
-  /** True if a line that already has so many bytes is too long, whatever follows. */
-  #exceeds(bytes: number): boolean {
-    return bytes > this.bytesMax + (this.number === 0 ? byteOrderMark.length : 0)
   }
 
   #startOf(rest: Buffer): Buffer {

@@ -106,7 +106,6 @@ export function nameEnd(bytes: Buffer, start: number, expected: number): Positio
   return bytes[start] === quote ? stringEnd(bytes, start) : wrongAt(start, expected)
 }
 
-/** Passes over the colon after a name, up to the value. */
 export function afterColon(bytes: Buffer, start: number): Position {
   const at = spaceEnd(bytes, start)
   return bytes[at] === colon ? spaceEnd(bytes, at + 1) : wrongAt(at, aColon)
@@ -144,7 +143,6 @@ function areFourPlain(bytes: Buffer, at: number): boolean {
   return (two & (isPlain[bytes[at + 2] as number] as number) & (isPlain[bytes[at + 3] as number] as number)) === 1
 }
 
-/** Passes over what follows a backslash. */
 function escapeEnd(bytes: Buffer, start: number): Position {
   if (isEscaped[bytes[start] as number] === 1) return start + 1
   if (bytes[start] !== letterU) return wrongAt(start, anEscapeLetter)

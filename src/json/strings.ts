@@ -1,6 +1,5 @@
 /** JSON strings: what they spell, once a reader has checked them, and how a text is written as one. */
 import { writeText } from '../base/text.js'
-import { quote } from './bytes.js'
 
 /** A longer string is not kept. */
 const shortMax = 16
@@ -43,9 +42,5 @@ export function quoted(text: string): string {
 
 /** Writes what `quoted` returns into a buffer that has room for it. @returns the position after it */
 export function writeQuoted(target: Buffer, start: number, text: string): number {
-  if (notPlain.test(text)) return writeText(target, start, JSON.stringify(text))
-  target[start] = quote
-  const end = writeText(target, start + 1, text)
-  target[end] = quote
-  return end + 1
+  return writeText(target, start, quoted(text))
 }

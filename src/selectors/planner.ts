@@ -25,12 +25,9 @@ const planCacheBytesMax = 64 * 1024 * 1024
 
 assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
 
-interface Planned {
-  readonly result: Plan | SelectorProblem
-  readonly units: number
-}
-
-const cache = new LRUCache<string, Planned>({ maxSize: planCacheBytesMax })
+const cache = new LRUCache<string, { readonly result: Plan | SelectorProblem; readonly units: number }>({
+  maxSize: planCacheBytesMax,
+})
 
 /** The plan of a request's only selector, compiled and cached; or what is wrong with its text. */
 export function planSelector(text: string): Plan | SelectorProblem {
@@ -40,22 +37,17 @@ export function planSelector(text: string): Plan | SelectorProblem {
 /** Plans the selectors of one request, within one budget. */
 export class Planner {
   readonly #budget = new PlanningBudget()
-  #results: Map<string, Plan | SelectorProblem> | undefined
+  readonly #results = new Map<string, Plan | SelectorProblem>()
 
   /** As `planSelector`. A repeated text costs nothing. */
   plan(text: string): Plan | SelectorProblem {
-    const known = this.#results?.get(text)
+    const known = this.#results.get(text)
     if (known !== undefined) return known
-    const result = this.#planOnce(text)
-    this.#results ??= new Map()
+    const cached = cache.get(text)
+    const isAllowed = cached === undefined || this.#budget.tryCharge(cached.units)
+    const result = isAllowed ? (cached?.result ?? planNew(text, this.#budget)) : tooCostlyTogether
     this.#results.set(text, result)
     return result
-  }
-
-  #planOnce(text: string): Plan | SelectorProblem {
-    const cached = cache.get(text)
-    if (cached === undefined) return planNew(text, this.#budget)
-    return this.#budget.tryCharge(cached.units) ? cached.result : tooCostlyTogether
   }
 }
 
@@ -74,13 +66,8 @@ function planNew(text: string, budget: PlanningBudget): Plan | SelectorProblem {
   } catch (error) {
     if (!(error instanceof TooCostly)) throw error
     if (!isWhole) return tooCostlyTogether
-    return remember(text, tooCostly(error.message), planningUnitsMax, 0)
-  }
-}
-
-function tooCostly(where: string): SelectorProblem {
-  return {
-    problem: `takes more work to plan than the ${planningUnitsMax} units allowed, exceeded at ${where}`,
+    const problem = `takes more work to plan than the ${planningUnitsMax} units allowed, exceeded at ${error.message}`
+    return remember(text, { problem }, planningUnitsMax, 0)
   }
 }
 

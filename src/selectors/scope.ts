@@ -2,17 +2,10 @@
 import type { Path } from '../topics/path.js'
 import { descendantsRange, type KeyRange, subtreeRange, topicRange } from '../topics/range.js'
 
-export type Scope = 'self' | 'descendants' | 'subtree'
+const ranges = { self: topicRange, descendants: descendantsRange, subtree: subtreeRange }
+
+export type Scope = keyof typeof ranges
 
 export function scopeRange(path: Path, scope: Scope): KeyRange {
-  switch (scope) {
-    case 'self':
-      return topicRange(path)
-    case 'descendants':
-      return descendantsRange(path)
-    case 'subtree':
-      return subtreeRange(path)
-    default:
-      return scope satisfies never
-  }
+  return ranges[scope](path)
 }

@@ -40,16 +40,8 @@ export function encodeKey(path: Path | string): Buffer {
 
 /** The path of a key that `encodeKey` or `writeKey` made; `start` and `end` are indexes within `key`. */
 export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
-  let ascii = true
-  // `i` is within `key`, so `as number` is correct, and it costs nothing.
-  for (let i = start; i < end; i++) {
-    if ((key[i] as number) > 0x7f) {
-      ascii = false
-      break
-    }
-  }
   const view = Buffer.from(key.buffer, key.byteOffset + start, end - start)
-  return view.toString(ascii ? 'latin1' : 'utf8').replaceAll('\0', '/') as Path
+  return view.toString().replaceAll('\0', '/') as Path
 }
 
 /** One character for each byte: such texts compare as the keys do, and JavaScript compares them fast. */

@@ -49,8 +49,6 @@ const token = /(?:[^\s()'"]+|[()]|'[^'\\]*(?:\\[\\'"][^'\\]*)*'?|"[^"\\]*(?:\\[\
 /** The token of a quote that is closed. */
 const closed = /^(?:'[^\\]*(?:\\.[^\\]*)*'|"[^\\]*(?:\\.[^\\]*)*")$/s
 
-const wrongBackslash = 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes'
-
 /** The index after the match of a sticky expression that always matches. */
 function endOf(expression: RegExp, text: string, start: number): number {
   expression.lastIndex = start
@@ -225,8 +223,10 @@ class RemovalParser {
     const character = characters(this.text.slice(0, start)).length + 1
     const rest = this.text.slice(start, this.#isWord ? this.#end : undefined)
     const found = this.#isAtEnd ? 'at the end' : `near ${excerpt(rest)}`
-    const problem = isBroken ? (isUnclosed ? 'the quote is not closed' : wrongBackslash) : reason
-    this.problem = `has a syntax error at character ${character}, ${found}: ${problem}`
+    const broken = isUnclosed
+      ? 'the quote is not closed'
+      : 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes'
+    this.problem = `has a syntax error at character ${character}, ${found}: ${isBroken ? broken : reason}`
     return undefined
   }
 }
