@@ -92,7 +92,6 @@ interface FormerToken extends HashedToken {
 /** `added`: the key exists now. Otherwise another key has its name or its token, or its maker may not create it. */
 export type KeyAddition = 'added' | 'name_taken' | 'token_taken' | 'forbidden'
 
-/** A new token for an API key. */
 export interface KeyRotation extends Pick<KeyRecord, 'name' | 'tokenHash'> {
   /**
    * The hash of the key's token until now. The key is rotated only if it still has that token.
@@ -109,7 +108,6 @@ export interface KeyRotation extends Pick<KeyRecord, 'name' | 'tokenHash'> {
   readonly formerUntilMs?: number
 }
 
-/** An API key as it is listed. */
 export interface ListedKey extends KeyRecord<string> {
   /** In ms since the epoch; undefined if the key has never been used. */
   readonly usedMs?: number

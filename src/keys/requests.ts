@@ -24,10 +24,8 @@ export interface Caller extends Maker {
 
 export type KeyCommand = KeyRequest['command']
 
-/** The request with this command. */
 export type KeyRequestOf<Command extends KeyCommand> = KeyRequest & { readonly command: Command }
 
-/** The response to each request. */
 export interface KeyResponses {
   /** True for `added`, and false for `name_taken`, as version 1.0.0 has it. Only a maker can be `forbidden` it. */
   readonly addKey: boolean | 'token_taken' | 'forbidden'

@@ -1,7 +1,6 @@
 /** The options of the tools, and the lines that they send. Types only: the command line does not load the tools. */
 import type { BackupDone } from '../store/maintenance.js'
 
-/** What each tool is told, by its name. */
 export interface ToolOptions {
   readonly backup: BackupOptions
   readonly check: NoOptions
@@ -11,7 +10,6 @@ export interface ToolOptions {
 
 export type ToolName = keyof ToolOptions
 
-/** A tool, and what it is told. */
 export type ToolWork<Name extends ToolName = ToolName> = {
   readonly [Each in Name]: { readonly tool: Each; readonly options: ToolOptions[Each] }
 }[Name]
