@@ -30,15 +30,10 @@ export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, 
   sender: Sender | undefined
 }
 
-interface Ready<Caller> {
-  readonly exchange: Exchange<Caller>
-  readonly answer: Answer
-}
-
 export class Exchanges<Caller extends object> {
   /** Exchanges whose handlers have answered with a promise, the oldest first. */
   readonly #waiting = new Set<Exchange<Caller>>()
-  #ready: Ready<Caller>[] = []
+  #ready: { readonly exchange: Exchange<Caller>; readonly answer: Answer }[] = []
   #unanswered = 0
   #working = 0
   #workingBytes = 0
