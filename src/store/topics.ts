@@ -133,7 +133,6 @@ export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_con
 
 export interface RefusedOperation {
   readonly index: number
-  readonly action: WriteAction
   readonly refusal: WriteRefusal
 }
 

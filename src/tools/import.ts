@@ -54,8 +54,6 @@ interface NumberedLine {
 /** Topics read together: enough to hide a network's latency. */
 const readTogetherMax = 32
 
-type RefusedLine = Pick<RefusedOperation, 'index' | 'refusal'>
-
 /** A line that was not stored; all lines before it were. */
 class LineFailed extends Error {
   constructor(number: number, { message }: Error) {
@@ -201,7 +199,7 @@ class Batch {
   }
 
   /** Writes all of them, or returns the first that the store refuses, or would leave as it is though of the other type. */
-  async #writeAll(topics: readonly ImportedTopic[]): Promise<RefusedLine | undefined> {
+  async #writeAll(topics: readonly ImportedTopic[]): Promise<RefusedOperation | undefined> {
     const bare = [...topics.entries()].filter(([, { valueText }]) => valueText === undefined)
     for (let from = 0; from < bare.length; from += readTogetherMax) {
       const some = bare.slice(from, from + readTogetherMax)

@@ -87,11 +87,12 @@ function answerAll(
     const refused = permissionProblem(access, operation, planner)
     if (refused !== undefined) return refuse({ ...refused, operation: index })
   }
-  // Only what the answer needs is kept: what is alive while thousands of operations wait, the collector copies.
-  const paths = operations.map(({ path }) => path)
+  const at = (index: number): WriteOperation => operations[index] as WriteOperation
   return store.write(operations).then((result) => {
-    if (isRefused(result)) return refuse({ ...refusalProblem(result), operation: result.index })
-    return resultsAnswer(result.map((outcome, index) => outcomeText(paths[index] as Path, outcome as WriteOutcome)))
+    if (!isRefused(result))
+      return resultsAnswer(result.map((outcome, index) => outcomeText(at(index).path, outcome as WriteOutcome)))
+    const { index, refusal } = result
+    return refuse({ ...refusalProblem({ action: at(index), refusal }), operation: index })
   })
 }
 

@@ -17,15 +17,7 @@ import type { BatchResult, WriteOperation } from '../topics.js'
 import type { Writing } from '../writing.js'
 import { beginFrame, readFrames, takeFrame } from './frames.js'
 import { type GivenUp, lateCheckMs, type Pending, Session } from './session.js'
-import {
-  type Outcome,
-  protocolVersion,
-  readNotice,
-  readOutcome,
-  resultOf,
-  writeChange,
-  writeOperations,
-} from './wire.js'
+import { type Outcome, protocolVersion, readNotice, readOutcome, writeChange, writeOperations } from './wire.js'
 
 /** Between two attempts to connect: a writer that ended is replaced within some 50 ms. */
 const reconnectMs = 10
@@ -39,10 +31,12 @@ const frameBytesFull = 1024 * 1024
 /** Room for the numbers that begin a frame, and for the client's name. */
 const headBytes = 64
 
-type Caller = { readonly reject: (reason: Error) => void } & (
-  | { readonly operations: readonly WriteOperation[]; readonly resolve: (result: BatchResult) => void }
-  | { readonly operations: undefined; readonly resolve: (hasChanged: boolean) => void }
-)
+interface Caller {
+  /** Of the outcome of its request. */
+  readonly type: 'boolean' | 'object'
+  readonly resolve: (outcome: BatchResult | boolean) => void
+  readonly reject: (reason: Error) => void
+}
 
 export class WriterLink implements Writing {
   readonly #client = randomBytes(clientBytes).toString('hex')
@@ -80,19 +74,11 @@ export class WriterLink implements Writing {
 
   /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
   readonly write = (operations: readonly WriteOperation[], isAtomic = true): Promise<BatchResult> =>
-    new Promise((resolve, reject) => {
-      if (this.#isClosed) return reject(closedError())
-      const start = this.#append((out) => writeOperations(out, operations, isAtomic))
-      this.#keep(start, { operations, resolve, reject })
-    })
+    this.#ask('object', (out) => writeOperations(out, operations, isAtomic)) as Promise<BatchResult>
 
   /** @returns whether anything changed */
   change(change: RecordChange): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      if (this.#isClosed) return reject(closedError())
-      const start = this.#append((out) => writeChange(out, change))
-      this.#keep(start, { operations: undefined, resolve, reject })
-    })
+    return this.#ask('boolean', (out) => writeChange(out, change)) as Promise<boolean>
   }
 
   readonly follow: Writing['follow'] = (onGrown) => this.#followers.add(onGrown)
@@ -105,22 +91,23 @@ export class WriterLink implements Writing {
     this.#socket?.destroy()
   }
 
-  /** Appends a request to the frame of this turn. @returns where it begins there */
-  #append(encode: (out: ByteWriter) => void): number {
-    const out = this.#out
-    if (out.length > frameBytesFull) this.#endFrame()
-    if (out.length === 0) {
-      this.#beginFrame()
-    }
-    const start = out.length
-    try {
-      encode(out)
-    } catch (error) {
-      // A defect of the caller, which must not reach the requests of others.
-      out.cut(start)
-      throw error
-    }
-    return start
+  /** Appends a request to the frame of this turn. */
+  #ask(type: Caller['type'], encode: (out: ByteWriter) => void): Promise<BatchResult | boolean> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(new StoreError('unavailable', 'the store is closed'))
+      const out = this.#out
+      if (out.length > frameBytesFull) this.#endFrame()
+      if (out.length === 0) this.#beginFrame()
+      const start = out.length
+      try {
+        encode(out)
+      } catch (error) {
+        // A defect of the caller, which must not reach the requests of others.
+        out.cut(start)
+        throw error
+      }
+      this.#turn.push(this.#session.add({ type, resolve, reject }, start, out.length, performance.now()))
+    })
   }
 
   /** Tells the writer, by a frame without requests, whether the log is watched from now on. */
@@ -149,10 +136,6 @@ export class WriterLink implements Writing {
       this.#endsSoon = false
       if (this.#out.length > 0) this.#endFrame()
     })
-  }
-
-  #keep(start: number, caller: Caller): void {
-    this.#turn.push(this.#session.add(caller, start, this.#out.length, performance.now()))
   }
 
   #endFrame(): void {
@@ -266,18 +249,8 @@ export class WriterLink implements Writing {
   }
 }
 
-function settle(caller: Caller, outcome: Outcome): void {
-  const { operations, reject, resolve } = caller
-  try {
-    if (outcome instanceof Error) reject(outcome)
-    else if (typeof outcome === 'boolean' && operations === undefined) resolve(outcome)
-    else if (typeof outcome !== 'boolean' && operations !== undefined) resolve(resultOf(outcome, operations))
-    else reject(new Error('the writer answered another request'))
-  } catch (error) {
-    reject(error as Error)
-  }
-}
-
-function closedError(): StoreError {
-  return new StoreError('unavailable', 'the store is closed')
+function settle({ type, resolve, reject }: Caller, outcome: Outcome): void {
+  if (outcome instanceof Error) reject(outcome)
+  else if (typeof outcome === type) resolve(outcome)
+  else reject(new Error('the writer answered another request'))
 }

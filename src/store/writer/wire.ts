@@ -39,15 +39,7 @@ import type {
 export const protocolVersion = 3
 
 /** Of operations, their result; of a change, whether anything changed. */
-export type Outcome = BatchOutcome | boolean | Error
-
-/** As `BatchResult`, without the operation itself, which the other end knows. */
-type BatchOutcome = readonly (WriteOutcome | WriteRefusal)[] | RefusedAt
-
-interface RefusedAt {
-  readonly index: number
-  readonly refusal: WriteRefusal
-}
+export type Outcome = BatchResult | boolean | Error
 
 const requestKinds = { operations: 1, change: 2, eachOperation: 3 } as const
 
@@ -173,11 +165,7 @@ export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefi
 /** The kinds of outcomes. Lower ones are that of a single operation. */
 const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
 
-export function writeOutcome(
-  out: ByteWriter,
-  number: number,
-  outcome: BatchResult | BatchOutcome | boolean | Error,
-): void {
+export function writeOutcome(out: ByteWriter, number: number, outcome: Outcome): void {
   out.double(number)
   if (typeof outcome === 'boolean') return out.byte(outcome ? outcomeKinds.changed : outcomeKinds.unchanged)
   if (outcome instanceof Error) return writeFailure(out, outcome)
@@ -246,11 +234,4 @@ function member<T>(all: readonly T[], index: number): T {
   const found = all[index]
   if (found === undefined) throw new RangeError(`an outcome has the unknown number ${index}`)
   return found
-}
-
-export function resultOf(outcome: BatchOutcome, operations: readonly WriteAction[]): BatchResult {
-  if (!('refusal' in outcome)) return outcome
-  const action = operations[outcome.index]
-  if (action === undefined) throw new RangeError('a refused operation is not one of those that were sent')
-  return { ...outcome, action }
 }

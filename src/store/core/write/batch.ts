@@ -163,7 +163,7 @@ export class BatchDecisions {
         const change = this.#changes.get(action.path) ?? this.#unchanged(action)
         const outcome = this.#outcome(action, change)
         if (isRefusal(outcome)) {
-          if (isAtomic) return { index: outcomes.length, action, refusal: outcome }
+          if (isAtomic) return { index: outcomes.length, refusal: outcome }
           outcomes.push(outcome)
           continue
         }
