@@ -164,7 +164,7 @@ export interface LogRecord extends LogPosition {
   readonly keys: Buffer
 }
 
-/** A commit that has just been made: its keys are valid during the call that receives it. */
+/** A commit that has just been made. */
 export interface LoggedRecord extends LogRecord {
   /** The position of the record before it. */
   readonly before: LogPosition

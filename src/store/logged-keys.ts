@@ -8,12 +8,16 @@ export function loggedBytesMax(path: Path): number {
   return lengthBytes + 3 * path.length
 }
 
-/** Writes the key of a path, after its length, where there is room for `loggedBytesMax`. @returns the position after it */
-export function writeLoggedKey(path: Path, target: Buffer, position: number): number {
-  const start = position + lengthBytes
-  const end = writeKey(path, target, start)
-  target.writeUInt16BE(end - start, position)
-  return end
+/** The keys of the paths, in their order. */
+export function loggedKeys(paths: readonly Path[]): Buffer {
+  const keys = Buffer.allocUnsafe(paths.reduce((sum, path) => sum + loggedBytesMax(path), 0))
+  let at = 0
+  for (const path of paths) {
+    const end = writeKey(path, keys, at + lengthBytes)
+    keys.writeUInt16BE(end - at - lengthBytes, at)
+    at = end
+  }
+  return keys.subarray(0, at)
 }
 
 /** Undefined when the last key is not whole. */

@@ -8,11 +8,8 @@ import type { Path } from '../../../topics/path.js'
 import { nextVersion } from '../../../topics/version.js'
 import type { LoggedRecord } from '../../engine.js'
 import { StoreUnusable } from '../../errors.js'
-import { loggedBytesMax, writeLoggedKey } from '../../logged-keys.js'
+import { loggedKeys } from '../../logged-keys.js'
 import { changeRecordKey, type LogTable, logPositionOf } from '../environment/change-record.js'
-
-/** Room for the keys of a commit of many small writes; it grows for others. */
-const bufferBytesMin = 64 * 1024
 
 /**
  * Records that one commit trims: more than it may have operations, so that large commits do not leave more and more of
@@ -32,10 +29,8 @@ export class ChangeLog {
   #lastKey: Buffer
   /** Keys of the oldest records, as far as they were read. */
   #oldest: Buffer[] = []
-  #buffer = Buffer.allocUnsafeSlow(bufferBytesMin)
-  #end = 0
-  /** Something was added since the last `put`. */
-  #isChanged = false
+  /** Of the changes since the last `put`. */
+  #paths: Path[] = []
 
   /**
    * @param keptMin how many changes it keeps, apart from what else is in their commits; with 0, the last commit
@@ -61,34 +56,23 @@ export class ChangeLog {
   /** Adds a change of a topic to the commit that is being made. @returns the version of the change */
   add(path: Path, nowMs: number): number {
     this.#last = nextVersion(this.#last, nowMs)
-    this.#isChanged = true
-    this.#append(path)
+    this.#paths.push(path)
     return this.#last
   }
 
-  /** Call last in each transaction; trims the log. @returns its record, with keys valid until the next `add`, if any */
+  /** Call last in each transaction; trims the log. @returns its record, if any */
   put(): LoggedRecord | undefined {
-    if (!this.#isChanged) return undefined
+    if (this.#paths.length === 0) return undefined
+    this.#total += this.#paths.length
     const position = { version: this.#last, total: this.#total }
-    const record = { before: logPositionOf(this.#lastKey), ...position, keys: this.#buffer.subarray(0, this.#end) }
+    const record = { before: logPositionOf(this.#lastKey), ...position, keys: loggedKeys(this.#paths) }
     const key = changeRecordKey(position)
     // At the end of the last page, which is filled before there is a new one.
     assert(this.table.putSync(key, record.keys, { append: true }), 'the log is in order')
     this.#lastKey = key
-    this.#end = 0
-    this.#isChanged = false
+    this.#paths = []
     this.#trim()
     return record
-  }
-
-  #append(path: Path): void {
-    if (this.#end + loggedBytesMax(path) > this.#buffer.length) {
-      const grown = Buffer.allocUnsafeSlow(2 * this.#buffer.length)
-      grown.set(this.#buffer)
-      this.#buffer = grown
-    }
-    this.#end = writeLoggedKey(path, this.#buffer, this.#end)
-    this.#total++
   }
 
   #trim(): void {

@@ -14,7 +14,7 @@ import type {
   RecordTable,
   StoredTopic,
 } from '../../engine.js'
-import { loggedBytesMax, writeLoggedKey } from '../../logged-keys.js'
+import { loggedKeys } from '../../logged-keys.js'
 import type { ChangeVersion } from '../../topics.js'
 import type { RecordPut } from '../records.js'
 import { bytesArray, columnOfProperties, plainArray, textArray, typeNumbers } from '../sql/columns.js'
@@ -113,7 +113,7 @@ export class CommitChanges implements Changes {
       plainArray(this.#rescheduled.map(({ topic }) => topic.generation)),
       plainArray(this.#rescheduled.map(({ dueMs }) => dueMs && Math.floor(dueMs))),
       this.#logged.length,
-      this.#loggedKeys(),
+      loggedKeys(this.#logged),
     ]
   }
 
@@ -129,19 +129,12 @@ export class CommitChanges implements Changes {
     if (count === 0) return undefined
     const before: LogPosition = { version: Number(before_version), total: Number(before_total) }
     const version = Number(first_version) + count - 1
-    return { before, version, total: before.total + count, keys: this.#loggedKeys() }
+    return { before, version, total: before.total + count, keys: loggedKeys(this.#logged) }
   }
 
   /** @returns the place of the change among those of the commit */
   #log(path: Path): number {
     return this.#logged.push(path) - 1
-  }
-
-  #loggedKeys(): Buffer {
-    const bytes = Buffer.allocUnsafe(this.#logged.reduce((sum, path) => sum + loggedBytesMax(path), 0))
-    let end = 0
-    for (const path of this.#logged) end = writeLoggedKey(path, bytes, end)
-    return bytes.subarray(0, end)
   }
 
   #created({ path, type, properties }: NewTopic): PostgresTopic {
