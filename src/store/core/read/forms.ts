@@ -2,6 +2,7 @@
 
 import { bareItem, headBytes, propertiesMember } from '../../../topics/item.js'
 import type { Path } from '../../../topics/path.js'
+import type { TopicType } from '../../../topics/topic.js'
 import { versionMembers } from '../../../topics/version.js'
 import type { StoredTopic, Wanted } from '../../engine.js'
 import { type ItemForm, isStoredForm } from '../../topics.js'
@@ -10,8 +11,13 @@ export function wantedFor(form: ItemForm): Wanted {
   return { head: form.properties, item: form.values, version: form.versions }
 }
 
-export function typeOfForm({ type }: ItemForm): Exclude<ItemForm['type'], 'any'> | undefined {
+export function typeOfForm({ type }: ItemForm): TopicType | undefined {
   return type === 'any' ? undefined : type
+}
+
+/** The type of all topics, if an item in this form shows nothing else of them: then their paths are enough. */
+export function bareTypeOf({ type, values, properties, versions }: ItemForm): TopicType | undefined {
+  return type === 'any' || values || properties || versions ? undefined : type
 }
 
 /** The topic must have been read for this form. Undefined if its item is lost. @throws UnreadableTopic */

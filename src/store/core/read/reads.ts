@@ -7,13 +7,14 @@ import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import type { Cancellation } from '../../../base/cancellation.js'
 import { inSlice, sliceNow } from '../../../base/time-slices.js'
 import type { Plan } from '../../../selectors/plan.js'
+import { bareItem } from '../../../topics/item.js'
 import type { Path } from '../../../topics/path.js'
 import { type KeyRange, rangesAfter } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Engine, Scan, StoredTopic, View } from '../../engine.js'
 import { type Absent, type ItemForm, isStoredForm, type Page, type PageQuery, type TopicReader } from '../../topics.js'
 import { limitBranches } from './branches.js'
-import { itemIn, typeOfForm, wantedFor } from './forms.js'
+import { bareTypeOf, itemIn, typeOfForm, wantedFor } from './forms.js'
 import { copyOf, createPageBuilder, type PageBuilder } from './page-builder.js'
 
 /** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
@@ -64,9 +65,10 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
     this.#spareBuilder = undefined
     builder.begin(query)
     let counted = 0
+    const bareType = bareTypeOf(form)
     const take = (path: Path, topic: StoredTopic | undefined): boolean => {
       if (this.#unfinishedBytes - counted > unfinishedBytesMax && counted > 0) return builder.end()
-      const item = topic && itemIn(form, path, topic)
+      const item = bareType === undefined ? topic && itemIn(form, path, topic) : Buffer.from(bareItem(path, bareType))
       if (item === undefined) return true
       const isAdded = builder.add(item)
       this.#unfinishedBytes += builder.bytes() - counted
@@ -79,7 +81,8 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
     let scanned: Awaitable<void> | undefined
     try {
       const branches = query.plan.matcher === undefined ? query.branches : undefined
-      const [type, wanted, ahead] = [typeOfForm(form), wantedFor(form), aheadOf(query)]
+      const wanted = bareType === undefined ? wantedFor(form) : undefined
+      const [type, ahead] = [typeOfForm(form), aheadOf(query)]
       scanned = this.engine.scan({ plan, branches, type, wanted, ahead, take }, cancellation)
     } finally {
       if (!(scanned instanceof Promise)) end()

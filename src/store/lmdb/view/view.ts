@@ -76,13 +76,10 @@ export class LmdbView implements View {
     slice: Slice,
   ): readonly KeyRange[] | undefined {
     const tree = type === undefined ? this.#specifications : this.#items[type]
-    const isBare = type !== undefined && wanted !== undefined && !wanted.head && !wanted.item && !wanted.version
     // Records are read with their keys where most keys match: that is cheaper than later.
     const hasRecords = this.transaction !== undefined && type === undefined && wanted?.head === true
-    const goesOn = (path: Path, record: Buffer | undefined): boolean => {
-      if (wanted === undefined) return take(path, undefined, slice)
-      return take(path, isBare ? bareTopics[type] : this.topic(path, type, wanted, record), slice)
-    }
+    const goesOn = (path: Path, record: Buffer | undefined): boolean =>
+      take(path, wanted && this.topic(path, type, wanted, record), slice)
     let index = 0
     let range = ranges[0]
     let from = range?.start
@@ -236,14 +233,6 @@ export class LmdbTopic implements StoredTopic {
 /** @param id the key of the entry, hexadecimal */
 function dueOf(id: string): Due {
   return { atMs: dueMsOfKey(Buffer.from(id, 'hex')), id }
-}
-
-/** Topics of which nothing but the type is wanted. */
-const bareTopics: Readonly<Record<TopicType, StoredTopic>> = { json: bareTopic('json'), string: bareTopic('string') }
-
-function bareTopic(type: TopicType): StoredTopic {
-  const none = (): undefined => undefined
-  return { type, head: none, updated: none, isScheduled: () => false, item: undefined, version: 0 }
 }
 
 /** Undefined if the value is no path, so that no topic can own the entry. */

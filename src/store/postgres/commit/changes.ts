@@ -139,7 +139,7 @@ export class CommitChanges implements Changes {
 
   #created({ path, type, properties }: NewTopic): PostgresTopic {
     const column = columnOfProperties(properties)?.toString() ?? null
-    return PostgresTopic.bare(path, type, { properties: column, generation: this.#generation })
+    return PostgresTopic.bare(path, type, column, this.#generation)
   }
 }
 

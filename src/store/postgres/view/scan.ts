@@ -178,14 +178,7 @@ export async function scan(read: Execute, asked: Scan, cancellation: Cancellatio
 
 function wayToFind(read: Execute, { plan, branches, type, wanted, ahead }: Scan): Find {
   if (branches !== undefined && findsBranches(branches)) return findBranches(read, type, branches, ahead.topics)
-  return plan.matcher !== undefined || wanted === undefined || isBare(type, wanted)
-    ? findKeys(read, type)
-    : findRows(read, type, wanted, ahead)
-}
-
-/** Nothing of a topic is wanted but its type, which is known. */
-function isBare(type: TopicType | undefined, { head, item, version }: Wanted): type is TopicType {
-  return type !== undefined && !head && !item && !version
+  return plan.matcher !== undefined || wanted === undefined ? findKeys(read, type) : findRows(read, type, wanted, ahead)
 }
 
 /** Those of the keys that match, and the least that may match after them, if the matcher knows it. */
@@ -217,7 +210,6 @@ async function takeKeys(
 ): Promise<boolean> {
   const { type, wanted, ahead, take } = asked
   if (wanted === undefined) return takePaths(keys, () => undefined, take, cancellation)
-  if (isBare(type, wanted)) return takePaths(keys, (path) => PostgresTopic.bare(path, type), take, cancellation)
   for (let from = 0; from < keys.length; ) {
     const some = keys.slice(from, from + ahead.topics)
     const rows = await rowsAt(read, some, type, wanted, ahead.bytes)

@@ -117,11 +117,7 @@ export class PostgresTopic implements StoredTopic {
   }
 
   /** One of which no more is known. */
-  static bare(
-    path: Path,
-    type: TopicType,
-    { properties = null, generation = '' }: Partial<TopicColumns> = {},
-  ): PostgresTopic {
+  static bare(path: Path, type: TopicType, properties: string | null, generation: string): PostgresTopic {
     const others = { created: '0', updated: '0', version: '0', due: null, item: null, fits: 'true' }
     return new PostgresTopic(path, { type: String(typeNumbers[type]), properties, generation, ...others })
   }
