@@ -2,23 +2,34 @@
 import type { ApiKeyStore } from '../api-keys.js'
 import type { ChangeReader } from '../changes.js'
 import type { Engine } from '../engine.js'
+import type { StoreChecker } from '../maintenance.js'
 import type { TopicReader, TopicRemover, TopicWalker, TopicWriter } from '../topics.js'
 import type { Writing } from '../writing.js'
+import { check } from './check/check.js'
 import { createKeyRecords } from './keys.js'
-import type { LogReads } from './read/log.js'
+import { LogReads } from './read/log.js'
 import { Reads } from './read/reads.js'
 import { walk } from './read/walk.js'
 import { Matches } from './removal/matches.js'
 
-export type CoreStore = TopicReader & TopicWriter & TopicRemover & TopicWalker & ChangeReader & ApiKeyStore
+type CoreStore = TopicReader &
+  TopicWriter &
+  TopicRemover &
+  TopicWalker &
+  ChangeReader &
+  ApiKeyStore &
+  StoreChecker &
+  Pick<LogReads, 'readRange'>
 
+/** @param onUnreadable called once for each record of the log that cannot be read */
 export function createCore(
   engine: Engine,
   writing: Pick<Writing, 'write' | 'change'>,
-  { inSnapshot, isAfter, followLog }: LogReads,
+  onUnreadable: (reason: Error) => void = () => {},
 ): CoreStore {
   const { readTopic, readPage } = new Reads(engine)
   const { removeMatches, countMatches } = new Matches(engine, writing.write)
+  const { inSnapshot, isAfter, followLog, readRange } = new LogReads(engine, onUnreadable)
   return {
     readTopic,
     readPage,
@@ -28,7 +39,9 @@ export function createCore(
     inSnapshot,
     isAfter,
     followLog,
+    readRange,
     ...createKeyRecords(engine, (change) => writing.change(change)),
     walk: (plan, cancellation) => walk(engine, plan, cancellation),
+    check: (...asked) => check(engine, ...asked),
   }
 }

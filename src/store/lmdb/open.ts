@@ -11,12 +11,10 @@ import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { whenKnown } from '../../base/awaitable.js'
 import { type Clock, now } from '../../base/clock.js'
-import { check } from '../core/check/check.js'
-import { LogReads } from '../core/read/log.js'
 import { Expiry, type Lead } from '../core/removal/expiry.js'
-import { type CoreStore, createCore } from '../core/store.js'
+import { createCore } from '../core/store.js'
 import { backupName } from '../core/write/records.js'
-import { type DueRemovals, nothingRemoved } from '../due-removals.js'
+import { nothingRemoved } from '../due-removals.js'
 import type { Engine, LoggedRecord } from '../engine.js'
 import { numberOf, numberRecord } from '../number-record.js'
 import type { TopicStore } from '../store.js'
@@ -69,14 +67,6 @@ export interface LmdbWriter {
   close(): Promise<void>
 }
 
-/** The store in a process that does its own writing, and what only such a process has. */
-interface OpenedHere {
-  readonly store: TopicStore
-  readonly writing: LocalWriting
-  readonly expiry: Expiry
-  readonly receipts: Receipts
-}
-
 /** In `meta`: when a writer last opened the store, in ms since the epoch. */
 const openedName = 'opened'
 
@@ -92,8 +82,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
   let server: WriterServer | undefined
   const onCommitted = (record: LoggedRecord | undefined): void => server?.answerAll(record)
-  const { store, writing, expiry, receipts } = openHere(options, environment, onCommitted)
-  const { commits } = writing
+  const { store, commits, expiry, receipts } = openHere(options, environment, onCommitted)
   const served = new WriterServer({ commits, receipts, onUnreadable: options.onUnreadable ?? (() => {}) })
   server = served
   return {
@@ -114,20 +103,18 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
 /** A writer, which `connect` reaches, has created the store. @throws StoreUnusable as `openEnvironment` does */
 export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket): TopicStore {
   const environment = openEnvironment(options.directory, { ...options, readOnly: true })
+  const { view, snapshots } = readingOf(environment, options)
   const link = new WriterLink(connect, options.onUnusable ?? (() => {}), options.onUnreadable)
+  const engine = createEngine(environment, view, snapshots, link.follow)
   // The writer removes what is due.
-  const removeDue = (): Promise<DueRemovals> => Promise.resolve(nothingRemoved)
-  const parts = partsOf(environment, viewOf(environment), link, options)
-  return { ...assemble(parts, options, () => Promise.resolve()), removeDue }
+  return { ...assemble(environment, snapshots, engine, link, options), removeDue: async () => nothingRemoved }
 }
 
-interface Parts {
-  readonly environment: Environment
-  readonly snapshots: Snapshots
-  readonly writing: Writing
-  readonly engine: Engine
-  readonly log: LogReads
-  readonly core: CoreStore
+/** The store in a process that does its own writing, and what only such a process has. */
+interface OpenedHere extends Pick<LocalWriting, 'commits'> {
+  readonly store: TopicStore
+  readonly expiry: Expiry
+  readonly receipts: Receipts
 }
 
 function openHere(
@@ -136,49 +123,48 @@ function openHere(
   onCommitted: (record: LoggedRecord | undefined) => void = () => {},
 ): OpenedHere {
   const { directory, onBroken = () => {}, onUnreadable, clock = now, disk, changesKept } = options
-  const room = disk && new DiskRoom(directory, disk, () => parts.snapshots.alone(() => treePages(environment)))
-  const view = viewOf(environment)
+  const { view, snapshots } = readingOf(environment, options)
+  const room = disk && new DiskRoom(directory, disk, () => snapshots.alone(() => treePages(environment)))
   const receipts = new Receipts(view.records('receipts'), onUnreadable)
   const writing = createWriting(environment, view, { clock, onBroken, room, receipts, onCommitted, changesKept })
   const { commits, commit } = writing
-  const parts = partsOf(environment, view, writing, options)
-  const { removeMatches } = parts.core
+  const engine = createEngine(environment, view, snapshots, writing.follow)
+  const store = assemble(environment, snapshots, engine, writing, options)
+  const { removeMatches } = store
   const lead: Lead = (work) => work({ lost: { aborted: false }, commit, removeMatches })
-  const expiry = new Expiry(parts.engine, lead, { now: clock, comparesClocks: true })
-  // Before the commits, so that a clause that was just executed can still end its policy.
-  const store = assemble(parts, options, () => expiry.close())
-  return {
-    store: { ...store, removeDue: (planOf) => expiry.removeDue(planOf), disk: room, commits: commits.stats },
-    writing,
-    expiry,
-    receipts,
+  const expiry = new Expiry(engine, lead, { now: clock, comparesClocks: true })
+  const opened: TopicStore = {
+    ...store,
+    removeDue: (planOf) => expiry.removeDue(planOf),
+    disk: room,
+    commits: commits.stats,
+    async close() {
+      // Before the commits, so that a clause that was just executed can still end its policy.
+      await expiry.close()
+      await store.close()
+    },
   }
+  return { store: opened, commits, expiry, receipts }
 }
 
 /** To be called in the turn in which the environment was opened. */
-function viewOf(environment: Environment): LmdbView {
-  return new LmdbView(environment, createItemRanges(environment))
-}
-
-function partsOf(
+function readingOf(
   environment: Environment,
-  view: LmdbView,
-  writing: Writing,
-  { socketCount = () => 0, onUnreadable = () => {} }: LmdbReadOptions,
-): Parts {
-  const snapshots = createSnapshots(environment.freshen, socketCount)
-  const engine = createEngine(environment, view, snapshots, writing.follow)
-  const log = new LogReads(engine, onUnreadable)
-  return { environment, snapshots, writing, engine, log, core: createCore(engine, writing, log) }
+  { socketCount = () => 0 }: LmdbReadOptions,
+): { readonly view: LmdbView; readonly snapshots: Snapshots } {
+  const view = new LmdbView(environment, createItemRanges(environment))
+  return { view, snapshots: createSnapshots(environment.freshen, socketCount) }
 }
 
-/** @param onClose is called before the store closes, and waited for */
 function assemble(
-  { environment, snapshots, writing, engine, log, core }: Parts,
-  { directory, clock = now }: LmdbReadOptions,
-  onClose: () => Promise<void>,
+  environment: Environment,
+  snapshots: Snapshots,
+  engine: Engine,
+  writing: Writing,
+  { directory, clock = now, onUnreadable }: LmdbReadOptions,
 ): Omit<TopicStore, 'removeDue'> {
   const { root, specifications, meta } = environment
+  const core = createCore(engine, writing, onUnreadable)
   const stopClearing = clearDeadReaders(root)
   let copying = false
   const copy = async (to: string): Promise<void> => {
@@ -187,17 +173,13 @@ function assemble(
   }
   return {
     ...core,
-    check: (report, planOf, onProgress, cancellation) => check(engine, report, { planOf, onProgress, cancellation }),
     stats: () =>
-      whenKnown(
-        engine.atOnce((view) => log.range(view)),
-        (range) => ({
-          topics: snapshots.alone(() => entryCount(specifications)),
-          bytes: statSync(dataFile(directory)).size,
-          backupMs: snapshots.alone(() => numberOf(meta.get(backupName))),
-          log: range,
-        }),
-      ),
+      whenKnown(core.readRange(), (log) => ({
+        topics: snapshots.alone(() => entryCount(specifications)),
+        bytes: statSync(dataFile(directory)).size,
+        backupMs: snapshots.alone(() => numberOf(meta.get(backupName))),
+        log,
+      })),
     async backup(file, freeBytesMin, onProgress, cancellation) {
       const bytes = snapshots.alone(() => bytesUsed(environment))
       const done = await backUp(copy, bytes, freeBytesMin, file, onProgress, cancellation)
@@ -211,7 +193,6 @@ function assemble(
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
       stopClearing()
-      await onClose()
       await writing.close()
       await root.close()
     },

@@ -9,8 +9,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Moment } from '../../base/clock.js'
 import { within } from '../../base/within.js'
 import { changesKeptDefault } from '../../settings/limits.js'
-import { check } from '../core/check/check.js'
-import { LogReads } from '../core/read/log.js'
 import { Expiry, type Lead, type Term } from '../core/removal/expiry.js'
 import { Matches } from '../core/removal/matches.js'
 import { createCore } from '../core/store.js'
@@ -112,8 +110,7 @@ function createStore(
       committer.commit({ operations: operations.map(prepare), isAtomic }) as Promise<BatchResult>,
     change: (change) => committer.commit({ change }) as Promise<boolean>,
   }
-  const log = new LogReads(engine, () => {})
-  const core = createCore(engine, writing, log)
+  const core = createCore(engine, writing)
   const now = async (): Promise<Moment> => momentOf((await read(readClock, []))[0]?.now ?? '0')
   const expiry = new Expiry(engine, leadBy(engine, committer, lease), { now, comparesClocks: false })
   const trimLog = createLogTrimming({ write }, lease, changesKept)
@@ -125,8 +122,7 @@ function createStore(
       await trimLog()
       return removals
     },
-    check: (report, planOf, onProgress, cancellation) => check(engine, report, { planOf, onProgress, cancellation }),
-    stats: createStats(read, () => engine.atOnce((view) => log.range(view))),
+    stats: createStats(read, core.readRange),
     notReady: () => (contact.refusal ?? connections.failure)?.message,
     async close() {
       contact.close()

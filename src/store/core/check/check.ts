@@ -32,22 +32,22 @@ const ahead = { topics: 500, bytes: 8 * 1024 * 1024 }
 /** Wider than every valid key, so that invalid ones are found too. */
 const everyKey: KeyRange = { start: Buffer.from([0]), end: Buffer.from([...everyTopic.end, 0xff]) }
 
-interface CheckOptions {
-  /** To report remove clauses whose selectors are refused today: the store is sound with them. */
-  readonly planOf?: PlanOf | undefined
-  /** @param done counts only topics */
-  readonly onProgress?: ((done: number, total: number) => void) | undefined
-  readonly cancellation?: Cancellation | undefined
-}
-
-/** @returns the number of records examined. @throws Cancelled at the next slice once `cancellation` is set */
+/**
+ * See `StoreChecker`.
+ *
+ * @param planOf without it, remove clauses whose selectors are refused today are not reported: the store is sound with them
+ * @param onProgress `done` counts only topics
+ * @returns the number of records examined
+ */
 export async function check(
   engine: Pick<Engine, 'openSnapshot'>,
   report: (finding: Finding) => void,
-  options: CheckOptions = {},
+  planOf: PlanOf | undefined,
+  onProgress: (done: number, total: number) => void = () => {},
+  cancellation: Cancellation = { aborted: false },
 ): Promise<{ records: number }> {
   const snapshot = await engine.openSnapshot()
-  const checker = new Checker(snapshot, report, options)
+  const checker = new Checker(snapshot, report, planOf, onProgress, cancellation)
   try {
     await checker.run()
   } catch (error) {
@@ -69,9 +69,11 @@ class Checker {
   constructor(
     private readonly snapshot: Snapshot,
     private readonly report: (finding: Finding) => void,
-    private readonly options: CheckOptions,
+    private readonly planOf: PlanOf | undefined,
+    private readonly onProgress: (done: number, total: number) => void,
+    private readonly cancellation: Cancellation,
   ) {
-    this.#log = new LogCheck(snapshot, report, options.cancellation)
+    this.#log = new LogCheck(snapshot, report, cancellation)
   }
 
   /** How many were examined. The log is left out: the number should say how much is stored. */
@@ -89,7 +91,6 @@ class Checker {
   }
 
   async #checkTopics(): Promise<void> {
-    const { cancellation = { aborted: false } } = this.options
     const wanted = { head: true, item: true, version: true }
     let left: readonly KeyRange[] = [everyKey]
     while (left.length > 0) {
@@ -101,7 +102,7 @@ class Checker {
       }
       const onMisplaced = (path: Path): void => this.#onMisplaced(path)
       const scan = { plan: { ranges: left, matcher: undefined }, type: undefined, wanted, ahead, take, onMisplaced }
-      await this.snapshot.scan(scan, cancellation)
+      await this.snapshot.scan(scan, this.cancellation)
       if (last !== undefined) await this.#log.compareVersions()
       left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
     }
@@ -114,7 +115,7 @@ class Checker {
 
   #checkTopic(path: Path, topic: StoredTopic | undefined): void {
     this.#seen.topics++
-    this.options.onProgress?.(this.#seen.topics, this.snapshot.stated?.topics ?? this.#seen.topics)
+    this.onProgress(this.#seen.topics, this.snapshot.stated?.topics ?? this.#seen.topics)
     if (parsePath(path) !== path) this.report(`topic "${path}": the key is not a valid path`)
     if (topic === undefined) return
     const { type, item, version } = topic
@@ -155,8 +156,7 @@ class Checker {
     } catch {
       report('the time of its creation or its last update cannot be read')
     }
-    const { planOf } = this.options
-    const refused = planOf && clauseProblem(policy, planOf)
+    const refused = this.planOf && clauseProblem(policy, this.planOf)
     if (refused !== undefined) report(refused)
   }
 

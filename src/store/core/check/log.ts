@@ -24,7 +24,7 @@ export class LogCheck {
   constructor(
     private readonly snapshot: Snapshot,
     private readonly report: (finding: Finding) => void,
-    private readonly cancellation: Cancellation | undefined,
+    private readonly cancellation: Cancellation,
   ) {}
 
   /** Checks the records, up to one out of order. @returns how many there are */

@@ -91,21 +91,22 @@ export class LogReads implements ChangeReader {
     return this.#storeId ?? whenKnown(this.engine.storeId(), (id) => (this.#storeId = id))
   }
 
-  range(view: View): Awaitable<LogRange> {
-    return whenKnown(view.logEnd('last'), ({ total: last }) =>
-      whenKnown(view.logEnd('first'), ({ version, total }) => {
-        let count = 0
-        const take = ({ keys }: LogRecord): boolean => {
-          count = countLoggedKeys(keys) ?? 0
-          return false
-        }
-        return whenKnown(view.log(version, 1, take), () => ({
-          changes: last - total + count,
-          sinceMs: updatedMs(version),
-        }))
-      }),
+  readonly readRange = (): Awaitable<LogRange> =>
+    this.engine.atOnce((view) =>
+      whenKnown(view.logEnd('last'), ({ total: last }) =>
+        whenKnown(view.logEnd('first'), ({ version, total }) => {
+          let count = 0
+          const take = ({ keys }: LogRecord): boolean => {
+            count = countLoggedKeys(keys) ?? 0
+            return false
+          }
+          return whenKnown(view.log(version, 1, take), () => ({
+            changes: last - total + count,
+            sinceMs: updatedMs(version),
+          }))
+        }),
+      ),
     )
-  }
 
   #in(view: View, slice: Slice): LogSnapshot {
     return {

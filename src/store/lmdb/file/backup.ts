@@ -140,7 +140,7 @@ async function checkCopyAndForgetId(
     const report = (finding: Finding): unknown => findings.push(finding)
     const onRecord = (done: number, total: number): void => onProgress('checking', done, total)
     const copy = { openSnapshot: () => holdSnapshot(environment) }
-    const { records } = await check(copy, report, { onProgress: onRecord, cancellation })
+    const { records } = await check(copy, report, undefined, onRecord, cancellation)
     const [finding] = findings
     if (finding !== undefined) throw unsound(finding)
     forgetStoreId(environment)
