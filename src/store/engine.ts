@@ -214,8 +214,12 @@ export interface Decider<Request, Outcome> {
   sizeOf(request: Request): WriteSize
   /** For an engine that waits for its reads. */
   needsOf(request: Request): Needs
-  /** Begins a group of requests that share a commit. An engine may decide a group again, over fresher records. */
-  begin(stored: Stored): Group<Request, Outcome>
+  /**
+   * Begins a group of requests that share a commit. An engine may decide a group again, over fresher records.
+   *
+   * @param moment the time of the commit
+   */
+  begin(stored: Stored, moment: Moment): Group<Request, Outcome>
 }
 
 /** All that deciding a request may read. */
@@ -244,8 +248,6 @@ export interface Group<Request, Outcome> {
 
 /** The store before a commit. */
 export interface Stored {
-  /** The time of the commit. */
-  readonly moment: Moment
   /**
    * @param type only a topic of this type is there; undefined for both
    * @param wanted its item is a view, valid until the next read

@@ -42,6 +42,7 @@ function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
       if (failure !== undefined) throw failure.reason
       steps.push('on disk')
     },
+    stored: {} as Parameters[0]['stored'],
     transaction: transaction as unknown as Parameters[0]['transaction'],
     committed: () => void steps.push('committed'),
   }

@@ -21,7 +21,7 @@ interface Trial {
 function open(t: Test): Trial {
   const environment = openEnvironment(t.testdir())
   const view = new LmdbView(environment, () => {})
-  const options = { clock: now, onBroken: t.fail, room: undefined, onCommitted: () => {}, changesKept: undefined }
+  const options = { clock: now, onBroken: t.fail, room: undefined, changesKept: undefined }
   const writing = createWriting(environment, view, { ...options, receipts: new Receipts([]) })
   t.teardown(async () => {
     await writing.close()

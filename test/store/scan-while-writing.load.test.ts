@@ -97,7 +97,7 @@ function openParts(t: Test) {
   const environment = openEnvironment(directory)
   const snapshots = createSnapshots(environment.freshen, () => 0)
   const view = new LmdbView(environment, createItemRanges(environment))
-  const options = { clock: now, onBroken: t.fail, room: undefined, onCommitted: () => {}, changesKept: undefined }
+  const options = { clock: now, onBroken: t.fail, room: undefined, changesKept: undefined }
   const { commits, write, follow } = createWriting(environment, view, { ...options, receipts: new Receipts([]) })
   const engine = createEngine(environment, view, snapshots, follow)
   t.teardown(async () => {

@@ -15,7 +15,7 @@ import { Expiry, type Lead } from '../core/removal/expiry.js'
 import { createCore } from '../core/store.js'
 import { backupName } from '../core/write/records.js'
 import { nothingRemoved } from '../due-removals.js'
-import type { Engine, LoggedRecord } from '../engine.js'
+import type { Engine } from '../engine.js'
 import { numberOf, numberRecord } from '../number-record.js'
 import type { TopicStore } from '../store.js'
 import { WriterLink } from '../writer/link.js'
@@ -80,21 +80,20 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   const environment = openEnvironment(options.directory, options)
   // A commit during which the last writer died is on disk from here on, so that its receipts can be relied on.
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
-  let server: WriterServer | undefined
-  const onCommitted = (record: LoggedRecord | undefined): void => server?.answerAll(record)
-  const { store, commits, expiry, receipts } = openHere(options, environment, onCommitted)
-  const served = new WriterServer({ commits, receipts, onUnreadable: options.onUnreadable ?? (() => {}) })
-  server = served
+  const { store, writing, expiry, receipts } = openHere(options, environment)
+  const { commits, committed } = writing
+  const server = new WriterServer(commits, receipts, options.onUnreadable)
+  committed.add(server.answerAll)
   return {
     store,
-    accept: (socket) => served.accept(socket),
-    frames: () => served.frames,
+    accept: (socket) => server.accept(socket),
+    frames: () => server.frames,
     pauseWrites: () => commits.pauseWrites(),
     resumeWrites: () => commits.resumeWrites(),
     async close() {
       // Before the commits, so that a clause that was just executed can still end its policy.
       await expiry.close()
-      await served.stop()
+      await server.stop()
       await store.close()
     },
   }
@@ -111,22 +110,19 @@ export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket):
 }
 
 /** The store in a process that does its own writing, and what only such a process has. */
-interface OpenedHere extends Pick<LocalWriting, 'commits'> {
+interface OpenedHere {
   readonly store: TopicStore
+  readonly writing: LocalWriting
   readonly expiry: Expiry
   readonly receipts: Receipts
 }
 
-function openHere(
-  options: LmdbOptions,
-  environment: Environment,
-  onCommitted: (record: LoggedRecord | undefined) => void = () => {},
-): OpenedHere {
+function openHere(options: LmdbOptions, environment: Environment): OpenedHere {
   const { directory, onBroken = () => {}, onUnreadable, clock = now, disk, changesKept } = options
   const { view, snapshots } = readingOf(environment, options)
   const room = disk && new DiskRoom(directory, disk, () => snapshots.alone(() => treePages(environment)))
   const receipts = new Receipts(view.records('receipts'), onUnreadable)
-  const writing = createWriting(environment, view, { clock, onBroken, room, receipts, onCommitted, changesKept })
+  const writing = createWriting(environment, view, { clock, onBroken, room, receipts, changesKept })
   const { commits, commit } = writing
   const engine = createEngine(environment, view, snapshots, writing.follow)
   const store = assemble(environment, snapshots, engine, writing, options)
@@ -144,7 +140,7 @@ function openHere(
       await store.close()
     },
   }
-  return { store: opened, commits, expiry, receipts }
+  return { store: opened, writing, expiry, receipts }
 }
 
 /** To be called in the turn in which the environment was opened. */

@@ -162,8 +162,8 @@ export function withReceipts(
     sizeOf: (asked) =>
       'request' in asked ? decider.sizeOf(asked.request) : { operations: asked.clients, bytes: 0, grows: false },
     needsOf: (asked) => ('request' in asked ? decider.needsOf(asked.request) : { topics: [], records: [] }),
-    begin(stored) {
-      const group = decider.begin(stored)
+    begin(stored, moment) {
+      const group = decider.begin(stored, moment)
       const forgotten: string[] = []
       /** Outcomes with versions, which are known at the end. */
       const late: Parameters<Receipts['add']>[] = []

@@ -55,13 +55,6 @@ interface WriterCommits {
   close(): Promise<void>
 }
 
-interface WriterServerOptions {
-  readonly commits: WriterCommits
-  readonly receipts: Receipts
-  /** Called with an unreadable message of a client: a defect, reported only to the request in question. */
-  readonly onUnreadable: (reason: Error) => void
-}
-
 export class WriterServer {
   readonly #connections = new Map<string, Connection>()
   /** When the clients without a connection were last seen, in ms of performance.now(). */
@@ -70,8 +63,13 @@ export class WriterServer {
   #isStopped = false
   #frames = 0
 
-  constructor(private readonly options: WriterServerOptions) {
-    for (const name of options.receipts.names()) this.#gone.set(name, performance.now())
+  /** @param onUnreadable called with an unreadable message of a client: a defect, reported only to the request in question */
+  constructor(
+    private readonly commits: WriterCommits,
+    private readonly receipts: Receipts,
+    private readonly onUnreadable: (reason: Error) => void = () => {},
+  ) {
+    for (const name of receipts.names()) this.#gone.set(name, performance.now())
     this.#forgetting = setInterval(() => this.#forgetGone(), writerClientGoneMs / 3)
     this.#forgetting.unref()
   }
@@ -90,14 +88,14 @@ export class WriterServer {
       if (connection === undefined) connection = this.#greet(socket, new ByteReader(frame))
       else this.#take(connection, frame)
     }
-    readFrames(socket, take, this.options.onUnreadable)
+    readFrames(socket, take, this.onUnreadable)
   }
 
   /** Takes no more requests, answers those that were taken, and closes the connections. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearInterval(this.#forgetting)
-    await this.options.commits.close()
+    await this.commits.close()
     const ends = [...this.#connections.values()].map(async ({ socket }) => {
       socket.end()
       if (!socket.writableFinished) await once(socket, 'finish').catch(() => {})
@@ -108,7 +106,7 @@ export class WriterServer {
 
   /** To be called when a transaction is on disk: sends what came of its requests. @param record its record in the log */
   readonly answerAll = (record: LoggedRecord | undefined): void => {
-    for (const receipt of this.options.receipts.takeChanged()) this.#answer(receipt)
+    for (const receipt of this.receipts.takeChanged()) this.#answer(receipt)
     if (record === undefined) return
     let notice: Buffer | undefined
     for (const { socket, isWatching, takesRecords } of this.#connections.values()) {
@@ -129,7 +127,7 @@ export class WriterServer {
     }
     const name = from.text()
     if (!clientName.test(name)) throw new RangeError('a client has no such name')
-    const receipt = this.options.receipts.of(name)
+    const receipt = this.receipts.of(name)
     receipt.acknowledge(from.double())
     const takesRecords = from.hasMore && from.byte() === 1
     if (from.hasMore) receipt.takeGiven(from.double())
@@ -177,7 +175,7 @@ export class WriterServer {
     const operations = 'operations' in request ? request.operations.length : 1
     connection.operations += operations
     connection.bytes += bytes
-    this.options.commits.submit({ request, from: { receipt, number } }, (settled) => {
+    this.commits.submit({ request, from: { receipt, number } }, (settled) => {
       connection.operations -= operations
       connection.bytes -= bytes
       this.#regulate(connection)
@@ -230,7 +228,7 @@ export class WriterServer {
     for (const name of names) this.#gone.delete(name)
     // Not those that have come back meanwhile.
     const stillGone = (): readonly string[] => names.filter((name) => !this.#connections.has(name))
-    this.options.commits.commit({ forgotten: stillGone, clients: names.length }).catch(() => {
+    this.commits.commit({ forgotten: stillGone, clients: names.length }).catch(() => {
       for (const name of stillGone()) this.#gone.set(name, performance.now())
     })
   }

@@ -1,4 +1,5 @@
 /** Deciding what becomes of topics that are due, in the commit that removes them, so that an update that comes first keeps them. */
+import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
 import { UnreadableTopic } from '../../errors.js'
@@ -24,6 +25,7 @@ export class DueDecisions {
 
   constructor(
     private readonly stored: Stored,
+    private readonly moment: Moment,
     private readonly topics: BatchDecisions,
   ) {}
 
@@ -65,7 +67,7 @@ export class DueDecisions {
     if (topic === undefined) return this.#drop(place)
     if (endsPolicy) return topic.head()?.due?.id === id ? this.#reschedule(path, topic, undefined) : this.#drop(place)
     if (this.topics.changeOf(path) !== undefined) return false
-    const evaluated = ownedBy(place, path, topic, this.stored.moment)
+    const evaluated = ownedBy(place, path, topic, this.moment)
     if (evaluated === undefined) return this.#drop(place)
     const { dueMs, isDue, selector } = evaluated
     if (isDue && selector === undefined) {

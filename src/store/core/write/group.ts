@@ -35,7 +35,7 @@ export type Outcome = BatchResult | boolean | DueOutcome
 export const decider: Decider<Request, Outcome> = {
   sizeOf: sizeOfRequest,
   needsOf,
-  begin: (stored) => new WriteGroup(stored),
+  begin: (stored, moment) => new WriteGroup(stored, moment),
 }
 
 function sizeOfRequest(request: Request): WriteSize {
@@ -66,10 +66,10 @@ class WriteGroup implements Group<Request, Outcome> {
   readonly #records: RecordDecisions
   readonly #due: DueDecisions
 
-  constructor(stored: Stored) {
+  constructor(stored: Stored, moment: Moment) {
     this.#topics = new BatchDecisions(stored)
     this.#records = new RecordDecisions(stored)
-    this.#due = new DueDecisions(stored, this.#topics)
+    this.#due = new DueDecisions(stored, moment, this.#topics)
   }
 
   /** @throws as the decisions of batches do */

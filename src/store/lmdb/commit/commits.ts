@@ -45,8 +45,10 @@ type Room = Pick<DiskRoom, 'begin' | 'admit'>
 interface Transactions {
   /** Calls `callback` in a transaction, and returns once that is on disk; throws when it is not, or may not be. */
   readonly transact: (callback: () => void) => void
-  /** Reads and writes in the transaction whose callback is running. */
-  readonly transaction: Stored & Changes & { begin(): void; end(): LoggedRecord | undefined }
+  /** Reads in the transaction whose callback is running. */
+  readonly stored: Stored
+  /** Writes in it. */
+  readonly transaction: Changes & { begin(): void; end(): LoggedRecord | undefined }
   /** Called once it is on disk, before its writes are settled. @param record its record in the log, if it has one */
   readonly committed: (record: LoggedRecord | undefined) => void
 }
@@ -193,14 +195,14 @@ export class Commits<Request, Outcome> {
 
   /** Commits the first writes of those that were taken, as many as were decided in time; the others wait again. */
   #commitGroup(taken: readonly Write<Request, Outcome>[]): void {
-    const { transact, transaction, committed } = this.transactions
+    const { transact, stored, transaction, committed } = this.transactions
     const beganMs = performance.now()
     let decided = 0
     let record: LoggedRecord | undefined
     try {
       transact(() => {
         transaction.begin()
-        const group = this.decider.begin(transaction)
+        const group = this.decider.begin(stored, transaction.moment)
         const untilMs = performance.now() + decidingMsMax
         do decide(group, taken[decided++] as Write<Request, Outcome>)
         while (decided < taken.length && performance.now() < untilMs)

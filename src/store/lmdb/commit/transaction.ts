@@ -1,25 +1,15 @@
 /**
- * One transaction of lmdb, as decisions see it: what was stored before it, and the records that each change of a topic makes.
- * Each change writes at once. The log has each topic that changes, with its version.
+ * One transaction of lmdb: the records that each change of a topic makes. Each change writes at once. The log has each topic
+ * that changes, with its version.
  */
 import type { Clock, Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type {
-  Changes,
-  DuePlace,
-  ItemBytes,
-  LoggedRecord,
-  NewTopic,
-  RecordTable,
-  Stored,
-  StoredTopic,
-  Wanted,
-} from '../../engine.js'
+import type { Changes, DuePlace, ItemBytes, LoggedRecord, NewTopic, RecordTable, StoredTopic } from '../../engine.js'
 import type { ChangeVersion } from '../../topics.js'
 import { type Environment, recordVersion, type Tree } from '../environment/environment.js'
 import { type Details, dueKey, encodeSpecification } from '../view/specification.js'
-import type { LmdbTopic, LmdbView } from '../view/view.js'
+import type { LmdbTopic } from '../view/view.js'
 import type { ChangeLog } from './change-log.js'
 
 /** A value as lmdb also accepts it: the bytes of a buffer from `start` to `end`. */
@@ -29,14 +19,13 @@ interface Slab extends Buffer {
 }
 
 /** All of its calls belong within a transaction's callback. */
-export class Transaction implements Stored, Changes {
+export class Transaction implements Changes {
   moment: Moment
   /** Of the item that was put last: lmdb looks up the address of each buffer by a native call. */
   #slab: Slab | undefined
 
   constructor(
     private readonly environment: Environment,
-    private readonly view: LmdbView,
     private readonly log: ChangeLog,
     private readonly now: Clock,
   ) {
@@ -52,18 +41,6 @@ export class Transaction implements Stored, Changes {
   /** To be called last in each transaction. @returns its record in the log, if any topic has changed */
   end(): LoggedRecord | undefined {
     return this.log.put()
-  }
-
-  topic(path: Path, type: TopicType | undefined, wanted: Wanted): StoredTopic | undefined {
-    return this.view.topic(path, type, wanted)
-  }
-
-  record(table: RecordTable, name: string): Buffer | undefined {
-    return this.view.record(table, name)
-  }
-
-  records(table: RecordTable): readonly (readonly [string, Buffer])[] {
-    return this.view.records(table)
   }
 
   create({ path, type, properties, item, dueMs, tracksUpdates }: NewTopic, former: StoredTopic | undefined): void {

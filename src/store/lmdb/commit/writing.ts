@@ -16,6 +16,8 @@ import { Transaction } from './transaction.js'
 
 export interface LocalWriting extends Writing {
   readonly commits: Commits<WriterRequest, WriterOutcome>
+  /** Told of each commit once it is on disk, before its requests are settled, with its record in the log, if it has one. */
+  readonly committed: Followers<LoggedRecord | undefined>
   /** @throws as `Commits.commit` does */
   commit(request: Request): Promise<Outcome>
 }
@@ -26,34 +28,31 @@ interface WritingOptions {
   readonly onBroken: (reason: Error) => void
   readonly room: DiskRoom | undefined
   readonly receipts: Receipts
-  /** Called when a commit is on disk, before its requests are settled. @param record its record in the log */
-  readonly onCommitted: (record: LoggedRecord | undefined) => void
   readonly changesKept: number | undefined
 }
 
 export function createWriting(
   environment: Environment,
   view: LmdbView,
-  { clock, onBroken, room, receipts, onCommitted, changesKept }: WritingOptions,
+  { clock, onBroken, room, receipts, changesKept }: WritingOptions,
 ): LocalWriting {
-  const followers = new Followers<LoggedRecord>()
+  const committed = new Followers<LoggedRecord | undefined>()
   const transactions = {
     transact: environment.transact,
-    transaction: new Transaction(environment, view, new ChangeLog(environment.changes, changesKept), clock),
-    committed(record: LoggedRecord | undefined) {
-      onCommitted(record)
-      if (record !== undefined) followers.notify(record)
-    },
+    stored: view,
+    transaction: new Transaction(environment, new ChangeLog(environment.changes, changesKept), clock),
+    committed: (record: LoggedRecord | undefined) => committed.notify(record),
   }
   const commits = new Commits(transactions, withReceipts(decider, receipts), onBroken, room)
   const commit = (request: Request): Promise<Outcome> => commits.commit({ request }) as Promise<Outcome>
   return {
     commits,
+    committed,
     commit,
     write: (operations, isAtomic = true) =>
       commit({ operations: operations.map(prepare), isAtomic }) as Promise<BatchResult>,
     change: (change) => commit({ change }) as Promise<boolean>,
-    follow: (onGrown) => followers.add(onGrown),
+    follow: (onGrown) => committed.add((record) => record && onGrown(record)),
     close: () => commits.close(),
   }
 }

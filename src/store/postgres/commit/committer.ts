@@ -222,7 +222,7 @@ export class Committer {
   ): Promise<Committed | undefined> {
     const committed = await this.connections.transact(async ({ read, write }) => {
       const { known, moment } = await readInOrder(read, needed, itemBytesMax)
-      const decided = decide(group, new StoredRows(moment, known, await readNeeded(read, group)))
+      const decided = decide(group, new StoredRows(known, await readNeeded(read, group)), moment)
       const { changes } = decided
       const isChanged = !changes.isEmpty || changes.records.length > 0
       if (isCut(known) || !isChanged) return { result: { decided, known, row: undefined }, commits: false }
@@ -251,7 +251,6 @@ export class Committer {
 /** The rows that were read for the decisions of a group. */
 class StoredRows implements Stored {
   constructor(
-    readonly moment: Moment,
     private readonly known: Known,
     private readonly needed: Needed = new Map(),
   ) {}
@@ -278,11 +277,11 @@ function needsOrder({ request, needs }: Write): boolean {
 
 /** At the time of this machine: nothing that is decided on what was known depends on it. */
 function decideOnKnown(group: readonly Write[], known: Known): Decided {
-  return decide(group, new StoredRows(momentOf(Date.now()), known))
+  return decide(group, new StoredRows(known), momentOf(Date.now()))
 }
 
-function decide(group: readonly Write[], stored: StoredRows): Decided {
-  const decisions = decider.begin(stored)
+function decide(group: readonly Write[], stored: StoredRows, moment: Moment): Decided {
+  const decisions = decider.begin(stored, moment)
   const settle = group.map(({ request, resolve, reject }) => {
     try {
       const outcome = decisions.decide(request)
@@ -291,7 +290,7 @@ function decide(group: readonly Write[], stored: StoredRows): Decided {
       return () => reject(error)
     }
   })
-  const changes = new CommitChanges(stored.moment)
+  const changes = new CommitChanges(moment)
   decisions.end(changes)
   return { changes, settle }
 }
