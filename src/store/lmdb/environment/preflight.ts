@@ -12,18 +12,7 @@
  * that is empty, has one page, or has only zeros. A damaged store may look the same, so such a file is refused, unless
  * the mark of files.ts says that it is what remains of a first start.
  */
-import {
-  accessSync,
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from 'node:fs'
+import { accessSync, closeSync, constants, fstatSync, lstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StoreUnusable } from '../../errors.js'
 import {
@@ -64,7 +53,7 @@ export function examine(file: string): boolean {
     requireNoRestore(dirname(directory))
     return true
   }
-  const { problem, isBlank } = inspect(file)
+  const { problem, isBlank } = inspectFile(file)
   if (problem === undefined) return false
   if (isBlank && isUnfinished(file)) {
     rmSync(file)
@@ -82,26 +71,21 @@ export function examine(file: string): boolean {
 
 /** False if missing. @throws StoreUnusable if it is no plain file, or this process may not find, read and write it */
 function isUsable(file: string): boolean {
-  const stats = stat(file)
-  if (stats === undefined) return false
-  if (!stats.isFile())
-    throw new StoreUnusable(`${file} is ${stats.isDirectory() ? 'a directory' : 'not a plain file'}: move it away`)
-  requireAccess(file, constants.R_OK | constants.W_OK, 'read and write it')
-  return true
-}
-
-function stat(file: string): Stats | undefined {
   try {
-    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return undefined
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return false
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EACCES') requireAccess(dirname(file), constants.X_OK, 'search it')
     throw error
   }
-  const found = statSync(file, { throwIfNoEntry: false })
-  if (found !== undefined) return found
-  throw new StoreUnusable(
-    `${file} is a symbolic link to something that does not exist: mount or restore what it leads to`,
-  )
+  const stats = statSync(file, { throwIfNoEntry: false })
+  if (stats === undefined)
+    throw new StoreUnusable(
+      `${file} is a symbolic link to something that does not exist: mount or restore what it leads to`,
+    )
+  if (!stats.isFile())
+    throw new StoreUnusable(`${file} is ${stats.isDirectory() ? 'a directory' : 'not a plain file'}: move it away`)
+  requireAccess(file, constants.R_OK | constants.W_OK, 'read and write it')
+  return true
 }
 
 /** @throws StoreUnusable, which says who owns the path and what would help, if this process may not access it so */
@@ -136,34 +120,36 @@ const databaseName = 'specifications'
  * or another program's, which opening would turn into an empty store. Undefined when it seems to be one.
  */
 export function topicsProblem(descriptor: number): string | undefined {
-  const { size } = fstatSync(descriptor)
-  const read = readerOf(descriptor, size)
-  const latest = latestMeta(read, size)
-  if (typeof latest === 'string') return latest
-  const problem = problemOfSnapshot(read, latest, size)
-  if (problem !== undefined) return problem
-  const { mainRoot, pageSize } = latest
-  if (mainRoot !== undefined && read(mainRoot * pageSize, pageSize).includes(databaseName)) return undefined
-  return "is an LMDB file, but not topicd's"
+  const { problem, hasTopics } = inspect(descriptor)
+  return problem ?? (hasTopics ? undefined : "is an LMDB file, but not topicd's")
 }
 
-function readerOf(descriptor: number, size: number): ReadAt {
-  return (offset, bytes) => {
+interface Inspected {
+  /** Why the file cannot be opened safely. */
+  readonly problem: string | undefined
+  /** It may be no more than the remains of a first start. */
+  readonly isBlank: boolean
+  readonly hasTopics: boolean
+}
+
+function inspect(descriptor: number): Inspected {
+  const { size } = fstatSync(descriptor)
+  const read: ReadAt = (offset, bytes) => {
     if (offset >= size) return Buffer.alloc(0)
     const buffer = Buffer.allocUnsafe(Math.min(bytes, size - offset))
     return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, offset))
   }
+  const latest = latestMeta(read, size)
+  if (typeof latest === 'string') return { problem: latest, isBlank: isBlank(read, size), hasTopics: false }
+  const { mainRoot = Infinity, pageSize } = latest
+  const hasTopics = read(mainRoot * pageSize, pageSize).includes(databaseName)
+  return { problem: problemOfSnapshot(read, latest, size), isBlank: false, hasTopics }
 }
 
-/** Why the file cannot be opened safely, if so, and whether it may be no more than the remains of a first start. */
-function inspect(file: string): { readonly problem: string | undefined; readonly isBlank: boolean } {
+function inspectFile(file: string): Inspected {
   const descriptor = openSync(file, 'r')
   try {
-    const { size } = fstatSync(descriptor)
-    const read = readerOf(descriptor, size)
-    const latest = latestMeta(read, size)
-    const problem = typeof latest === 'string' ? latest : problemOfSnapshot(read, latest, size)
-    return { problem, isBlank: isBlank(read, size) }
+    return inspect(descriptor)
   } finally {
     closeSync(descriptor)
   }
@@ -220,35 +206,20 @@ function sizeOf(size: number, pageSize: number): string {
   return `${size} bytes, so pages up to ${Math.floor(size / pageSize) - 1}`
 }
 
+/** Counts the pages from one on that are free: in a sound file, none is in two runs. */
 function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, from: number): number {
   const seen = new Set<number>()
-  const runs: { readonly first: number; readonly end: number }[] = []
   const pending = freeRoot === undefined ? [] : [freeRoot]
+  let pages = 0
   for (let number = pending.pop(); number !== undefined; number = pending.pop()) {
     const page = seen.has(number) ? undefined : readTreePage(read, number, pageSize)
     seen.add(number)
     for (const node of page?.nodes ?? []) {
-      if (page?.isLeaf !== true) {
-        pending.push(node.child)
-        continue
-      }
-      for (const { first, length } of freeRuns(readData(read, node, pageSize)))
-        runs.push({ first, end: first + length })
+      if (page?.isLeaf !== true) pending.push(node.child)
+      else
+        for (const { first, length } of freeRuns(readData(read, node, pageSize)))
+          pages += Math.max(0, Math.min(first + length, lastPage + 1) - Math.max(first, from))
     }
-  }
-  return pagesOf(runs, from, lastPage + 1)
-}
-
-/** Counts the pages in any of the runs, which in a damaged file may overlap and have any length. Excludes `to`. */
-function pagesOf(runs: { readonly first: number; readonly end: number }[], from: number, to: number): number {
-  let pages = 0
-  let counted = from
-  for (const { first, end } of runs.sort((a, b) => a.first - b.first)) {
-    const begin = Math.max(first, counted)
-    const stop = Math.min(end, to)
-    if (stop <= begin) continue
-    pages += stop - begin
-    counted = stop
   }
   return pages
 }
