@@ -4,9 +4,6 @@ import type { LogRange } from '../changes.js'
 import type { StoreStats } from '../monitoring.js'
 import type { Execute, Statement } from './sql/statement.js'
 
-/** How long a result is reused, in ms: the engine updates these estimates about once a second. */
-const reuseMs = 5000
-
 /** The engine counts live rows as they change; after a crash that count is lost, and the last `analyze` is used. */
 const estimate: Statement<{ topics: string; bytes: string }> = {
   name: 'estimate_stats',
@@ -19,26 +16,13 @@ const estimate: Statement<{ topics: string; bytes: string }> = {
 /** Rejects only while the engine is unavailable and has never answered. */
 export function createStats(read: Execute, readLog: () => Awaitable<LogRange>): () => Promise<StoreStats> {
   let known: StoreStats | undefined
-  let knownMs = -Infinity
-  let reading: Promise<StoreStats> | undefined
-
-  async function readStats(): Promise<StoreStats> {
+  return async () => {
     try {
       const [row] = await read(estimate, [])
       known = { topics: Number(row?.topics), bytes: Number(row?.bytes), log: await readLog() }
-      knownMs = performance.now()
-      return known
     } catch (error) {
       if (known === undefined) throw error
-      return known
-    } finally {
-      reading = undefined
     }
-  }
-
-  return () => {
-    if (known !== undefined && performance.now() - knownMs < reuseMs) return Promise.resolve(known)
-    reading ??= readStats()
-    return reading
+    return known
   }
 }
