@@ -129,7 +129,16 @@ export interface Incremented {
   readonly valueText: string
 }
 
-export type WriteRefusal = Absent | 'incompatible_properties' | 'unsatisfied_constraint' | 'not_a_number'
+/** In the order of their numbers in writer/wire.ts. */
+export const refusals = [
+  'no_such_topic',
+  'incompatible_type',
+  'incompatible_properties',
+  'unsatisfied_constraint',
+  'not_a_number',
+] as const
+
+export type WriteRefusal = (typeof refusals)[number]
 
 export interface RefusedOperation {
   readonly index: number

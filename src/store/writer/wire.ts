@@ -25,14 +25,15 @@ import type { Prepared } from '../core/write/operations.js'
 import type { RecordChange } from '../core/write/records.js'
 import type { LoggedRecord } from '../engine.js'
 import { StoreError } from '../errors.js'
-import type {
-  BatchResult,
-  Incremented,
-  WriteAction,
-  WriteEffect,
-  WriteOperation,
-  WriteOutcome,
-  WriteRefusal,
+import {
+  type BatchResult,
+  type Incremented,
+  refusals,
+  type WriteAction,
+  type WriteEffect,
+  type WriteOperation,
+  type WriteOutcome,
+  type WriteRefusal,
 } from '../topics.js'
 
 /** Of this format. A process of another build is refused if its number differs. */
@@ -125,14 +126,6 @@ function readConstraint(from: ByteReader, flags: number): WriteAction['constrain
 }
 
 const outcomes: readonly Named[] = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed']
-
-const refusals: readonly WriteRefusal[] = [
-  'no_such_topic',
-  'incompatible_type',
-  'incompatible_properties',
-  'unsatisfied_constraint',
-  'not_a_number',
-]
 
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 

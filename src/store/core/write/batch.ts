@@ -14,15 +14,16 @@ import type { RemovalPolicy } from '../../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../../topics/topic.js'
 import type { Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
-import type {
-  BatchResult,
-  ChangeVersion,
-  Creation,
-  RefusedOperation,
-  Versioned,
-  WriteEffect,
-  WriteOutcome,
-  WriteRefusal,
+import {
+  type BatchResult,
+  type ChangeVersion,
+  type Creation,
+  type RefusedOperation,
+  refusals,
+  type Versioned,
+  type WriteEffect,
+  type WriteOutcome,
+  type WriteRefusal,
 } from '../../topics.js'
 import { newItem, type Prepared, valueTextOf } from './operations.js'
 
@@ -295,14 +296,5 @@ export function isVersioned(outcome: WriteOutcome | WriteRefusal): outcome is Ve
 }
 
 export function isRefusal<Outcome extends WriteOutcome>(outcome: Outcome | WriteRefusal): outcome is WriteRefusal {
-  switch (outcome) {
-    case 'no_such_topic':
-    case 'incompatible_type':
-    case 'incompatible_properties':
-    case 'unsatisfied_constraint':
-    case 'not_a_number':
-      return true
-    default:
-      return false
-  }
+  return (refusals as readonly unknown[]).includes(outcome)
 }
