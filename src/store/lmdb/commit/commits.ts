@@ -66,6 +66,9 @@ interface Write<Request, Outcome> {
 }
 
 const undecided: Settled<never> = { error: new Error('the request was not decided') }
+const closed: Settled<never> = { error: new StoreError('unavailable', 'the store is closed') }
+const broken: Settled<never> = { error: new StoreError('unknown_outcome', 'the store no longer commits') }
+const full: Settled<never> = { error: new StoreError('full', 'the disk is nearly full') }
 
 export class Commits<Request, Outcome> {
   readonly #seconds = createHistogram(secondsBounds)
@@ -107,8 +110,8 @@ export class Commits<Request, Outcome> {
 
   /** As `commit`. @param settle called once */
   submit(request: Request, settle: (settled: Settled<Outcome>) => void): void {
-    if (this.#closed) return settle({ error: closedError() })
-    if (this.#broken) return settle({ error: brokenError() })
+    if (this.#closed) return settle(closed)
+    if (this.#broken) return settle(broken)
     const size = this.decider.sizeOf(request)
     this.#waiting.push({ request, size, sinceMs: performance.now(), settle, decided: undecided })
     this.#stats.inFlight += size.operations
@@ -133,7 +136,7 @@ export class Commits<Request, Outcome> {
   /** Rejects every write from now on; resolves once those that wait are on disk, or at once when they are paused. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#isPaused) this.#rejectWaiting(closedError)
+    if (this.#isPaused) this.#rejectWaiting(closed)
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve))
   }
 
@@ -156,10 +159,7 @@ export class Commits<Request, Outcome> {
     this.#gathering = undefined
     if (this.#isPaused || this.#waiting.length === 0) return
     const { group, refused } = this.#takeGroup()
-    for (const write of refused) {
-      this.#stats.writes -= write.size.operations
-      this.#leave(write, { error: new StoreError('full', 'the disk is nearly full') })
-    }
+    this.#reject(refused, full)
     if (group.length > 0) this.#commitGroup(group)
     this.#schedule()
     if (this.#waiting.length > 0) return
@@ -229,7 +229,7 @@ export class Commits<Request, Outcome> {
       this.#stats.failed += write.size.operations
       this.#leave(write, { error: reason })
     }
-    this.#rejectWaiting(brokenError)
+    this.#rejectWaiting(broken)
     this.onBroken(reason)
   }
 
@@ -241,12 +241,15 @@ export class Commits<Request, Outcome> {
     this.#batchSizes.record(operationsOf(group))
   }
 
-  #rejectWaiting(reason: () => StoreError): void {
-    const rejected = this.#waiting
-    this.#waiting = []
-    for (const write of rejected) {
+  #rejectWaiting(reason: Settled<never>): void {
+    this.#reject(this.#waiting.splice(0), reason)
+  }
+
+  /** Does not count them. */
+  #reject(writes: readonly Write<Request, Outcome>[], reason: Settled<never>): void {
+    for (const write of writes) {
       this.#stats.writes -= write.size.operations
-      this.#leave(write, { error: reason() })
+      this.#leave(write, reason)
     }
   }
 
@@ -266,12 +269,4 @@ function decide<Request, Outcome>(group: Group<Request, Outcome>, write: Write<R
 
 function operationsOf(group: readonly { readonly size: WriteSize }[]): number {
   return group.reduce((sum, { size }) => sum + size.operations, 0)
-}
-
-function closedError(): StoreError {
-  return new StoreError('unavailable', 'the store is closed')
-}
-
-function brokenError(): StoreError {
-  return new StoreError('unknown_outcome', 'the store no longer commits')
 }
