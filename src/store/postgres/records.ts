@@ -3,6 +3,7 @@
  * records are those that core/ gives them.
  */
 import { strict as assert } from 'node:assert'
+import { keysRevisionName } from '../core/write/records.js'
 import type { RecordTable } from '../engine.js'
 import { numberOf, numberRecord } from '../number-record.js'
 import { plainArray, textArray } from './sql/columns.js'
@@ -10,12 +11,12 @@ import type { Execute, Statement } from './sql/statement.js'
 
 const readKeys: Statement<{ name: string; record: string }> = {
   name: 'read_api_keys',
-  text: 'select name, record from topicd.api_keys where $1::text is null or name = $1 order by name',
+  text: 'select name, record from topicd.api_keys order by name',
 }
 
 const readUses: Statement<{ name: string; used: string }> = {
   name: 'read_key_uses',
-  text: 'select name, used from topicd.api_keys where used is not null and ($1::text is null or name = $1) order by name',
+  text: 'select name, used from topicd.api_keys where used is not null order by name',
 }
 
 /** A number in `meta`, by its name. */
@@ -47,28 +48,21 @@ const putNumber: Statement<never> = {
     on conflict (name) do update set value = excluded.value`,
 }
 
-/** The names of numbers in `meta`, by those of their records. */
-const numberNames: Readonly<Record<string, string>> = { keysRevision: 'keys_revision' }
+/** The name in `meta` of the only record of core/ there. */
+const keysRevisionColumn = 'keys_revision'
 
-/** In the order of their names. @param name null for all records of the table */
-export async function readRecords(
-  read: Execute,
-  table: RecordTable,
-  name: string | null = null,
-): Promise<readonly (readonly [string, Buffer])[]> {
+/** In the order of their names. */
+export async function readRecords(read: Execute, table: RecordTable): Promise<readonly (readonly [string, Buffer])[]> {
   switch (table) {
     case 'keys':
-      return (await read(readKeys, [name])).map((row) => [row.name, Buffer.from(row.record)])
+      return (await read(readKeys, [])).map((row) => [row.name, Buffer.from(row.record)])
     case 'keyUses':
-      return (await read(readUses, [name])).map((row) => [row.name, numberRecord(Number(row.used))])
-    case 'meta': {
-      const found: [string, Buffer][] = []
-      for (const [known, column] of Object.entries(numberNames)) {
-        const [row] = name === null || name === known ? await read(readNumber, [column]) : []
-        if (row !== undefined) found.push([known, numberRecord(Number(row.value))])
-      }
-      return found
-    }
+      return (await read(readUses, [])).map((row) => [row.name, numberRecord(Number(row.used))])
+    case 'meta':
+      return (await read(readNumber, [keysRevisionColumn])).map(({ value }) => [
+        keysRevisionName,
+        numberRecord(Number(value)),
+      ])
     case 'receipts':
       return []
   }
@@ -87,9 +81,8 @@ export async function putRecords(write: Execute, puts: readonly RecordPut[]): Pr
     if (table === 'keys')
       await (value === undefined ? write(deleteKey, [name]) : write(putKey, [name, value.toString()]))
     else if (table === 'meta' && value !== undefined) {
-      const column = numberNames[name]
-      assert(column !== undefined, `there is no number for ${name}`)
-      await write(putNumber, [column, numberOf(value) ?? 0])
+      assert(name === keysRevisionName, `there is no number for ${name}`)
+      await write(putNumber, [keysRevisionColumn, numberOf(value) ?? 0])
     }
   }
   // A key that is removed takes the time of its last use along.

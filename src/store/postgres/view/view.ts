@@ -103,7 +103,7 @@ export class PostgresView implements View {
   }
 
   async record(table: RecordTable, name: string): Promise<Buffer | undefined> {
-    return (await readRecords(this.read, table, name))[0]?.[1]
+    return new Map(await readRecords(this.read, table)).get(name)
   }
 
   records(table: RecordTable): Promise<readonly (readonly [string, Buffer])[]> {
