@@ -59,8 +59,7 @@ interface Decided {
 }
 
 interface Committed extends Decided {
-  readonly isChanged: boolean
-  /** The engine's result of the commit, if one was made. */
+  /** The engine's result of the commit; undefined if nothing is changed. */
   readonly row?: CommitRow
 }
 
@@ -147,8 +146,8 @@ export class Committer {
         return await this.#commitGroup(group.slice(half))
       }
       this.#counts.inFlight -= operations
-      const { changes, isChanged, row, settle } = committed
-      if (isChanged) {
+      const { changes, row, settle } = committed
+      if (row !== undefined) {
         this.#counts.writes += operations
         this.#seconds.record((performance.now() - startedMs) / 1000)
         this.#batches.record(operations)
@@ -203,7 +202,7 @@ export class Committer {
       decided = decideOnKnown(group, known)
     }
     if (isCut(known)) return undefinedOrRefused(group)
-    if (decided.changes.isEmpty) return { ...decided, isChanged: false }
+    if (decided.changes.isEmpty) return decided
     try {
       const [row] = await write(callCommit, decided.changes.parameters(needed, known), sinceMs)
       return this.#committed(decided, needed, known, row as CommitRow)
@@ -232,7 +231,7 @@ export class Committer {
     }, sinceMs)
     const { decided, known, row } = committed
     if (isCut(known)) return undefinedOrRefused(group)
-    return row === undefined ? { ...decided, isChanged: false } : this.#committed(decided, needed, known, row)
+    return row === undefined ? decided : this.#committed(decided, needed, known, row)
   }
 
   #committed(decided: Decided, needed: readonly NeededTopic[], known: Known, row: CommitRow): Committed {
@@ -240,7 +239,7 @@ export class Committer {
     changes.tellVersions(row)
     for (const { path, reads } of needed) if (reads === 'constants') this.#cache.set(path, { topic: known.get(path) })
     for (const [path, topic] of changes.after()) this.#cache.set(path, { topic })
-    return { ...decided, isChanged: true, row }
+    return { ...decided, row }
   }
 
   #forget(needed: readonly NeededTopic[]): void {
