@@ -31,12 +31,6 @@ export function damaged(cause: unknown): StoreUnusable {
   return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; "topicd check" says more`, { cause })
 }
 
-/** The error at the end of a walk that left some topics out. @param first the path of the first of them, if it is known */
-export function damagedTopics(count: number, first: string | undefined): StoreUnusable {
-  const topics = `${count} ${count === 1 ? 'topic' : 'topics'}${first === undefined ? '' : `, the first at "${first}",`}`
-  return damaged(`${topics} could not be read; all others were`)
-}
-
 /**
  * A topic whose REMOVAL, or whose time, cannot be read: the disk has damaged it, or an earlier version has stored what this
  * one does not take. Whatever goes over stored topics reports such a topic, leaves it as it is, and goes on with the others:

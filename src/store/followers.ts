@@ -1,7 +1,7 @@
 /** Who follows the log of changes in this process. How it is learned that the log has grown is the caller's. */
 
 /** @template T what is known of how it has grown */
-export class Followers<T = void> {
+export class Followers<T> {
   readonly #all = new Set<{ readonly onGrown: (news: T) => void }>()
 
   /** @param onWatching called when the first follower comes, and when the last one goes */

@@ -1,4 +1,7 @@
-/** A topic store over an engine: what every engine does in the same way, put together from the rooms beside this file. */
+/**
+ * A topic store over an engine: what every engine does in the same way, put together from the rooms beside this file. Their
+ * operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper.
+ */
 import type { ApiKeyStore } from '../api-keys.js'
 import type { ChangeReader } from '../changes.js'
 import type { Engine } from '../engine.js'

@@ -72,7 +72,6 @@ export class WriterLink implements Writing {
     this.#reconnect()
   }
 
-  /** An arrow function in a field: bound, so that the store has it as its own without a wrapper. */
   readonly write = (operations: readonly WriteOperation[], isAtomic = true): Promise<BatchResult> =>
     this.#ask('object', (out) => writeOperations(out, operations, isAtomic)) as Promise<BatchResult>
 

@@ -26,7 +26,6 @@ const waitingBytes = 4 * 1024
 /** Results held by all unfinished scanned pages of one worker. Beyond that, they end early. */
 const unfinishedBytesMax = 32 * 1024 * 1024
 
-/** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   readonly #builder = createPageBuilder()
   #spareBuilder: PageBuilder | undefined

@@ -6,7 +6,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { Engine, StoredTopic } from '../../engine.js'
-import { damaged, damagedTopics, UnreadableTopic } from '../../errors.js'
+import { damaged, UnreadableTopic } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
 
 /** Topics, and bytes of their items, that are copied at once; exceeded by at most one item. */
@@ -55,7 +55,9 @@ export async function* walk(
     await snapshot.close()
   }
   if (coversAll(plan)) lost += Math.abs((snapshot.stated?.topics ?? visited) - visited)
-  if (lost > 0) throw damagedTopics(lost, firstLost)
+  if (lost === 0) return
+  const topics = `${lost} ${lost === 1 ? 'topic' : 'topics'}${firstLost === undefined ? '' : `, the first at "${firstLost}",`}`
+  throw damaged(`${topics} could not be read; all others were`)
 }
 
 function coversAll({ ranges, matcher }: Plan): boolean {

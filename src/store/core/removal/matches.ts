@@ -20,7 +20,6 @@ const removalsInOneCommitMax = 500
 /** Only paths are read. */
 const ahead = { topics: 0, bytes: 0 }
 
-/** Its operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper. */
 export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> {
   /** Batches of this process come one after the other, so that they do not fill a commit, however many bulk removals there are. */
   #lastBatch: Promise<unknown> = Promise.resolve()

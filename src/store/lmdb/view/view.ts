@@ -28,8 +28,6 @@ import { type Details, detailsText, dueKey, dueKeyBytes, dueMsOfKey, parseDetail
 /** Its reads return at once. Items are views, valid until the next read. */
 export class LmdbView implements View {
   readonly #view = createItemView()
-  readonly #items: Environment['items']
-  readonly #specifications: Environment['specifications']
   readonly #options: { readonly transaction: Transaction } | undefined
 
   /** @param transaction a snapshot that is held; without it, lmdb's current one is read */
@@ -38,15 +36,13 @@ export class LmdbView implements View {
     readonly items: TakeItems,
     private readonly transaction?: Transaction,
   ) {
-    this.#items = environment.items
-    this.#specifications = environment.specifications
     this.#options = transaction && { transaction }
   }
 
   item(type: TopicType, path: Path): Uint8Array | Absent {
-    const item = this.#read(this.#items[type], path)
+    const item = this.#read(this.environment.items[type], path)
     if (item !== undefined) return this.#view(item, item.length)
-    const record = this.#read(this.#specifications, path)
+    const record = this.#read(this.environment.specifications, path)
     return record === undefined || typeOf(record) === type ? 'no_such_topic' : 'incompatible_type'
   }
 
@@ -75,7 +71,7 @@ export class LmdbView implements View {
     ranges: readonly KeyRange[],
     slice: Slice,
   ): readonly KeyRange[] | undefined {
-    const tree = type === undefined ? this.#specifications : this.#items[type]
+    const tree = type === undefined ? this.environment.specifications : this.environment.items[type]
     // Records are read with their keys where most keys match: that is cheaper than later.
     const hasRecords = this.transaction !== undefined && type === undefined && wanted?.head === true
     const goesOn = (path: Path, record: Buffer | undefined): boolean =>
@@ -115,16 +111,16 @@ export class LmdbView implements View {
   /** @param type if it is known; a topic of the other type is none then @param specification if it was read already */
   topic(path: Path, type: TopicType | undefined, wanted: Wanted, specification?: Buffer): LmdbTopic | undefined {
     if (type !== undefined && !wanted.head) {
-      const item = this.#read(this.#items[type], path)
+      const item = this.#read(this.environment.items[type], path)
       return item && this.#topicOf(path, type, undefined, item, wanted)
     }
-    const record = specification ?? this.#read(this.#specifications, path)
+    const record = specification ?? this.#read(this.environment.specifications, path)
     if (record === undefined) return undefined
     const stored = typeOf(record)
     if (type !== undefined && type !== stored) return undefined
     // lmdb may use the same buffer for every record, so the item is read last.
     const details = wanted.head ? detailsText(record) : undefined
-    const item = wanted.item || wanted.version ? this.#read(this.#items[stored], path) : undefined
+    const item = wanted.item || wanted.version ? this.#read(this.environment.items[stored], path) : undefined
     return this.#topicOf(path, stored, details, item, wanted)
   }
 
