@@ -12,12 +12,10 @@ import { changesKeptDefault } from '../../settings/limits.js'
 import { Expiry, type Lead, type Term } from '../core/removal/expiry.js'
 import { Matches } from '../core/removal/matches.js'
 import { createCore } from '../core/store.js'
-import { prepare } from '../core/write/operations.js'
 import type { Engine } from '../engine.js'
 import { StoreError } from '../errors.js'
 import type { TopicStore } from '../store.js'
-import type { BatchResult } from '../topics.js'
-import type { Writing } from '../writing.js'
+import { writingBy } from '../writing.js'
 import { Committer } from './commit/committer.js'
 import { createLogTrimming } from './commit/log-trimming.js'
 import { explained } from './connection/advice.js'
@@ -105,12 +103,10 @@ function createStore(
   const readAtOnce = contact.gated(connections.readAtOnce)
   const engine = createEngine(read, fence, { readAtOnce, openSnapshot: contact.gated(connections.openSnapshot) })
   const committer = new Committer({ read, write, transact }, engine.follower.committed)
-  const writing: Pick<Writing, 'write' | 'change'> = {
-    write: (operations, isAtomic = true) =>
-      committer.commit({ operations: operations.map(prepare), isAtomic }) as Promise<BatchResult>,
-    change: (change) => committer.commit({ change }) as Promise<boolean>,
-  }
-  const core = createCore(engine, writing)
+  const core = createCore(
+    engine,
+    writingBy((request) => committer.commit(request)),
+  )
   const now = async (): Promise<Moment> => momentOf((await read(readClock, []))[0]?.now ?? '0')
   const expiry = new Expiry(engine, leadBy(engine, committer, lease), { now, comparesClocks: false })
   const trimLog = createLogTrimming({ write }, lease, changesKept)
@@ -143,9 +139,7 @@ function leadBy(engine: Engine, committer: Committer, lease: Lease): Lead {
         if (lost.aborted) throw new StoreError('unavailable', 'another process may evaluate removals now')
         return committer.commit(request, lost.untilMs)
       }
-      const write: Writing['write'] = (operations) =>
-        commit({ operations: operations.map(prepare), isAtomic: true }) as Promise<BatchResult>
-      return work({ lost, commit, removeMatches: new Matches(engine, write).removeMatches })
+      return work({ lost, commit, removeMatches: new Matches(engine, writingBy(commit).write).removeMatches })
     })
 }
 

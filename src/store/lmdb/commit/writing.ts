@@ -1,12 +1,10 @@
 /** Writing in the process that has the store open for it: requests are decided and committed here. */
 import type { Clock } from '../../../base/clock.js'
 import { decider, type Outcome, type Request } from '../../core/write/group.js'
-import { prepare } from '../../core/write/operations.js'
 import type { LoggedRecord } from '../../engine.js'
 import { Followers } from '../../followers.js'
-import type { BatchResult } from '../../topics.js'
 import { type Receipts, type WriterOutcome, type WriterRequest, withReceipts } from '../../writer/receipts.js'
-import type { Writing } from '../../writing.js'
+import { type Writing, writingBy } from '../../writing.js'
 import type { Environment } from '../environment/environment.js'
 import type { LmdbView } from '../view/view.js'
 import { ChangeLog } from './change-log.js'
@@ -49,9 +47,7 @@ export function createWriting(
     commits,
     committed,
     commit,
-    write: (operations, isAtomic = true) =>
-      commit({ operations: operations.map(prepare), isAtomic }) as Promise<BatchResult>,
-    change: (change) => commit({ change }) as Promise<boolean>,
+    ...writingBy(commit),
     follow: (onGrown) => committed.add((record) => record && onGrown(record)),
     close: () => commits.close(),
   }
