@@ -110,7 +110,10 @@ export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | un
 
 export type WriteOutcome = WriteEffect | Versioned
 
-export type WriteEffect = 'set' | 'created' | 'updated' | 'present' | 'removed' | 'nothing_removed' | Incremented
+/** Effects that one word describes in full, in the order of their numbers in writer/wire.ts. */
+export const effects = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed'] as const
+
+export type WriteEffect = (typeof effects)[number] | Incremented
 
 /** Given if it is wanted and there is one: not for `nothing_removed`, and not by a writer of an earlier build. */
 export interface Versioned {
@@ -129,7 +132,7 @@ export interface Incremented {
   readonly valueText: string
 }
 
-/** In the order of their numbers in writer/wire.ts. */
+/** In the same order. */
 export const refusals = [
   'no_such_topic',
   'incompatible_type',

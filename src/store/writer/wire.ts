@@ -27,7 +27,7 @@ import type { LoggedRecord } from '../engine.js'
 import { StoreError } from '../errors.js'
 import {
   type BatchResult,
-  type Incremented,
+  effects,
   refusals,
   type WriteAction,
   type WriteEffect,
@@ -54,9 +54,6 @@ const hasConstraintText = 0b100_0000
 const asksVersion = 0b1000_0000
 
 const noProperties: Properties = {}
-
-/** Outcomes that one word describes in full. */
-type Named = Exclude<WriteEffect, Incremented>
 
 /** Copies everything of the operations. */
 export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[], isAtomic: boolean): void {
@@ -125,12 +122,10 @@ function readConstraint(from: ByteReader, flags: number): WriteAction['constrain
   return JSON.parse(from.text()) as WriteAction['constraint']
 }
 
-const outcomes: readonly Named[] = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed']
-
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 
 /** Outcomes of one operation, each with a number; an increment has one more, and a text. A version precedes its outcome. */
-const ofOne: readonly (Named | WriteRefusal)[] = [...outcomes, ...refusals]
+const ofOne = [...effects, ...refusals]
 const incremented = 15
 const versioned = 14
 
