@@ -24,11 +24,11 @@ import { WriterServer } from '../writer/server.js'
 import type { Writing } from '../writing.js'
 import { DiskRoom, type DiskRoomOptions } from './commit/disk-room.js'
 import { createWriting, type LocalWriting } from './commit/writing.js'
-import { bytesUsed, type Environment, openEnvironment, treePages } from './environment/environment.js'
+import { bytesUsed, type Environment, openEnvironment, statsOf, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
 import { backup as backUp } from './file/backup.js'
 import { clearDeadReaders } from './file/dead-readers.js'
-import { createEngine, entryCount } from './view/engine.js'
+import { createEngine } from './view/engine.js'
 import { createItemRanges } from './view/item-ranges.js'
 import { createSnapshots, type Snapshots } from './view/read-freshness.js'
 import { LmdbView } from './view/view.js'
@@ -171,7 +171,7 @@ function assemble(
     ...core,
     stats: () =>
       whenKnown(core.readRange(), (log) => ({
-        topics: snapshots.alone(() => entryCount(specifications)),
+        topics: snapshots.alone(() => statsOf(specifications).entryCount),
         bytes: statSync(dataFile(directory)).size,
         backupMs: snapshots.alone(() => numberOf(meta.get(backupName))),
         log,

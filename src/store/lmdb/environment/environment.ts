@@ -84,6 +84,7 @@ export interface Environment {
 }
 
 interface TreeStats {
+  readonly entryCount: number
   readonly pageSize: number
   readonly treeDepth: number
   readonly treeBranchPageCount: number
@@ -91,12 +92,17 @@ interface TreeStats {
   readonly overflowPages: number
 }
 
+/** What a database states in the current snapshot. */
+export function statsOf(database: { getStats(): unknown }): TreeStats {
+  return database.getStats() as TreeStats
+}
+
 /** The size of all pages in use, in bytes: about the size of a compacted copy. */
 export function bytesUsed(environment: Environment): number {
   const { items, root, specifications, updates, due, changes, keys, keyUses, receipts, meta } = environment
   const topics = [specifications, items.json, items.string, updates, due]
   return [root, ...topics, changes, keys, keyUses, receipts, meta].reduce((bytes, database) => {
-    const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = database.getStats() as TreeStats
+    const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = statsOf(database)
     return bytes + pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
   }, 0)
 }
@@ -110,7 +116,7 @@ export interface TreePages {
 /** A topic has one item, in one of two trees. */
 export function treePages({ specifications, items, updates, due }: Environment): TreePages {
   const [json, string, ...others] = [items.json, items.string, specifications, updates, due].map((tree) => {
-    const { treeDepth, treeBranchPageCount, treeLeafPageCount } = tree.getStats() as TreeStats
+    const { treeDepth, treeBranchPageCount, treeLeafPageCount } = statsOf(tree)
     return { levels: Math.max(1, treeDepth), pages: treeBranchPageCount + treeLeafPageCount }
   }) as [TreePages, TreePages, ...TreePages[]]
   const item = { levels: Math.max(json.levels, string.levels), pages: json.pages + string.pages }

@@ -6,7 +6,7 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import type { KeyRange } from '../../../topics/range.js'
 import type { Engine, Records, Scan, Snapshot } from '../../engine.js'
-import type { Environment } from '../environment/environment.js'
+import { type Environment, statsOf } from '../environment/environment.js'
 import type { Snapshots } from './read-freshness.js'
 import { LmdbView } from './view.js'
 
@@ -59,7 +59,7 @@ export function holdSnapshot(environment: Environment): Snapshot {
   const transaction = specifications.useReadTransaction()
   // In the same turn: lmdb counts in the snapshot that was taken last.
   const databases = { topics: specifications, ...items, updates, due, changes, keys, keyUses }
-  const counts = Object.entries(databases).map(([kind, database]) => [kind, entryCount(database)] as const)
+  const counts = Object.entries(databases).map(([kind, database]) => [kind, statsOf(database).entryCount] as const)
   const stated = Object.fromEntries(counts) as Records
   const view = new LmdbView(environment, () => assert.fail('a snapshot that is held is scanned'), transaction)
   let last: Buffer = Buffer.alloc(0)
@@ -75,11 +75,6 @@ export function holdSnapshot(environment: Environment): Snapshot {
     return visitInSlices((from, slice) => view.visit(inOrder, from, slice), ranges, cancellation)
   }
   return Object.assign(view, { scan, stated, close: () => transaction.done() })
-}
-
-/** The number of entries that a database states in the current snapshot. */
-export function entryCount(database: { getStats(): unknown }): number {
-  return (database.getStats() as { entryCount: number }).entryCount
 }
 
 function outOfOrder(path: Path): never {

@@ -19,22 +19,13 @@ export interface Details {
   readonly due: string | undefined
 }
 
-const typeBytes: Readonly<Record<TopicType, number>> = { json: 0x6a, string: 0x73 }
-
-/** The records of topics without properties. */
-const plainRecords: Readonly<Record<TopicType, Buffer>> = {
-  json: Buffer.from([typeBytes.json]),
-  string: Buffer.from([typeBytes.string]),
-}
+/** The records of topics without properties: the first byte of all others. */
+const plainRecords: Readonly<Record<TopicType, Buffer>> = { json: Buffer.from('j'), string: Buffer.from('s') }
 
 /** The caller must not change the record. */
 export function encodeSpecification({ type, details }: Specification): Buffer {
-  if (details === undefined) return plainRecords[type]
-  const rest = JSON.stringify(details)
-  const record = Buffer.allocUnsafe(1 + Buffer.byteLength(rest))
-  record[0] = typeBytes[type]
-  record.write(rest, 1)
-  return record
+  const plain = plainRecords[type]
+  return details === undefined ? plain : Buffer.concat([plain, Buffer.from(JSON.stringify(details))])
 }
 
 /** Undefined for the record of a plain topic. */
@@ -51,7 +42,7 @@ export function parseDetails(text: string): Details {
 }
 
 export function typeOf(record: Uint8Array): TopicType {
-  return record[0] === typeBytes.json ? 'json' : 'string'
+  return record[0] === plainRecords.json[0] ? 'json' : 'string'
 }
 
 export const dueKeyBytes = 16
