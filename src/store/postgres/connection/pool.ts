@@ -83,15 +83,8 @@ export class Pool {
     if (idle !== undefined) return Promise.resolve(idle.session)
     if (this.#failure !== undefined && this.#live.size === 0) return Promise.reject(this.#failure)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#waiters.delete(waiter)
-        reject(
-          new StoreError(
-            'unavailable',
-            `all connections to the PostgreSQL server were in use for ${waitMsMax / 1000} s`,
-          ),
-        )
-      }, waitMsMax)
+      const reason = `all connections to the PostgreSQL server were in use for ${waitMsMax / 1000} s`
+      const timer = setTimeout(() => this.#takeOut(waiter).reject(new StoreError('unavailable', reason)), waitMsMax)
       const waiter = { resolve, reject, timer }
       this.#waiters.add(waiter)
       this.#grow()
@@ -104,7 +97,7 @@ export class Pool {
     if (this.#closed || !this.engine.isCurrent(session)) return this.discard(session)
     const [waiter] = this.#waiters
     if (waiter === undefined) this.#idle.push({ session, sinceMs: performance.now() })
-    else this.#hand(waiter, session)
+    else this.#takeOut(waiter).resolve(session)
   }
 
   /** Takes back a session whose statement was not answered in time: it is used again once the statement is answered. */
@@ -206,17 +199,13 @@ export class Pool {
   }
 
   #rejectWaiters(error: StoreError): void {
-    for (const waiter of this.#waiters) {
-      clearTimeout(waiter.timer)
-      waiter.reject(error)
-    }
-    this.#waiters.clear()
+    for (const waiter of this.#waiters) this.#takeOut(waiter).reject(error)
   }
 
-  #hand(waiter: Waiter, session: Session): void {
+  #takeOut(waiter: Waiter): Waiter {
     clearTimeout(waiter.timer)
     this.#waiters.delete(waiter)
-    waiter.resolve(session)
+    return waiter
   }
 
   /** Removes a session that has ended. A request that was using it gets the statement's own failure. */

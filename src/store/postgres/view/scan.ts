@@ -99,11 +99,6 @@ const stepsMax = 1000
 /** A larger limit is left to the matcher: where so many keys are taken of a branch, that hardly reads any in vain. */
 const branchLimitMax = 100
 
-/** No path has more segments than bytes. */
-function findsBranches({ depth, limit }: BranchLimit): boolean {
-  return limit <= branchLimitMax && depth <= pathBytesMax
-}
-
 /**
  * As many keys of each branch in the first range as the limit allows, and all that are in no branch. The matcher counts the
  * keys of a branch, which may be in several ranges.
@@ -177,7 +172,9 @@ export async function scan(read: Execute, asked: Scan, cancellation: Cancellatio
 }
 
 function wayToFind(read: Execute, { plan, branches, type, wanted, ahead }: Scan): Find {
-  if (branches !== undefined && findsBranches(branches)) return findBranches(read, type, branches, ahead.topics)
+  // No path has more segments than bytes.
+  if (branches !== undefined && branches.limit <= branchLimitMax && branches.depth <= pathBytesMax)
+    return findBranches(read, type, branches, ahead.topics)
   return plan.matcher !== undefined || wanted === undefined ? findKeys(read, type) : findRows(read, type, wanted, ahead)
 }
 

@@ -8,7 +8,8 @@ import { readOf } from '../../errors.js'
 import { bytesArray, momentOf, propertiesOf, typeNumbers, typeOfColumn } from '../sql/columns.js'
 import { type Execute, ofTypes, type Statement, sameKey } from '../sql/statement.js'
 
-interface TopicColumns {
+export interface TopicRow {
+  readonly key: string
   readonly type: string
   readonly properties: string | null
   readonly generation: string
@@ -19,10 +20,6 @@ interface TopicColumns {
   readonly item: string | null
   /** Not `true` if columns that were asked for were left out, since those before have so many bytes. */
   readonly fits: string
-}
-
-export interface TopicRow extends TopicColumns {
-  readonly key: string
 }
 
 /** A row of a statement that reads up to a number of bytes. */
@@ -110,7 +107,7 @@ export class PostgresTopic implements StoredTopic {
 
   constructor(
     private readonly path: Path,
-    private readonly row: TopicColumns,
+    private readonly row: Omit<TopicRow, 'key'>,
   ) {
     this.type = typeOfColumn(row.type)
     this.version = Number(row.version)
