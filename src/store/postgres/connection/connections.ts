@@ -1,6 +1,6 @@
 /**
  * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
- * own, except in a snapshot (snapshot.ts) and in `transact`. A statement that lost a conflict with another is tried again, a
+ * own, except in a snapshot and in `transact`. A statement that lost a conflict with another is tried again, a
  * few times; a read, or all reads at one moment, also when the connection is lost.
  * What a failure means is in failures.ts.
  *
@@ -20,9 +20,12 @@ import { Engine } from './engine.js'
 import { Defect, meaningOf, readFailure, writeFailure } from './failures.js'
 import { Pool } from './pool.js'
 import { type Session, TimedOut, Warned } from './session.js'
-import { openSnapshot, type Snapshot } from './snapshot.js'
 
 const begin: Statement<never> = { name: 'begin', text: 'begin transaction isolation level read committed' }
+const beginSnapshot: Statement<never> = {
+  name: 'begin_snapshot',
+  text: 'begin transaction isolation level repeatable read, read only',
+}
 const commit: Statement<never> = { name: 'commit', text: 'commit' }
 const rollback: Statement<never> = { name: 'rollback', text: 'rollback' }
 
@@ -41,6 +44,14 @@ type TransactionWork<T> = (statements: {
   readonly read: Execute
   readonly write: Execute
 }) => Promise<{ readonly result: T; readonly commits: boolean }>
+
+/** A read-only transaction at one point in time. Until closed, it holds a session and the rows that others remove. */
+interface Snapshot {
+  /** @throws StoreError `unavailable` when the engine is lost */
+  readonly read: Execute
+  /** Ends the transaction and gives the session back. */
+  readonly close: () => Promise<void>
+}
 
 /** The most sessions of one process: as many as its batches and scans can use at once. */
 const readersMax = 8
@@ -186,8 +197,8 @@ export class Connections {
   readonly transact = <T>(work: TransactionWork<T>, sinceMs: number): Promise<T> =>
     untilNoConflict(() => this.#transactOnce(work, sinceMs), isEarly(sinceMs), writeFailure)
 
-  /** Opens a transaction that only reads, and sees one moment; the caller closes it. */
-  readonly openSnapshot = async (): Promise<Snapshot> => openSnapshot(await this.#acquire(this.#readers), this.#readers)
+  /** The caller closes it. @throws StoreError `unavailable` when the engine cannot be reached */
+  readonly openSnapshot = async (): Promise<Snapshot> => this.#openSnapshot(await this.#acquire(this.#readers))
 
   /**
    * Reads at one moment, in a transaction of its own; if the connection is lost, once more at a later moment: otherwise a
@@ -199,8 +210,8 @@ export class Connections {
   readonly readAtOnce = async <T>(work: (read: Execute) => T | Promise<T>): Promise<T> => {
     const readOnce = async (): Promise<T> => {
       const session = await this.#acquire(this.#readers)
-      const snapshot = await openSnapshot(session, this.#readers)
-      const result = await (async () => work(snapshot.read))().finally(snapshot.close)
+      const { read, close } = await this.#openSnapshot(session)
+      const result = await (async () => work(read))().finally(close)
       if (this.#engine.isCurrent(session)) return result
       throw readFailure(deposedDuringRead(), 'lost')
     }
@@ -237,6 +248,28 @@ export class Connections {
     const session = await pool.acquire()
     this.#slots = session.slots
     return session
+  }
+
+  async #openSnapshot(session: Session): Promise<Snapshot> {
+    let isLost = false
+    const read: Execute = async (statement, parameters) => {
+      try {
+        return await session.execute(statement, parameters, commitDeadlineMs)
+      } catch (error) {
+        isLost = true
+        throw readFailure(error, meaningOf(error))
+      }
+    }
+    const close = async (): Promise<void> => {
+      if (!isLost) await read(commit, []).catch(() => {})
+      if (isLost) this.#readers.discard(session)
+      else this.#readers.release(session)
+    }
+    await read(beginSnapshot, []).catch(async (error: unknown) => {
+      await close()
+      throw error
+    })
+    return { read, close }
   }
 
   async #readOnce<Row>(statement: Statement<Row>, parameters: readonly Parameter[]): Promise<readonly Row[]> {
