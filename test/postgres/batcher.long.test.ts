@@ -37,15 +37,15 @@ interface Simulation {
 
 function simulate({ inFlightMax = 1, groupsMax = 10 } = {}): Simulation {
   const statements: Statement[] = []
-  const batcher = new Batcher<NamedRequest>({
-    execute: (groups, putBack) =>
+  const batcher = new Batcher<NamedRequest>(
+    (groups, putBack) =>
       new Promise((end, fail) => {
         const text = groups.map((group) => group.map(({ name }) => name).join('+')).join(' ')
         statements.push({ text, end, fail, putBack })
       }),
     inFlightMax,
     groupsMax,
-  })
+  )
   return { batcher, statements }
 }
 

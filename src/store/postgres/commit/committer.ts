@@ -70,11 +70,7 @@ export class Committer {
   /** So many of the next commits that depend on values take the order immediately. */
   #orderedNext = 0
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
-  readonly #batcher = new Batcher<Write>({
-    execute: (groups, putBack) => this.#commitFirst(groups, putBack),
-    inFlightMax: 1,
-    groupsMax: operationsMax,
-  })
+  readonly #batcher = new Batcher<Write>((...batch) => this.#commitFirst(...batch), 1, operationsMax)
 
   readonly stats: CommitStats = Object.assign(this.#counts, { seconds: this.#seconds, batches: this.#batches })
 

@@ -21,16 +21,6 @@ export type RequestGroup<R extends Request> = readonly [R, ...R[]]
 /** Retries a request, or `instead`, in a later batch, before those that arrived since, whatever becomes of this one. */
 export type PutBack<R extends Request> = (request: R, instead?: R) => void
 
-interface BatcherOptions<R extends Request> {
-  /**
-   * Executes a batch of at most `groupsMax` groups, and resolves every request in it that it does not put back. If it fails,
-   * the requests that it has neither resolved nor put back are rejected: the failure is not that of a request that goes on.
-   */
-  readonly execute: (groups: readonly RequestGroup<R>[], putBack: PutBack<R>) => Promise<void>
-  readonly inFlightMax: number
-  readonly groupsMax: number
-}
-
 /** A batch with more bytes than this takes no further group: it is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
@@ -41,7 +31,16 @@ export class Batcher<R extends Request> {
   #isScheduled = false
   readonly #onIdle: (() => void)[] = []
 
-  constructor(private readonly options: BatcherOptions<R>) {}
+  /**
+   * @param execute executes a batch of at most `groupsMax` groups, and resolves every request in it that it does not put back.
+   *   If it fails, the requests that it has neither resolved nor put back are rejected: the failure is not that of a request
+   *   that goes on
+   */
+  constructor(
+    private readonly execute: (groups: readonly RequestGroup<R>[], putBack: PutBack<R>) => Promise<void>,
+    private readonly inFlightMax: number,
+    private readonly groupsMax: number,
+  ) {}
 
   /** Adds a request; `execute` resolves it, or it is rejected. */
   add(request: R): void {
@@ -55,7 +54,7 @@ export class Batcher<R extends Request> {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#inFlight === this.options.inFlightMax || this.#waiting.length === 0) return
+    if (this.#isScheduled || this.#inFlight === this.inFlightMax || this.#waiting.length === 0) return
     this.#isScheduled = true
     beforeNextPoll(() => void this.#send())
   }
@@ -67,7 +66,7 @@ export class Batcher<R extends Request> {
     this.#inFlight++
     this.#schedule()
     try {
-      await this.options.execute(groups, (request, instead = request) => again.set(request, instead))
+      await this.execute(groups, (request, instead = request) => again.set(request, instead))
     } catch (reason) {
       for (const group of groups) for (const request of group) if (!again.has(request)) request.reject(reason)
     }
@@ -85,7 +84,7 @@ export class Batcher<R extends Request> {
     for (const request of this.#waiting) {
       const group = groups.get(request.id)
       if (group !== undefined) group.push(request)
-      else if (groups.size === this.options.groupsMax || bytes > bytesMax) later.push(request)
+      else if (groups.size === this.groupsMax || bytes > bytesMax) later.push(request)
       else {
         groups.set(request.id, [request])
         bytes += request.bytes

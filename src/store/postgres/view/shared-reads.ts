@@ -100,16 +100,8 @@ interface RangeRequest extends Request {
 }
 
 export class SharedReads {
-  readonly #topics = new Batcher<TopicRequest>({
-    execute: (groups, putBack) => this.#readTopics(groups, putBack),
-    inFlightMax,
-    groupsMax: topicsMax,
-  })
-  readonly #ranges = new Batcher<RangeRequest>({
-    execute: (groups, putBack) => this.#readRanges(groups, putBack),
-    inFlightMax,
-    groupsMax: rangesMax,
-  })
+  readonly #topics = new Batcher<TopicRequest>((...batch) => this.#readTopics(...batch), inFlightMax, topicsMax)
+  readonly #ranges = new Batcher<RangeRequest>((...batch) => this.#readRanges(...batch), inFlightMax, rangesMax)
 
   constructor(private readonly read: Execute) {}
 
