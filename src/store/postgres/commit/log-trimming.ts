@@ -47,12 +47,9 @@ export function createLogTrimming(
 
   return async () => {
     if (performance.now() < dueMs) return
-    try {
-      const isDone = (await lease.whileHeld(trimUnless)) ?? true
-      if (isDone) dueMs = performance.now() + trimMs
-    } catch (error) {
+    const isDone = await lease.whileHeld(trimUnless).catch((error: unknown) => {
       if (!(error instanceof StoreError)) throw error
-      dueMs = performance.now() + trimMs
-    }
+    })
+    if (isDone !== false) dueMs = performance.now() + trimMs
   }
 }
