@@ -64,10 +64,6 @@ export class Session<Caller> {
     return this.#pending.size === 0
   }
 
-  get isGreeted(): boolean {
-    return this.#isGreeted
-  }
-
   /** The number of the last request of which it and all before it are answered, of those before `next`. */
   answeredBelow(next: number): number {
     const [oldest = next] = this.#pending.keys()
