@@ -7,23 +7,15 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Database } from 'lmdb'
-import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
+import type { View } from '../../engine.js'
 import { type Environment, type StoredKey, writeStoredKey } from '../environment/environment.js'
 
 /** Keys are not read; each value is whether its receiver takes more. */
 type ItemTree = Database<boolean, StoredKey>
 
-/** Calls `take` with each item, valid during the call, until it returns false. */
-export type TakeItems = (
-  type: TopicType,
-  ranges: readonly KeyRange[],
-  ahead: unknown,
-  take: (item: Uint8Array) => boolean,
-) => void
-
 /** Reads in lmdb's current snapshot. To be called in the turn in which the environment was opened. */
-export function createItemRanges({ root }: Environment): TakeItems {
+export function createItemRanges({ root }: Environment): View['items'] {
   const view = createItemView()
   let receive: (item: Uint8Array) => boolean = () => false
   const decode = (bytes: Buffer, size: number): boolean => receive(view(bytes, size))

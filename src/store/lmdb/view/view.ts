@@ -22,7 +22,7 @@ import { readOf } from '../../errors.js'
 import type { Absent } from '../../topics.js'
 import { logBound, logPositionOf } from '../environment/change-record.js'
 import type { Environment, Tree } from '../environment/environment.js'
-import { createItemView, type TakeItems } from './item-ranges.js'
+import { createItemView } from './item-ranges.js'
 import { type Details, detailsText, dueKey, dueKeyBytes, dueMsOfKey, parseDetails, typeOf } from './specification.js'
 
 /** Its reads return at once. Items are views, valid until the next read. */
@@ -33,7 +33,7 @@ export class LmdbView implements View {
   /** @param transaction a snapshot that is held; without it, lmdb's current one is read */
   constructor(
     private readonly environment: Environment,
-    readonly items: TakeItems,
+    readonly items: View['items'],
     private readonly transaction?: Transaction,
   ) {
     this.#options = transaction && { transaction }
@@ -46,13 +46,7 @@ export class LmdbView implements View {
     return record === undefined || typeOf(record) === type ? 'no_such_topic' : 'incompatible_type'
   }
 
-  topics(
-    paths: readonly Path[],
-    type: TopicType | undefined,
-    wanted: Wanted,
-    _bytesMax: number,
-    take: (path: Path, topic: StoredTopic | undefined) => boolean,
-  ): void {
+  readonly topics: View['topics'] = (paths, type, wanted, _bytesMax, take) => {
     for (const path of paths) if (!take(path, this.topic(path, type, wanted))) return
   }
 

@@ -13,9 +13,9 @@ import { type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Scan, StoredTopic, Wanted } from '../../engine.js'
 import type { BranchLimit } from '../../topics.js'
-import { bytesOf } from '../sql/columns.js'
+import { bytesArray, bytesOf } from '../sql/columns.js'
 import { type Execute, ofTypes } from '../sql/statement.js'
-import { type PlacedRow, PostgresTopic, rowsAt, rowsIn } from './topics.js'
+import { type PlacedRow, PostgresTopic, readInRanges, rowsAt } from './topics.js'
 
 /** Keys in a batch: few while the matcher skips, many while it does not. */
 const batchMin = 32
@@ -129,10 +129,14 @@ function findBranches(read: Execute, type: TopicType | undefined, { depth, limit
 export const rangesAtOnce = 8
 
 /** Topics as rows, within the bounds of `ahead`. */
-function findRows(read: Execute, type: TopicType | undefined, wanted: Wanted, ahead: Scan['ahead']): Find {
+function findRows(read: Execute, type: TopicType | undefined, { item, head }: Wanted, ahead: Scan['ahead']): Find {
   let width = 1
   return async (ranges) => {
-    const found = await rowsIn(read, ranges.slice(0, width), type, wanted, ahead.topics, ahead.bytes)
+    const some = ranges.slice(0, width)
+    const starts = bytesArray(some.map(({ start }) => start))
+    const ends = bytesArray(some.map(({ end }) => end))
+    const parameters = [String(item), String(head), ahead.bytes, starts, ends, ahead.topics]
+    const found = await readInRanges(read, type, parameters)
     const cut = cutOf(found, ahead.topics)
     const rows = found.slice(0, cut)
     const keys = rows.map(({ key }) => bytesOf(key))

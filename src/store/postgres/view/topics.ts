@@ -1,7 +1,6 @@
-/** Statements that read topics as rows, at keys or as the first of ranges. Columns not asked for are null. */
+/** Topics as rows, and the statements that read them, at keys or as the first of ranges. Columns not asked for are null. */
 import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
-import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Head, StoredTopic, Wanted } from '../../engine.js'
 import { readOf } from '../../errors.js'
@@ -63,7 +62,7 @@ const readAtKeys: Statement<PlacedRow> = {
 }
 
 /** The first `$6` topics of each range. */
-const readInRanges = ofTypes<PlacedRow>('read_topics_in_ranges', 7, ({ within, order }) =>
+export const readInRanges = ofTypes<PlacedRow>('read_topics_in_ranges', 7, ({ within, order }) =>
   placed(
     `select q.place, l.key, ${topicColumns}
      from unnest($4::bytea[], $5::bytea[]) with ordinality as q (start, stop, place)
@@ -84,20 +83,6 @@ export function rowsAt(
 ): Promise<readonly PlacedRow[]> {
   const number = type === undefined ? null : typeNumbers[type]
   return read(readAtKeys, [String(item), String(head), bytesMax, bytesArray(keys), number])
-}
-
-/** The first topics of each range, at most `limit` of it. */
-export function rowsIn(
-  read: Execute,
-  ranges: readonly KeyRange[],
-  type: TopicType | undefined,
-  { item, head }: Wanted,
-  limit: number,
-  bytesMax: number,
-): Promise<readonly PlacedRow[]> {
-  const starts = bytesArray(ranges.map(({ start }) => start))
-  const ends = bytesArray(ranges.map(({ end }) => end))
-  return readInRanges(read, type, [String(item), String(head), bytesMax, starts, ends, limit])
 }
 
 export class PostgresTopic implements StoredTopic {

@@ -2,9 +2,8 @@
 import { waitForSlice } from '../../../base/time-slices.js'
 import { decodeKey, encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import type { KeyRange } from '../../../topics/range.js'
 import type { TopicType } from '../../../topics/topic.js'
-import type { DuePlace, LogPosition, LogRecord, RecordTable, Scan, StoredTopic, View, Wanted } from '../../engine.js'
+import type { DuePlace, LogPosition, LogRecord, RecordTable, View } from '../../engine.js'
 import type { Absent } from '../../topics.js'
 import { readRecords } from '../records.js'
 import { bytesOf } from '../sql/columns.js'
@@ -61,13 +60,7 @@ export class PostgresView implements View {
     return this.shared.item(path, type)
   }
 
-  async topics(
-    paths: readonly Path[],
-    type: TopicType | undefined,
-    wanted: Wanted,
-    bytesMax: number,
-    take: (path: Path, topic: StoredTopic | undefined) => boolean,
-  ): Promise<void> {
+  readonly topics: View['topics'] = async (paths, type, wanted, bytesMax, take) => {
     if (paths.length === 0) return
     const bytes = Math.min(bytesMax, Number.MAX_SAFE_INTEGER)
     const rows = await rowsAt(this.read, paths.map(encodeKey), type, wanted, bytes)
@@ -83,12 +76,7 @@ export class PostgresView implements View {
     }
   }
 
-  async items(
-    type: TopicType,
-    ranges: readonly KeyRange[],
-    ahead: Scan['ahead'],
-    take: (item: Uint8Array) => boolean,
-  ): Promise<void> {
+  readonly items: View['items'] = async (type, ranges, ahead, take) => {
     for (let from = 0, width = 1; from < ranges.length; from += width, width = rangesAtOnce) {
       const some = ranges.slice(from, from + width)
       const lists = await Promise.all(some.map((range) => this.shared.items(range, type, ahead.topics, ahead.bytes)))
