@@ -2,11 +2,11 @@
  * A topic store over an engine: what every engine does in the same way, put together from the rooms beside this file. Their
  * operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper.
  */
-import type { ApiKeyStore } from '../api-keys.js'
-import type { ChangeReader } from '../changes.js'
+import type { DueRemover } from '../due-removals.js'
 import type { Engine } from '../engine.js'
-import type { StoreChecker } from '../maintenance.js'
-import type { TopicReader, TopicRemover, TopicWalker, TopicWriter } from '../topics.js'
+import type { StoreCopier } from '../maintenance.js'
+import type { StoreMonitor } from '../monitoring.js'
+import type { Availability, TopicStore } from '../store.js'
 import type { Writing } from '../writing.js'
 import { check } from './check/check.js'
 import { createKeyRecords } from './keys.js'
@@ -15,14 +15,10 @@ import { Reads } from './read/reads.js'
 import { walk } from './read/walk.js'
 import { Matches } from './removal/matches.js'
 
-type CoreStore = TopicReader &
-  TopicWriter &
-  TopicRemover &
-  TopicWalker &
-  ChangeReader &
-  ApiKeyStore &
-  StoreChecker &
-  Pick<LogReads, 'readRange'>
+/** All but what depends on the engine. */
+interface CoreStore
+  extends Omit<TopicStore, keyof DueRemover | keyof StoreCopier | keyof StoreMonitor | keyof Availability | 'close'>,
+    Pick<LogReads, 'readRange'> {}
 
 /** @param onUnreadable called once for each record of the log that cannot be read */
 export function createCore(
