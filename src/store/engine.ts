@@ -209,11 +209,9 @@ export interface WriteSize {
   readonly grows: boolean
 }
 
-/** Decides requests of one kind; given to the engine once. Everything in it is synchronous. */
+/** Decides requests of one kind. Everything in it is synchronous. */
 export interface Decider<Request, Outcome> {
   sizeOf(request: Request): WriteSize
-  /** For an engine that waits for its reads. */
-  needsOf(request: Request): Needs
   /**
    * Begins a group of requests that share a commit. An engine may decide a group again, over fresher records.
    *
@@ -222,7 +220,7 @@ export interface Decider<Request, Outcome> {
   begin(stored: Stored, moment: Moment): Group<Request, Outcome>
 }
 
-/** All that deciding a request may read. */
+/** All that deciding a request may read, for an engine that waits for its reads. */
 export interface Needs {
   readonly topics: readonly NeededTopic[]
   readonly records: readonly RecordTable[]

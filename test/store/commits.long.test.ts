@@ -48,7 +48,6 @@ function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
   }
   const decider = {
     sizeOf: ({ size }: Asked) => size,
-    needsOf: () => ({ topics: [], records: [] }),
     begin: () => ({ decide: ({ work }: Asked) => work(), end: () => void steps.push('put') }),
   }
   const commits = new Commits(transactions, decider, onBroken, room)

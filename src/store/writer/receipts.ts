@@ -161,7 +161,6 @@ export function withReceipts(
   return {
     sizeOf: (asked) =>
       'request' in asked ? decider.sizeOf(asked.request) : { operations: asked.clients, bytes: 0, grows: false },
-    needsOf: (asked) => ('request' in asked ? decider.needsOf(asked.request) : { topics: [], records: [] }),
     begin(stored, moment) {
       const group = decider.begin(stored, moment)
       const forgotten: string[] = []

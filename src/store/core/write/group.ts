@@ -34,7 +34,6 @@ export type Outcome = BatchResult | boolean | DueOutcome
 
 export const decider: Decider<Request, Outcome> = {
   sizeOf: sizeOfRequest,
-  needsOf,
   begin: (stored, moment) => new WriteGroup(stored, moment),
 }
 
@@ -44,7 +43,7 @@ function sizeOfRequest(request: Request): WriteSize {
   return { operations: request.due.length, bytes: 0, grows: false }
 }
 
-function needsOf(request: Request): Needs {
+export function needsOf(request: Request): Needs {
   if ('change' in request) return { topics: [], records: tablesOf(request.change) }
   if ('due' in request) {
     const topics = request.due.flatMap(({ path }) => (path === undefined ? [] : [{ path, reads: 'version' } as const]))

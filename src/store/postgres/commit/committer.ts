@@ -8,7 +8,7 @@ import type { Moment } from '../../../base/clock.js'
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
-import { decider, type Outcome, type Request } from '../../core/write/group.js'
+import { decider, needsOf, type Outcome, type Request } from '../../core/write/group.js'
 import type { LoggedRecord, NeededPart, NeededTopic, Needs, RecordTable, Stored, StoredTopic } from '../../engine.js'
 import { StoreError } from '../../errors.js'
 import { batchBounds, type CommitStats } from '../../monitoring.js'
@@ -88,7 +88,7 @@ export class Committer {
    */
   commit(request: Request, byMs = Number.POSITIVE_INFINITY): Promise<Outcome> {
     const { operations, bytes } = decider.sizeOf(request)
-    const needs = decider.needsOf(request)
+    const needs = needsOf(request)
     const sinceMs = Math.min(performance.now(), byMs - beginMsMax)
     this.#counts.inFlight += operations
     return new Promise((resolve, reject) =>
