@@ -93,19 +93,14 @@ export class LogReads implements ChangeReader {
 
   readonly readRange = (): Awaitable<LogRange> =>
     this.engine.atOnce((view) =>
-      whenKnown(view.logEnd('last'), ({ total: last }) =>
-        whenKnown(view.logEnd('first'), ({ version, total }) => {
-          let count = 0
-          const take = ({ keys }: LogRecord): boolean => {
-            count = countLoggedKeys(keys) ?? 0
-            return false
-          }
-          return whenKnown(view.log(version, 1, take), () => ({
-            changes: last - total + count,
-            sinceMs: updatedMs(version),
-          }))
-        }),
-      ),
+      whenKnown(view.logEnd('last'), (last) => {
+        let range: LogRange = { changes: 0, sinceMs: updatedMs(last.version) }
+        const take = ({ version, total, keys }: LogRecord): boolean => {
+          range = { changes: last.total - total + (countLoggedKeys(keys) ?? 0), sinceMs: updatedMs(version) }
+          return false
+        }
+        return whenKnown(view.log(0, 1, take), () => range)
+      }),
     )
 
   #in(view: View, slice: Slice): LogSnapshot {
