@@ -85,7 +85,6 @@ class Checker {
   async run(): Promise<void> {
     this.#seen.changes = await this.#log.checkRecords()
     await this.#checkTopics()
-    await this.#log.compareVersions()
     await this.#checkKeys()
     this.#compareCounts()
   }
@@ -100,17 +99,15 @@ class Checker {
         last = this.#log.isFull ? path : undefined
         return last === undefined
       }
-      const onMisplaced = (path: Path): void => this.#onMisplaced(path)
+      const onMisplaced = (path: Path): void => {
+        this.report(`"${path}" is out of order`)
+        if (++this.#misplaced > misplacedMax) throw new Error('too many keys are out of order')
+      }
       const scan = { plan: { ranges: left, matcher: undefined }, type: undefined, wanted, ahead, take, onMisplaced }
       await this.snapshot.scan(scan, this.cancellation)
-      if (last !== undefined) await this.#log.compareVersions()
+      await this.#log.compareVersions()
       left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
     }
-  }
-
-  #onMisplaced(path: Path): void {
-    this.report(`"${path}" is out of order`)
-    if (++this.#misplaced > misplacedMax) throw new Error('too many keys are out of order')
   }
 
   #checkTopic(path: Path, topic: StoredTopic | undefined): void {
@@ -205,22 +202,17 @@ const words: Readonly<Record<keyof Records, string>> = {
 
 /** As the end of a sentence; undefined when the item is sound. */
 function itemProblem(path: Path, type: TopicType, item: string): string | undefined {
-  const parsed = parseObject(item)
-  if (parsed === undefined) return 'it is not valid JSON'
+  let parsed: Record<string, unknown> | null
+  try {
+    parsed = JSON.parse(item)
+  } catch {
+    return 'it is not valid JSON'
+  }
+  if (typeof parsed !== 'object' || parsed === null) return 'it is not valid JSON'
   if (parsed.path !== path || parsed.type !== type) return 'its JSON belongs to another topic'
   if (type === 'string' && 'value' in parsed && typeof parsed.value !== 'string') return 'its value is not a string'
   const unknown = Object.keys(parsed).find((name) => name !== 'path' && name !== 'type' && name !== 'value')
   return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
-}
-
-/** Parses a JSON text; undefined if it is not valid, or not an object. */
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns a string, the end of a sentence, if the properties are wrong. */
