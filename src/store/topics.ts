@@ -87,8 +87,6 @@ export interface Creation {
   readonly removal: RemovalPolicy | undefined
 }
 
-type CreatingAction = { readonly kind: 'add' | 'addAndSet' } & Creation
-
 /** One operation, without the value that it sets. */
 export type WriteAction = {
   /** Decided before everything else. */
@@ -96,9 +94,8 @@ export type WriteAction = {
   /** Its outcome is to be `Versioned`. */
   readonly wantsVersion?: boolean | undefined
 } & (
-  | CreatingAction
-  | ({ readonly kind: 'set'; readonly path: Path; readonly type: TopicType } & NotCreating)
-  | ({ readonly kind: 'increment'; readonly path: Path; readonly type: TopicType } & NotCreating)
+  | ({ readonly kind: 'add' | 'addAndSet' } & Creation)
+  | ({ readonly kind: 'set' | 'increment'; readonly path: Path; readonly type: TopicType } & NotCreating)
   | ({ readonly kind: 'remove'; readonly path: Path; readonly type?: undefined } & NotCreating)
 )
 

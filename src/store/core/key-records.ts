@@ -13,13 +13,6 @@ export function readKeyRecord(name: string, text: string): KeyRecord | string {
   return record.name === name ? record : 'its record has another name'
 }
 
-/** @throws Error when the record cannot be read */
-export function requireKeyRecord(name: string, text: string): KeyRecord {
-  const record = readKeyRecord(name, text)
-  if (typeof record === 'string') throw new Error(unreadableKey(name, record))
-  return record
-}
-
 export function unreadableKey(name: string, problem: string): string {
   return `API key "${name}": ${problem}; topicd keys revoke ${name} removes it`
 }

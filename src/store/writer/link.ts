@@ -193,8 +193,12 @@ export class WriterLink implements Writing {
   #onGreeting(socket: Socket, from: ByteReader): void {
     const version = from.uint32()
     if (version !== protocolVersion) {
+      // No writer of this build is to be expected.
+      const reason = `the writer speaks version ${version} of their protocol, and this process ${protocolVersion}: restart the service`
       socket.destroy()
-      return this.#giveUp(`the writer speaks version ${version} of their protocol, and this process ${protocolVersion}`)
+      this.#isClosed = true
+      this.#rejectAll(this.#session.giveUpAll(reason))
+      return this.onUnusable(new Error(reason))
     }
     const lastTaken = from.double()
     this.#takeOutcomes(from)
@@ -202,14 +206,6 @@ export class WriterLink implements Writing {
     for (const pending of again) this.#sendAgain(socket, pending)
     this.#rejectAll(givenUp)
     if (this.#followers.isWatching) this.#sayWatching()
-  }
-
-  /** Ends for good: no writer of this build is to be expected. */
-  #giveUp(problem: string): void {
-    const reason = `${problem}: restart the service`
-    this.#isClosed = true
-    this.#rejectAll(this.#session.giveUpAll(reason))
-    this.onUnusable(new Error(reason))
   }
 
   /** Sends a request in a frame of its own. */

@@ -12,7 +12,7 @@ import type { Request } from '../core/write/group.js'
 import type { LoggedRecord } from '../engine.js'
 import type { StoreError } from '../errors.js'
 import { beginFrame, frameHeadBytes, readFrames, takeFrame } from './frames.js'
-import type { Receipt, Receipts, WriterOutcome, WriterRequest } from './receipts.js'
+import type { Receipt, Receipts, WriterRequest } from './receipts.js'
 import { protocolVersion, readRequest, writeNotice } from './wire.js'
 
 /** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
@@ -49,7 +49,6 @@ interface Connection {
 
 /** Its decider is that of `withReceipts`, over the same receipts. */
 interface WriterCommits {
-  commit(request: WriterRequest): Promise<WriterOutcome>
   /** @param settle called once, with the reason why the request, or its whole commit, is not on disk, if it is not */
   submit(request: WriterRequest, settle: (settled: object) => void): void
   close(): Promise<void>
@@ -228,8 +227,8 @@ export class WriterServer {
     for (const name of names) this.#gone.delete(name)
     // Not those that have come back meanwhile.
     const stillGone = (): readonly string[] => names.filter((name) => !this.#connections.has(name))
-    this.commits.commit({ forgotten: stillGone, clients: names.length }).catch(() => {
-      for (const name of stillGone()) this.#gone.set(name, performance.now())
+    this.commits.submit({ forgotten: stillGone, clients: names.length }, (settled) => {
+      if ('error' in settled) for (const name of stillGone()) this.#gone.set(name, performance.now())
     })
   }
 }

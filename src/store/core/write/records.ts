@@ -8,7 +8,7 @@ import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
 import { additionTo, rotated } from '../../../keys/rotation.js'
 import type { Changes, RecordTable, Stored, WriteSize } from '../../engine.js'
 import { numberOf, numberRecord } from '../../number-record.js'
-import { readKeyRecord, requireKeyRecord } from '../key-records.js'
+import { readKeyRecord, unreadableKey } from '../key-records.js'
 
 /** In `meta`: a number that changes with every change of an API key. */
 export const keysRevisionName = 'keysRevision'
@@ -124,7 +124,9 @@ export class RecordDecisions {
   /** @throws Error when the record cannot be read */
   #readKey(name: string): KeyRecord | undefined {
     const bytes = this.#read('keys', name)
-    return bytes && requireKeyRecord(name, bytes.toString())
+    const record = bytes && readKeyRecord(name, bytes.toString())
+    if (typeof record === 'string') throw new Error(unreadableKey(name, record))
+    return record
   }
 
   #putKey(record: KeyRecord): true {

@@ -32,8 +32,3 @@ export function logBound(version: number): Buffer {
 export function logPositionOf(key: Buffer): LogPosition {
   return { version: key.readDoubleBE(), total: key.readDoubleBE(doubleBytes) }
 }
-
-/** Begins the log of a store that has none, in which no version is greater than `last`; within a transaction. */
-export function beginLog(table: LogTable, last: number): void {
-  table.putSync(changeRecordKey({ version: last, total: 0 }), Buffer.alloc(0))
-}

@@ -27,7 +27,7 @@ import type { TopicType } from '../../../topics/topic.js'
 import { nextVersion } from '../../../topics/version.js'
 import { StoreUnusable } from '../../errors.js'
 import { numberRecord } from '../../number-record.js'
-import { beginLog, type LogTable } from './change-record.js'
+import { changeRecordKey, type LogTable } from './change-record.js'
 import { beginCreation, dataFile, endCreation, isUnfinished } from './files.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
@@ -232,7 +232,7 @@ function prepare(meta: Table, changes: LogTable, isNew: boolean): void {
     meta.transactionSync(() => {
       const version = nextVersion(0, now().wallMs)
       meta.putSync(firstVersionName, numberRecord(version))
-      beginLog(changes, version)
+      changes.putSync(changeRecordKey({ version, total: 0 }), Buffer.alloc(0))
       meta.putSync(formatName, numberRecord(formatVersion))
     })
   }

@@ -171,8 +171,7 @@ function failureOf(errors: readonly Error[]): StoreError {
     return new Refused('unavailable', `the PostgreSQL server refuses access: ${explained(refusal)}`, {
       cause: refusal,
     })
-  const isStandby = (error: Error): boolean => error instanceof Standby
-  const onlyStandbys = errors.every(isStandby)
+  const onlyStandbys = errors.every((error): boolean => error instanceof Standby)
   const reason = onlyStandbys ? 'there is no primary, only a standby' : [...new Set(errors.map(explained))].join('; ')
   return new StoreError('unavailable', `the PostgreSQL server cannot be reached: ${reason}`, { cause: errors[0] })
 }

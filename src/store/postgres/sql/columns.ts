@@ -58,10 +58,6 @@ export function columnOf(bytes: Buffer): string {
 
 export const typeNumbers: Readonly<Record<TopicType, number>> = { json: 1, string: 2 }
 
-export function typeOfColumn(column: string): TopicType {
-  return Number(column) === typeNumbers.json ? 'json' : 'string'
-}
-
 /** @throws Error when the column has none */
 export function propertiesOf(column: string | null): Properties {
   const properties: unknown = column === null ? {} : JSON.parse(column)

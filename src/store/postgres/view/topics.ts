@@ -4,7 +4,7 @@ import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
 import type { Head, StoredTopic, Wanted } from '../../engine.js'
 import { readOf } from '../../errors.js'
-import { bytesArray, momentOf, propertiesOf, typeNumbers, typeOfColumn } from '../sql/columns.js'
+import { bytesArray, momentOf, propertiesOf, typeNumbers } from '../sql/columns.js'
 import { type Execute, ofTypes, type Statement, sameKey } from '../sql/statement.js'
 
 export interface TopicRow {
@@ -94,7 +94,7 @@ export class PostgresTopic implements StoredTopic {
     private readonly path: Path,
     private readonly row: Omit<TopicRow, 'key'>,
   ) {
-    this.type = typeOfColumn(row.type)
+    this.type = Number(row.type) === typeNumbers.json ? 'json' : 'string'
     this.version = Number(row.version)
   }
 
