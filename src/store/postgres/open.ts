@@ -137,7 +137,7 @@ function leadBy(engine: Engine, committer: Committer, lease: Lease): Lead {
     lease.whileHeld((lost) => {
       const commit: Term['commit'] = async (request) => {
         if (lost.aborted) throw new StoreError('unavailable', 'another process may evaluate removals now')
-        return committer.commit(request, lost.untilMs)
+        return committer.commit(request, lost.untilMs())
       }
       return work({ lost, commit, removeMatches: new Matches(engine, writingBy(commit).write).removeMatches })
     })

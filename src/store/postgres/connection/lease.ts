@@ -38,7 +38,7 @@ const endLease: Statement<never> = {
 /** While the lease is held without a gap. It is over, for good, once `aborted` is set. */
 interface LeaseTerm extends Cancellation {
   /** Until when the lease is held, in ms of performance.now(); 0 once the term is over. */
-  readonly untilMs: number
+  untilMs(): number
 }
 
 export class Lease {
@@ -63,9 +63,7 @@ export class Lease {
     const number = this.#terms
     const untilMs = (): number => (this.#terms === number && this.#isHeld() ? this.#heldUntil : 0)
     const term = {
-      get untilMs() {
-        return untilMs()
-      },
+      untilMs,
       get aborted() {
         return untilMs() === 0
       },
