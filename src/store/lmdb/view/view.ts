@@ -66,10 +66,6 @@ export class LmdbView implements View {
     slice: Slice,
   ): readonly KeyRange[] | undefined {
     const tree = type === undefined ? this.environment.specifications : this.environment.items[type]
-    // Records are read with their keys where most keys match: that is cheaper than later.
-    const hasRecords = this.transaction !== undefined && type === undefined && wanted?.head === true
-    const goesOn = (path: Path, record: Buffer | undefined): boolean =>
-      take(path, wanted && this.topic(path, type, wanted, record), slice)
     let index = 0
     let range = ranges[0]
     let from = range?.start
@@ -78,12 +74,9 @@ export class LmdbView implements View {
       let jump: Buffer | undefined
       // An object without a spread: with one, a page costs a fifth more, most of it for the garbage collector.
       const options = { start: from, end, transaction: this.transaction }
-      const entries = hasRecords ? tree.getRange(options) : (tree.getKeys(options) as Iterable<Path>)
-      for (const entry of entries) {
-        const path = typeof entry === 'string' ? entry : (entry.key as Path)
+      for (const path of tree.getKeys(options) as Iterable<Path>) {
         const verdict = matcher === undefined || matcher(path, slice)
-        const record = typeof entry === 'string' ? undefined : entry.value
-        if (verdict === true && !goesOn(path, record)) return undefined
+        if (verdict === true && !take(path, wanted && this.topic(path, type, wanted), slice)) return undefined
         if (typeof verdict === 'object') jump = verdict
         if (slice.isOver()) return rangesFrom(ranges.slice(index), jump ?? keyAfter(encodeKey(path)))
         if (jump !== undefined) break
@@ -102,33 +95,20 @@ export class LmdbView implements View {
     return tree.getBinaryFast(path, this.#options)
   }
 
-  /** @param type if it is known; a topic of the other type is none then @param specification if it was read already */
-  topic(path: Path, type: TopicType | undefined, wanted: Wanted, specification?: Buffer): LmdbTopic | undefined {
-    if (type !== undefined && !wanted.head) {
-      const item = this.#read(this.environment.items[type], path)
-      return item && this.#topicOf(path, type, undefined, item, wanted)
-    }
-    const record = specification ?? this.#read(this.environment.specifications, path)
-    if (record === undefined) return undefined
-    const stored = typeOf(record)
-    if (type !== undefined && type !== stored) return undefined
+  /** @param type if it is known; a topic of the other type is none then */
+  topic(path: Path, type: TopicType | undefined, wanted: Wanted): LmdbTopic | undefined {
+    const { specifications, items } = this.environment
+    const isItemEnough = type !== undefined && !wanted.head
+    const record = isItemEnough ? undefined : this.#read(specifications, path)
+    const stored = isItemEnough ? type : record && typeOf(record)
+    if (stored === undefined || (type ?? stored) !== stored) return undefined
     // lmdb may use the same buffer for every record, so the item is read last.
-    const details = wanted.head ? detailsText(record) : undefined
-    const item = wanted.item || wanted.version ? this.#read(this.environment.items[stored], path) : undefined
-    return this.#topicOf(path, stored, details, item, wanted)
-  }
-
-  /** @param item the record that was read last */
-  #topicOf(
-    path: Path,
-    type: TopicType,
-    details: string | undefined,
-    item: Buffer | undefined,
-    wanted: Wanted,
-  ): LmdbTopic {
+    const details = record && wanted.head ? detailsText(record) : undefined
+    const item = isItemEnough || wanted.item || wanted.version ? this.#read(items[stored], path) : undefined
+    if (isItemEnough && item === undefined) return undefined
     const version = item && wanted.version ? getLastVersion() : 0
     const shown = item && wanted.item ? this.#view(item, item.length) : undefined
-    return new LmdbTopic(path, type, details, shown, version, this)
+    return new LmdbTopic(path, stored, details, shown, version, this)
   }
 
   /** The time of a topic's last update. @throws Error when it cannot be read */
