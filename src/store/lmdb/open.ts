@@ -27,7 +27,6 @@ import { createWriting, type LocalWriting } from './commit/writing.js'
 import { bytesUsed, type Environment, openEnvironment, statsOf, treePages } from './environment/environment.js'
 import { dataFile } from './environment/files.js'
 import { backup as backUp } from './file/backup.js'
-import { clearDeadReaders } from './file/dead-readers.js'
 import { createEngine } from './view/engine.js'
 import { createItemRanges } from './view/item-ranges.js'
 import { createSnapshots, type Snapshots } from './view/read-freshness.js'
@@ -66,6 +65,16 @@ export interface LmdbWriter {
   /** Takes no more requests, answers those that were taken, and releases everything. */
   close(): Promise<void>
 }
+
+/**
+ * Between two checks for dead readers, in ms. LMDB reuses no page that a reader may still see, and the entry of a reader whose
+ * process was killed stays in its table: the file would grow with every write until some process opens the store. A check takes
+ * some microseconds, and a system call for each other process.
+ *
+ * LMDB detects dead readers by their lock on the lock file. Nothing in this program may ever open that file: closing it would
+ * release the lock of this process, which is alive.
+ */
+const readerCheckMs = 1000
 
 /** In `meta`: when a writer last opened the store, in ms since the epoch. */
 const openedName = 'opened'
@@ -161,7 +170,7 @@ function assemble(
 ): Omit<TopicStore, 'removeDue'> {
   const { root, specifications, meta } = environment
   const core = createCore(engine, writing, onUnreadable)
-  const stopClearing = clearDeadReaders(root)
+  const clearing = setInterval(() => root.readerCheck(), readerCheckMs).unref()
   let copying = false
   const copy = async (to: string): Promise<void> => {
     copying = true
@@ -188,7 +197,7 @@ function assemble(
     },
     async close() {
       if (copying) throw new Error('the store cannot be closed while lmdb copies it')
-      stopClearing()
+      clearInterval(clearing)
       await writing.close()
       await root.close()
     },

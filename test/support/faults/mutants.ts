@@ -52,7 +52,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'readers that died are never cleared',
-    file: 'store/lmdb/file/dead-readers.js',
+    file: 'store/lmdb/open.js',
     from: 'root.readerCheck()',
     to: 'undefined',
     test: 'store/dead-readers',
