@@ -1,10 +1,7 @@
 /**
  * What a topic store needs of its engine: topics as they are stored, small records, and a log in the order of the commits,
- * read at one moment or in slices. What topics mean is decided in core/, once, and is no engine's business.
- *
- * What every engine guarantees:
- * - no read shows what a power cut or a fail-over could undo
- * - keys are compared as unsigned bytes
+ * read at one moment or in slices. What topics mean is decided in core/, once, and is no engine's business. Every engine
+ * guarantees what store.ts says, also across failovers, and compares keys as unsigned bytes.
  *
  * An engine that reads without waiting returns its results at once. Whoever uses one must not wait in between, since bytes
  * and snapshots are valid only until the next read: `whenKnown` in base/awaitable.ts, never `await`.

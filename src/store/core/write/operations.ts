@@ -44,7 +44,6 @@ export function sizeOf(operations: readonly Prepared[]): WriteSize {
 }
 
 /** Excludes the times that are stored with the properties. */
-function propertiesBytes(properties: Properties | undefined): number {
-  if (properties === undefined || Object.keys(properties).length === 0) return 0
-  return Buffer.byteLength(JSON.stringify(properties))
+function propertiesBytes(properties: Properties = {}): number {
+  return Object.keys(properties).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(properties))
 }

@@ -7,8 +7,7 @@
  *     key     the version of its last change, and how many changes the log has had, with its own; each a big-endian double
  *     value   the keys of the topics that it changed (store/logged-keys.ts)
  *
- * The last record also says which version was the last one that a change took, so it is never trimmed. The log tells what
- * changed since a version if that is the version of a record that it has.
+ * The last record also says which version was the last one that a change took, so it is never trimmed.
  */
 import type { Database } from 'lmdb'
 import type { LogPosition } from '../../engine.js'

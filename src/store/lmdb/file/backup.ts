@@ -108,12 +108,10 @@ function makeDirectory(partial: string): void {
     mkdirSync(partial, { mode: 0o700 })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST')
-      throw new Error(
-        `${partial} already exists: it belongs to a backup that is running or was killed; if it was killed, delete it`,
-      )
     throw new Error(
-      `${partial} cannot be created by the process that makes the backup (the service's, while it runs): ${message}`,
+      code === 'EEXIST'
+        ? `${partial} already exists: it belongs to a backup that is running or was killed; if it was killed, delete it`
+        : `${partial} cannot be created by the process that makes the backup (the service's, while it runs): ${message}`,
     )
   }
 }
@@ -135,14 +133,13 @@ async function checkCopyAndForgetId(
   cancellation: Cancellation,
 ): Promise<number> {
   const environment = openCopy(directory)
-  const findings: Finding[] = []
+  let first: Finding | undefined
   try {
-    const report = (finding: Finding): unknown => findings.push(finding)
+    const report = (finding: Finding): unknown => (first ??= finding)
     const onRecord = (done: number, total: number): void => onProgress('checking', done, total)
     const copy = { openSnapshot: () => holdSnapshot(environment) }
     const { records } = await check(copy, report, undefined, onRecord, cancellation)
-    const [finding] = findings
-    if (finding !== undefined) throw unsound(finding)
+    if (first !== undefined) throw unsound(first)
     forgetStoreId(environment)
     return records
   } finally {

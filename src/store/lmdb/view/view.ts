@@ -53,7 +53,7 @@ export class LmdbView implements View {
   /**
    * Visits the matches in some ranges, in order, until the slice is over. Only keys are scanned, jumping where the matcher says
    * so, and what is wanted of the matches is read one by one. Between slices no snapshot is held, unless the caller holds one:
-   * a scan goes on after the last key that it saw, so that a topic that exists throughout is found exactly once.
+   * a scan goes on after the last key that it saw.
    *
    * The clock is read for every key: that costs a tenth of a step, while one call of the worst matcher costs as much as a
    * thousand steps.

@@ -168,8 +168,7 @@ export class SharedReads {
   }
 }
 
-/** Counts a comma with each item. A UTF-16 unit takes three bytes at most. */
+/** Counts a comma with each item. */
 function isLonger(items: readonly string[], bytesMax: number): boolean {
-  const units = items.reduce((sum, { length }) => sum + length + 1, 0)
-  return units * 3 > bytesMax && items.reduce((sum, item) => sum + Buffer.byteLength(item) + 1, 0) > bytesMax
+  return items.reduce((sum, item) => sum + Buffer.byteLength(item) + 1, 0) > bytesMax
 }
