@@ -10,7 +10,6 @@ const directory = t.testdir()
 const pageBytes = 4096
 const smallWrite = { operations: 1, bytes: 0, grows: false }
 const growing = { ...smallWrite, grows: true }
-const none = { freeBytesMin: 0 }
 
 function freeBytes(): number {
   const { bavail, bsize } = statfsSync(directory)
@@ -32,7 +31,7 @@ function openRoom(...args: ConstructorParameters<typeof DiskRoom>): DiskRoom {
 }
 
 t.test('all writes of a commit count, until the next one begins', (t) => {
-  const room = openRoom(directory, none, () => treesTaking(0.6))
+  const room = openRoom(directory, 0, () => treesTaking(0.6))
   t.equal(room.admit(smallWrite), 'admitted')
   t.equal(room.admit(smallWrite), 'later')
   t.equal(room.admit({ ...smallWrite, operations: 2 }), 'full', 'not even alone')
@@ -42,14 +41,14 @@ t.test('all writes of a commit count, until the next one begins', (t) => {
 })
 
 t.test('the bytes of items count, in whole pages', (t) => {
-  const room = openRoom(directory, none, () => smallTrees)
+  const room = openRoom(directory, 0, () => smallTrees)
   t.equal(room.admit({ ...growing, bytes: Math.ceil(0.6 * freeBytes()) }), 'full')
   t.equal(room.admit({ ...growing, bytes: Math.floor(0.4 * freeBytes()) }), 'admitted')
   t.end()
 })
 
 t.test('below the minimum of free bytes, only writes that grow are refused', (t) => {
-  const room = openRoom(directory, { freeBytesMin: 2 * freeBytes() }, () => smallTrees)
+  const room = openRoom(directory, 2 * freeBytes(), () => smallTrees)
   t.ok(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')
   t.equal(room.admit(smallWrite), 'admitted')
@@ -57,7 +56,7 @@ t.test('below the minimum of free bytes, only writes that grow are refused', (t)
 })
 
 t.test('writes that grow leave half of the minimum free', (t) => {
-  const room = openRoom(directory, { freeBytesMin: 0.8 * freeBytes() }, () => treesTaking(0.7))
+  const room = openRoom(directory, 0.8 * freeBytes(), () => treesTaking(0.7))
   t.notOk(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')
   t.equal(room.admit(smallWrite), 'admitted')
@@ -67,19 +66,16 @@ t.test('writes that grow leave half of the minimum free', (t) => {
 t.test('no more pages are copied than there are, besides new ones', (t) => {
   const pages = 50
   const levels = Math.ceil((1.1 * freeBytes()) / pageBytes / 3)
-  const room = openRoom(directory, none, () => ({ levels, pages }))
+  const room = openRoom(directory, 0, () => ({ levels, pages }))
   t.equal(room.admit({ ...smallWrite, operations: 3 }), 'admitted')
-  t.equal(
-    openRoom(directory, none, () => ({ levels, pages: Infinity })).admit({ ...smallWrite, operations: 3 }),
-    'full',
-  )
+  t.equal(openRoom(directory, 0, () => ({ levels, pages: Infinity })).admit({ ...smallWrite, operations: 3 }), 'full')
   t.end()
 })
 
 t.test('the sizes of the trees are read again after a while', async (t) => {
   const time = skippableTime(t)
   let reads = 0
-  const room = openRoom(directory, none, () => {
+  const room = openRoom(directory, 0, () => {
     reads++
     return smallTrees
   })
@@ -91,7 +87,7 @@ t.test('the sizes of the trees are read again after a while', async (t) => {
 })
 
 t.test('a disk that cannot be measured has no room', (t) => {
-  const room = openRoom(join(directory, 'missing'), none, () => smallTrees)
+  const room = openRoom(join(directory, 'missing'), 0, () => smallTrees)
   t.equal(room.freeBytes(), 0)
   t.equal(room.admit(smallWrite), 'full')
   t.end()

@@ -283,7 +283,7 @@ await t.test('no outcome of a failed commit leaves the writer, not even a refusa
   const reasons: Error[] = []
   // Without room, removals are still admitted, and what grows is refused next to them.
   const host = await WriterHost.open(t, join(t.testdir(), 'db'), {
-    disk: { freeBytesMin: Number.MAX_SAFE_INTEGER },
+    diskFreeBytesMin: Number.MAX_SAFE_INTEGER,
     onBroken: (reason) => reasons.push(reason),
   })
   const client = await RawClient.greeted(t, host.connect, 'client')

@@ -69,7 +69,7 @@ class ToolProcess {
    * `#run`.
    */
   async #open({ store, data, diskFreeBytesMin, changesKept }: Config): Promise<void> {
-    const options = { directory: data, readsInOrder: true, disk: { freeBytesMin: diskFreeBytesMin }, changesKept }
+    const options = { directory: data, readsInOrder: true, diskFreeBytesMin, changesKept }
     this.#opening = openStore(store, options, this.#hasWriter ? () => connectToWriter(data) : undefined)
     await this.#openedStore()
     sendToParent({ kind: 'opened' })

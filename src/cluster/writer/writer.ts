@@ -60,7 +60,7 @@ class Writer extends Life {
       onBroken: (reason) => this.#onBroken(reason),
       onUnreadable: (reason) =>
         this.log.error({ err: reason }, 'unreadable: receipts, or a request of a worker or a tool'),
-      disk: { freeBytesMin: diskFreeBytesMin },
+      diskFreeBytesMin,
       changesKept,
     })
     const server = await listenForWorkers(data, (socket) => writer.accept(socket))

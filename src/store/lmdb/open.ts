@@ -22,9 +22,16 @@ import { WriterLink } from '../writer/link.js'
 import { Receipts } from '../writer/receipts.js'
 import { WriterServer } from '../writer/server.js'
 import type { Writing } from '../writing.js'
-import { DiskRoom, type DiskRoomOptions } from './commit/disk-room.js'
+import { DiskRoom } from './commit/disk-room.js'
 import { createWriting, type LocalWriting } from './commit/writing.js'
-import { bytesUsed, type Environment, openEnvironment, statsOf, treePages } from './environment/environment.js'
+import {
+  bytesUsed,
+  type Environment,
+  openEnvironment,
+  statsOf,
+  type TreePages,
+  treePages,
+} from './environment/environment.js'
 import { dataFile } from './environment/files.js'
 import { backup as backUp } from './file/backup.js'
 import { createEngine } from './view/engine.js'
@@ -49,8 +56,8 @@ interface LmdbReadOptions {
 export interface LmdbOptions extends LmdbReadOptions {
   /** Called once when commits can no longer be trusted; the process is expected to end. */
   readonly onBroken?: (reason: Error) => void
-  /** Without it, writes do not look at the disk's free space. */
-  readonly disk?: DiskRoomOptions
+  /** With less free space, writes that grow are refused. Without it, writes do not look at the disk's free space. */
+  readonly diskFreeBytesMin?: number
   readonly changesKept?: number
 }
 
@@ -127,9 +134,10 @@ interface OpenedHere {
 }
 
 function openHere(options: LmdbOptions, environment: Environment): OpenedHere {
-  const { directory, onBroken = () => {}, onUnreadable, clock = now, disk, changesKept } = options
+  const { directory, onBroken = () => {}, onUnreadable, clock = now, diskFreeBytesMin, changesKept } = options
   const { view, snapshots } = readingOf(environment, options)
-  const room = disk && new DiskRoom(directory, disk, () => snapshots.alone(() => treePages(environment)))
+  const readTrees = (): TreePages => snapshots.alone(() => treePages(environment))
+  const room = diskFreeBytesMin === undefined ? undefined : new DiskRoom(directory, diskFreeBytesMin, readTrees)
   const receipts = new Receipts(view.records('receipts'), onUnreadable)
   const writing = createWriting(environment, view, { clock, onBroken, room, receipts, changesKept })
   const { commits, commit } = writing

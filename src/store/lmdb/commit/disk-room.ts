@@ -14,11 +14,6 @@ import { freeBytes } from '../environment/files.js'
 /** Left free by every write, removals too: for pages that no estimate counts, such as the list of free pages. */
 const diskBytesLeftMin = 1024 * 1024
 
-export interface DiskRoomOptions {
-  /** With less free space, in bytes, writes that grow are refused. Those of one commit may use half of it. */
-  readonly freeBytesMin: number
-}
-
 const treesAgeMsMax = 100
 
 const pageBytes = 4096
@@ -30,20 +25,18 @@ const bytesPerRecordByte = 2
 type Admission = 'admitted' | 'later' | 'full'
 
 export class DiskRoom {
-  readonly freeBytesMin: number
   #trees: TreePages = { levels: 0, pages: 0 }
   #treesAtMs = -Infinity
   /** When the commit began. */
   #freeBytes = 0
   #admittedBytes = 0
 
+  /** @param freeBytesMin with less free space, writes that grow are refused. Those of one commit may use half of it */
   constructor(
     private readonly directory: string,
-    { freeBytesMin }: DiskRoomOptions,
+    readonly freeBytesMin: number,
     private readonly readTrees: () => TreePages,
-  ) {
-    this.freeBytesMin = freeBytesMin
-  }
+  ) {}
 
   /** Now; 0 if it cannot be measured. */
   readonly freeBytes = (): number => {
