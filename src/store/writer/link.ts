@@ -117,7 +117,12 @@ export class WriterLink implements Writing {
 
   #beginFrame(): void {
     this.#writeHead(this.#out, this.#session.lastNumber + 1)
-    this.#endSoon()
+    if (this.#endsSoon) return
+    this.#endsSoon = true
+    beforeNextPoll(() => {
+      this.#endsSoon = false
+      if (this.#out.length > 0) this.#endFrame()
+    })
   }
 
   /** Begins a frame of requests, of which this is the number of the first. */
@@ -126,15 +131,6 @@ export class WriterLink implements Writing {
     out.double(this.#session.answeredBelow(first))
     out.double(first)
     out.byte(this.#followers.isWatching ? 1 : 0)
-  }
-
-  #endSoon(): void {
-    if (this.#endsSoon) return
-    this.#endsSoon = true
-    beforeNextPoll(() => {
-      this.#endsSoon = false
-      if (this.#out.length > 0) this.#endFrame()
-    })
   }
 
   #endFrame(): void {

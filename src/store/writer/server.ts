@@ -178,14 +178,12 @@ export class WriterServer {
       connection.operations -= operations
       connection.bytes -= bytes
       this.#regulate(connection)
-      if ('error' in settled) this.#onRefused(receipt, number, settled.error as StoreError)
+      if (!('error' in settled)) return
+      const failure = settled.error as StoreError
+      if (failure.kind === 'unknown_outcome') this.#onBroken()
+      // Any other failure means that this process ends, and that its successor will know what became of the request.
+      if (failure.kind === 'full') this.#refuse(receipt, number, failure)
     })
-  }
-
-  /** Any other failure means that this process ends, and that its successor will know what became of the request. */
-  #onRefused(receipt: Receipt, number: number, failure: StoreError): void {
-    if (failure.kind === 'unknown_outcome') this.#onBroken()
-    if (failure.kind === 'full') this.#refuse(receipt, number, failure)
   }
 
   /** Answers a request that does nothing in any transaction. */

@@ -21,7 +21,7 @@ import { removalOf } from '../../topics/properties.js'
 import type { Properties } from '../../topics/topic.js'
 import { isVersioned } from '../core/write/batch.js'
 import type { Request } from '../core/write/group.js'
-import type { Prepared } from '../core/write/operations.js'
+import { noProperties, type Prepared } from '../core/write/operations.js'
 import type { RecordChange } from '../core/write/records.js'
 import type { LoggedRecord } from '../engine.js'
 import { StoreError } from '../errors.js'
@@ -52,8 +52,6 @@ const hasConstraint = 0b10_0000
 const hasConstraintText = 0b100_0000
 /** A writer of 1.0.0 skips it, and gives no version. */
 const asksVersion = 0b1000_0000
-
-const noProperties: Properties = {}
 
 /** Copies everything of the operations. */
 export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[], isAtomic: boolean): void {

@@ -180,16 +180,12 @@ class LogReading {
       if (isOwn || this.#isGone) return !this.#isGone
       this.missedBefore = version
     }
-    if (this.#isOther(version)) return false
+    // The place is within a commit that the log does not have, and so gone.
+    this.#isGone ||= this.#skipped > 0 && (this.place.next ?? version) !== version
+    if (this.#isGone) return false
     if (this.#keys.length >= this.keysMax) this.#isAll = false
     else this.#add(record, this.#last)
     return this.#isAll && !this.#isGone
-  }
-
-  /** The place is within a commit that the log does not have, and so gone. */
-  #isOther(version: number): boolean {
-    this.#isGone ||= this.#skipped > 0 && (this.place.next ?? version) !== version
-    return this.#isGone
   }
 
   changes(): LoggedChanges | 'gone' {

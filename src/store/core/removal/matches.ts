@@ -53,9 +53,12 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
         cancellation,
       )
       if (matches.length > 0) {
-        const batch = this.#lastBatch.then(() => this.#removeAll(matches))
+        const removals = matches.map((path) => ({ kind: 'remove', path, valueText: undefined }) as const)
+        const batch = this.#lastBatch.then(() => this.write(removals))
         this.#lastBatch = batch.catch(() => 0)
-        removed += await batch
+        const result = await batch
+        assert(!isRefused(result), 'no removal without a constraint is refused')
+        removed += result.filter((outcome) => outcome === 'removed').length
       }
       left = next === undefined ? [] : rangesFrom(left, next)
     }
@@ -68,11 +71,5 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
     const counted = type === 'any' ? undefined : type
     await this.engine.scan({ plan, type: counted, wanted: undefined, ahead, take }, cancellation)
     return count
-  }
-
-  async #removeAll(matches: readonly Path[]): Promise<number> {
-    const result = await this.write(matches.map((path) => ({ kind: 'remove', path, valueText: undefined })))
-    assert(!isRefused(result), 'no removal without a constraint is refused')
-    return result.filter((outcome) => outcome === 'removed').length
   }
 }

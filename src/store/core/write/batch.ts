@@ -25,7 +25,7 @@ import {
   type WriteOutcome,
   type WriteRefusal,
 } from '../../topics.js'
-import { newItem, type Prepared, valueTextOf } from './operations.js'
+import { newItem, noProperties, type Prepared, valueTextOf } from './operations.js'
 
 /** Values, in bytes, that one commit keeps for further constraints on the same topics; others are read again. */
 const constrainedBytesKeptMax = 64 * 1024 * 1024
@@ -36,8 +36,6 @@ const constrainedBytesKeptMax = 64 * 1024 * 1024
  * requests need so many: 4,000 that do not hold, on values of 128 KiB.
  */
 export const comparedBytesMax = 512 * 1024 * 1024
-
-const noProperties: Properties = {}
 
 /** The parts of a topic that a decision reads first. */
 export const headAlone = { head: true, item: false, version: false }

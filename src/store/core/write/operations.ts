@@ -7,6 +7,8 @@ import type { ItemBytes, WriteSize } from '../../engine.js'
 import { loggedBytesMax } from '../../logged-keys.js'
 import type { WriteAction, WriteOperation } from '../../topics.js'
 
+export const noProperties: Properties = {}
+
 /** A removal has no item. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
 
@@ -44,6 +46,6 @@ export function sizeOf(operations: readonly Prepared[]): WriteSize {
 }
 
 /** Excludes the times that are stored with the properties. */
-function propertiesBytes(properties: Properties = {}): number {
+function propertiesBytes(properties = noProperties): number {
   return Object.keys(properties).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(properties))
 }

@@ -70,12 +70,7 @@ export interface SessionLimits {
 }
 
 /** Columns stay the text that was received. */
-const asText = {
-  getTypeParser:
-    () =>
-    (text: unknown): unknown =>
-      text,
-} as unknown as pg.CustomTypesConfig
+const asText = { getTypeParser: () => String } as unknown as pg.CustomTypesConfig
 
 /** A statement was not answered in time; whether it was carried out is unknown. */
 export class TimedOut extends Error {}
