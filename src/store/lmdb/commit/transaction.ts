@@ -98,7 +98,9 @@ export class Transaction implements Changes {
   #putItem(path: Path, type: TopicType, { bytes, start, end }: ItemBytes): void {
     const tree: Tree = this.environment.items[type]
     const version = this.log.add(path, this.moment.wallMs)
-    if (this.#slab?.buffer !== bytes.buffer) this.#slab = slabOf(bytes)
+    // The whole memory that the item is a part of, so that it can be passed to lmdb without a copy.
+    if (this.#slab?.buffer !== bytes.buffer)
+      this.#slab = Object.assign(Buffer.from(bytes.buffer as ArrayBuffer), { start: 0, end: 0 })
     const slab = this.#slab as Slab
     slab.start = bytes.byteOffset + start
     slab.end = bytes.byteOffset + end
@@ -118,9 +120,4 @@ export class Transaction implements Changes {
     void updates.remove(path)
     if (dueId !== undefined) void due.remove(Buffer.from(dueId, 'hex'))
   }
-}
-
-/** The whole memory that a buffer is a part of, so that what is in it can be passed to lmdb without a copy. */
-function slabOf({ buffer }: Buffer): Slab {
-  return Object.assign(Buffer.from(buffer as ArrayBuffer), { start: 0, end: 0 })
 }

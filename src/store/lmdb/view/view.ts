@@ -126,7 +126,8 @@ export class LmdbView implements View {
     const start = after === undefined ? dueKey(fromMs, 0) : keyAfter(Buffer.from(after.id, 'hex'))
     const range = { ...this.#options, start, end: dueKey(untilMs + 1, 0), limit }
     return [...this.environment.due.getRange(range)].map(({ key, value }) => {
-      return { atMs: readDueMs(key), id: key.toString('hex'), path: pathIn(value) }
+      // 0 for a key that is too short for a time.
+      return { atMs: key.length < dueKeyBytes ? 0 : dueMsOfKey(key), id: key.toString('hex'), path: pathIn(value) }
     })
   }
 
@@ -209,9 +210,4 @@ function dueOf(id: string): Due {
 function pathIn(value: Buffer): Path | undefined {
   const text = value.toString()
   return parsePath(text) === text ? (text as Path) : undefined
-}
-
-/** 0 for a key that is too short for a time. */
-function readDueMs(key: Buffer): number {
-  return key.length < dueKeyBytes ? 0 : dueMsOfKey(key)
 }

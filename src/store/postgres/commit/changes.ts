@@ -41,8 +41,8 @@ export class CommitChanges implements Changes {
   /** The topics that change, in the order of the log. */
   readonly #logged: Path[] = []
   readonly #told: { readonly change: ChangeVersion; readonly place: number }[] = []
-  /** Of the topics that are created. */
-  readonly #generation = newGeneration()
+  /** Of the topics that are created: random, so that no two topics that ever existed at one path share it. */
+  readonly #generation = String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
 
   constructor(readonly moment: Moment) {}
 
@@ -153,9 +153,4 @@ function columnsOf(
     plainArray(found.map(({ topic }) => topic?.generation)),
     plainArray(found.map(versionOf)),
   ]
-}
-
-/** A generation: random, so that no two topics that ever existed at one path share it. */
-function newGeneration(): string {
-  return String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
 }

@@ -107,12 +107,15 @@ export class Committer {
    */
   async #commitFirst(groups: readonly RequestGroup<Write>[], putBack: PutBack<Write>): Promise<void> {
     const oldestMs = performance.now() - waitMsMax
+    const late = `the PostgreSQL server was busy with other requests for ${waitMsMax / 1000} s`
     const group: Write[] = []
     let operations = 0
     for (const writes of groups) {
       for (const write of writes) {
-        if (write.sinceMs < oldestMs) this.#rejectLate(write)
-        else if (operations >= operationsMax || write.byMs !== (group[0] ?? write).byMs) putBack(write)
+        if (write.sinceMs < oldestMs) {
+          this.#counts.inFlight -= write.operations
+          write.reject(new StoreError('unavailable', late))
+        } else if (operations >= operationsMax || write.byMs !== (group[0] ?? write).byMs) putBack(write)
         else {
           group.push(write)
           operations += write.operations
@@ -120,13 +123,6 @@ export class Committer {
       }
     }
     if (group.length > 0) await this.#commitGroup(group)
-  }
-
-  #rejectLate({ operations, reject }: Write): void {
-    this.#counts.inFlight -= operations
-    reject(
-      new StoreError('unavailable', `the PostgreSQL server was busy with other requests for ${waitMsMax / 1000} s`),
-    )
   }
 
   /** Commits a group and settles its requests; a group whose items are too large together, in halves. */

@@ -36,11 +36,6 @@ export class Refused extends StoreError {}
 /** SQLSTATEs of a refusal: the role or its password is wrong, or there is no such database. */
 const refusedStates: readonly (string | undefined)[] = ['28P01', '28000', '3D000']
 
-/** A missing password is an error of pg itself, without a code. */
-function isRefusal(error: Error): boolean {
-  return refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: ')
-}
-
 export class Engine {
   readonly #addresses: readonly string[]
   readonly #onSuccessor: (() => void)[] = []
@@ -166,7 +161,8 @@ export class Engine {
 function failureOf(errors: readonly Error[]): StoreError {
   if (errors.some((error) => noSlotStates.includes(stateOf(error))))
     return new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
-  const [refusal] = errors.filter(isRefusal)
+  // A missing password is an error of pg itself, without a code.
+  const refusal = errors.find((error) => refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: '))
   if (refusal !== undefined)
     return new Refused('unavailable', `the PostgreSQL server refuses access: ${explained(refusal)}`, {
       cause: refusal,
