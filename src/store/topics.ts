@@ -110,7 +110,8 @@ export type WriteOutcome = WriteEffect | Versioned
 /** Effects that one word describes in full, in the order of their numbers in writer/wire.ts. */
 export const effects = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed'] as const
 
-export type WriteEffect = (typeof effects)[number] | Incremented
+/** That of an increment is the value that it has set, as JSON. */
+export type WriteEffect = (typeof effects)[number] | { readonly valueText: string }
 
 /** Given if it is wanted and there is one: not for `nothing_removed`, and not by a writer of an earlier build. */
 export interface Versioned {
@@ -122,11 +123,6 @@ export interface Versioned {
 /** The version of a change, which is known once its commit is made. */
 export interface ChangeVersion {
   version: number
-}
-
-/** The value that an increment has set, as JSON. */
-export interface Incremented {
-  readonly valueText: string
 }
 
 /** In the same order. */
