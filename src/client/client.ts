@@ -42,6 +42,8 @@ export interface UpdateOptions extends RequestOptions {
   readonly type?: TopicType | undefined
   /** The properties of a topic that is created. */
   readonly properties?: Properties | undefined
+  /** Of a topic that is created. */
+  readonly ttl?: string | undefined
   /** Maximum attempts while other writers come first; 16 by default. */
   readonly attemptsMax?: number | undefined
 }
@@ -212,7 +214,7 @@ export class Client {
   update(
     path: string,
     change: (item: Item | undefined) => unknown,
-    { type, properties, attemptsMax, signal }: UpdateOptions = {},
+    { type, properties, ttl, attemptsMax, signal }: UpdateOptions = {},
   ): Promise<Versioned<AddAnswer> | undefined> {
     const asked = { type, with_version: true, signal } as const
     const attempt = async (): Promise<Versioned<AddAnswer> | undefined> => {
@@ -220,7 +222,7 @@ export class Client {
       const value = await change(item)
       if (value === undefined) return undefined
       if (item === undefined)
-        return this.addAndSet(path, value, { ...asked, properties, constraint: { no_topic: true } })
+        return this.addAndSet(path, value, { ...asked, properties, ttl, constraint: { no_topic: true } })
       const answer = await this.set(path, value, { ...asked, constraint: { version: item.version as number } })
       return { ...answer, created: false }
     }

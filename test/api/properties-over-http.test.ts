@@ -34,6 +34,31 @@ await overStores(t, async (t, { post }) => {
     ['addAndSet', { path: 'proto', value: 1, properties: { valueOf: 'x' } }, 'incompatible_properties', '"proto"'],
   ])
 
+  const short = 'when no updates for 15m'
+  await inTurn('ttl is short for a REMOVAL, and is compared and shown as one', [
+    ['add', { path: 'brief', ttl: '15m' }, created('brief')],
+    ['addAndSet', { path: 'brief', value: 1, properties: { REMOVAL: short } }, existed('brief')],
+    ['addAndSet', { path: 'brief', value: 1, ttl: '15m', properties: { VALIDATE_VALUES: 'false' } }, existed('brief')],
+    ['addAndSet', { path: 'brief', value: 1, ttl: '16m' }, 'incompatible_properties', '"brief"'],
+    [
+      'fetch',
+      { path: 'brief', with_properties: true },
+      `{"path":"brief","type":"json","value":1,"properties":{"REMOVAL":"${short}"}}`,
+    ],
+    ['batch', { operations: [{ op: 'add', path: 'brief/2', ttl: '1s' }] }, `{"results":[${created('brief/2')}]}`],
+  ])
+
+  await inTurn('a ttl that is no period, or comes with a REMOVAL, is refused', [
+    ...['', '15', '15M', '15 m', '0s', '36501d', '1.5h', '-1m', "15m remove '*x//'"].flatMap((ttl): Row[] => [
+      ['add', { path: 'no', ttl }, 'invalid_parameter', 'Parameter "ttl" is the string', 'from 1s to 36500d'],
+      ['addAndSet', { path: 'no', value: 1, ttl }, 'invalid_parameter', '"ttl"'],
+    ]),
+    ['add', { path: 'no', ttl: 15 }, 'invalid_parameter', '"ttl"', 'a string'],
+    ['add', { path: 'no', ttl: '15m', properties: { REMOVAL: short } }, 'invalid_parameter', '"REMOVAL"'],
+    ['set', { path: 'no', value: 1, ttl: '15m' }, 'unknown_parameter', '"ttl"'],
+    ['fetch', { path: 'no' }, 'no_such_topic', '"no"'],
+  ])
+
   const malformed = [
     ...['yes', 'TRUE', '', ' true', '1'].map(
       (value) => ['VALIDATE_VALUES', value, 'must be "true" or "false"'] as const,

@@ -149,6 +149,11 @@ export interface AddAndSetBody extends TypedWriteBody {
   readonly value: unknown
   /** No properties by default. */
   readonly properties?: Properties | undefined
+  /**
+   * The topic is removed after so long without an update: a whole number and s, m, h or d, such as 15m. Short for the
+   * property REMOVAL "when no updates for 15m".
+   */
+  readonly ttl?: string | undefined
 }
 
 /** The body of POST /topics/add. */
@@ -157,6 +162,11 @@ export interface AddBody extends TypedWriteBody {
   readonly path: string
   /** No properties by default. */
   readonly properties?: Properties | undefined
+  /**
+   * The topic is removed after so long without an update: a whole number and s, m, h or d, such as 15m. Short for the
+   * property REMOVAL "when no updates for 15m".
+   */
+  readonly ttl?: string | undefined
 }
 
 /** The body of POST /topics/remove for one topic. */

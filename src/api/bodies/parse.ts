@@ -16,6 +16,7 @@ import type { Constraint } from '../../topics/constraint.js'
 import { numberDigitsMax, sumOf } from '../../topics/decimal.js'
 import { type Path, parsePath } from '../../topics/path.js'
 import { parseProperties } from '../../topics/properties.js'
+import { parseRemoval } from '../../topics/removal/parser.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
 import { invalidParameter, isProblem, type Problem, problem } from '../problems.js'
@@ -64,6 +65,7 @@ export function operationOf(
     value,
     increment,
     properties: given,
+    ttl,
     constraint: condition,
   }: Read<OperationBody>,
   wantsVersion?: boolean,
@@ -77,12 +79,24 @@ export function operationOf(
   const valueText = textToWrite(kind, wanted, value, increment)
   if (isProblem(valueText)) return valueText
   const creates = kind === 'add' || kind === 'addAndSet'
-  const properties = creates ? (given ?? {}) : undefined
+  const properties = creates ? propertiesOf(given, ttl) : undefined
+  if (isProblem(properties)) return properties
   const removal = properties && parseRequestedProperties(properties)
   if (isProblem(removal)) return removal
   const constraint = parseConstraint(condition)
   if (isProblem(constraint)) return constraint
   return { kind, path, type, properties, removal, valueText, constraint, wantsVersion } as WriteOperation
+}
+
+function propertiesOf(given: Properties = {}, ttl: string | undefined): Properties | Problem {
+  if (ttl === undefined) return given
+  if (Object.hasOwn(given, 'REMOVAL'))
+    return invalidParameter('ttl', 'given with the property "REMOVAL"', 'one of the two')
+  const removal = `when no updates for ${ttl}`
+  const isPeriod = /^\d+[smhd]$/.test(ttl) && !('problem' in parseRemoval(removal))
+  return isPeriod
+    ? { ...given, REMOVAL: removal }
+    : invalidParameter('ttl', describe(ttl), 'a period from 1s to 36500d, such as "30s", "15m", "12h" or "7d",')
 }
 
 /** Undefined if the operation neither sets nor adds. */
