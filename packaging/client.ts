@@ -74,5 +74,5 @@ console.log((await topics.get('plant/7/temp'))?.value)
 for await (const change of topics.changes('?plant/')) console.log(change)
 \`\`\`
 
-Its methods are described in docs/client.md of topicd, and each has a comment that editors show.
+Its methods are described in docs/javascript-client.md of topicd, and each has a comment that editors show.
 `

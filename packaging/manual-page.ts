@@ -1,8 +1,34 @@
 /** The manual page topicd(8), made of the help that the commands print themselves. */
 import { join } from 'node:path'
+import { exitCodes } from '../dist/base/exit-codes.js'
 import { root, run } from './run.js'
 
 const main = join(root, 'dist/main.js')
+
+const { done, failed, usage, portInUse, directoryInUse, restartLimit, listenFailed, forced } = exitCodes
+
+/** docs/monitor.md has the same codes, and those of single processes. */
+const statuses: readonly (readonly [number, string])[] = [
+  [done, 'success; for serve: stopped on request'],
+  [failed, 'any other failure; a message or the log has the reason'],
+  [usage, 'an invalid command, flag, setting, certificate or key; nothing was done'],
+  [portInUse, 'a port is in use'],
+  [directoryInUse, 'the data directory is in use'],
+  [restartLimit, 'serve: eleven workers in a row died before they served'],
+  [listenFailed, 'serve: an address cannot be listened on'],
+  [forced, 'serve: stopped immediately, by a second signal'],
+]
+
+/** Each with its command, which fits on a line of the page. */
+const examples: readonly (readonly [string, string])[] = [
+  ['Serve a directory, and print the first API key once:', 'topicd serve --data ./data --first-key'],
+  ['Create a key that may only read one subtree:', 'topicd keys add dashboard --allow fetch --under site/1'],
+  [
+    'Back up the running service, and keep the last seven files:',
+    'topicd backup --into /var/lib/topicd-backups --keep 7',
+  ],
+  ['Copy all topics into another service:', 'topicd export > all.ndjson; topicd import --data ./other < all.ndjson'],
+]
 
 /** What is printed for these words. It is the same in every version and kind of package, so it is asked for once. */
 const printed = new Map<string, string>()
@@ -25,6 +51,20 @@ ${verbatim(overview.slice(overview.indexOf('Commands:')))}
 ${commandsIn(overview)
   .map((name) => `.SS topicd ${name}\n${verbatim(help(name))}`)
   .join('\n')}
+.SH EXIT STATUS
+${statuses.map(([code, text]) => `.TP\n.B ${code}\n${text}`).join('\n')}
+.SH ENVIRONMENT
+.TP
+.I TOPICD_NAME
+a setting, such as TOPICD_PORT: a flag overrides it, and it overrides the settings file. Each command lists its settings.
+.TP
+.I PGPASSWORD
+the password of a PostgreSQL store
+.TP
+.I NO_COLOR
+a log on a terminal without colours
+.SH EXAMPLES
+${examples.map(([text, line]) => `${text}\n.PP\n.RS\n${verbatim(line)}\n.RE\n.PP`).join('\n')}
 .SH FILES
 .TP
 .I /etc/topicd/topicd.env

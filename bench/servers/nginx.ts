@@ -1,4 +1,4 @@
-/** nginx in front of a running server, with the lines of docs/operations.md that concern speed, without TLS. */
+/** nginx in front of a running server, with the lines of docs/proxies.md that concern speed, without TLS. */
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'

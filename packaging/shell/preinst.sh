@@ -10,7 +10,7 @@ for file in /opt/topicd/dist /etc/systemd/system/topicd.service /usr/local/bin/t
   [ "$1" = install ] || break
   [ -f "$file" ] || [ -d "$file" ] || continue
   echo "topicd: $file belongs to an installation without dpkg and would hide this one: remove it first" >&2
-  echo 'topicd: docs/operations.md, "Common tasks", says how; settings and topics stay' >&2
+  echo 'topicd: docs/install.md, "Common tasks", says how; settings and topics stay' >&2
   exit 1
 done
 require_glibc

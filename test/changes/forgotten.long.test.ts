@@ -70,7 +70,7 @@ const libraries: Readonly<Record<string, (t: Test, url: string, fetch: typeof gl
 
 /** The `fetchChanges` of docs/changes.md, with what it refers to. */
 function documentedFetch(key: string, fetch: typeof globalThis.fetch, topics: Fold['topics']): typeof globalThis.fetch {
-  const [block] = blocksOf(sectionOf(readDocument('docs/changes.md'), 'When a stream ends'), 'js')
+  const [block] = blocksOf(sectionOf(readDocument('docs/changes.md'), 'when-a-stream-ends'), 'js')
   const text = block?.text.replace('const topics = new Map()', '').replace('*plant//', '*.*')
   return new Function('key', 'fetch', 'topics', `${text}\nreturn fetchChanges`)(key, fetch, topics)
 }

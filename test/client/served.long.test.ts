@@ -1,6 +1,6 @@
 /**
  * The client as the service serves it to browsers: `/client.js`, imported by a page of another origin in
- * Chromium, as docs/client.md shows.
+ * Chromium, as docs/javascript-client.md shows.
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
@@ -29,13 +29,13 @@ await t.test('/client.js is one file, which browsers request each time', async (
 
 const skip = whyNoBrowser()
 
-/** The page of docs/client.md, on a site of its own. @param origins the setting, for the origin of that site */
+/** The page of docs/javascript-client.md, on a site of its own. @param origins the setting, for the origin of that site */
 async function openDocumented(t: Test, origins: (origin: string) => string) {
   let html = ''
   const port = await servePage(t, () => html)
   const origin = `http://localhost:${port}`
   const server = await startServer(t, { flags: ['--cors-origins', origins(origin), '--no-console'] })
-  html = first(blocksOf(readDocument('docs/client.md'), 'html')).text.replaceAll('http://127.0.0.1:8080', server.url)
+  html = first(blocksOf(readDocument('docs/javascript-client.md'), 'html')).text.replaceAll('http://127.0.0.1:8080', server.url)
   await server.post('addAndSet', '{"path":"plant/7/temp","value":12345678901234567890}')
   const page = await (await startBrowser(t)).newPage()
   page.on('dialog', (dialog) => void dialog.accept(server.token))
@@ -46,7 +46,7 @@ async function openDocumented(t: Test, origins: (origin: string) => string) {
   return { server, page, complaints, open }
 }
 
-await t.test('the page of docs/client.md shows a topic to every digit, with every export', { skip }, async (t) => {
+await t.test('the page of docs/javascript-client.md shows a topic to every digit, with every export', { skip }, async (t) => {
   const { server, page, complaints, open } = await openDocumented(t, (origin) => origin)
   await open()
   await page.locator('#temperature', { hasText: '12345678901234567890' }).waitFor()

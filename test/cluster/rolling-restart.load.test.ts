@@ -1,5 +1,5 @@
 /**
- * Rolling restarts and a stop under steady load, from clients that do what docs/clients.md asks of them: they send a request
+ * Rolling restarts and a stop under steady load, from clients that do what docs/http-clients.md asks of them: they send a request
  * once more if its kept-alive connection was closed. No request fails, no acknowledged write is lost, new settings take
  * effect, and no write waits for a writer to start, since the new one is loaded before the old one ends. How long that
  * would be is measured beside: with the writer its spare is killed, so that another process has to start.

@@ -17,7 +17,7 @@ t.test('check --json prints a line of JSON for each finding and one for the tota
   }
   const sound = await check()
   t.equal(sound.code, 0)
-  // As docs/operations.md explains the number: with LMDB, two of each topic.
+  // As docs/backup.md explains the number: with LMDB, two of each topic.
   t.match(sound.lines, [{ checked: { records: 2 * topics.length, findings: 0 } }])
   t.equal(sound.lines.length, 1)
 

@@ -1,5 +1,5 @@
 /**
- * The examples of docs/client.md as a reader runs them: the page's commands install a release's package of the client, and
+ * The examples of docs/javascript-client.md as a reader runs them: the page's commands install a release's package of the client, and
  * the examples, unchanged, are one program in JavaScript. Its types hold, and each example prints what is shown below it.
  */
 import { execFile } from 'node:child_process'
@@ -26,9 +26,9 @@ const options: ts.CompilerOptions = {
   noEmit: true,
 }
 
-t.test('the examples of docs/client.md print the output shown below them', async (t) => {
+t.test('the examples of docs/javascript-client.md print the output shown below them', async (t) => {
   const server = await startServer(t)
-  const page = readDocument('docs/client.md')
+  const page = readDocument('docs/javascript-client.md')
   const examples = examplesOf(page, 'ts')
   t.ok(examples.length > 7, 'the examples were found')
   const program = examples
@@ -42,7 +42,7 @@ t.test('the examples of docs/client.md print the output shown below them', async
   writeFileSync(join(project, 'package.json'), '{}')
   buildClient('1.2.3', work, project)
   const env = { ...process.env, KEY: server.token, npm_config_offline: 'true' }
-  const commands = blocksOf(sectionOf(page, 'Start'), 'console')
+  const commands = blocksOf(sectionOf(page, 'start'), 'console')
   t.equal(commands.length, 1, 'the commands were found')
   for (const { text } of commands) await run('sh', ['-ec', text], { cwd: project, env })
 
@@ -59,5 +59,5 @@ t.test('the examples of docs/client.md print the output shown below them', async
   const { stdout } = await run(process.execPath, [file], { cwd: project, env })
   const printed = stdout.split(`${separator}\n`)
   for (const [index, { line, answer }] of examples.entries())
-    t.equal(printed[index]?.trimEnd(), answer, `docs/client.md:${line}`)
+    t.equal(printed[index]?.trimEnd(), answer, `docs/javascript-client.md:${line}`)
 })

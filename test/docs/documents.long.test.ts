@@ -169,13 +169,13 @@ function exists(name: string): boolean {
   return testNames.some((test) => test === name || test.endsWith(`/${name}`) || test.startsWith(`${name}/`))
 }
 
-/** The tests that a document names: in docs/verification.md, in the map of CONTRIBUTING.md, and anywhere as shown. */
+/** The tests that a document names: in docs/maintainers/verification.md, in the map of CONTRIBUTING.md, and anywhere as shown. */
 function testsNamedIn(name: string): readonly string[] {
   const document = readDocument(name)
   const named = (pattern: RegExp): readonly string[] => [...document.matchAll(pattern)].map(([, found = '']) => found)
   const rows = named(/^\| [^|]+ \| (`[^|]+`[^|]*) \| [^|]+ \|$/gm).filter(() => name === 'CONTRIBUTING.md')
   return [
-    ...(name === 'docs/verification.md' ? named(/`([\w-]+\/[\w-]+)`/g) : []),
+    ...(name === 'docs/maintainers/verification.md' ? named(/`([\w-]+\/[\w-]+)`/g) : []),
     ...rows.flatMap((row) => cells(row)[0] ?? []).filter((test) => !test.includes(' ')),
     ...named(/Verified by\s+((?:`[\w/-]+`(?:,\s+|\s+and\s+)?)+)/g).flatMap((list) => cells(list)[0] ?? []),
     ...named(/npm run test:one --\s+((?:[a-z][\w/-]*(?: (?=[a-z]))?)+)/g).flatMap((list) => list.split(' ')),
@@ -186,7 +186,7 @@ t.test('every test, file and npm script that is named exists', async (t) => {
   const scripts = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts as object)
   const places = ['', 'src', 'bench']
   const missing: string[] = []
-  for (const name of ['docs/verification.md', 'CONTRIBUTING.md'])
+  for (const name of ['docs/maintainers/verification.md', 'CONTRIBUTING.md'])
     t.ok(testsNamedIn(name).length > 15, `${name} names tests`)
   for (const name of documents) {
     const document = readDocument(name)

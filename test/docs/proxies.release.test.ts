@@ -1,5 +1,5 @@
 /**
- * The configurations of proxies in docs/operations.md, run with Debian's nginx, HAProxy and Caddy: every page passes, and
+ * The configurations of proxies in docs/proxies.md, run with Debian's nginx, HAProxy and Caddy: every page passes, and
  * every line of an upload, no request fails while workers are replaced, and what clients see of a worker's death is what
  * the page says. Requests are counted, not seconds.
  */

@@ -84,7 +84,7 @@ const whyNoTelegraf = missing(telegraf, '--version')
 
 t.test('Telegraf stores exact metrics, and reports an unknown key', { skip: whyNoTelegraf }, async (t) => {
   const server = await startServer(t)
-  const [output = ''] = recipeBlocks('Telegraf', 'toml', server.url)
+  const [output = ''] = recipeBlocks('telegraf', 'toml', server.url)
   const input = `[agent]\n  omit_hostname = true\n[[inputs.file]]\n  files = ["metrics"]\n  data_format = "influx"\n`
   writeFileSync(join(t.testdirName, 'telegraf.conf'), `${input}${output}\n`)
   const metrics = [

@@ -30,7 +30,7 @@ async function request(url: string, method: string, headers: Readonly<Record<str
 }
 
 function startShell(t: Test, url: string, token: string): Publisher {
-  const [script = ''] = recipeBlocks('A shell loop', 'bash', url)
+  const [script = ''] = recipeBlocks('a-shell-loop', 'bash', url)
   writeFileSync(join(t.testdirName, 'publish.sh'), script)
   return Publisher.start(t, ['bash', 'publish.sh'], { KEY: token })
 }
@@ -83,7 +83,7 @@ t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
     unknown.write(lines(0, 6))
     t.equal(await unknown.ended(), 1)
     t.match(unknown.errors, /^401 \{"code":"unauthorized".*\n$/)
-    const [example = ''] = recipeBlocks('A shell loop', 'console')
+    const [example = ''] = recipeBlocks('a-shell-loop', 'console')
     assert.match(example, /KEY=topicd_… /)
     Publisher.start(t, ['bash', '-c', example.replace('topicd_…', server.token)], {})
     await stored(server, 'plant/7/load')
@@ -105,7 +105,7 @@ publisher.close()
 
 /** Starts it, with the recipe beside it. */
 function startPython(t: Test, url: string, token: string): Publisher {
-  const [recipe = ''] = recipeBlocks('Python', 'python')
+  const [recipe = ''] = recipeBlocks('python', 'python')
   writeFileSync(join(t.testdirName, 'publisher.py'), recipe)
   return Publisher.start(t, ['python3', '-c', pythonDriver], { URL: url, KEY: token })
 }
@@ -141,7 +141,7 @@ t.test('Python', { skip: missing('python3', '--version') }, async (t) => {
     unknown.write(lines(0, 1000))
     t.equal(await unknown.ended(), 1)
     t.match(unknown.errors, /RuntimeError: 401 \{"code":"unauthorized"/)
-    const [, text = ''] = recipeBlocks('Python', 'python', server.url)
+    const [, text = ''] = recipeBlocks('python', 'python', server.url)
     const example = Publisher.start(t, ['python3', '-c', text], { KEY: server.token })
     t.equal(await example.ended(), 0, example.errors)
     t.match((await server.post('fetch', { path: 'plant/7/temp' })).text, '"value":22}')

@@ -58,8 +58,8 @@ t.test('every code of 1.0.0 still has its status', (t) => {
   t.end()
 })
 
-t.test('docs/selectors.md has the limits of selectors and patterns', (t) => {
-  const table = read('selectors.md').split('| What | At most |\n|---|---|\n')[1]?.split('\n\n')[0] ?? ''
+t.test('docs/limits.md has the limits of selectors and patterns', (t) => {
+  const table = read('limits.md').split('| What | At most |\n|---|---|\n')[1]?.split('\n\n')[0] ?? ''
   const listed = [...table.matchAll(/ \| ([\d,]+).* \|$/gm)].map(([, number = '']) =>
     Number(number.replaceAll(',', '')),
   )
@@ -77,8 +77,8 @@ t.test('docs/selectors.md has the limits of selectors and patterns', (t) => {
   t.end()
 })
 
-t.test('a proof appends its row to the results of docs/verification.md', (t) => {
-  const page = read('verification.md')
+t.test('a proof appends its row to the results of docs/maintainers/verification.md', (t) => {
+  const page = read('maintainers/verification.md')
   const row = '| kills | $& | passed |\n'
   const [results = '', ...added] = withRow(page, ['kills', '$&', 'passed']).split(row)
   t.equal([results, ...added].join(''), page, 'and changes nothing else')

@@ -1,5 +1,5 @@
 /**
- * Every planted fault has its place in the built program, its test, and its row in docs/verification.md: a change of the
+ * Every planted fault has its place in the built program, its test, and its row in docs/maintainers/verification.md: a change of the
  * source that moves a place is noticed at once, not when that fault is next picked (durability/mutants).
  */
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { mutants, withFault } from '../support/faults/mutants.js'
 import { testsOf } from '../support/test-files.js'
 
 t.test('the table of planted faults has a row for each, in their order', (t) => {
-  const rows = sectionOf(readDocument('docs/verification.md'), 'Planted faults').match(/^\| .* `.*$/gm)
+  const rows = sectionOf(readDocument('docs/maintainers/verification.md'), 'planted-faults').match(/^\| .* `.*$/gm)
   t.strictSame(
     rows,
     mutants.map(({ fault, test }) => `| ${fault} | \`${test}\` |`),

@@ -1,6 +1,6 @@
 /**
  * The alerting rules of docs/monitoring: promtool finds no fault in them, each fires and stays quiet as its cases say,
- * and docs/operations.md explains each of them.
+ * and docs/monitor.md explains each of them.
  */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
@@ -46,8 +46,8 @@ t.test('the rules name only metrics that there are', async (t) => {
   for (const file of [alertsFile, casesFile]) t.strictSame(unknown(readDocument(file)), [], file)
 })
 
-t.test('docs/operations.md lists exactly these alerts, under their severities', (t) => {
-  const listed = [...readDocument('docs/operations.md').matchAll(/^\| `(Topicd\w+)` \| (.+?) \|/gm)].map(
+t.test('docs/monitor.md lists exactly these alerts, under their severities', (t) => {
+  const listed = [...readDocument('docs/monitor.md').matchAll(/^\| `(Topicd\w+)` \| (.+?) \|/gm)].map(
     ([, name, severity]) => `${name} ${severity}`,
   )
   t.strictSame(

@@ -102,7 +102,7 @@ await t.test('the container', { skip }, async (whole) => {
     t.strictSame(Object.keys(ExposedPorts), ['8080/tcp'])
     t.strictSame(Object.keys(Volumes), ['/data'])
     t.strictSame(Healthcheck.Test, compose.healthcheck.test, 'the health check is that of compose.yaml')
-    const section = sectionOf(readDocument('docs/operations.md'), 'In a container')
+    const section = sectionOf(readDocument('docs/install.md'), 'in-a-container')
     const documented = Number(/takes\s(\d+)\sMB/.exec(section)?.[1])
     const measured = Math.round(image.bytes / 1e6)
     t.ok(Math.abs(measured - documented) < documented / 10, `${measured} MB, documented as ${documented}`)

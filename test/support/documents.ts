@@ -16,10 +16,12 @@ export const documents: readonly string[] = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
-  ...readdirSync(join(root, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .sort()
-    .map((name) => `docs/${name}`),
+  ...['docs', 'docs/maintainers'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.md'))
+      .sort()
+      .map((name) => `${folder}/${name}`),
+  ),
 ]
 
 export function readDocument(name: string): string {
@@ -54,11 +56,16 @@ function partsOf(text: string): readonly Part[] {
   return parts
 }
 
-/** The text below a heading of the second level, up to the next. */
-export function sectionOf(text: string, heading: string): string {
-  const [, section] = `\n${text}`.split(`\n## ${heading}\n`)
-  if (section === undefined) throw new Error(`there is no section "${heading}"`)
-  return section.split('\n## ')[0] ?? ''
+/** The text below the heading with this anchor, up to the next heading of its level or above. */
+export function sectionOf(text: string, anchor: string): string {
+  const headings = headingsOf(text)
+  const start = headings[anchorsOf(text).indexOf(anchor)]
+  if (start === undefined) throw new Error(`there is no heading "#${anchor}"`)
+  const end = headings.find(({ line, level }) => line > start.line && level <= start.level)
+  return text
+    .split('\n')
+    .slice(start.line, end && end.line - 1)
+    .join('\n')
 }
 
 /** The blocks of one kind. */
@@ -91,19 +98,39 @@ function proseOf(text: string): string {
     .join('\n')
 }
 
+interface Heading {
+  readonly title: string
+  readonly level: number
+  /** From 1. */
+  readonly line: number
+}
+
+/** Those outside of blocks. */
+function headingsOf(text: string): readonly Heading[] {
+  let isBlock = false
+  return text.split('\n').flatMap((content, index) => {
+    if (content.startsWith('```')) isBlock = !isBlock
+    const [, marks = '', title] = (isBlock ? null : /^(#+) (.+)$/.exec(content)) ?? []
+    return title === undefined ? [] : [{ title, level: marks.length, line: index + 1 }]
+  })
+}
+
 /** The anchors of a document's headings, as GitHub makes them. */
 export function anchorsOf(text: string): readonly string[] {
-  const headings = [...proseOf(text).matchAll(/^#+ (.+)$/gm)].map((match) => match[1] ?? '')
   const seen = new Map<string, number>()
-  return headings.map((heading) => {
-    const anchor = heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_ -]/gu, '')
-      .replaceAll(' ', '-')
+  return headingsOf(text).map(({ title }) => {
+    const anchor = anchorOf(title)
     const before = seen.get(anchor) ?? 0
     seen.set(anchor, before + 1)
     return before === 0 ? anchor : `${anchor}-${before}`
   })
+}
+
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, '')
+    .replaceAll(' ', '-')
 }
 
 /** The targets of a document's links and images, without those on other hosts. */

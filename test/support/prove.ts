@@ -1,6 +1,6 @@
 /**
  * Runs long tests again and again, each round with a seed of its own: `npm run prove`. Each run of a proof appends its
- * row to the results in docs/verification.md, which also says what each proof shows.
+ * row to the results in docs/maintainers/verification.md, which also says what each proof shows.
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -82,7 +82,7 @@ async function runRound(
   return hasPassed ? { output, results } : { output }
 }
 
-const resultsPage = 'docs/verification.md'
+const resultsPage = 'docs/maintainers/verification.md'
 
 /** The page with one more row in its table of results, as the last one. */
 export function withRow(page: string, cells: readonly string[]): string {

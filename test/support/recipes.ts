@@ -5,7 +5,7 @@ import type { FunctionSource } from './service/function-node.js'
 
 const documentedUrl = 'http://127.0.0.1:8080'
 
-type Recipe = 'Telegraf' | 'syslog-ng' | 'Node-RED' | 'A shell loop' | 'Python'
+type Recipe = 'telegraf' | 'syslog-ng' | 'node-red' | 'a-shell-loop' | 'python'
 
 /** The blocks of one kind in a recipe; `url` is where the service is. */
 export function recipeBlocks(recipe: Recipe, kind: string, url = documentedUrl): readonly string[] {
@@ -25,7 +25,7 @@ export interface TelegrafOutput {
 }
 
 export function telegrafOutput(token: string, url: string): TelegrafOutput {
-  const [text = ''] = recipeBlocks('Telegraf', 'toml', url)
+  const [text = ''] = recipeBlocks('telegraf', 'toml', url)
   // Bash sets `_`.
   const env: NodeJS.ProcessEnv = { ...process.env, TOPICD_KEY: token, _: '/usr/bin/telegraf' }
   // Telegraf replaces each name of a variable that is set, with or without braces, and leaves others as they are.
@@ -57,7 +57,7 @@ export interface Flow {
 
 /** The flow to import. */
 export function nodeRedFlow(url?: string): Flow {
-  const [text = ''] = recipeBlocks('Node-RED', 'json', url)
+  const [text = ''] = recipeBlocks('node-red', 'json', url)
   const nodes = JSON.parse(text) as { readonly type: string; readonly id: string }[]
   const ofType = <Node>(type: string): Node => {
     const found = nodes.filter((node) => node.type === type)

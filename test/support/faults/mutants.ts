@@ -1,6 +1,6 @@
 /**
  * Faults that somebody could make in this program, each as a change of one place in a built file, and the test that
- * finds it. The table in docs/verification.md lists them.
+ * finds it. The table in docs/maintainers/verification.md lists them.
  */
 export interface Mutant {
   /** What is wrong then, in the words of the table. */

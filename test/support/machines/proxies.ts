@@ -1,5 +1,5 @@
 /**
- * The proxies of docs/operations.md, each from its block there, with Debian's packages. Only ports, addresses and the
+ * The proxies of docs/proxies.md, each from its block there, with Debian's packages. Only ports, addresses and the
  * certificate's files are replaced. A proxy is a child of the test that stays in the foreground, and ends with it.
  */
 import { strict as assert } from 'node:assert'
@@ -52,7 +52,7 @@ export function proxyMissing(name: ProxyName): string | false {
 
 /** The block of the document that is this proxy's configuration; its first line names the file. */
 function documentedBlock(name: ProxyName): string {
-  const blocks = blocksOf(readDocument('docs/operations.md'), 'text')
+  const blocks = blocksOf(readDocument('docs/proxies.md'), 'text')
   return `${only(blocks.filter(({ text }) => text.startsWith(`# /etc/${name}/`))).text}\n`
 }
 
@@ -70,7 +70,7 @@ interface Place {
 
 /** HAProxy's block with the lines in place that check `/readyz`. */
 export function readinessBlock(): string {
-  const blocks = blocksOf(readDocument('docs/operations.md'), 'text')
+  const blocks = blocksOf(readDocument('docs/proxies.md'), 'text')
   const variant = only(blocks.filter(({ text }) => text.includes('GET /readyz')))
   const kept = documentedBlock('haproxy').replace(/^ +(option httpchk|http-check|default-server)\b.*\n/gm, '')
   return replaced(kept, '    server one', `${variant.text.trimEnd()}\n    server one`)

@@ -1,0 +1,69 @@
+/**
+ * The questions that newcomers ask are answered within two links of README.md: each in one section, which has the words that make
+ * it an answer.
+ */
+import { dirname, join, normalize } from 'node:path'
+import t from 'tap'
+import { documents, linksOf, readDocument, sectionOf } from '../support/documents.js'
+
+/** A question, the section that answers it, and what an answer cannot lack. */
+const questions: readonly (readonly [question: string, section: string, answer: RegExp])[] = [
+  ['What is it, in a word I know?', 'README.md', /key-value store/],
+  ['Why not Redis?', 'docs/compare.md#redis', /Choose Redis if/],
+  ['Why not MQTT or NATS?', 'docs/compare.md#mqtt-retained-messages', /Choose MQTT if/],
+  ['Why not etcd?', 'docs/compare.md#etcd-and-nats-kv', /leader election/],
+  [
+    'What does a write cost, and how many a second?',
+    'docs/sizing.md#the-table',
+    /overwrites of 1 publisher.*a second/s,
+  ],
+  ['How much RAM and disk for a million topics?', 'docs/sizing.md#the-table', /\d+ MB.*MiB/s],
+  ['Which platforms?', 'docs/install.md#install-on-a-vm', /glibc 2\.34.*x86-64/s],
+  ['How do I install it on Debian?', 'docs/install.md#install-on-a-vm', /apt-get install/],
+  ['Is there an image?', 'docs/install.md#in-a-container', /podman build/],
+  ['Largest value, path, batch?', 'docs/limits.md#topics-and-requests', /path \|.*value.*batch \|/s],
+  ['How many streams a host, a browser?', 'docs/limits.md#streams-and-polls', /streams in each worker.*browser/s],
+  ['WebSockets?', 'docs/faq.md#reading-and-following', /WebSockets\?\*\* No/],
+  ['TTL?', 'docs/api.md#ttl-and-expiry', /"ttl"/],
+  ['Compare-and-set?', 'docs/api.md#constraints', /compare-and-set/],
+  ['A live web page?', 'docs/tutorial.md#a-live-page', /<script/],
+  ['Python, Go, Java?', 'docs/faq.md#reading-and-following', /Python, Go or Java/],
+  ['What do I retry?', 'docs/http-clients.md#retries', /retry once/],
+  ['How do I restrict a key?', 'docs/api-keys.md', /--allow fetch --under/],
+  ['What if I lose a key?', 'docs/api-keys.md#a-lost-key', /keys rotate/],
+  ['TLS?', 'docs/proxies.md#tls', /TOPICD_TLS_CERT/],
+  ['Backup and restore?', 'docs/backup.md#backup-and-restore', /topicd restore/],
+  ['Upgrade and back?', 'docs/upgrade.md', /rolls? back|allow-downgrades/],
+  ['What happens when the machine dies?', 'docs/guarantees.md#when-something-fails', /machine/],
+  ['What differs from Diffusion?', 'docs/migrate.md#from-diffusion', /no counterpart/],
+  ['How mature is it, who supports it?', 'docs/faq.md#about-the-product', /mature.*support/s],
+  ['What must I watch in production?', 'docs/monitor.md#what-to-watch', /Five figures/],
+]
+
+/** The documents that are so many links away from README.md, or fewer. */
+function within(links: number): ReadonlySet<string> {
+  let found = new Set(['README.md'])
+  for (let step = 0; step < links; step++) {
+    const targets = [...found].flatMap((page) =>
+      linksOf(readDocument(page)).map((link) => normalize(join(dirname(page), link.replace(/#.*/, '')))),
+    )
+    found = new Set([...found, ...targets.filter((target) => documents.includes(target))])
+  }
+  return found
+}
+
+t.test('each question is answered within two links of README.md', (t) => {
+  const reached = within(2)
+  for (const [question, section, answer] of questions) {
+    const [page = '', anchor] = section.split('#')
+    t.ok(reached.has(page), `${question} ${page} is two links away at most`)
+    t.match(anchor === undefined ? readDocument(page) : sectionOf(readDocument(page), anchor), answer, question)
+  }
+  t.end()
+})
+
+t.test('README.md has at most 900 words', (t) => {
+  const words = readDocument('README.md').split(/\s+/).length
+  t.ok(words <= 900, `${words} words`)
+  t.end()
+})
