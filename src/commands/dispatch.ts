@@ -24,6 +24,8 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map(
     restore: () => import('./store/restore.js').then(({ restore }) => restore),
     export: () => import('./store/export.js').then(({ exportTopics }) => exportTopics),
     import: () => import('./store/import.js').then(({ importTopics }) => importTopics),
+    copy: () => import('./store/move.js').then(({ copyTopics }) => copyTopics),
+    rename: () => import('./store/move.js').then(({ renameTopics }) => renameTopics),
     openapi: () => import('./openapi.js').then(({ openapi }) => openapi),
     migrate: () => import('./store/migrate.js').then(({ migrate }) => migrate),
   }),

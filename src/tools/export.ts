@@ -25,11 +25,10 @@ import type { ExportOptions } from './tool-messages.js'
 /** Lines are sent in chunks of this size; larger ones are no faster. */
 const chunkBytes = 64 * 1024
 
-export const exportTool: Tool<ExportOptions, TopicWalker & KeyReader & StoreMonitor> = async (
-  store,
-  { selector, withKeys },
-  io,
-) => {
+export const exportTool: Tool<
+  ExportOptions,
+  TopicWalker & Pick<KeyReader, 'readKeys'> & Pick<StoreMonitor, 'stats'>
+> = async (store, { selector, withKeys }, io) => {
   const plan = planOf(selector)
   const report = createReport(io)
   const total = selector === undefined ? (await store.stats()).topics : undefined

@@ -4,6 +4,7 @@ import { backupTool } from './backup.js'
 import { checkTool } from './check.js'
 import { exportTool } from './export.js'
 import { importTool } from './import.js'
+import { moveTool } from './move.js'
 import type { Tool, ToolIo } from './tool.js'
 import type { ToolName, ToolOptions, ToolWork } from './tool-messages.js'
 
@@ -12,6 +13,7 @@ const tools: { readonly [Name in ToolName]: Tool<ToolOptions[Name]> } = {
   check: checkTool,
   export: exportTool,
   import: importTool,
+  move: moveTool,
 }
 
 /** @throws Error with a message for the user */

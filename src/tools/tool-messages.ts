@@ -6,6 +6,7 @@ export interface ToolOptions {
   readonly check: NoOptions
   readonly export: ExportOptions
   readonly import: ImportOptions
+  readonly move: MoveOptions
 }
 
 export type ToolName = keyof ToolOptions
@@ -72,6 +73,27 @@ export interface Imported {
   readonly created: number
   readonly keys: number
   readonly keysLeftOut: number
+}
+
+/** Two paths, neither of which is or contains the other. */
+export interface MoveOptions {
+  readonly from: string
+  readonly to: string
+  /** Whether each topic is removed from its old place. */
+  readonly removes: boolean
+  /** Whether values at the new place are replaced. */
+  readonly overwrites: boolean
+}
+
+/** The last line of a move's answer. */
+export interface MovedLine {
+  readonly moved: Moved
+}
+
+export interface Moved {
+  readonly topics: number
+  /** How many of a rename have changed since they were read, and stay where they were. */
+  readonly changed: number
 }
 
 /** How far a tool has come. */

@@ -4,7 +4,7 @@
  */
 import typia from 'typia'
 import type { EndLine, KeyLine, TopicLine } from './export-format.js'
-import type { BackupLine, CheckLine, ImportedLine, ProgressLine } from './tool-messages.js'
+import type { BackupLine, CheckLine, ImportedLine, MovedLine, ProgressLine } from './tool-messages.js'
 
 export const lineSchemas = {
   topic: typia.json.schemas<[TopicLine], '3.1'>(),
@@ -16,4 +16,5 @@ export const lineSchemas = {
 export const isBackupLine: (input: unknown) => input is BackupLine = typia.createIs<BackupLine>()
 export const isCheckLine: (input: unknown) => input is CheckLine = typia.createIs<CheckLine>()
 export const isImportedLine: (input: unknown) => input is ImportedLine = typia.createIs<ImportedLine>()
+export const isMovedLine: (input: unknown) => input is MovedLine = typia.createIs<MovedLine>()
 export const isProgressLine: (input: unknown) => input is ProgressLine = typia.createIs<ProgressLine>()
