@@ -61,9 +61,3 @@ t.test('each question is answered within two links of README.md', (t) => {
   }
   t.end()
 })
-
-t.test('README.md has at most 900 words', (t) => {
-  const words = readDocument('README.md').split(/\s+/).length
-  t.ok(words <= 900, `${words} words`)
-  t.end()
-})
