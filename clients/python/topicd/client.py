@@ -41,8 +41,9 @@ class Versioned(TypedDict, total=False):
 class Writing(Versioned, total=False):
     type: TopicType
     constraint: Mapping[str, Any]
-    #: Only of methods that create topics.
+    #: These two are only of methods that create topics.
     properties: Mapping[str, str]
+    ttl: str
 
 
 class Removing(Versioned, total=False):
@@ -134,7 +135,7 @@ class Client:
         return self._write("remove", {"selector": selector, "dry_run": dry_run, "timeout": timeout})
 
     def update(self, path: str, change: Callable[[Optional[Item]], Any], *, type: TopicType = "json",
-               properties: Optional[Mapping[str, str]] = None, attempts_max: int = 16,
+               properties: Optional[Mapping[str, str]] = None, ttl: Optional[str] = None, attempts_max: int = 16,
                timeout: Optional[float] = None) -> Optional[Answer]:
         """Replaces a value by what `change` returns for the topic, or for None if there is none; then it is created.
 
@@ -150,7 +151,7 @@ class Client:
             try:
                 if item:
                     return self._write("set", {**options, "value": value, "constraint": {"version": item.version}})
-                created = {"value": value, "properties": properties, "constraint": {"no_topic": True}}
+                created = {"value": value, "properties": properties, "ttl": ttl, "constraint": {"no_topic": True}}
                 return self._write("addAndSet", {**options, **created})
             except TopicdError as error:
                 if error.code != "unsatisfied_constraint" or attempt + 1 == attempts_max:
