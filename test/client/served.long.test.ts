@@ -35,7 +35,10 @@ async function openDocumented(t: Test, origins: (origin: string) => string) {
   const port = await servePage(t, () => html)
   const origin = `http://localhost:${port}`
   const server = await startServer(t, { flags: ['--cors-origins', origins(origin), '--no-console'] })
-  html = first(blocksOf(readDocument('docs/javascript-client.md'), 'html')).text.replaceAll('http://127.0.0.1:8080', server.url)
+  html = first(blocksOf(readDocument('docs/javascript-client.md'), 'html')).text.replaceAll(
+    'http://127.0.0.1:8080',
+    server.url,
+  )
   await server.post('addAndSet', '{"path":"plant/7/temp","value":12345678901234567890}')
   const page = await (await startBrowser(t)).newPage()
   page.on('dialog', (dialog) => void dialog.accept(server.token))
@@ -46,16 +49,20 @@ async function openDocumented(t: Test, origins: (origin: string) => string) {
   return { server, page, complaints, open }
 }
 
-await t.test('the page of docs/javascript-client.md shows a topic to every digit, with every export', { skip }, async (t) => {
-  const { server, page, complaints, open } = await openDocumented(t, (origin) => origin)
-  await open()
-  await page.locator('#temperature', { hasText: '12345678901234567890' }).waitFor()
-  t.strictSame(
-    complaints.filter((text) => !text.includes('favicon')),
-    [],
-  )
-  t.strictSame(await exportsIn(page, `${server.url}/client.js`), Object.keys(client).sort())
-})
+await t.test(
+  'the page of docs/javascript-client.md shows a topic to every digit, with every export',
+  { skip },
+  async (t) => {
+    const { server, page, complaints, open } = await openDocumented(t, (origin) => origin)
+    await open()
+    await page.locator('#temperature', { hasText: '12345678901234567890' }).waitFor()
+    t.strictSame(
+      complaints.filter((text) => !text.includes('favicon')),
+      [],
+    )
+    t.strictSame(await exportsIn(page, `${server.url}/client.js`), Object.keys(client).sort())
+  },
+)
 
 await t.test('a page of an origin that is not allowed cannot import /client.js', { skip }, async (t) => {
   const { server, page, open } = await openDocumented(t, () => 'https://app.example')

@@ -70,7 +70,8 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
       '640 root topicd\n700 topicd topicd',
     )
     const page = machine.run('man -P cat topicd')
-    for (const part of [/topicd keys rotate NAME/, /EXIT STATUS\s+0\s+success/, /ENVIRONMENT/, /EXAMPLES/]) t.match(page, part)
+    for (const part of [/topicd keys rotate NAME/, /EXIT STATUS\s+0\s+success/, /ENVIRONMENT/, /EXAMPLES/])
+      t.match(page, part)
     t.equal(machine.run('sysctl -n net.ipv4.tcp_migrate_req'), '1')
   })
 

@@ -73,7 +73,7 @@ class Package(unittest.TestCase):
         metadata = files[f"{info}/METADATA"].decode()
         for line in ("Name: topicd", f"Version: {version}", "Requires-Python: >=3.9", "Summary: The client of topicd, a topic tree over HTTP"):
             self.assertIn(f"{line}\n", metadata)
-        self.assertIn("\n\n# topicd\n", metadata, "the page is its description")
+        self.assertIn("\n\n# The Python client\n", metadata, "the page is its description")
 
     def test_the_same_commit_gives_the_same_files(self) -> None:
         first, second = self.build(home), self.build(home)

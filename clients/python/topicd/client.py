@@ -205,7 +205,10 @@ class Client:
         members = {"size": size, "after": after, "timeout": timeout, "type": "any", "with_values": False,
                    "deep_branch_depth": level, "deep_branch_limit": 2}
         pages = self._pages({"selector": descendants(path) if path else everything, **members})
-        return children_in((item for page in pages for item in page.results), level)
+        children = children_in((item for page in pages for item in page.results), level)
+        # What is below the child after which they are listed comes first.
+        first = after and "/".join(segments_of(after))
+        return (child for child in children if child.path != first)
 
     def changes(self, selector: str, *, since: Optional[str] = None, **options: Unpack[Following]) -> Changes:
         """The current state first, unless `since` is given; then each change, across outages.
