@@ -25,8 +25,8 @@ const allowedNames: Readonly<Record<string, string>> = {
   fetch:
     '"after", "count", "deep_branch_depth", "deep_branch_limit", "path", "paths", "selector", "size", "type", "with_properties", "with_values", "with_version"',
   set: '"constraint", "increment", "path", "type", "value", "with_version"',
-  addAndSet: '"constraint", "path", "properties", "type", "value", "with_version"',
-  add: '"constraint", "path", "properties", "type", "with_version"',
+  addAndSet: '"constraint", "path", "properties", "ttl", "type", "value", "with_version"',
+  add: '"constraint", "path", "properties", "ttl", "type", "with_version"',
   remove: '"constraint", "dry_run", "path", "selector", "with_version"',
 }
 
