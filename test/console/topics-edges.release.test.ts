@@ -165,6 +165,8 @@ await t.test('many changes are drawn at most once a frame', { skip }, async (t) 
   t.ok(draws <= frames + 2, `${draws} draws in ${frames} frames`)
   t.ok(longestMs < Math.max(300, 30 * drawMs), `${longestMs} ms at most, where a draw takes ${drawMs} ms`)
   t.equal(await page.locator('.changes tbody tr').count(), 200)
+  const nodes = await page.locator('.changes tbody').evaluate((body) => body.childNodes.length)
+  t.ok(nodes < 5 * 200, `${nodes} nodes: rows that have left leave none`)
 
   await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true }); counts.draws = 0`)
   const startMs = Date.now()
