@@ -1,5 +1,5 @@
 /** The page of the topics in headless Chromium: the tree, searches, pages of matches, and wildcards of other systems. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -401,3 +401,12 @@ await t.test('wildcards of MQTT, globs and LIKE are explained if they match noth
   await checkAccessibility(t, page, 'a proposal')
   isClean(t, server, watched)
 })
+  await upload('{"path":"s/201","type":"json","value":1}\n{"path":"s/202","type":"json","value":1}\nno topic')
+  await page.getByText('Line 3 is not a topic as an export has it; those before it are stored.').waitFor()
+  t.equal(await page.getByText('1 topic stored.').count(), 0, 'nothing is left of the upload before')
+  t.match(await server.post('fetch', { path: 's/202' }), { status: 200 })
+  const endless = join(t.testdirName, 'endless.ndjson')
+  writeFileSync(endless, Buffer.alloc(64 * 1024 * 1024 + 1, 'x'))
+  await page.getByLabel('File').setInputFiles(endless)
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await page.getByText('This is not an export: a line has more than 64 MiB.').waitFor()

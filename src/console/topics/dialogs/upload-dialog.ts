@@ -10,6 +10,9 @@ import { FormDialog } from './form-dialog.js'
 /** Refused topics that are named. */
 const namedMax = 20
 
+/** The maximum of the service's setting `--body-bytes-max`, which bounds its lines. */
+const lineCharactersMax = 64 * 1024 * 1024
+
 /** The part of a file that has been read. */
 interface Read {
   readonly paths: string[]
@@ -58,6 +61,7 @@ export class UploadDialog extends FormDialog {
     const { signal } = (this.#uploading = new AbortController())
     const read: Read = { paths: [], isCut: false }
     this.#refused.value = []
+    this.#progress.value = ''
     const operations = operationsIn(form.get('file') as File, form.get('keeps') !== null, read)
     const uploaded = this.context.session.client.upload(operations, {
       signal,
@@ -101,15 +105,20 @@ function itemIn(line: string, number: number) {
   }
 }
 
+/** @throws RangeError for a line that no service takes */
 async function* linesOf(file: File): AsyncGenerator<string> {
   const reader = file.stream().pipeThrough(new TextDecoderStream()).getReader()
-  let rest = ''
+  let line = ''
   for (;;) {
     const { done, value = '' } = await reader.read()
-    const lines = (rest + value).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
+    const [end = '', ...lines] = value.split('\n')
+    line += end
+    if (line.length > lineCharactersMax) throw new RangeError('This is not an export: a line has more than 64 MiB.')
+    for (const next of lines) {
+      yield line
+      line = next
+    }
     if (done) break
   }
-  if (rest !== '') yield rest
+  if (line !== '') yield line
 }
