@@ -15,15 +15,15 @@ export function copyButton(name: string, text: () => string, note: (text: string
   return html`<button type="button" class="quiet-button" @click=${copy}>${icon('copy')}${name}</button>`
 }
 
-/** Copies a request as a command for a shell. The key is not in it, because commands end up in logs. */
-export function curlButton(name: string, { session, note }: Context, route: string, body: object): TemplateResult {
-  const command = [
-    `curl -sS ${quoted(`${session.base}/topics/${route}`)}`,
+/** Copies requests as commands for a shell. The key is not in them, because commands end up in logs. */
+export function curlButton(name: string, context: Context, route: string, ...bodies: object[]): TemplateResult {
+  const commands = bodies.map((body) => [
+    `curl -sS ${quoted(`${context.session.base}/topics/${route}`)}`,
     '-H "authorization: Apikey $KEY"',
     `-H 'content-type: application/json'`,
     `--data-binary ${quoted(JSON.stringify(body))}`,
-  ]
-  return copyButton(name, () => command.join(' \\\n  '), note)
+  ])
+  return copyButton(name, () => commands.map((words) => words.join(' \\\n  ')).join('\n'), context.note)
 }
 
 /** As one word of a POSIX shell. */

@@ -43,6 +43,7 @@ export class RemoveDialog implements Dialog {
     private readonly named: string,
     private readonly choices: Choices,
     private readonly context: Context,
+    private readonly onRemoved = (): void => {},
   ) {
     this.#chosen = signal(choices[0])
     void this.#count(choices[0])
@@ -63,7 +64,7 @@ export class RemoveDialog implements Dialog {
         <button class="primary" @click=${close}>Close</button>
       `
     }
-    const [selector] = this.#chosen.value.selectors
+    const requests = this.#chosen.value.selectors.map((selector) => ({ selector }))
     return html`
       <h2 id="dialog-title">Remove topics</h2>
       <p class="exact named"><bdi>${visible(this.named)}</bdi></p>
@@ -75,7 +76,7 @@ export class RemoveDialog implements Dialog {
       <p class="row">
         ${this.#actionView()}
         <button autofocus @click=${close}>${this.#step.value === 'removing' ? 'Close; it continues' : 'Cancel'}</button>
-        ${curlButton('Copy the removal as curl', this.context, 'remove', { selector })}
+        ${curlButton('Copy the removal as curl', this.context, 'remove', ...requests)}
       </p>
     `
   }
@@ -151,6 +152,7 @@ export class RemoveDialog implements Dialog {
     this.#step.value = 'removing'
     const removed = await this.#removeAll(choice, false)
     this.#removed.value = removed
+    this.onRemoved()
     if (this.#isClosed) note(`${topicsText(removed)} removed.`)
   }
 

@@ -145,17 +145,19 @@ export class Table {
     const { context } = this
     const chosen = rows.filter(({ path }) => this.#chosen.value.has(path)).map(({ path }) => path)
     if (chosen.length === 0) return nothing
+    const chooseNone = () => {
+      this.#chosen.value = new Set()
+    }
     const remove = () => {
       const own = choice('the topics themselves', ...selectorsOf(chosen, topic))
       const both = choice('the topics and everything below them', ...selectorsOf(chosen, subtree))
       const named = `${chosen.slice(0, namedMax).map(visible).join(', ')}${chosen.length > namedMax ? ', …' : ''}`
-      this.#chosen.value = new Set()
-      context.dialogs.shown.value = new RemoveDialog(named, [own, both], context)
+      context.dialogs.shown.value = new RemoveDialog(named, [own, both], context, chooseNone)
     }
     return html`<p class="row chosen">
       <span role="status">${chosen.length} chosen</span>
       <button class="danger" @click=${remove}>${icon('remove')}Remove chosen…</button>
-      <button class="plain" @click=${() => (this.#chosen.value = new Set())}>Choose none</button>
+      <button class="plain" @click=${chooseNone}>Choose none</button>
     </p>`
   }
 }
