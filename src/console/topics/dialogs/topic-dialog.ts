@@ -5,7 +5,7 @@
 import { type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { untilSatisfied } from '../../../client/conflicts.js'
-import { type Item, jsonText, type Operation } from '../../../client/index.js'
+import { type Item, type JsonText, jsonText, type Operation } from '../../../client/index.js'
 import { addressOfPath } from '../address.js'
 import type { Context } from '../context.js'
 import { isConflict } from '../failures.js'
@@ -52,6 +52,7 @@ export class TopicDialog extends FormDialog {
       }
       ${kind === 'create' || kind === 'duplicate' ? this.#valueView() : nothing}
       ${kind === 'rename' ? nothing : this.#properties.view()}
+      ${kind === 'rename' && this.context.names.hasBelow(path) ? html`<p class="notice">The topics below it keep their paths. <code>topicd rename OLD NEW</code> renames all of them.</p>` : nothing}
     `
   }
 
@@ -81,18 +82,22 @@ export class TopicDialog extends FormDialog {
     const properties = this.#properties.value
     const constraint = { no_topic: true } as const
     if (this.kind === 'create' || this.kind === 'duplicate') {
-      const topic = { path, type, properties, constraint }
-      if (text === '') return [{ op: 'add', ...topic }]
-      return [{ op: 'addAndSet', ...topic, value: valueIn(type, withLineEnds(text, this.#text)) }]
+      return [creation({ path, type, properties, constraint }, this.#valueOf(text))]
     }
     const { client } = this.context.session
     const item = await client.get(this.path, { type: 'any', with_version: true, with_properties: true })
     if (item === undefined) throw new RangeError('The topic has been removed.')
     const topic = { path, type, properties: this.kind === 'rename' ? item.properties : properties, constraint }
-    return [
-      { op: 'remove', path: item.path, constraint: { version: item.version ?? 0 } },
-      item.text === undefined ? { op: 'add', ...topic } : { op: 'addAndSet', ...topic, value: jsonText(item.text) },
-    ]
+    const removal = { op: 'remove', path: item.path, constraint: { version: item.version ?? 0 } } as const
+    return [removal, creation(topic, item.text && jsonText(item.text))]
+  }
+
+  /** Undefined for none. Only the original's own text tells an empty string from no value. */
+  #valueOf(text: string): string | JsonText | undefined {
+    const type = this.#type.value
+    const written = withLineEnds(text, this.#text)
+    if (type === this.item?.type && written === this.#text) return this.item.text && jsonText(this.item.text)
+    return text === '' ? undefined : valueIn(type, written)
   }
 
   protected async submit(form: FormData): Promise<void> {
@@ -101,18 +106,29 @@ export class TopicDialog extends FormDialog {
     const path = String(form.get('path') ?? this.path).replace(/^\/|\/$/g, '')
     const text = String(form.get('value') ?? '')
     if (kind === 'rename' && path === this.path) throw new RangeError('The topic already has this path.')
-    try {
-      // Others may write it between the two requests.
-      const attempt = async () => session.client.batch(await this.#operations(path, text))
-      await untilSatisfied(attempt, kind === 'create' ? 1 : attemptsMax)
-    } catch (error) {
-      if (!isConflict(error)) throw error
-      const isChanged = error.operation === 0 && (kind === 'rename' || kind === 'properties')
-      const conflict = isChanged ? 'The topic changes all the time' : 'There is already a topic at this path'
-      throw new RangeError(`${conflict}; nothing was changed.`)
+    const before = new PropertiesField(this.item?.properties ?? {})
+    if (kind === 'properties' && JSON.stringify(this.#properties.value) === JSON.stringify(before.value))
+      throw new RangeError('The topic already has these properties.')
+    // Only the topic that is removed may be another with the next attempt: others may write it between the two requests.
+    const attempt = async () => {
+      const operations = await this.#operations(path, text)
+      await session.client.batch(operations).catch((error: unknown) => {
+        const isTaken = isConflict(error) && operations[error.operation ?? 0]?.op !== 'remove'
+        throw isTaken ? new RangeError('There is already a topic at this path; nothing was changed.') : error
+      })
     }
+    await untilSatisfied(attempt, attemptsMax).catch((error: unknown) => {
+      throw isConflict(error) ? new RangeError('The topic changes all the time; nothing was changed.') : error
+    })
     note(`${words[kind][2]} ${visible(path)}.`)
     // If the dialog was closed, the user has moved on.
     if (dialogs.end(this) && may(session.key, 'fetch')) show(addressOfPath(path))
   }
+}
+
+type NewTopic = Omit<Extract<Operation, { readonly op: 'add' }>, 'op'>
+
+/** With the value, to its last digit, or without one. */
+function creation(topic: NewTopic, value: string | JsonText | undefined): Operation {
+  return value === undefined ? { op: 'add', ...topic } : { op: 'addAndSet', ...topic, value }
 }
