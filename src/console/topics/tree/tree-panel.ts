@@ -119,7 +119,7 @@ export class TreePanel {
       <li role="none">
         <a role="treeitem" class="exact ${type === undefined ? 'branch' : ''}" href=${addressOfPath(path)} data-path=${path} tabindex=${path === this.#current.value ? 0 : -1}
           aria-expanded=${hasChildren ? isOpen : nothing} aria-current=${path === this.shown.value ? 'true' : nothing} @focus=${() => (this.#focused.value = path)}>
-          <span class=${hasChildren ? 'toggle' : 'toggle none'} aria-hidden="true" @click=${hasChildren ? toggle : nothing}></span>${visible(name)}${isOpen ? html` <span class="quiet count" aria-hidden="true">${children.length}${names.listedTo(path) === undefined ? '' : '+'}</span>` : nothing}</a>
+          <span class=${hasChildren ? 'toggle' : 'toggle none'} aria-hidden="true" @click=${hasChildren ? toggle : nothing}></span><span class="name">${visible(name)}</span>${isOpen ? html` <span class="quiet count" aria-hidden="true">${children.length}${names.listedTo(path) === undefined ? '' : '+'}</span>` : nothing}</a>
         ${isOpen ? html`<ul role="group">${this.#levelView(path, children)}</ul>` : nothing}
       </li>
     `
