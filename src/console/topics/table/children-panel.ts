@@ -16,7 +16,8 @@ export class ChildrenPanel {
   readonly #filter = signal('')
   /** The number of the first row, from 0. */
   readonly #from = signal(0)
-  readonly #task = new Task()
+  readonly #listing = new Task()
+  readonly #turning = new Task()
   /** The selector of all topics below the path. */
   readonly #all: string
   /** How many they are, when it was shown. */
@@ -35,7 +36,7 @@ export class ChildrenPanel {
     this.leave = effect(() => {
       const { names } = context
       if (names.hasBelow(path) && names.children(path) === undefined)
-        void untracked(() => this.#task.attempt(this.context, () => names.tree.open(path)))
+        void untracked(() => this.#listing.attempt(this.context, () => names.tree.open(path)))
     })
     void this.#count()
   }
@@ -64,9 +65,11 @@ export class ChildrenPanel {
   view(): TemplateResult | typeof nothing {
     const { names } = this.context
     const children = names.children(this.path)
-    const problem = this.#task.problem.value
     if (!names.hasBelow(this.path)) return nothing
-    if (children === undefined) return html`<p class=${problem === '' ? 'quiet' : 'bad'}>${problem || 'Listing…'}</p>`
+    if (children === undefined) {
+      const problem = this.#listing.problem.value
+      return html`<p class=${problem === '' ? 'quiet' : 'bad'}>${problem || 'Listing…'}</p>`
+    }
     const below = this.#below.value
     return html`
       <section class="children" aria-labelledby="children-title">
@@ -75,7 +78,7 @@ export class ChildrenPanel {
           ${this.#filterView()}
           <a href=${addressOfSelector(this.#all)}>Everything below${below === undefined ? '' : `: ${topicsText(below)}`}</a>
         </div>
-        ${alertView(problem)}
+        ${alertView(this.#turning.problem.value)}
         ${this.#table.view(this.#pages(), html`<p class="quiet">None of the ${children.length} listed has such a name.</p>`)}
       </section>
     `
@@ -104,7 +107,7 @@ export class ChildrenPanel {
       total: listedTo === undefined ? matching : undefined,
       hasMore: from + rows.length < matching || listedTo !== undefined,
       isLong: matching > pageSize,
-      turn: (by: 1 | -1) => this.#task.attempt(this.context, () => this.#turn(by)),
+      turn: (by: 1 | -1) => this.#turning.attempt(this.context, () => this.#turn(by)),
     }
   }
 
