@@ -1,8 +1,10 @@
 /** The pure parts of the page of the topics: words as selectors, files of matches, texts of values and names. */
+import { mock } from 'node:test'
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
 import { agoText, timeText } from '../../dist/console/shared/formats.js'
 import { urlOf } from '../../dist/console/shared/listener.js'
+import { LiveItems } from '../../dist/console/topics/live/live-items.js'
 import { readMatches } from '../../dist/console/topics/search/matches-file.js'
 import { selectorOfWords } from '../../dist/console/topics/search/words.js'
 import { formattedOf, topicsText, valueIn, visible } from '../../dist/console/topics/value-text.js'
@@ -121,3 +123,31 @@ t.test('a time has its date unless it is today', (t) => {
   t.equal(timeText(now.toISOString(), new Date(2030, 0, 3)), '2030-01-02 03:04:05')
   t.end()
 })
+  t.equal(utcText('2030-01-02T03:04:05.678Z'), '2030-01-02 03:04 UTC')
+  t.end()
+})
+
+t.test('values below a topic are followed immediately when it is shown anew, and later ones once a second', (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  let nowMs = 0
+  t.intercept(performance, 'now', { value: () => nowMs })
+  let follows = 0
+  const follow = () => {
+    follows++
+    return Object.assign(new EventTarget(), { close: () => {}, topics: new Map() })
+  }
+  const items = new LiveItems({ follow } as unknown as Client, new AbortController().signal, (error) => t.error(error))
+  const followsAfter = (ms: number, ...paths: readonly string[]): number => {
+    items.show(paths)
+    mock.timers.tick(ms)
+    nowMs += ms
+    return follows
+  }
+  for (const a of ['a', 'b']) {
+    const before = follows
+    t.equal(followsAfter(1, a), before + 1)
+    t.equal(followsAfter(1, a, `${a}/1`), before + 2)
+    t.equal(followsAfter(900, a, `${a}/1`, `${a}/2`), before + 2)
+    t.equal(followsAfter(100, a, `${a}/1`, `${a}/2`), before + 3)
+  }

@@ -74,10 +74,12 @@ export class LiveItems {
   }
 
   #follow(): void {
-    this.#changedMs = performance.now()
     const followed = new Set(this.#parts.flatMap(({ paths }) => paths))
     for (const path of this.#seen.keys()) if (!followed.has(path) && !this.#wanted.has(path)) this.#seen.delete(path)
     const missing = [...this.#wanted].filter((path) => !followed.has(path))
+    // A topic that is shown anew is followed before what is below it, which does not wait.
+    if (this.#parts.length === 0) this.#changedMs = Number.NEGATIVE_INFINITY
+    else if (missing.length > 0) this.#changedMs = performance.now()
     this.#parts = [...this.#parts, ...partsOf(missing).map((paths) => this.#partOf(paths))]
   }
 
