@@ -66,7 +66,10 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
   await press(page, 'I have the token')
   await dialog(page).waitFor({ state: 'hidden' })
   t.notOk((await everything(page)).includes(first), 'the token is nowhere in the page')
-  t.match(await row(page, 'sensor').textContent(), /fetch.*site\/1.*site\/2.*20\d\d-.*5\/s.*none known/s)
+  t.match(
+    await row(page, 'sensor').textContent(),
+    /fetch.*site\/1.*site\/2.*20\d\d-\d\d-\d\d \d\d:\d\d UTC.*5\/s.*none known/s,
+  )
 
   await page.getByRole('button', { name: 'Rotate sensor' }).click()
   await page.getByLabel('The old token stays valid').selectOption('not at all')

@@ -2,7 +2,7 @@
 import { mock } from 'node:test'
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
-import { agoText, timeText } from '../../dist/console/shared/formats.js'
+import { agoText, minutesAgoText, timeText, utcText } from '../../dist/console/shared/formats.js'
 import { urlOf } from '../../dist/console/shared/listener.js'
 import { LiveItems } from '../../dist/console/topics/live/live-items.js'
 import { readMatches } from '../../dist/console/topics/search/matches-file.js'
@@ -114,6 +114,10 @@ t.test('an age has its largest unit', (t) => {
   const iso = new Date(0).toISOString()
   const ages = [-5000, 1999, 2000, 59_999, 60_000, 3_600_000, 172_800_000].map((ms) => agoText(iso, ms))
   t.strictSame(ages, ['just now', 'just now', '2 s ago', '59 s ago', '1 min ago', '1 h ago', '2 d ago'])
+  t.strictSame(
+    [59_999, 60_000].map((ms) => minutesAgoText(iso, ms)),
+    ['in the last minute', '1 min ago'],
+  )
   t.end()
 })
 
@@ -121,8 +125,6 @@ t.test('a time has its date unless it is today', (t) => {
   const now = new Date(2030, 0, 2, 3, 4, 5)
   t.equal(timeText(now.toISOString(), now), '03:04:05')
   t.equal(timeText(now.toISOString(), new Date(2030, 0, 3)), '2030-01-02 03:04:05')
-  t.end()
-})
   t.equal(utcText('2030-01-02T03:04:05.678Z'), '2030-01-02 03:04 UTC')
   t.end()
 })
@@ -151,3 +153,5 @@ t.test('values below a topic are followed immediately when it is shown anew, and
     t.equal(followsAfter(900, a, `${a}/1`, `${a}/2`), before + 2)
     t.equal(followsAfter(100, a, `${a}/1`, `${a}/2`), before + 3)
   }
+  t.end()
+})

@@ -53,9 +53,19 @@ export function agoText(iso: string, nowMs: number): string {
   return seconds < 2 ? 'just now' : `${formatSpan(seconds, 1)} ago`
 }
 
+/** As `agoText`, of a time that is stored once a minute. @param iso ISO 8601 */
+export function minutesAgoText(iso: string, nowMs: number): string {
+  return nowMs - Date.parse(iso) < 60_000 ? 'in the last minute' : agoText(iso, nowMs)
+}
+
 /** As the user's clock shows it. @param epochS seconds since the epoch */
 export function formatClock(epochS: number, withSeconds = true): string {
   return new Date(epochS * 1000).toLocaleTimeString('sv').slice(0, withSeconds ? undefined : 5)
+}
+
+/** To the minute. @param iso ISO 8601 */
+export function utcText(iso: string): string {
+  return `${new Date(iso).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
 export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone

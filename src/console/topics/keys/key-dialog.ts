@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { ChangedKey, CreateKeyBody, KeysBody, ListedKeyEntry } from '../../../api/bodies/key-bodies.js'
-import { agoText, timeText } from '../../shared/formats.js'
+import { minutesAgoText, timeText, utcText } from '../../shared/formats.js'
 import type { Context } from '../context.js'
 import { copyButton } from '../copy.js'
 import { FormDialog } from '../dialogs/form-dialog.js'
@@ -100,7 +100,7 @@ export class KeyDialog extends FormDialog {
 }
 
 function creationFields({ allow, expires }: Session['key'], rate: number | undefined): TemplateResult {
-  const latest = expires === undefined ? 'never' : `with your key, ${timeText(expires)}`
+  const latest = expires === undefined ? 'never' : `with your key, ${utcText(expires)}`
   return html`
     <label for="key-name">Name</label>
     <input id="key-name" name="name" class="exact" autocomplete="off" spellcheck="false" required maxlength="64" pattern="[A-Za-z0-9_.@\\-]+" title="1 to 64 letters, digits or any of . _ @ -" autofocus>
@@ -141,7 +141,7 @@ function revocationText({ allow, under, used }: ListedKeyEntry, isOwn: boolean):
   const use =
     used === undefined
       ? 'No use of it is known, except perhaps in the last minute.'
-      : `It was last used ${agoText(used, nowMs.value)}.`
+      : `It was last used ${minutesAgoText(used, nowMs.value)}.`
   return html`
     <p>Every program that uses this key gets 401 immediately, and its streams end. It may ${allow.join(', ')}${where}. ${use}</p>
     ${isOwn ? html`<p class="notice">This is the key that you use here: you will be signed out.</p>` : nothing}

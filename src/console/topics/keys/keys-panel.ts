@@ -6,7 +6,7 @@ import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { KeysBody, ListedKeyEntry } from '../../../api/bodies/key-bodies.js'
-import { agoText, formatWhole, timeText } from '../../shared/formats.js'
+import { formatWhole, minutesAgoText, timeText, utcText } from '../../shared/formats.js'
 import type { Context, Panel } from '../context.js'
 import { focusLater, nowMs, whileSeen } from '../drawing.js'
 import { alertView } from '../failures.js'
@@ -29,7 +29,10 @@ const columns: readonly (readonly [head: string, cell: (key: ListedKeyEntry) => 
   ['Below', ({ under }) => (under.length === 0 ? quiet('everything') : under.map(exact))],
   ['Expires', expiryView],
   ['Rate', ({ rate }) => (rate === undefined ? quiet('any') : `${formatWhole(rate)}/s`)],
-  ['Last use', ({ used }) => (used === undefined ? quiet('none known') : timeView(used, agoText(used, nowMs.value)))],
+  [
+    'Last use',
+    ({ used }) => (used === undefined ? quiet('none known') : timeView(used, minutesAgoText(used, nowMs.value))),
+  ],
 ]
 
 export class KeysPanel implements Panel {
@@ -110,7 +113,8 @@ function isExpired(expires: string): boolean {
 
 function expiryView({ expires }: ListedKeyEntry): TemplateResult {
   if (expires === undefined) return quiet('never')
-  return isExpired(expires) ? html`<span class="bad">expired ${timeView(expires)}</span>` : timeView(expires)
+  const time = timeView(expires, utcText(expires))
+  return isExpired(expires) ? html`<span class="bad">expired ${time}</span>` : time
 }
 
 function timeView(iso: string, text = timeText(iso)): TemplateResult {
