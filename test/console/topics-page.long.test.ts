@@ -252,6 +252,9 @@ await t.test('a restricted key is offered only what it may do', { skip }, async 
   t.strictSame(await linksOf(blind), [`${server.adminUrl}/`, 'openapi.json'], 'the page of the service too')
   t.notMatch(asked, /\/topics\//, 'nothing that would be refused is asked')
   isClean(t, server, blind)
+  const { page } = await openConsole(browser, server, await server.addKey('setter', { allow: ['set'] }))
+  await page.getByText('This API key may not fetch').waitFor()
+  t.equal(await page.locator('.panel').count(), 0, 'no box for a tree where there is none')
 
   t.match(await server.command('keys', 'revoke', 'reader'), { code: 0 })
   await watched.page.getByLabel('API key').waitFor()

@@ -131,10 +131,11 @@ export class Workspace implements Context {
   }
 
   #writeOnlyView(): TemplateResult {
+    const buttons = this.#createButtons()
     return html`
       <main class="workspace">
-        <div class="panel">
-          <p class="row">${this.#createButtons()}</p>
+        <div class=${buttons === nothing ? nothing : 'panel'}>
+          <p class="row">${buttons}</p>
           ${this.#noteView()}
           <p>This API key may not fetch, so no topics are shown.</p>
         </div>
