@@ -4,8 +4,8 @@ import { formatWhole } from '../shared/formats.js'
 
 const indentation = '  '
 
-/** Larger values are not formatted: a browser needs seconds to lay them out. */
-const formattedFromMax = 200_000
+/** Larger values are not formatted, nor edited without a question: a browser needs seconds to lay them out. */
+export const formattedFromMax = 200_000
 
 /** Nor are those that would become larger than this, since each level indents every line below it. */
 const formattedToMax = 1_000_000

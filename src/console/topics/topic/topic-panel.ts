@@ -16,7 +16,7 @@ import { alertView } from '../failures.js'
 import { icon } from '../icons.js'
 import { may, type Operation } from '../session.js'
 import { ChildrenPanel } from '../table/children-panel.js'
-import { formattedOf, shortened, shownMax, sizeText, visible } from '../value-text.js'
+import { formattedFromMax, formattedOf, shortened, shownMax, sizeText, visible } from '../value-text.js'
 import { Edit } from './edit.js'
 
 export class TopicPanel implements Panel {
@@ -200,6 +200,9 @@ export class TopicPanel implements Panel {
   }
 
   #startEdit(item: Item): void {
+    const { text = '' } = item
+    const question = `In a value of ${sizeText(text)}, each key may take seconds. Edit it here?`
+    if (text.length > formattedFromMax && !confirm(question)) return
     this.#setEdit(new Edit(item))
     this.#done.value = ''
     focusLater()('#new-value')
