@@ -361,6 +361,11 @@ await t.test('every value of a busy topic is shown, from the stream', { skip }, 
   t.ok(asked.length <= 3, `${asked.length} requests`)
   await page.locator('pre.value.changed-0').waitFor()
   t.pass('a changed value is marked')
+  const fading = () =>
+    page.evaluate<string>("getComputedStyle(document.querySelector('pre.value')).animationTimingFunction")
+  t.equal(await fading(), 'ease-out')
+  await page.emulateMedia({ reducedMotion: 'reduce' })
+  t.match(await fading(), /^step/, 'without motion if the user wants none')
   await server.post('add', { path: 'c' })
   await treeItem(page, 'c').waitFor()
   t.pass('a new topic is in the tree')
