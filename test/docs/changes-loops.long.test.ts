@@ -18,7 +18,7 @@ for (const [kind, program, given, skip] of [
 ] as const) {
   t.test(`the loop in ${kind} shows how many topics there are, after each change`, { skip }, async (t) => {
     await server.post('addAndSet', { path: 'plant/0', value: 0 })
-    const { text } = only(blocksOf(sectionOf(readDocument('docs/changes.md'), 'The loop'), kind))
+    const { text } = only(blocksOf(sectionOf(readDocument('docs/changes.md'), 'the-loop'), kind))
     const loop = Publisher.start(t, [...program, `${given}${JSON.stringify([server.url, server.token])}\n${text}`], {})
     const shows = (count: number): Promise<boolean> =>
       until(`it shows ${count}`, async () => {

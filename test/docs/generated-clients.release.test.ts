@@ -17,12 +17,12 @@ t.setTimeout(540_000)
 const run = promisify(execFile)
 
 const page = readDocument('docs/api.md')
-const section = sectionOf(page, 'Generate a client')
+const section = sectionOf(page, 'generate-a-client')
 const commands = blocksOf(section, 'console').map(({ text }) => text)
 const programs = examplesOf(section, 'ts')
 
 /** The requests of the first example of "Routes", one a line, each with the line of its answer. */
-const [routes] = examplesOf(sectionOf(page, 'Routes'))
+const [routes] = examplesOf(sectionOf(page, 'routes'))
 const answers = present(routes?.answer).split('\n')
 const requests = present(routes)
   .script.split('\n')
