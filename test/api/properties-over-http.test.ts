@@ -82,6 +82,7 @@ await overStores(t, async (t, { post }) => {
     const tooMany = [propertiesMax + 1, 5000].map(named)
     await answers(t, post, [
       ['add', { path: 'many', properties: named(propertiesMax) }, created('many')],
+      ['add', { path: 'no', properties: named(propertiesMax), ttl: '1h' }, 'invalid_property', '"REMOVAL" is one of'],
       ...tooMany.flatMap((properties): Row[] => [
         ['add', { path: 'no', properties }, 'invalid_property', said],
         ['addAndSet', { path: 'many', value: 1, properties }, 'invalid_property', said],

@@ -60,7 +60,10 @@ t.test('nothing is overwritten without --overwrite, and a copy continues past wh
   await imported(before, data)
   const { code, stderr } = await runCommand(['copy', 'a', 'b', '--data', data])
   t.equal(code, 1)
-  t.match(stderr, /^topicd: there is already another topic at "b\/2", whose value --overwrite would replace; /)
+  t.match(
+    stderr,
+    /^topicd: there is already another topic at "b\/2", which --overwrite would replace; 0 of 2 topics are done$/m,
+  )
   t.equal(await topicsOf(data), before)
   t.match(await runCommand(['rename', 'a', 'b', '--data', data]), { code: 1, stderr: /another topic at "b\/1"/ })
   t.equal(await topicsOf(data), before, 'a rename of a batch with an occupied path changes nothing')
@@ -126,5 +129,38 @@ t.test('a topic that changes during a rename stays at its old path', async (t) =
   const [old, renamed] = [await at('a/999'), await at('b/999')]
   t.equal([old, renamed].filter(({ value }) => value !== undefined).length, 1, 'it is at one of its paths')
   if (code === 0) t.equal(typeof renamed.value, 'number')
-  else t.match(stderr, /^topicd: 1 topic changed in the meantime and stayed at the old path/m)
+  else t.match(stderr, /^topicd: 1 topic changed or were removed in the meantime, and were not renamed/m)
+})
+
+t.test('--overwrite replaces a topic with its type and its properties', async (t) => {
+  const data = join(t.testdir(), 'db')
+  const other = (path: string): string => `{"path":"${path}","type":"string","properties":{"X":"y"},"value":"s"}\n`
+  await imported(line('a/1', '') + line('a/2') + other('b/1') + other('b/2') + other('b/3'), data)
+  t.match(await runCommand(['copy', 'a', 'b', '--overwrite', '--data', data]), { code: 0 })
+  t.equal(await topicsOf(data), line('a/1', '') + line('a/2') + line('b/1', '') + line('b/2') + other('b/3'))
+  t.match(await runCommand(['rename', 'b', 'a', '--overwrite', '--data', data]), { code: 0 })
+  t.equal(await topicsOf(data), line('a/1', '') + line('a/2') + other('a/3'))
+})
+
+t.test('a move that cannot go on ends, however much is left, and says why', async (t) => {
+  const server = await startServer(t)
+  const count = 20_000
+  const all = Array.from({ length: count }, (_, number) => line(`a/${100_000 + number}`)).join('')
+  await imported(all + line('b/103000', '"value":2'), server.dataDir)
+  for (const command of ['copy', 'rename']) {
+    const { code, stderr } = await runCommand([command, 'a', 'b', '--data', server.dataDir])
+    t.equal(code, 1)
+    t.match(stderr, /^topicd: there is already another topic at "b\/10[03]000", .* of \d+ topics are done$/m)
+  }
+})
+
+t.test('two renames of one subtree end, with each topic at one path', async (t) => {
+  const server = await startServer(t)
+  const count = 20_000
+  await imported(Array.from({ length: count }, (_, number) => line(`a/${number}`)).join(''), server.dataDir)
+  const rename = (to: string) => runCommand(['rename', 'a', to, '--data', server.dataDir])
+  await Promise.all([rename('b'), rename('c')])
+  const paths = (await topicsOf(server.dataDir)).split('\n').slice(0, -1)
+  t.equal(new Set(paths.map((text) => text.replace(/"[abc]\//, '"'))).size, count)
+  t.equal(paths.length, count)
 })

@@ -1,5 +1,6 @@
-"""One client in several threads: increments and updates of one topic are all counted."""
+"""One client in several threads, and in processes after a fork: each gets its own responses, and nothing is lost."""
 
+import os
 import threading
 import unittest
 from typing import Any, List
@@ -35,6 +36,24 @@ class Threads(unittest.TestCase):
             self.assertEqual(failures, [])
             items = topics.get_many(["sum", "counter"])
             self.assertEqual([item and item.text for item in items], ["4", "40"])
+
+    def test_processes_after_a_fork_have_their_own_connections(self) -> None:
+        service = Service.shared()
+        with topicd.connect(service.url, service.key) as topics:
+            topics.batch([{"op": "addAndSet", "path": f"fork/{number}", "value": number} for number in range(4)])
+            children = []
+            for number in range(4):
+                child = os.fork()
+                if child == 0:
+                    # A test's process must not go on in the child.
+                    status = 1
+                    try:
+                        items = [topics.get(f"fork/{number}") for _ in range(50)]
+                        status = 0 if all(item and item.value == number for item in items) else 1
+                    finally:
+                        os._exit(status)
+                children.append(child)
+            self.assertEqual([os.waitpid(child, 0)[1] for child in children], [0, 0, 0, 0])
 
 
 class StubUpdates(StubTest):

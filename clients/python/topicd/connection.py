@@ -5,6 +5,7 @@ refused, or if repeating does no harm. A response is never a reason to repeat.
 """
 
 import http.client
+import os
 import re
 import selectors
 import socket
@@ -110,6 +111,7 @@ class Connection:
         self._timeout, self._context = timeout, context
         #: Those unused for the longest time first.
         self._idle: Deque[Link] = deque()
+        self._pid = os.getpid()
 
     def post(self, route: str, body: bytes, timeout: Optional[float], is_repeatable: bool = False,
              headers: Mapping[str, str] = _json) -> str:
@@ -147,6 +149,9 @@ class Connection:
         return text
 
     def _take(self) -> Optional[Link]:
+        # After a fork, the connections are the parent's: two processes would take each other's responses.
+        if self._pid != os.getpid():
+            self._idle, self._pid = deque(), os.getpid()
         with suppress(IndexError):
             while True:
                 link = self._idle.popleft()

@@ -11,6 +11,7 @@ import { quote } from '../../json/bytes.js'
 import { JsonReader } from '../../json/reader.js'
 import type { Plan } from '../../selectors/plan.js'
 import { type Planner, planSelector } from '../../selectors/planner.js'
+import { propertiesMax } from '../../settings/limits.js'
 import type { WriteAction, WriteOperation } from '../../store/topics.js'
 import type { Constraint } from '../../topics/constraint.js'
 import { numberDigitsMax, sumOf } from '../../topics/decimal.js'
@@ -92,6 +93,12 @@ function propertiesOf(given: Properties = {}, ttl: string | undefined): Properti
   if (ttl === undefined) return given
   if (Object.hasOwn(given, 'REMOVAL'))
     return invalidParameter('ttl', 'given with the property "REMOVAL"', 'one of the two')
+  const count = Object.keys(given).length + 1
+  if (count > propertiesMax)
+    return problem('invalid_property', {
+      name: 'REMOVAL',
+      problem: `is one of ${count}; a topic may have ${propertiesMax}`,
+    })
   const removal = `when no updates for ${ttl}`
   const isPeriod = /^\d+[smhd]$/.test(ttl) && !('problem' in parseRemoval(removal))
   return isPeriod

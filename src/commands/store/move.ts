@@ -31,7 +31,7 @@ function moving(summary: string, details: string, removes: boolean) {
       overwrite: {
         kind: 'switch',
         default: 'false',
-        help: 'replaces the values of topics that exist at the new paths; without it, the command stops there',
+        help: 'replaces topics that exist at the new paths; without it, the command stops at the first one',
       },
     },
     async run({ settings, flags, operand }) {
@@ -44,7 +44,7 @@ function moving(summary: string, details: string, removes: boolean) {
         await print(`${counted(topics)} ${removes ? 'renamed' : 'copied'}\n`)
         if (changed > 0)
           throw new Error(
-            `${counted(changed)} changed in the meantime and stayed at the old path; run the command again`,
+            `${counted(changed)} changed or were removed in the meantime, and were not renamed; run the command again`,
           )
       })
     },
