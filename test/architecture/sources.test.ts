@@ -293,7 +293,7 @@ function exists(path: string, name: string): boolean {
 
 /** The missing files that a file's comments name. */
 function missingFiles(source: Source): string[] {
-  const names = commentsOf(source).flatMap((comment) => comment.match(fileName) ?? [])
+  const names = [...commentsOf(source).values()].flatMap((comment) => comment.match(fileName) ?? [])
   return names
     .filter((name) => !packages.includes(name) && !exists(source.path, name))
     .map((name) => `${source.path} names ${name}`)

@@ -91,10 +91,13 @@ export function examplesOf(text: string, kind: 'sh' | 'ts' = 'sh'): readonly Exa
   })
 }
 
-/** The text without its blocks and without lines indented by four spaces. */
-function proseOf(text: string): string {
+/** The text without its blocks and without lines indented by four spaces, in their places. */
+export function proseOf(text: string): string {
   return partsOf(text)
-    .filter((part) => typeof part === 'string' && !part.startsWith('    '))
+    .map((part) => {
+      if (typeof part !== 'string') return '\n'.repeat(part.text.split('\n').length + 1)
+      return part.startsWith('    ') ? '' : part
+    })
     .join('\n')
 }
 

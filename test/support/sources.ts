@@ -65,8 +65,8 @@ function target(importer: string, specifier: string): string {
   return path.replace(/\.js$/, '.ts')
 }
 
-/** The texts of all comments of a file. */
-export function commentsOf({ parsed }: Source): string[] {
+/** The texts of all comments of a file, by their positions, in order. */
+export function commentsOf({ parsed }: Source): ReadonlyMap<number, string> {
   const found = new Map<number, string>()
   const visit = (node: ts.Node): void => {
     // A token has no children, and a comment before a node's first token is also before the node.
@@ -79,7 +79,7 @@ export function commentsOf({ parsed }: Source): string[] {
     for (const child of node.getChildren(parsed)) visit(child)
   }
   visit(parsed)
-  return [...found.values()]
+  return new Map([...found].sort(([a], [b]) => a - b))
 }
 
 /** Whether a file exists at a path relative to the root of the repository. */
