@@ -1,4 +1,4 @@
-/** The bytes of JSON that more than one file looks for. */
+/** The bytes of JSON that several files look for. */
 export const space = 0x20
 export const quote = 0x22
 export const comma = 0x2c

@@ -1,13 +1,13 @@
 /**
- * What is wrong with a text that is not JSON, as a number while it is read, and in words for its sender: in our own,
- * since those of JSON.parse differ between versions of Node.js.
+ * JSON syntax errors: a number while the text is read, a phrase for its sender. The wording is our own, because the
+ * messages of JSON.parse differ between versions of Node.js.
  */
 import { space } from './bytes.js'
 
-/** The first byte that cannot continue a JSON text, and what could: negative, so it fits in place of a position. */
+/** The first byte that cannot continue a JSON text, with the expected syntax: negative, to differ from a position. */
 export type Wrong = number
 
-/** More than there are expectations. */
+/** Greater than the number of expectations. */
 const expectationsMax = 32
 const expectations: string[] = []
 
@@ -32,9 +32,9 @@ export const theRestOf = {
 export const anEscape = expectation('an escape such as \\n or \\u0000 in its place')
 export const anEscapeLetter = expectation('one of " \\ / b f n r t u after the backslash')
 export const aHexadecimalDigit = expectation('a hexadecimal digit')
-/** At the end of the text. The position is that of the string's start. */
+/** Found at the end of the text; the position is the start of the string. */
 export const aClosingQuote = expectation('the closing quote of the string that begins at byte ')
-/** Nothing is wrong but that arrays and objects nest too deep. */
+/** The only error is that arrays and objects are nested too deep. */
 export const fewerLevels = expectation('fewer levels')
 
 export function wrongAt(at: number, expected: number): Wrong {
@@ -53,10 +53,10 @@ export function describeWrong(text: Uint8Array, wrong: Wrong): string {
   return `found ${nameOf(text, found)} at byte ${found + 1}, expected ${expectations[expected]}${start}`
 }
 
-/** Bytes that are examined to name what was found: enough for any word a program might print by mistake. */
+/** Bytes examined to name the wrong text: enough for any word that a program might print by mistake. */
 const foundBytesMax = 20
 
-/** The word or the character at an index, or the end, as a message shows it. */
+/** The word or character at an index, or the end, as shown in a message. */
 function nameOf(text: Uint8Array, at: number): string {
   if (at >= text.length) return 'the end'
   const rest = Buffer.from(text.subarray(at, at + foundBytesMax)).toString()

@@ -1,9 +1,9 @@
 /**
- * A strict reader of JSON, in one pass over its bytes. The caller asks for what comes next: the name of a member, an
- * element, a value, or only a value's text. So nothing is read twice, and only what someone needs is decoded.
+ * A strict JSON reader that makes one pass over the bytes. The caller requests the next item: the name of a member, an
+ * element, a value, or only a value's text. Nothing is read twice, and only requested items are decoded.
  *
- * The first wrong byte ends the reading, and so does a level too many: from then on there is no next name, no next
- * element, and every value is undefined. A caller need not check each step: it asks for the `problem` at the end.
+ * Reading stops at the first wrong byte, or if the nesting is too deep. After that there is no next name and no next
+ * element, and every value is undefined. A caller need not check each step: it checks `problem` at the end.
  */
 import { closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './bytes.js'
 import {
@@ -24,16 +24,16 @@ import { stringAt } from './strings.js'
 import { withoutBreaks } from './tokens.js'
 
 export class JsonReader implements Levels {
-  /** The arrays and objects that were entered and not left yet. */
+  /** The number of arrays and objects entered and not yet left. */
   outer = 0
-  /** The deepest level that was reached. A caller may set it back. */
+  /** The deepest level reached. A caller may reset it. */
   deepest = 0
   readonly max: number
-  /** The number that `value` returned last, as it is written. */
+  /** The source text of the last number that `value` returned. */
   numberText = ''
 
   readonly #bytes: Buffer
-  /** The position of the value that comes next, or after what was read. */
+  /** The start of the next value, or the end of the last. */
   #at: number
   #wrong: Wrong | undefined = undefined
 
@@ -44,24 +44,24 @@ export class JsonReader implements Levels {
     this.#at = spaceEnd(bytes, 0)
   }
 
-  /** The first byte of the value that comes next, which shows its kind; undefined at the end. */
+  /** The first byte of the next value, which tells its kind; undefined at the end. */
   get first(): number | undefined {
     return this.#bytes[this.#at]
   }
 
-  /** @returns the name of the first member, empty unless decoded; undefined if the object is empty, and then left */
+  /** @returns the name of the first member, empty unless decoded; undefined if the object is empty, and therefore left */
   enterObject(isDecoded = true): string | undefined {
     const at = this.#enter()
     return this.#bytes[at] === closeBrace ? this.#leave(at) : this.#name(at, aNameOrEnd, isDecoded)
   }
 
-  /** @returns the name of the member after the value that was read; undefined if the object ends, and then left */
+  /** @returns the name of the member after the last value; undefined at the end of the object, which is then left */
   nextName(isDecoded = true): string | undefined {
     const at = this.#afterComma(closeBrace, afterMember)
     return at === undefined ? undefined : this.#name(at, aName, isDecoded)
   }
 
-  /** Enters the array that comes next. @returns whether it has an element; if not, it is left */
+  /** Enters the next array. @returns whether it has an element; an empty array is left again */
   enterArray(): boolean {
     const at = this.#enter()
     const byte = this.#bytes[at] as number
@@ -70,7 +70,7 @@ export class JsonReader implements Levels {
     return byte !== closeBracket && this.#wrong === undefined
   }
 
-  /** @returns whether there is an element after the one that was read; if not, the array is left */
+  /** @returns whether another element follows; if not, the array is left */
   nextElement(): boolean {
     const at = this.#afterComma(closeBracket, afterElement)
     if (at !== undefined) this.#at = at
@@ -96,7 +96,7 @@ export class JsonReader implements Levels {
     return Number(this.numberText)
   }
 
-  /** The text of a value: a view, or a copy without tabs and line ends if there are any between its tokens. */
+  /** The text of a value: a view; or, if there are tabs or line ends between its tokens, a copy without them. */
   text(): Uint8Array {
     const start = this.#at
     const { breaks } = passed
@@ -109,7 +109,7 @@ export class JsonReader implements Levels {
     return this.#at
   }
 
-  /** Undefined if something is wrong. */
+  /** Undefined after an error. */
   readSince(position: number): Buffer | undefined {
     return this.#wrong === undefined ? this.#bytes.subarray(position, this.#at) : undefined
   }
@@ -118,33 +118,33 @@ export class JsonReader implements Levels {
     this.#goTo(valueEnd(this.#bytes, this.#at, this))
   }
 
-  /** Completes "is not valid JSON:". Ask once all was read. Undefined if nothing is wrong, or only the depth. */
+  /** Completes "is not valid JSON:". Call after reading everything. Undefined if the text is valid or only too deep. */
   problem(): string | undefined {
     const at = spaceEnd(this.#bytes, this.#at)
     if (at < this.#bytes.length) this.#goTo(wrongAt(at, theEnd))
     return this.#wrong === undefined || isTooDeep(this.#wrong) ? undefined : describeWrong(this.#bytes, this.#wrong)
   }
 
-  /** Goes on at a position; or to the end, where nothing can be read, if something is wrong. */
+  /** Continues at a position; after an error, at the end, where nothing can be read. */
   #goTo(at: number | Wrong): void {
     this.#at = at < 0 ? this.#bytes.length : at
     if (at < 0) this.#wrong ??= at
   }
 
-  /** @returns where the contents of the array or object begin */
+  /** @returns the start of the array's or object's contents */
   #enter(): number {
     if (++this.outer > this.deepest) this.deepest = this.outer
     if (this.outer > this.max) this.#goTo(wrongAt(this.#at, fewerLevels))
     return spaceEnd(this.#bytes, this.#at + 1)
   }
 
-  /** @param at its closing bracket */
+  /** @param at the closing bracket */
   #leave(at: number): undefined {
     this.outer--
     this.#at = at + 1
   }
 
-  /** @returns where the next member or element begins; undefined if there is none */
+  /** @returns the start of the next member or element; undefined after the last */
   #afterComma(closing: number, expected: number): number | undefined {
     const at = spaceEnd(this.#bytes, this.#at)
     const byte = this.#bytes[at]
@@ -154,7 +154,7 @@ export class JsonReader implements Levels {
     return undefined
   }
 
-  /** Reads the name at `start`, and continues at its value. */
+  /** Reads the name at `start` and continues at the member's value. */
   #name(start: number, expected: number, isDecoded: boolean): string | undefined {
     const end = nameEnd(this.#bytes, start, expected)
     this.#goTo(end < 0 ? end : afterColon(this.#bytes, end))
@@ -163,7 +163,7 @@ export class JsonReader implements Levels {
   }
 }
 
-/** Sets a member of an object that a text describes, whatever its name. */
+/** Sets a member with any name, `__proto__` included. */
 export function setMember(object: object, name: string, value: unknown): void {
   if (name !== '__proto__') (object as Record<string, unknown>)[name] = value
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })

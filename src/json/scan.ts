@@ -1,8 +1,8 @@
 /**
- * Where the parts of a JSON text end. Every function is given the position where something is to begin, and returns the
- * position after it, or a negative number that says what is wrong (`Wrong`).
+ * Finds the ends of the parts of a JSON text. Every function takes the start of a part and returns the position after
+ * it, or a negative number that identifies the error (`Wrong`).
  *
- * They read `bytes[at] as number`: a byte past the end is undefined, and every comparison of it with a number is false.
+ * All read `bytes[at] as number`: a byte past the end is undefined, and comparing undefined with a number gives false.
  */
 import {
   aClosingQuote,
@@ -25,15 +25,15 @@ import {
 
 type Position = number | Wrong
 
-/** How many tabs and line ends were passed over so far, in all texts: a value without any need not be copied. */
+/** Counts the tabs and line ends passed in all texts so far: a value without any need not be copied. */
 export const passed = { breaks: 0 }
 
-/** Passes over white space, of which there is mostly none: nothing can be wrong. */
+/** Passes over white space, which is rare here. Never an error. */
 export function spaceEnd(bytes: Buffer, start: number): number {
   return (bytes[start] as number) > space ? start : spacesEnd(bytes, start)
 }
 
-/** The same as a loop. It is a function of its own so that V8 inlines the comparison alone. */
+/** The loop of `spaceEnd`, separate so that V8 inlines only the comparison. */
 function spacesEnd(bytes: Buffer, start: number): number {
   for (let at = start; ; at++) {
     const byte = bytes[at]
@@ -42,7 +42,7 @@ function spacesEnd(bytes: Buffer, start: number): number {
   }
 }
 
-/** Not recursive, so that the stack has room for any depth. */
+/** Not recursive, so that no depth overflows the stack. */
 export function valueEnd(bytes: Buffer, start: number, levels: Levels): Position {
   const { outer } = levels
   let { deepest } = levels
@@ -88,20 +88,20 @@ export function valueEnd(bytes: Buffer, start: number, levels: Levels): Position
 }
 
 export interface Levels {
-  /** Those around what is passed over. */
+  /** The number of levels around the value. */
   outer: number
-  /** The deepest level that was reached; the outermost array or object of a text is the first. */
+  /** The deepest level reached; the outermost array or object of a text is level 1. */
   deepest: number
   readonly max: number
 }
 
-/** Passes over a name, up to the value of its member. */
+/** Passes over a name and its colon, up to the member's value. */
 function memberValue(bytes: Buffer, start: number, expected: number): Position {
   const end = nameEnd(bytes, start, expected)
   return end < 0 ? end : afterColon(bytes, end)
 }
 
-/** @param expected what the message says if there is no name */
+/** @param expected the expectation to report if there is no name */
 export function nameEnd(bytes: Buffer, start: number, expected: number): Position {
   return bytes[start] === quote ? stringEnd(bytes, start) : wrongAt(start, expected)
 }
@@ -127,7 +127,7 @@ export function stringEnd(bytes: Buffer, start: number): Position {
   return wrongAt(start, aClosingQuote)
 }
 
-/** From so many bytes on, a string is passed over by four bytes at a time. */
+/** After this many bytes of a string, four bytes are examined at a time. */
 const longString = 16
 
 function plainEnd(bytes: Buffer, start: number): number {
@@ -181,20 +181,20 @@ function numberEnd(bytes: Buffer, start: number): Position {
   return digitsEnd(bytes, sign === plus || sign === minus ? at + 2 : at + 1, aDigit)
 }
 
-/** Passes over digits, of which there must be one. */
+/** Passes over one or more digits. */
 function digitsEnd(bytes: Buffer, start: number, expected: number): Position {
   let at = start
   while ((bytes[at] as number) >= zero && (bytes[at] as number) <= nine) at++
   return at > start ? at : wrongAt(start, expected)
 }
 
-/** While a value is passed over, the bracket that closes each level. Shared: only one value is passed over at a time. */
+/** The closing bracket of each level of the value being passed. Shared, because only one value is passed at a time. */
 const closings: number[] = []
 
-/** From the code of an opening bracket to that of the closing one. */
+/** The difference between the codes of a closing and an opening bracket. */
 const toClosing = 2
 
-// Not imported from bytes.ts: V8 would look an imported constant up for every byte, a tenth of the pass.
+// Not imported from bytes.ts: V8 would look up an imported constant for every byte, which takes a tenth of the pass.
 const space = 0x20
 const quote = 0x22
 const comma = 0x2c
@@ -229,6 +229,6 @@ function tableOf(characters: string): Uint8Array {
 export const beginsValue = tableOf('{["-0123456789tfn')
 const isEscaped = tableOf('"\\/bfnrt')
 const isHexadecimal = tableOf('0123456789abcdefABCDEF')
-/** 1 at the bytes that mean themselves in a string. */
+/** 1 for the bytes that stand for themselves in a string. */
 const isPlain = new Uint8Array(256).fill(1, space)
 for (const byte of [quote, backslash]) isPlain[byte] = 0

@@ -1,13 +1,13 @@
-/** JSON strings: what they spell, once a reader has checked them, and how a text is written as one. */
+/** JSON strings: decoding strings that a reader has checked, and encoding. */
 import { writeText } from '../base/text.js'
 
-/** A longer string is not kept. */
+/** Longer strings are not cached. */
 const shortMax = 16
 
-/** Recent ASCII strings without escapes. Finding one takes a fifth of decoding it: a batch takes a twelfth less. */
+/** Recent ASCII strings without escapes. A lookup takes a fifth of the time of decoding, which saves a batch a twelfth. */
 const recent: string[] = Array.from({ length: 256 }, () => '')
 
-/** The string whose quotes are at `start` and before `end`. */
+/** The string whose quotes are at `start` and `end - 1`. */
 export function stringAt(bytes: Buffer, start: number, end: number): string {
   const from = start + 1
   const length = end - 1 - from
@@ -16,7 +16,7 @@ export function stringAt(bytes: Buffer, start: number, end: number): string {
   const known = recent[place] as string
   if (known.length === length && isAt(bytes, from, known)) return known
   const string = decoded(bytes, from, end - 1)
-  // Any escape and any other character has more bytes than units.
+  // Escapes and non-ASCII characters have more bytes than UTF-16 units.
   if (string.length === length) recent[place] = string
   return string
 }
@@ -32,15 +32,15 @@ function decoded(bytes: Buffer, start: number, end: number): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/** Any character that JSON text may have to escape, or to encode. */
+/** Any character that may need an escape or is not ASCII. */
 const notPlain = /[^ !#-[\]-~]/
 
-/** The JSON text of a string. Where nothing is to be escaped, V8's own function would take five times as long. */
+/** The JSON text of a string. If nothing needs an escape, this is five times as fast as JSON.stringify. */
 export function quoted(text: string): string {
   return notPlain.test(text) ? JSON.stringify(text) : `"${text}"`
 }
 
-/** Writes what `quoted` returns into a buffer that has room for it. @returns the position after it */
+/** Writes the quoted text into `target`, which must have room. @returns the position after it */
 export function writeQuoted(target: Buffer, start: number, text: string): number {
   return writeText(target, start, quoted(text))
 }

@@ -1,4 +1,4 @@
-/** The tokens of JSON texts that a reader has checked: what is compared of two values, and what may be dropped of one. */
+/** The tokens of JSON texts that a reader has checked: comparison of two values, and removal of white space. */
 import { backslash, quote, space } from './bytes.js'
 
 /** True if only white space between tokens differs: `1.0` is not `1`, and an escaped letter is not the letter. */
@@ -24,7 +24,7 @@ export function areSameTokens(a: Uint8Array, b: Uint8Array): boolean {
   }
 }
 
-/** A copy without the white space between the tokens. */
+/** A copy without white space between tokens. */
 export function withoutSpaces(text: Uint8Array): Uint8Array {
   const kept = Buffer.allocUnsafeSlow(text.length)
   let end = 0
@@ -42,15 +42,15 @@ export function withoutSpaces(text: Uint8Array): Uint8Array {
 
 const isKept = new Uint8Array(256).fill(1, space)
 
-/** A copy without tabs and line ends. They cannot stand in a string, so they have no meaning. */
+/** A copy without tabs and line ends, which cannot occur in a JSON string and so have no meaning. */
 export function withoutBreaks(text: Uint8Array): Uint8Array {
-  // Not `filter`, which takes 30 times as long.
+  // `filter` would take 30 times as long.
   const kept = Buffer.allocUnsafeSlow(text.length)
   let end = 0
   for (let at = 0; at < text.length; at++) {
     const byte = text[at] as number
     kept[end] = byte
-    // Without a branch, which the processor would often predict wrongly.
+    // Without a branch, because the processor would often mispredict it.
     end += isKept[byte] as number
   }
   return kept.subarray(0, end)

@@ -1,5 +1,5 @@
 /**
- * Selectors: parses the text of one into a value of a closed union, or a problem that gives the position of the
+ * Parses the text of a selector into a value of a closed union, or into a problem that gives the position of the wrong
  * character.
  *
  *     >path or path    that topic                                        no qualifier
@@ -7,15 +7,15 @@
  *     *pattern         one pattern for the whole path                    / or // at the end
  *     #one////two      any of these
  *
- * `*P//` also selects the path P, taken literally, and everything below it: in this form, a topic and its descendants
- * can be selected for any path, whether it is a valid pattern or not. `*P` and `*P/` are patterns only, so that a
- * mistyped pattern is not silently read as a path.
+ * `*P//` also selects the literal path P and its descendants: this form selects the subtree of any path, whether the
+ * path is a valid pattern or not. `*P` and `*P/` are patterns only, so a mistyped pattern is not silently read as a
+ * path.
  *
- * A qualifier is taken from the end of the text before anything else: `/` selects only the descendants of what matches,
- * `//` selects both. A path has none: its one trailing slash is dropped, and `//` is refused, because a walk or a
- * removal that meant the subtree must not silently cover one topic. In a set, the LAST four of a run of slashes are the
+ * A qualifier is first cut from the end of the text: `/` selects only the descendants of the matches, `//` selects
+ * both. A path has no qualifier: its one trailing slash is dropped, and `//` is rejected, because a walk or a removal
+ * meant for the subtree must not silently cover only one topic. In a set, the LAST four of a run of slashes are the
  * separator, so that a member's qualifier can precede them; a set within a set is flattened. `?` is split at every
- * slash, even within `\Q…\E`, which then continues to quote in the next segment; no class or group can span a slash.
+ * slash, even within `\Q…\E`, which continues to quote in the next segment; no class or group can span a slash.
  */
 import {
   enginesSizeMax,
@@ -30,7 +30,7 @@ import type { SyntaxProblem } from './pattern/syntax.js'
 import { memberCost, type PlanningBudget, textUnitCost } from './planning-budget.js'
 import type { Scope } from './scope.js'
 
-/** With the scope `subtree`, a path is a `literal`, without a `pattern` unless its text is one that says more. */
+/** With the scope `subtree`, a valid path is also a `literal`; `pattern` is set only if it could match other paths. */
 type Selector =
   | { readonly kind: 'path'; readonly path: Path }
   | { readonly kind: 'split-path'; readonly segments: readonly Pattern[]; readonly scope: Scope }
@@ -42,14 +42,14 @@ type Selector =
     }
   | { readonly kind: 'set'; readonly members: readonly Member[] }
 
-/** Why a text is not a selector: a phrase that follows the words "the selector". */
+/** The reason why a text is not a selector, as a phrase that follows the words "the selector". */
 export interface SelectorProblem {
   readonly problem: string
 }
 
 export type Member = Exclude<Selector, { kind: 'set' }>
 
-/** @throws TooCostly if the budget does not allow for it */
+/** @throws TooCostly if parsing exceeds the budget */
 export function parseSelector(text: string, planning: PlanningBudget): Selector | SelectorProblem {
   if (text === '') return { problem: 'is empty; a path, a pattern after ? or *, or a set after # is allowed' }
   const bytes = Buffer.byteLength(text)
@@ -72,7 +72,7 @@ function readSet(text: string, reader: SelectorReader): Selector | SelectorProbl
   return { kind: 'set', members }
 }
 
-/** Members are separated by the last four slashes of every run of four or more. */
+/** The last four slashes of every run of four or more separate members. */
 function memberBounds(text: string): [from: number, to: number][] {
   const members: [number, number][] = []
   let from = 1
@@ -167,12 +167,12 @@ class SelectorReader {
     const text = this.text.slice(from, to)
     const path = scope === 'subtree' ? parsePath(text) : undefined
     const literal = typeof path === 'string' ? path : undefined
-    // Most subtrees: the pattern would match nothing else.
+    // The usual subtree: the pattern would match no other path.
     if (literal !== undefined && !/[\\^$.|?*+()[\]{}]/.test(text))
       return { kind: 'full-path', pattern: undefined, literal, scope }
     const pattern = readPattern(text, this.#budget, scope)
     if (!('problem' in pattern)) return { kind: 'full-path', pattern, literal, scope }
-    // The text of a path need not be a regular expression. Then only the literal reading remains.
+    // The text of a path need not be a valid regular expression. If it is not, only the literal reading remains.
     if (literal !== undefined && !pattern.refused) return { kind: 'full-path', pattern: undefined, literal, scope }
     const allowed = scope === 'subtree' ? 'or a path is allowed' : 'is allowed, in which \\Q…\\E quotes a path'
     return this.#patternProblem(pattern, from + pattern.at, `a regular expression ${allowed}`)
@@ -187,13 +187,13 @@ class SelectorReader {
     return { problem: `has ${kind} at character ${this.#characterAt(index)}: ${problem}; ${allowed}` }
   }
 
-  /** The number of the character at an index, counted from 1. */
+  /** The position of the character at a UTF-16 index, counted from 1. */
   #characterAt(index: number): number {
     return [...this.text.slice(0, index)].length + 1
   }
 }
 
-/** The next slash, and whether `\Q` is open there. A backslash escapes the character after it, except a slash. */
+/** The next slash, and whether `\Q` is open there. A backslash escapes the next character unless it is a slash. */
 function segmentEnd(text: string, from: number, to: number, quoting: boolean): { end: number; open: boolean } {
   let open = quoting
   for (let at = from; at < to; at++) {

@@ -1,6 +1,6 @@
 /**
- * Full-path patterns: one pattern for the whole path, planned into the ranges of its literal prefixes. Where those are
- * not exact, the compiled pattern is the matcher; it never skips. Pure.
+ * Full-path patterns: one pattern for the whole path, planned into the ranges of its literal prefixes. If the prefixes
+ * are not exact, the compiled pattern is the matcher, which never skips. Pure.
  */
 import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
@@ -11,7 +11,7 @@ import type { Prefix } from './pattern/prefixes.js'
 import type { Plan } from './plan.js'
 import { type Scope, scopeRange } from './scope.js'
 
-/** @param literal a path that is selected with its descendants whether the pattern matches it or not */
+/** @param literal a path whose subtree is selected whether or not the pattern matches */
 export function planFullPath(pattern: Pattern | undefined, literal: Path | undefined, scope: Scope): Plan {
   const literalRanges = literal === undefined ? [] : [subtreeRange(literal)]
   const prefixes = pattern?.prefixes.filter(isPossible) ?? []
@@ -21,7 +21,7 @@ export function planFullPath(pattern: Pattern | undefined, literal: Path | undef
   return { ranges, matcher: literal === undefined ? test : (path) => isWithin(path as Path, literal) || test(path) }
 }
 
-/** True if a path can begin with the prefix. U+0000 must not get into a key, where it would read as a separator. */
+/** True if a path can start with the prefix. U+0000 must not get into a key, where it would read as a separator. */
 function isPossible({ text }: Prefix): boolean {
   return text === '' || (!text.includes('\0') && !/^\/|\/\//.test(text) && Buffer.byteLength(text) <= pathBytesMax)
 }

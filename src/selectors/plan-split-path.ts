@@ -1,8 +1,8 @@
 /**
  * Split-path patterns: one pattern for each segment, planned into ranges and a matcher that skips. Pure.
  *
- * Leading segments with finitely many texts are multiplied out into prefixes; the next segment narrows those ranges by
- * its literal prefixes. The matcher (split-path-matcher.ts) examines the segments from that one on.
+ * Leading segments with finitely many texts are multiplied out into prefixes; the literal prefixes of the next segment
+ * narrow those ranges. The matcher (split-path-matcher.ts) examines that segment and the later ones.
  */
 import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
@@ -15,12 +15,12 @@ import type { Plan } from './plan.js'
 import { type Scope, scopeRange } from './scope.js'
 import { type Segment, splitPathMatcher } from './split-path-matcher.js'
 
-/** Key ranges in the plan of one pattern: each needs a seek, so many narrow ranges cost more than a wide one. */
+/** Maximum key ranges in one pattern's plan: each needs a seek, so many narrow ranges cost more than a wide one. */
 const patternRangesMax = 64
 
 const anySegment: readonly Prefix[] = [{ text: '', rest: 'any' }]
 
-/** Without ranges if the pattern can match nothing. */
+/** The plan has no ranges if the pattern cannot match. */
 export function planSplitPath(patterns: readonly Pattern[], scope: Scope): Plan {
   const segments: Segment[] = []
   for (const pattern of patterns) {
@@ -46,7 +46,7 @@ export function planSplitPath(patterns: readonly Pattern[], scope: Scope): Plan 
   return { ranges, matcher: splitPathMatcher(remaining, depth, baseLength, scope) }
 }
 
-/** A segment's pattern as plan and matcher need it; undefined when no segment can match. */
+/** A segment's pattern in the form for plan and matcher; undefined if no segment can match. */
 function segmentOf(pattern: Pattern): Segment | undefined {
   const prefixes = pattern.prefixes.filter(
     ({ text, rest }) =>
@@ -58,7 +58,7 @@ function segmentOf(pattern: Pattern): Segment | undefined {
   return { prefixes, least: first.text, test: test && remembering(test) }
 }
 
-/** Remembers the last answer: in key order, most topics share their upper segments with the topic before. */
+/** Remembers the last result: in key order, most topics share their upper segments with the previous topic. */
 function remembering(test: Test): Test {
   let last = ''
   let answer = test(last)
@@ -71,7 +71,7 @@ function remembering(test: Test): Test {
   }
 }
 
-/** Every text of the leading `depth` segments, each with a slash at its end; `patternRangesMax` bounds `depth`. */
+/** Every text of the leading `depth` segments, each ending with a slash; `patternRangesMax` limits `depth`. */
 function multiplyOut(segments: readonly Segment[]): { readonly bases: readonly string[]; readonly depth: number } {
   let bases: readonly string[] = ['']
   let depth = 0
@@ -83,7 +83,7 @@ function multiplyOut(segments: readonly Segment[]): { readonly bases: readonly s
   return { bases: bases.filter((base) => Buffer.byteLength(base) <= pathBytesMax + 1), depth }
 }
 
-/** The topics below `base` whose next segment begins with the prefix, and all their descendants. */
+/** The topics below `base` whose next segment starts with the prefix, and all their descendants. */
 function rangesBelow(base: string, { text, rest }: Prefix): KeyRange[] {
   const prefix = base + text
   if (prefix === '') return [everyTopic]

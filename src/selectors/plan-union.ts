@@ -1,8 +1,8 @@
 /**
  * Sets of selectors: the union of their plans. Pure.
  *
- * Overlapping ranges merge. Where no matcher is needed, every key matches; elsewhere the members' matchers decide, and
- * keys in no member's range are skipped.
+ * Overlapping ranges are merged. In the ranges of members without a matcher, every key matches; elsewhere the other
+ * members' matchers decide, and keys in no member's range are skipped.
  */
 import { encodeKey } from '../topics/key.js'
 import { everyTopic, type KeyRange, mergeRanges } from '../topics/range.js'
@@ -44,7 +44,7 @@ function unionMatcher(exactRanges: readonly KeyRange[], members: readonly Member
   }
 }
 
-/** The first of some sorted, disjoint ranges that ends after `key`. */
+/** The first of the ranges, which are sorted and disjoint, to end after `key`. */
 function firstEndingAfter(ranges: readonly KeyRange[], key: Buffer): KeyRange | undefined {
   let low = 0
   let high = ranges.length

@@ -1,17 +1,17 @@
 /**
- * A plan: what a selector is compiled to before anything is read. It has disjoint key ranges, as narrow as its limits
- * allow, and a matcher only where the ranges alone are not exact. Pure; the store runs plans and compiles no selector.
+ * A plan: a selector compiled before anything is read. It has disjoint key ranges, as narrow as the limits allow, and a
+ * matcher only if the ranges alone are not exact. Pure; the store runs plans and compiles no selector.
  */
 import type { Slice } from '../base/time-slices.js'
 import type { KeyRange } from '../topics/range.js'
 
 /**
- * Decides about one topic inside a plan's ranges.
+ * Matches one topic inside a plan's ranges.
  *
- * `true`: it matches. `false`: it does not match. A key: neither the topic nor any key up to, but not including, the
- * returned one matches, so a scan may seek to it. The returned key sorts after the topic's own.
+ * `true`: the topic matches. `false`: it does not match. A key: neither the topic nor any key before the returned one
+ * matches, so a scan may seek there. The returned key sorts after the topic's own.
  *
- * One call may take tens of milliseconds, so it takes a slice, which is asked between two calls whether it is over.
+ * One call may take tens of milliseconds. It therefore takes a slice, which is checked between two calls.
  */
 export type Matcher = (path: string, slice: Slice) => boolean | Buffer
 

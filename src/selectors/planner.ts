@@ -1,13 +1,13 @@
 /**
- * From a selector to its plan (plan.ts). Pure except for the cache: plans are immutable, and the same text gives the
+ * Turns a selector into its plan (plan.ts). Pure except for the cache: plans are immutable, and the same text gives the
  * same plan.
  *
  * Full-path patterns are planned in plan-full-path.ts, split-path patterns in plan-split-path.ts, sets in
- * plan-union.ts. The bounds of a range and the keys that a matcher returns are at most one byte longer than the longest
+ * plan-union.ts. The bounds of a range and the keys returned by a matcher are at most one byte longer than the longest
  * key.
  *
- * Planning never yields, so the selectors of one request have one budget (planning-budget.ts). A plan from the cache is
- * charged like a new one, so that a request's answer does not depend on what was planned before.
+ * Planning never yields, so the selectors of one request share one budget (planning-budget.ts). A cached plan is charged
+ * like a new one, so that a request's response does not depend on earlier requests.
  */
 import { strict as assert } from 'node:assert'
 import { LRUCache } from 'lru-cache'
@@ -20,7 +20,7 @@ import { planSplitPath } from './plan-split-path.js'
 import { planUnion } from './plan-union.js'
 import { keyRangeCost, PlanningBudget, TooCostly } from './planning-budget.js'
 
-/** Plans cached in each worker, in bytes as estimated with every automaton at its largest. */
+/** Maximum bytes of plans cached in each worker, estimated with every automaton at its largest. */
 const planCacheBytesMax = 64 * 1024 * 1024
 
 assert(selectorEnginesMax * automatonBytesMax < planCacheBytesMax)
@@ -29,7 +29,7 @@ const cache = new LRUCache<string, { readonly result: Plan | SelectorProblem; re
   maxSize: planCacheBytesMax,
 })
 
-/** The plan of a request's only selector, compiled and cached; or what is wrong with its text. */
+/** The plan of a request's only selector, compiled and cached; or the problem with its text. */
 export function planSelector(text: string): Plan | SelectorProblem {
   return cache.get(text)?.result ?? planNew(text, new PlanningBudget())
 }
@@ -39,7 +39,7 @@ export class Planner {
   readonly #budget = new PlanningBudget()
   readonly #results = new Map<string, Plan | SelectorProblem>()
 
-  /** As `planSelector`. A repeated text costs nothing. */
+  /** Like `planSelector`. A repeated text costs nothing. */
   plan(text: string): Plan | SelectorProblem {
     const known = this.#results.get(text)
     if (known !== undefined) return known
@@ -57,7 +57,7 @@ const tooCostlyTogether: SelectorProblem = {
     `${planningUnitsMax} units allowed; alone in a request it may be allowed`,
 }
 
-/** Plans a selector that is not in the cache. Its problem is kept, too, unless it is due to the selectors before it. */
+/** Plans a selector that is not in the cache. A problem is also cached, unless earlier selectors caused it. */
 function planNew(text: string, budget: PlanningBudget): Plan | SelectorProblem {
   const { isWhole, remaining } = budget
   try {
@@ -71,13 +71,13 @@ function planNew(text: string, budget: PlanningBudget): Plan | SelectorProblem {
   }
 }
 
-/** @param bytes of the plan, without the entry and its text */
+/** @param bytes the plan's size, without the entry and its text */
 function remember(text: string, result: Plan | SelectorProblem, units: number, bytes: number): Plan | SelectorProblem {
   cache.set(text, { result, units }, { size: entryBytes + 4 * text.length + bytes })
   return result
 }
 
-/** @returns the plan, and the maximum of its bytes @throws TooCostly if the budget does not allow for it */
+/** @returns the plan and its maximum size in bytes @throws TooCostly if planning exceeds the budget */
 function planWithin(
   text: string,
   budget: PlanningBudget,
@@ -94,7 +94,7 @@ function planWithin(
   return { result, bytes: engines * automatonBytesMax + units * bytesPerUnit + bytesOf(result) }
 }
 
-/** The plan of one member, whose ranges may be kept: those of a union and its matcher are made of them. */
+/** The plan of one member. Its ranges can be kept: the ranges of a union and its matcher refer to them. */
 function planMember(member: Member, budget: PlanningBudget): Plan {
   const { ranges, matcher } = compile(member)
   budget.charge(ranges.length * keyRangeCost, 'its key ranges')
@@ -114,13 +114,13 @@ function compile(member: Member): Plan {
   }
 }
 
-/** A cached plan's own objects, closures and keys: a rough mean. */
+/** Bytes of a cached plan's own objects, closures and keys: a rough mean. */
 const entryBytes = 2048
 
-/** The maximum that a plan with patterns keeps for each unit of work: prefixes and programs. */
+/** Maximum bytes that a plan with patterns keeps per unit of work: prefixes and programs. */
 const bytesPerUnit = 16
 
-/** A key range's own objects: itself, two arrays and their buffer. */
+/** Bytes of a key range's own objects: itself, two arrays and their buffer. */
 const rangeBytes = 250
 
 function bytesOf({ ranges }: Plan): number {

@@ -1,8 +1,8 @@
 /**
- * What planning may cost: one budget for all selectors of a request, in units of work that are counted before the work
- * is done. It never looks at a clock, so the same request always gets the same answer.
+ * Limits the cost of planning: one budget for all selectors of a request, in units that are charged before the work is
+ * done. It never looks at a clock, so the same request always gets the same response.
  *
- * A unit is about 0.1 µs of a present core. The costs below were measured for the most expensive cases found, in a
+ * A unit is about 0.1 µs of a modern core. The costs below were measured for the most expensive cases found, in a
  * process that had just warmed up; `test/selectors/planning-cost` compares them with the time of a plan.
  */
 import { planningUnitsMax } from '../settings/limits.js'
@@ -13,36 +13,36 @@ export const textUnitCost = 2
 /** A selector, or a member of a set. */
 export const memberCost = 20
 
-/** A pattern: one of a member, or one for each segment. */
+/** A pattern: one for a full path, or one for each segment. */
 export const patternCost = 30
 
 /** A character, a range or a class of a few ranges within brackets. */
 export const classMemberCost = 10
 
-/** A range of a Unicode class: the engine appends and sorts them each time that the class is named. */
+/** A range of a Unicode class: the engine appends and sorts all of them each time the class is named. */
 export const namedRangeCost = 8
 
-/** The same where case is folded: two tables are sorted first. */
+/** The same with case folding: two tables are sorted first. */
 export const foldedRangeCost = 16
 
-/** The engine looks at each code point, and sorts the other cases: of any range, a few thousand at most. */
+/** The engine looks at each code point and sorts the other cases: at most a few thousand for any range. */
 export function foldedCodePointsCost(codePoints: number): number {
   return Math.min(6 * codePoints, 2 * codePoints + 8000)
 }
 
-/** A small class such as `\W` where case is folded. */
+/** A small class such as `\W` with case folding. */
 export const foldedClassCost = 250
 
 /** An instruction of the linear-time engine. */
 export const instructionCost = 60
 
-/** So many ranges of all instructions, with repetitions expanded, cost a unit. */
+/** Ranges per unit, counted over all instructions with repetitions expanded. */
 export const instructionRangesPerUnit = 4
 
-/** A class beyond U+FFFF, or a dot, for the built-in engine: it tests surrogates by themselves. */
+/** A dot or a class beyond U+FFFF in the built-in engine, which tests surrogates separately. */
 export const wideClassCost = 900
 
-/** A literal prefix, each time that it is made longer. */
+/** A literal prefix, each time it is extended. */
 export const prefixCost = 2
 
 /** A key range of a plan: its two keys, and its place among the others. */
@@ -57,18 +57,18 @@ export class PlanningBudget {
     return this.#remaining
   }
 
-  /** True until a selector is charged. */
+  /** True until the first charge. */
   get isWhole(): boolean {
     return this.#remaining === planningUnitsMax
   }
 
-  /** @param where the part of the selector, as a phrase @throws TooCostly if less than that is left */
+  /** @param where the part of the selector, as a phrase @throws TooCostly if fewer units are left */
   charge(units: number, where: string): void {
     if (units > this.#remaining) throw new TooCostly(where)
     this.#remaining -= units
   }
 
-  /** Charges for work that has been done before. @returns whether enough was left */
+  /** Charges for work that was already done. @returns whether enough units were left */
   tryCharge(units: number): boolean {
     if (units > this.#remaining) return false
     this.#remaining -= units

@@ -1,4 +1,4 @@
-/** Scopes: which topics a match selects, by the end of the selector: itself, its descendants (`/`) or both (`//`). */
+/** Scopes: the topics that a match selects. The end of the selector chooses: itself, its descendants (`/`) or both (`//`). */
 import type { Path } from '../topics/path.js'
 import { descendantsRange, type KeyRange, subtreeRange, topicRange } from '../topics/range.js'
 

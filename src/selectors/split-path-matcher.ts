@@ -7,7 +7,7 @@
  *                     a/x/wind     sorts after temp  seek  past a/x
  *                     a/x/temp/c   too deep          seek  past a/x
  *
- * It must be called only for topics inside the plan's ranges, where the base already matches.
+ * Call it only for topics inside the plan's ranges, where the base already matches.
  */
 import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
@@ -18,18 +18,18 @@ import type { Matcher } from './plan.js'
 import type { Scope } from './scope.js'
 
 export interface Segment {
-  /** As in `Pattern`, at least one, without those that no segment can have. */
+  /** At least one; as in `Pattern`, without the prefixes that no segment can have. */
   readonly prefixes: readonly Prefix[]
   /** The text of the first prefix: no matching segment sorts before it. */
   readonly least: string
-  /** Undefined where the prefixes are exact. */
+  /** Undefined if the prefixes are exact. */
   readonly test: Test | undefined
 }
 
 /**
- * @param segments those after the base
- * @param depth how many segments the base has
- * @param baseLength the base's length in UTF-16 units where it is always the same
+ * @param segments the segments after the base
+ * @param depth the number of segments in the base
+ * @param baseLength the base's length in UTF-16 units; undefined if it varies
  */
 export function splitPathMatcher(
   segments: readonly Segment[],
@@ -37,7 +37,7 @@ export function splitPathMatcher(
   baseLength: number | undefined,
   scope: Scope,
 ): Matcher {
-  /** The least key past a segment, and past its parents for as long as no later sibling of theirs can match. */
+  /** The least key that can match after a segment; moves up to a parent as long as no later sibling can match. */
   function seekPast(path: string, from: number, to: number, index: number, position: number): Buffer | false {
     let start = from
     let end = to
@@ -80,7 +80,7 @@ export function splitPathMatcher(
   }
 }
 
-/** The last prefix that does not sort after the segment, or -1. If any prefix begins the segment, this one does. */
+/** The last prefix that does not sort after the segment, or -1. If the segment starts with any prefix, it is this one. */
 function locate(prefixes: readonly Prefix[], path: string, from: number, to: number): number {
   let low = 0
   let high = prefixes.length
@@ -108,7 +108,7 @@ function subtreeEnd(path: string, to: number): Buffer {
   return keyAfterSubtree(encodeKey(path.slice(0, to)))
 }
 
-/** Returns no key longer than any topic's: a store need not accept it. The scan reads the next topic instead. */
+/** Returns false for a key longer than any topic's, which a store need not accept. The scan then reads the next topic. */
 function seekTo(path: string): Buffer | false {
   const key = encodeKey(path)
   return key.length > pathBytesMax ? false : key

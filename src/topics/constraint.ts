@@ -1,7 +1,7 @@
-/** Constraints on writes, as in compare-and-set. Pure: the stores decide them in the same step as the write. */
+/** Constraints on writes, as in compare-and-set. Pure: the stores check a constraint in the same step as its write. */
 import { areSameTokens, withoutSpaces } from '../json/tokens.js'
 
-/** `text` is JSON in UTF-8; a version is an exact integer. `no_value` requires a topic that has no value. */
+/** `text` is JSON in UTF-8; `version` is an exact integer. `no_value` requires an existing topic without a value. */
 export type Constraint =
   | { readonly kind: 'value'; readonly text: Uint8Array }
   | { readonly kind: 'version'; readonly version: number }
@@ -13,7 +13,7 @@ export interface Constrained {
   hasValue(): boolean
   /** Ignores white space between tokens. @param text JSON, UTF-8 */
   hasText(text: Uint8Array): boolean
-  /** False while the last change is not written yet, because its version is unknown then. */
+  /** False until the last change is written, because its version is unknown before. */
   hasVersion(version: number): boolean
 }
 
@@ -32,7 +32,7 @@ export function holds(constraint: Constraint, topic: Constrained | undefined): b
   }
 }
 
-/** A longer text with runs of spaces is compared without them: padding must not cost more than what is compared. */
+/** White space is removed from longer texts with runs of spaces: padding must not cost more than the comparison. */
 const paddedBytesMax = 4096
 
 const twoSpaces = Buffer.from('  ')

@@ -1,20 +1,20 @@
-/** Exact arithmetic on the texts of JSON numbers: no digit is rounded. Nothing here knows what the numbers count. */
+/** Exact arithmetic on JSON numbers as text: no digit is rounded. */
 
-/** The most digits of a number that is added, and of a sum: far beyond any counter, and yet summed within microseconds. */
+/** Maximum digits of a summand and of a sum: far more than any counter needs, yet added within microseconds. */
 export const numberDigitsMax = 1000
 
-/** The longest text of a number that is added: its digits, a sign, a point and an exponent. */
+/** Maximum length of a summand's text: digits, sign, point and exponent. */
 export const numberTextMax = numberDigitsMax + 20
 
-/** Integers of so many digits are numbers that no addition of two of them rounds. */
+/** Integers with this few digits: the sum of two of them is exact as a JavaScript number. */
 const smallInteger = /^-?\d{1,15}$/
 
-/** Tried at the first zero of a run only, so that many runs take linear time. */
+/** Matches only from the first zero of a run, so many runs still take linear time. */
 const lastZeros = /(?<!0)0+$/
 
 const number = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** `digits` times ten to the power of `exponent`; neither begins nor ends with zeros that could be left out. */
+/** `digits` × 10 ^ `exponent`; `digits` has no leading or trailing zeros. */
 interface Decimal {
   readonly digits: bigint
   readonly exponent: number
@@ -23,8 +23,8 @@ interface Decimal {
 /**
  * The sum of two JSON numbers in its shortest plain form: `0.1` and `0.2` are `0.3`, `1e3` and `-1.50` are `998.5`.
  *
- * @returns undefined if a text is no number, or one of them or the sum has more than `numberDigitsMax` digits when written
- *   without an exponent
+ * @returns undefined if a text is not a number, or if a summand or the sum, written without an exponent, has more than
+ *   `numberDigitsMax` digits
  */
 export function sumOf(a: string, b: string): string | undefined {
   if (smallInteger.test(a) && smallInteger.test(b)) return String(Number(a) + Number(b))
@@ -45,12 +45,12 @@ function parse(text: string): Decimal | undefined {
   return { digits: BigInt(sign + digits), exponent: power }
 }
 
-/** A zero alone does not count. */
+/** A lone zero does not count. */
 function wholeDigits(whole: string): number {
   return whole === '0' ? 0 : whole.length
 }
 
-/** How many digits a number has without an exponent. */
+/** The digits of a number written without an exponent. */
 function digitsOf(length: number, exponent: number): number {
   return exponent > 0 ? length + exponent : Math.max(length, -exponent)
 }

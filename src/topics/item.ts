@@ -1,7 +1,7 @@
 /**
  * The only serialised form of a topic: the fetch result item.
  *
- * The item is built once, when the value is written, around the value's own JSON text. Every fetch copies it unchanged:
+ * The item is built once, around the value's JSON text, when the value is written. Every fetch copies it unchanged:
  * nothing is parsed or serialised again, so nothing can be rounded, reordered or dropped.
  */
 import { writeText } from '../base/text.js'
@@ -17,18 +17,18 @@ const letterS = 0x73
 /** Bytes of member names, quotes and braces. */
 const itemOverheadMax = 64
 
-/** `{"path":…,"type":…,"value":…}` in UTF-8, without `value` if there is none. @param valueText JSON, UTF-8; copied */
+/** `{"path":…,"type":…,"value":…}` in UTF-8; `value` only if the topic has one. @param valueText JSON, UTF-8; copied */
 export function encodeItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): Buffer {
   const item = Buffer.allocUnsafe(itemBytesMax(path, valueText))
   return item.subarray(0, writeItem(item, 0, path, type, valueText))
 }
 
-/** A bound on the bytes of an item: JSON writes a UTF-16 unit in at most six bytes. */
+/** Upper bound on the bytes of an item: JSON writes a UTF-16 unit in at most six bytes. */
 export function itemBytesMax(path: Path, valueText: Uint8Array | undefined): number {
   return 6 * path.length + itemOverheadMax + (valueText?.length ?? 0)
 }
 
-/** `target` must have room for the item that `encodeItem` makes. @returns the position after it */
+/** `target` must have room for the item as `encodeItem` builds it. @returns the position after the item */
 export function writeItem(
   target: Buffer,
   start: number,
@@ -58,25 +58,25 @@ export function propertiesMember(propertiesText: string): string {
   return `,"properties":${propertiesText}}`
 }
 
-/** How many bytes come before the value in an item of a topic: its path and type. */
+/** The bytes of an item before its value: its path and type. */
 export function headBytes(path: Path, type: TopicType): number {
   return Buffer.byteLength(bareItem(path, type)) - 1
 }
 
-/** Items of every form begin with their path. */
+/** Accepts items of every form, because each starts with its path. */
 export function pathOfItem(item: Buffer): Path {
   const reader = new JsonReader(item, Infinity)
   reader.enterObject()
   return reader.value() as Path
 }
 
-/** The type in an item that `encodeItem` made. */
+/** The type in an item built by `encodeItem`. */
 export function typeOfItem(item: Uint8Array, path: Path): TopicType {
   const at = Buffer.byteLength(`{"path":${quoted(path)},"type":"`)
   return item[at] === letterS ? 'string' : 'json'
 }
 
-/** The value's JSON text in an item that `encodeItem` made, as a view; undefined if the item has no value. */
+/** The value's JSON text in an item built by `encodeItem`, as a view; undefined if the item has no value. */
 export function valueOfItem(item: Uint8Array, path: Path, type: TopicType): Uint8Array | undefined {
   const head = headBytes(path, type)
   if (item.length === head + 1) return undefined

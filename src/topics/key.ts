@@ -2,8 +2,8 @@
  * Stored keys: a path's UTF-8 bytes with every `/` written as 0x00.
  *
  * No path contains U+0000, so the separator sorts below every other byte and plain byte order IS topic tree order: a
- * topic, then its descendants, depth first, siblings by the bytes of their segment. A subtree is therefore one
- * contiguous range in any engine that compares keys as unsigned bytes. Nothing here depends on an engine.
+ * topic, then its descendants, depth first, with siblings ordered by the bytes of their segments. A subtree is therefore
+ * one contiguous range in any engine that compares keys as unsigned bytes. Nothing here depends on an engine.
  *
  *     path       a      a/b       a/c       a-b      b
  *     key        61     61 00 62  61 00 63  61 2d 62  62
@@ -38,13 +38,13 @@ export function encodeKey(path: Path | string): Buffer {
   return key
 }
 
-/** The path of a key that `encodeKey` or `writeKey` made; `start` and `end` are indexes within `key`. */
+/** The path of a key written by `encodeKey` or `writeKey`; `start` and `end` are indexes in `key`. */
 export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
   const view = Buffer.from(key.buffer, key.byteOffset + start, end - start)
   return view.toString().replaceAll('\0', '/') as Path
 }
 
-/** One character for each byte: such texts compare as the keys do, and JavaScript compares them fast. */
+/** One character for each byte: these texts sort as the keys do, and JavaScript compares them fast. */
 export function keyTextOf(key: Buffer, start = 0, end = key.length): string {
   return key.toString('latin1', start, end)
 }

@@ -2,7 +2,7 @@
  * Topic paths: the one place where a string becomes a `Path`.
  *
  * A path is one or more segments joined by `/`; one leading and one trailing `/` are dropped. Paths are compared by
- * their UTF-8 bytes and never normalised to a Unicode form. Stored keys are in key.ts, matching is in selectors/.
+ * their UTF-8 bytes and never normalised to a Unicode form. Stored keys are in key.ts; matching is in selectors/.
  */
 import { pathBytesMax } from '../settings/limits.js'
 

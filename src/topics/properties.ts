@@ -1,9 +1,9 @@
 /**
- * Topic properties: which names have an effect, which values those accept, and when a request matches an existing
- * topic.
+ * Topic properties: the names that have an effect, the values that these accept, and whether a request's properties
+ * match an existing topic's.
  *
- * Properties are kept as given, whatever their names. Names such as `__proto__` are valid too, so only own members are
- * ever read. REMOVAL is parsed in removal/parser.ts; the stores apply the properties.
+ * Properties with any name are kept as given. Because names such as `__proto__` are valid, only own members are ever
+ * read. REMOVAL is parsed in removal/parser.ts; the stores apply the properties.
  */
 import { strict as assert } from 'node:assert'
 import { propertiesBytesMax } from '../settings/limits.js'
@@ -11,22 +11,22 @@ import { parseRemoval } from './removal/parser.js'
 import type { RemovalPolicy } from './removal/policy.js'
 import type { Properties } from './topic.js'
 
-/** Which property is wrong, and why, as a phrase that follows its name in a message. */
+/** The name of the invalid property, and the reason as a phrase that follows the name in a message. */
 interface PropertyProblem {
   readonly name: string
   readonly problem: string
 }
 
-/** REMOVAL has no default: no value of it means "never". */
+/** REMOVAL has no default: it has no value that means "never". */
 const defaults: ReadonlyMap<string, string> = new Map([
   ['VALIDATE_VALUES', 'false'],
   ['DONT_RETAIN_VALUE', 'false'],
 ])
 
 /**
- * The first problem wins; UTF-8 can encode its name. The caller checks the selector in REMOVAL as it plans it.
+ * Returns the first problem; UTF-8 can encode its `name`. The caller checks the selector in REMOVAL when planning it.
  *
- * @returns the policy of REMOVAL, undefined for a topic that is removed on request only; or the problem
+ * @returns the policy of REMOVAL, undefined for a topic that is removed only on request; or the problem
  */
 export function parseProperties(properties: Properties): RemovalPolicy | PropertyProblem | undefined {
   let policy: RemovalPolicy | undefined
@@ -55,8 +55,8 @@ export function parseProperties(properties: Properties): RemovalPolicy | Propert
 }
 
 /**
- * Compares only the properties that the request names, where an absent one counts as its default. A REMOVAL that the
- * topic lacks, or words differently, is therefore incompatible. Both sides are checked already.
+ * Compares only the properties that the request names; a property that the topic does not have counts as its default. A
+ * REMOVAL that the topic does not have, or has in other words, is therefore incompatible. Both sides are checked already.
  */
 export function compatible(existing: Properties, requested: Properties): boolean {
   return Object.entries(requested).every(([name, value]) => (own(existing, name) ?? defaults.get(name)) === value)
@@ -70,7 +70,7 @@ export function retainsValue(properties: Properties): boolean {
 export function removalOf(properties: Properties): RemovalPolicy | undefined {
   const text = own(properties, 'REMOVAL')
   if (text === undefined) return undefined
-  // A topic of an earlier version may have any number of parentheses.
+  // The REMOVAL of a topic stored by an earlier version may have any number of parentheses.
   const policy = parseRemoval(text, Infinity)
   assert(!('problem' in policy), 'properties are checked before they are used')
   return policy

@@ -1,4 +1,4 @@
-/** Ranges of keys: half-open byte intervals, with their operations for plans and scans. Pure; without selectors. */
+/** Ranges of keys: half-open byte intervals, and the operations on them for plans and scans. Pure; without selectors. */
 import { encodeKey } from './key.js'
 import type { Path } from './path.js'
 
@@ -8,7 +8,7 @@ export interface KeyRange {
   readonly end: Buffer
 }
 
-/** Every possible topic: no key begins with 0x00 (a segment is not empty) or 0xff (never a byte of UTF-8). */
+/** Every possible topic: no key starts with 0x00 (a segment is not empty) or 0xff (never a byte of UTF-8). */
 export const everyTopic: KeyRange = { start: Buffer.from([0x01]), end: Buffer.from([0xff]) }
 
 export function topicRange(path: Path): KeyRange {
@@ -37,7 +37,7 @@ export function keyAfterSubtree(key: Buffer): Buffer {
   return withByte(key, 0x01)
 }
 
-/** There must be at least one byte, and the last must not be 0xff, which is in no key. */
+/** `bytes` must not be empty, and its last byte must not be 0xff, which is in no key. */
 export function prefixRange(bytes: Buffer): KeyRange {
   const end = Buffer.from(bytes)
   const last = end.length - 1
@@ -45,7 +45,7 @@ export function prefixRange(bytes: Buffer): KeyRange {
   return { start: bytes, end }
 }
 
-/** For ranges that are kept: a small buffer is a part of a pool of Node.js, and keeps all 8 KiB of it. */
+/** Copies ranges that are kept: a small buffer is part of a Node.js pool and would keep all 8 KiB of the pool alive. */
 export function inOwnMemory(ranges: readonly KeyRange[]): KeyRange[] {
   const all = Buffer.allocUnsafeSlow(ranges.reduce((bytes, { start, end }) => bytes + start.length + end.length, 0))
   let position = 0
@@ -66,7 +66,7 @@ export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
   return merged
 }
 
-/** Both must be sorted and disjoint; so is the result. */
+/** `a` and `b` must be sorted and disjoint; the result is also. */
 export function intersectRanges(a: readonly KeyRange[], b: readonly KeyRange[]): KeyRange[] {
   const common: KeyRange[] = []
   let i = 0

@@ -1,9 +1,9 @@
-/** The parts of a topic, as types alone: clients have them too, in browsers. Its serialised form is in item.ts. */
+/** The parts of a topic, as types only, because clients in browsers also use them. The serialised form is in item.ts. */
 
-/** The kind of value that a topic holds. */
+/** The kind of value in a topic. */
 export type TopicType = 'json' | 'string'
 
-/** Settings given when a topic is created. They never change afterwards. */
+/** Settings given when a topic is created; they never change. */
 export interface Properties {
   readonly [name: string]: string
 }

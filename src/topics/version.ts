@@ -1,15 +1,15 @@
 /**
  * Versions: one number for each change of a topic, in the order of the changes. A version is the millisecond of its
- * change × 1,024, plus a counter, so it also says when a topic was last updated. It stays below 2^53, where numbers are
- * exact; that holds moments until the year 2248, and a later one only counts on. With 4,096, it would end in 2039.
+ * change × 1,024, plus a counter, so it also gives the time of the topic's last update. It stays below 2^53, where
+ * numbers are exact, until the year 2248; after that, versions only count up. With 4,096, the limit would be in 2039.
  */
 
-/** A change beyond these takes a version of the next millisecond. */
+/** More changes in one millisecond take the versions of the next. */
 export const versionsPerMs = 1024
 
 /**
- * The first version of the millisecond `nowMs` or, if that is not greater than `last` or would not be exact, the one
- * after `last`. So versions continue from the last one if the clock steps back.
+ * The first version of the millisecond `nowMs` or, if that is not greater than `last` or not exact, `last` + 1. If the
+ * clock steps back, versions therefore continue from the last one.
  */
 export function nextVersion(last: number, nowMs: number): number {
   const first = nowMs * versionsPerMs
@@ -20,7 +20,7 @@ export function updatedMs(version: number): number {
   return Math.floor(version / versionsPerMs)
 }
 
-/** Each member has a comma before it. */
+/** A comma precedes each member. */
 export function versionMembers(version: number): string {
   return `,"version":${version},"updated":"${new Date(updatedMs(version)).toISOString()}"`
 }

@@ -1,19 +1,19 @@
 /**
- * Anchors at the outer ends of a pattern. Every pattern is matched as a whole, so a leading `^` and a trailing `$` change
- * nothing; and where more of a path may follow the match, as for a selector that ends with `//`, a `$` that is left in the
- * pattern would wrongly mean the end of that path.
+ * Anchors at the outer ends of a pattern. Every pattern must match as a whole, so a leading `^` and a trailing `$` have no
+ * effect. If more of a path may follow the match, as for a selector that ends with `//`, a `$` left in the pattern would
+ * wrongly mean the end of that path.
  */
 import { type Node, sequenceNode } from './node.js'
 
 export interface Syntax {
   readonly node: Node
-  /** The pattern's text with an open `\Q` closed, so that more can be written after it. */
+  /** The pattern's text with any open `\Q` closed, so that more text can be appended. */
   readonly source: string
 }
 
 type End = Extract<Node, { readonly kind: 'end' }>
 
-/** The same pattern without the anchors that change nothing. Its text keeps a leading `^`. */
+/** The same pattern without the anchors that have no effect. Its text keeps a leading `^`. */
 export function withoutOuterAnchors({ node, source }: Syntax): Syntax {
   const ends: End[] = []
   const inner = withoutEnds(withoutStart(node), ends)
@@ -23,7 +23,7 @@ export function withoutOuterAnchors({ node, source }: Syntax): Syntax {
   return { node: inner, source: text }
 }
 
-/** An anchor in the pattern that matches at the end of the text alone; undefined if there is none. */
+/** An anchor in the pattern that matches only at the end of the text, if there is one. */
 export function endIn(node: Node): End | undefined {
   switch (node.kind) {
     case 'end':
@@ -57,7 +57,7 @@ function withoutStart(node: Node): Node {
   return { ...node, nodes: inner === undefined || inner === nothing ? rest : [inner, ...rest] }
 }
 
-/** @param ends gets the anchors that were left out */
+/** @param ends receives the removed anchors */
 function withoutEnds(node: Node, ends: End[]): Node {
   if (node.kind === 'end') {
     ends.push(node)

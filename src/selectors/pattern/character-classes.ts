@@ -31,7 +31,7 @@ export const perlClasses: ReadonlyMap<string, Ranges> = new Map([
   ['W', complement(words)],
 ])
 
-/** Ranges in any order, sorted, with overlapping and adjacent ones merged. */
+/** Sorts ranges and merges overlapping and adjacent ones. */
 export function sortedRanges(ranges: readonly CodePointRange[]): Ranges {
   const merged: CodePointRange[] = []
   let current: CodePointRange | undefined

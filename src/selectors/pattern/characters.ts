@@ -1,4 +1,4 @@
-/** The syntax of character classes, and of escapes within and outside them. The rest of the syntax is in syntax.ts. */
+/** The syntax of character classes and of escapes, inside and outside classes. The rest of the syntax is in syntax.ts. */
 
 import {
   classMemberCost,
@@ -29,14 +29,14 @@ const controls: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ])
 
-/** The code points that have another case, as the engine knows them. */
+/** The first and last code point that has another case in the engine's tables. */
 const foldableFirst = 0x41
 const foldableLast = 0x1e943
 
-/** More than any union of Unicode classes has. */
+/** More ranges than any union of Unicode classes has. */
 const namedRangesMax = 4000
 
-/** A class: its ranges, unless only the engine knows them, and how many it may have. */
+/** A class: its ranges, undefined if only the engine knows them, and their maximum number. */
 interface ReadClass {
   readonly ranges: Ranges | undefined
   readonly rangesMax: number
@@ -60,7 +60,7 @@ export class CharacterReader {
     let namedRanges = 0
     let folded = 0
     let foldedUnits = 0
-    // A "]" at the beginning is a member.
+    // A "]" at the start is a member.
     for (let first = true; first || cursor.unit() !== ']'; first = false) {
       if (cursor.startsWith('&&[')) throw notLinear('class intersection "&&["', cursor.index)
       const members = this.#posixClass(foldCase) ?? this.#namedClass(foldCase)
@@ -84,7 +84,7 @@ export class CharacterReader {
     return classNode(isNegated ? complement(sorted) : sorted)
   }
 
-  /** `\d` and the like, or a Unicode class; undefined if neither is next. */
+  /** A class such as `\d` or `\pL`; undefined if none is next. */
   classEscape(foldCase: boolean): Node | undefined {
     const found = this.#namedClass(foldCase)
     return found && classNode(found.ranges, found.rangesMax)
@@ -95,7 +95,7 @@ export class CharacterReader {
     if (!this.#mayHavePosix || !this.cursor.startsWith('[:')) return undefined
     const at = this.cursor.index
     const posix = this.cursor.takeMatch(/\[(?=:).*?:\]/sy)
-    // Looking for the same end again and again would take time with the square of the length.
+    // Searching for the same end repeatedly would take time quadratic in the length.
     if (posix === undefined) this.#mayHavePosix = false
     return posix && this.#engineClass(`[${posix[0]}]`, at, foldCase)
   }
@@ -146,7 +146,7 @@ export class CharacterReader {
     return octal === undefined ? undefined : parseInt(octal, 8)
   }
 
-  /** One character or a range of them, within the class that began at `from`. */
+  /** One character or a range, in the class that starts at `from`. */
   #range(from: number): CodePointRange {
     const low = this.#member(from)
     if (this.cursor.unit() !== '-' || this.cursor.unit(1) === ']') return [low, low]
@@ -163,7 +163,7 @@ export class CharacterReader {
   }
 }
 
-/** How many code points of a range the engine looks at where case is folded. */
+/** The number of code points in a range that the engine looks at to fold case. */
 function foldedIn([first, last]: CodePointRange): number {
   if (first <= foldableFirst && last >= foldableLast) return 0
   return Math.max(0, Math.min(last, foldableLast) - Math.max(first, foldableFirst) + 1)

@@ -1,8 +1,8 @@
 /** A position in the text of a pattern, and the errors that end parsing. syntax.ts and characters.ts move it. */
 
-/** Ends the parsing of a pattern. `message` names what was found, `at` is its index in the text. */
+/** Stops the parsing of a pattern. `message` names the wrong text; `at` is its index. */
 export class PatternError extends Error {
-  /** @param refused true for a pattern that is valid elsewhere, but ruled out here by linear time or a limit */
+  /** @param refused true for a pattern that is valid elsewhere, but rejected here for linear time or a limit */
   constructor(
     problem: string,
     readonly at: number,
@@ -16,7 +16,7 @@ export function syntaxError(problem: string, at: number): PatternError {
   return new PatternError(problem, at, false)
 }
 
-/** The text is a valid regular expression elsewhere, but not supported here. */
+/** For text that is a valid regular expression elsewhere, but not supported here. */
 export function unsupported(problem: string, at: number): PatternError {
   return new PatternError(problem, at, true)
 }
@@ -35,7 +35,7 @@ export class Cursor {
     return this.index >= this.text.length
   }
 
-  /** The UTF-16 unit at the cursor or after it; undefined past the end. */
+  /** The UTF-16 unit at `offset` from the cursor; undefined past the end. */
   unit(offset = 0): string | undefined {
     return this.text[this.index + offset]
   }
@@ -50,14 +50,14 @@ export class Cursor {
     return true
   }
 
-  /** Moves past the next character, a whole code point, which must exist. */
+  /** Moves past the next character, a whole code point. Not to be called at the end. */
   takeCharacter(): string {
     const character = String.fromCodePoint(this.text.codePointAt(this.index) as number)
     this.index += character.length
     return character
   }
 
-  /** Moves past what a sticky expression matches at the cursor; undefined if it does not match. */
+  /** Moves past the match of a sticky expression at the cursor; returns undefined if there is no match. */
   takeMatch(sticky: RegExp): RegExpExecArray | undefined {
     sticky.lastIndex = this.index
     const match = sticky.exec(this.text) ?? undefined

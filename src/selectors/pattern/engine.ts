@@ -1,23 +1,23 @@
 /**
- * The linear-time engine. The only file that imports re2js. Its caveats:
- * - Its lazy automaton may grow to 8 MiB per pattern unless limited, and is up to ten times slower than no automaton
- *   where states keep being dropped and rebuilt.
- * - It refuses a group repeated more than 1,000 times in all.
- * - Only it knows the names and ranges of Unicode classes.
- * - A class costs what it contains: naming `\pL` 2,000 times takes a second. Callers charge the budget before compiling.
- * - For a pattern that begins with `^`, it tries to build a machine without choices, in time that grows with the cube of
- *   the pattern's size. It does not where a capturing group comes first, so one is put around every pattern.
+ * The linear-time engine, re2js, which only this file imports. Its caveats:
+ * - Its lazy automaton may grow to 8 MiB per pattern unless limited. If states keep being dropped and rebuilt, the
+ *   automaton is up to ten times slower than none.
+ * - It rejects a group repeated more than 1,000 times in total.
+ * - Only re2js knows the names and ranges of Unicode classes.
+ * - The cost of a class grows with its ranges: naming `\pL` 2,000 times takes a second. Callers charge the budget first.
+ * - For a pattern that starts with `^`, it tries to build a one-pass machine, in time cubic in the pattern's size. A
+ *   leading capturing group prevents that, so every pattern is wrapped in one.
  */
 import { RE2JS, RE2JSException } from 're2js'
 import { automatonBytesMax } from '../../settings/limits.js'
 
-/** After this many resets a pattern runs without its automaton: rebuilding the states costs more than it saves. */
+/** After this many resets a pattern runs without its automaton: rebuilding the states costs more than the automaton saves. */
 const automatonResetsMax = 8
 
 /** True if the pattern matches the whole text. */
 export type Test = (text: string) => boolean
 
-/** @param tail another pattern, which follows @returns the test, or why the engine refuses it */
+/** @param tail another pattern, appended to `source` @returns the test, or the reason why the engine rejects it */
 export function compileLinear(source: string, tail: string): Test | { readonly refusal: string } {
   try {
     return testOf(RE2JS.compile(`(${source})${tail}`, RE2JS.DOTALL))
@@ -35,7 +35,7 @@ function testOf(engine: RE2JS): Test {
   let resets = 0
   return (text) => {
     const answer = engine.testExact(text)
-    // The budget rises only when all states are dropped. Where that keeps happening, running without them is faster.
+    // The budget rises only when all states are dropped. If that keeps happening, running without them is faster.
     if (automaton.memBudget > remainingBytes && ++resets === automatonResetsMax) {
       automaton.clearCache()
       automaton.failed = true
@@ -45,10 +45,10 @@ function testOf(engine: RE2JS): Test {
   }
 }
 
-/** How many ranges each known class has: a few hundred names at most. */
+/** The number of ranges of each known class: a few hundred names at most. */
 const rangeCounts = new Map<string, number>()
 
-/** How many ranges of code points a class such as `\pL` or `[[:alpha:]]` has; undefined if there is no such class. */
+/** The number of code point ranges in a class such as `\pL` or `[[:alpha:]]`; undefined if there is no such class. */
 export function countRanges(className: string, foldCase: boolean): number | undefined {
   const source = foldCase ? `(?i)${className}` : className
   const known = rangeCounts.get(source)

@@ -2,16 +2,16 @@
 import type { Ranges } from './character-classes.js'
 
 /**
- * A part of a pattern; `size` is about the number of instructions that an engine needs for it. A class without ranges
- * is one that only the engine knows in full: a Unicode class, or characters under case folding. `rangesMax` is how many
- * ranges it has at most.
+ * A part of a pattern; `size` is about the number of instructions that an engine needs for it. A class without `ranges`
+ * is known in full only to the engine: a Unicode class, or characters under case folding. `rangesMax` is the maximum
+ * number of its ranges.
  */
 export type Node =
   | { readonly kind: 'text'; readonly text: string; readonly size: number }
   | { readonly kind: 'any'; readonly size: number }
   | { readonly kind: 'class'; readonly ranges: Ranges | undefined; readonly rangesMax: number; readonly size: number }
   | { readonly kind: 'start' | 'boundary'; readonly size: number }
-  /** From and to which index of the pattern's text it is written, and whether it also matches at the end of a line. */
+  /** `from` and `to` are its indexes in the pattern's text; with `ofLines`, it also matches at the end of a line. */
   | {
       readonly kind: 'end'
       readonly from: number
@@ -25,7 +25,7 @@ export type Node =
 /** A few ranges that only the engine knows, such as a letter in both cases. */
 export const unknownClass: Node = { kind: 'class', ranges: undefined, rangesMax: 4, size: 1 }
 
-/** @param rangesMax how many ranges there are at most where they are not known */
+/** @param rangesMax maximum number of ranges if they are not known */
 export function classNode(ranges: Ranges | undefined, rangesMax = 0): Node {
   return { kind: 'class', ranges, rangesMax: ranges?.length ?? rangesMax, size: 1 }
 }
@@ -34,7 +34,7 @@ export function sequenceNode(nodes: readonly Node[]): Node {
   return onlyNode(nodes) ?? { kind: 'sequence', nodes, size: totalSize(nodes) }
 }
 
-/** The same node as a group that captures: an engine needs an instruction at its beginning and one at its end. */
+/** The same node as a capturing group: an engine needs one more instruction at its start and one at its end. */
 export function capturedNode(node: Node): Node {
   return { ...node, size: node.size + 2 }
 }
@@ -48,7 +48,7 @@ export function repeatNode(node: Node, min: number, max: number): Node {
   return { kind: 'repeat', node, min, max, size: timesOf(min, max) * Math.max(1, node.size) + 1 }
 }
 
-/** How many ranges the instructions of a node's classes have in all, with repetitions expanded. */
+/** The total number of ranges in the instructions of a node's classes, with repetitions expanded. */
 export function rangesOf(node: Node): number {
   switch (node.kind) {
     case 'class':
@@ -63,7 +63,7 @@ export function rangesOf(node: Node): number {
   }
 }
 
-/** How often an engine writes down what is repeated. */
+/** The number of copies of a repeated node in an engine's program. */
 function timesOf(min: number, max: number): number {
   return Math.max(1, max === Infinity ? min : max)
 }

@@ -1,10 +1,11 @@
 /**
  * One regular expression, from text to a test.
  *
- * A text is parsed (syntax.ts), charged to the budgets of its selector and its request, freed of what changes nothing
- * (anchors.ts), and reduced to its prefixes (prefixes.ts). Only a pattern whose prefixes are not exact is compiled, once, by one of two engines:
- * - the built-in RegExp, where backtracking is provably harmless: fixed characters around at most one repetition of one
- *   class, and perhaps `.*` at the very end, which cannot fail. It tries each length of that one repetition once.
+ * The text is parsed (syntax.ts), charged to the budgets of its selector and its request, stripped of anchors without
+ * effect (anchors.ts), and reduced to its prefixes (prefixes.ts). A pattern is compiled, once, only if its prefixes are
+ * not exact. It uses one of two engines:
+ * - the built-in RegExp if backtracking is provably harmless: fixed characters around at most one repetition of one
+ *   class, and perhaps `.*` at the very end, which cannot fail. RegExp tries each length of that repetition once.
  * - the linear-time engine (engine.ts) otherwise.
  *
  * A dot matches every character, line feeds included: a topic with an odd name must not escape `.*`.
@@ -25,9 +26,9 @@ import { type Node, rangesOf } from './node.js'
 import { areFinite, isExact, type Prefix, prefixesOf } from './prefixes.js'
 import { readSyntax, type SyntaxProblem } from './syntax.js'
 
-/** A pattern that was parsed, checked and, where it needs an engine, compiled. */
+/** A pattern that was parsed, checked and, if it needs an engine, compiled. */
 export interface Pattern {
-  /** Its text, with an open `\Q` closed, so that more may be written after it. */
+  /** Its text with any open `\Q` closed, so that more text can be appended. */
   readonly source: string
   readonly prefixes: readonly Prefix[]
   readonly node: Node
@@ -36,18 +37,18 @@ export interface Pattern {
 
 interface Engine {
   readonly test: Test
-  /** True for the linear-time engine, which takes longer. */
+  /** True for the linear-time engine, which is slower. */
   readonly isLinear: boolean
 }
 
-/** The cost that the patterns of one selector may still have together. Reading a pattern lowers it. */
+/** The remaining budget for all patterns of one selector. Reading a pattern reduces it. */
 export interface Budget {
   /** In instructions, as `Node.size`. */
   remainingSize: number
   readonly planning: PlanningBudget
 }
 
-/** @param scope the part of a path that may follow the match @throws TooCostly if the budget does not allow for it */
+/** @param scope the part of a path that may follow the match @throws TooCostly if the pattern exceeds the budget */
 export function readPattern(text: string, budget: Budget, scope: Scope = 'self'): Pattern | SyntaxProblem {
   budget.planning.charge(patternCost, 'its patterns')
   const syntax = readSyntax(text, budget.planning)
@@ -66,7 +67,7 @@ export function readPattern(text: string, budget: Budget, scope: Scope = 'self')
     return { problem, at: 0, refused: true }
   }
   const parsed = { source, node, prefixes: prefixesOf(node, budget.planning) }
-  // To find only the descendants of a match, the end of the match must be known.
+  // Finding only the descendants of a match requires its end to be known.
   const isDecided = scope === 'descendants' ? areFinite(parsed.prefixes) : isExact(parsed.prefixes)
   const engine = isDecided ? undefined : engineOf(parsed, scope, budget.planning)
   return engine !== undefined && 'refusal' in engine
@@ -92,7 +93,7 @@ function engineOf(
   return 'refusal' in test ? test : { test, isLinear: true }
 }
 
-/** The test of any pattern by the linear-time engine. Exported so that tests can compare both engines. */
+/** Compiles any pattern with the linear-time engine. Exported so that tests can compare both engines. */
 export function linearTest(pattern: ParsedPattern, scope: Scope = 'self'): Test | { readonly refusal: string } {
   return compileLinear(pattern.source, tails[scope])
 }
@@ -122,7 +123,7 @@ function partsOf(node: Node): readonly Node[] {
   return node.kind === 'sequence' ? node.nodes : [node]
 }
 
-/** How many dots and classes beyond U+FFFF a harmless pattern has. */
+/** The number of dots and classes beyond U+FFFF in a harmless pattern. */
 function wideClassesIn(node: Node): number {
   const singles = partsOf(node).map((part) => (part.kind === 'repeat' ? part.node : part))
   return singles.filter((single) => single.kind === 'any' || (single.kind === 'class' && isWide(single))).length
@@ -132,7 +133,7 @@ function isWide({ ranges }: Extract<Node, { kind: 'class' }>): boolean {
   return ranges?.at(-1)?.[1] === codePointMax
 }
 
-/** The RegExp source of one character or class, written as code points so that no syntax differs between engines. */
+/** The RegExp source of one character or class, as code points, whose syntax is the same in both engines. */
 function singleSource(node: Node): string | undefined {
   if (node.kind === 'any') return '.'
   if (node.kind === 'text') return codePoint(node.text.codePointAt(0) as number)

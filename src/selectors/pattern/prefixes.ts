@@ -1,17 +1,17 @@
 /**
- * What is known about a pattern's matches without an engine: the literal texts that they begin with, and what may
- * follow.
+ * The prefixes of a pattern's matches, found without an engine: the literal text that a match starts with, and the
+ * possible rest.
  *
  * A prefix with rest `none` is one whole match; `any` and `nonEmpty` stand for every continuation (`nonEmpty`: except
  * the empty one); `unknown` stands for continuations that only an engine can test. Together the prefixes cover every
- * match. When none of them is `unknown`, they ARE the pattern, and no engine is needed.
+ * match. If no rest is `unknown`, the prefixes ARE the pattern, and no engine is needed.
  */
 
 import { type PlanningBudget, prefixCost } from '../planning-budget.js'
 import type { Ranges } from './character-classes.js'
 import type { Node } from './node.js'
 
-/** Literal prefixes of one pattern that bound a scan. A pattern with more alternatives is bounded by shorter prefixes. */
+/** Maximum literal prefixes of one pattern, which bound a scan. A pattern with more alternatives has shorter prefixes. */
 const prefixesMax = 64
 
 export interface Prefix {
@@ -19,14 +19,14 @@ export interface Prefix {
   readonly rest: 'none' | 'any' | 'nonEmpty' | 'unknown'
 }
 
-/** Sorted by UTF-8 bytes; if one may continue, no other begins with its text. @throws TooCostly if over the budget */
+/** Sorted by UTF-8 bytes; no prefix starts with another unless that is a whole match. @throws TooCostly if over the budget */
 export function prefixesOf(node: Node, budget: PlanningBudget): readonly Prefix[] {
   const prefixes = prefixesIn(node, budget)
   budget.charge(2 * prefixCost * prefixes.length, beginnings)
   return disjoint(prefixes)
 }
 
-/** True if the prefixes alone decide about a match. */
+/** True if the prefixes alone decide whether a text matches. */
 export function isExact(prefixes: readonly Prefix[]): boolean {
   return prefixes.every((prefix) => prefix.rest !== 'unknown')
 }
@@ -115,7 +115,7 @@ function repeated(node: Node, min: number, max: number, budget: PlanningBudget):
   return prefixes.length + once.length > prefixesMax ? continued(prefixes) : [...prefixes, ...once]
 }
 
-/** The prefixes of everything that `prefixes` cover, followed by `next`. */
+/** The prefixes of a sequence: `prefixes`, followed by `next`. */
 function followed(prefixes: readonly Prefix[], next: Node, budget: PlanningBudget): readonly Prefix[] {
   const continuations = prefixesIn(next, budget)
   const count = Math.min(prefixes.length * continuations.length, prefixesMax)
@@ -146,7 +146,7 @@ function disjoint(prefixes: readonly Prefix[]): readonly Prefix[] {
   return kept
 }
 
-/** The possible continuations of a text that two prefixes share. */
+/** The rest of two prefixes with the same text. */
 function either(a: Prefix['rest'], b: Prefix['rest']): Prefix['rest'] {
   if (a === b) return a
   if (a === 'any' || b === 'any') return 'any'

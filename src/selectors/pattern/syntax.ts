@@ -1,8 +1,8 @@
 /**
- * Parses one regular expression into a tree, or into what is wrong and at which index.
+ * Parses one regular expression into a tree, or into a problem and its index.
  *
- * The language is RE2's, with `.` matching every character. The tree provides what an engine does not report: literal
- * prefixes (prefixes.ts), whether the built-in engine is harmless, and what the pattern may cost (pattern.ts).
+ * The language is RE2's, with `.` matching every character. Engines do not report the facts that the tree provides:
+ * literal prefixes (prefixes.ts), whether the built-in engine is harmless, and the cost of the pattern (pattern.ts).
  */
 import { groupDepthMax, repeatMax } from '../../settings/limits.js'
 import type { PlanningBudget } from '../planning-budget.js'
@@ -11,14 +11,14 @@ import { CharacterReader } from './characters.js'
 import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './cursor.js'
 import { capturedNode, classNode, eitherNode, type Node, repeatNode, sequenceNode, unknownClass } from './node.js'
 
-/** `refused`: valid elsewhere, but ruled out here by linear time or a limit. `problem` names what was found at `at`. */
+/** `refused`: valid elsewhere, but rejected here for linear time or a limit. `problem` names the wrong text at `at`. */
 export interface SyntaxProblem {
   readonly problem: string
   readonly at: number
   readonly refused: boolean
 }
 
-/** Charges the budget for the classes. @throws TooCostly if it does not allow for them */
+/** Charges the budget for the classes. @throws TooCostly if they exceed it */
 export function readSyntax(text: string, budget: PlanningBudget): Syntax | SyntaxProblem {
   try {
     return new SyntaxReader(text, budget).read()
@@ -37,11 +37,11 @@ const unsupportedGroups: readonly (readonly [string, string])[] = [
   ['(?(', 'conditional group'],
 ]
 
-/** Reads one pattern from left to right. `groupDepthMax` bounds the depth of the recursion. */
+/** Reads one pattern from left to right. `groupDepthMax` limits the depth of the recursion. */
 class SyntaxReader {
   readonly #cursor: Cursor
   readonly #characters: CharacterReader
-  /** Each applies up to the end of the group in which it was set. */
+  /** Each flag applies until the end of the group that sets it. */
   #flags = { foldCase: false, dotAll: true, multiline: false }
   readonly #groupNames = new Set<string>()
   #hasOpenQuote = false
@@ -67,7 +67,7 @@ class SyntaxReader {
   #sequence(depth: number): Node {
     const cursor = this.#cursor
     const nodes: Node[] = []
-    // A repetition applies to the node before it, unless that is a repetition already.
+    // A repetition applies to the preceding node, unless that is already a repetition.
     let isRepeated = false
     let isRepeatable = false
     while (!cursor.isAtEnd()) {
@@ -145,7 +145,7 @@ class SyntaxReader {
     this.#flags = outerFlags
   }
 
-  /** Moves past a group's opening and sets its flags. @returns true if that is all of the group */
+  /** Moves past a group's opening and sets its flags. @returns true if the group ends there, as in `(?i)` */
   #groupOpening(): boolean {
     const cursor = this.#cursor
     const from = cursor.index
@@ -208,7 +208,7 @@ class SyntaxReader {
 
   #literal(character: string): Node {
     if (this.#flags.foldCase) return unknownClass
-    // Only an escape gives a lone surrogate. As text, two of them would join into another character.
+    // Only an escape can produce a lone surrogate. As text, two would join into another character.
     const code = character.charCodeAt(0)
     if (character.length === 1 && code >= 0xd800 && code <= 0xdfff) return classNode([[code, code]])
     return { kind: 'text', text: character, size: 1 }

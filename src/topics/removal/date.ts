@@ -1,5 +1,5 @@
 /**
- * Dates in the form of Java's RFC_1123_DATE_TIME, which Diffusion's documentation refers to: the weekday and the
+ * Dates in the form of Java's RFC_1123_DATE_TIME, to which Diffusion's documentation refers: the weekday and the
  * seconds are optional, and the zone is GMT or ±hhmm. Pure.
  */
 
@@ -12,13 +12,13 @@ const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
-/** The calendar repeats after this time, weekdays included; no year that is given is later. */
+/** The calendar, weekdays included, repeats after a multiple of 400 years. */
 const cycleYears = 2000
 const cycleMs = 730_485 * dayMs
 
 const epochWeekday = 4
 
-/** Without groups: the parts of a date of this form are where its first spaces say. */
+/** Without groups: the first spaces give the positions of the parts. */
 const dateForm = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|[+-]\d{4})$/i
 
 function numberAt(text: string, at: number, length: number): number {
@@ -26,7 +26,7 @@ function numberAt(text: string, at: number, length: number): number {
 }
 
 /**
- * If the weekday does not match, that is an error: data will be removed at this date, so nothing is guessed.
+ * A wrong weekday is an error: data will be removed on this date, so nothing is guessed.
  *
  * @returns milliseconds since 1970, which may be negative; or the problem, as a clause
  */
@@ -36,7 +36,7 @@ export function parseDate(text: string): number | string {
   const monthAt = text.indexOf(' ', dayAt) + 1
   const day = numberAt(text, dayAt, monthAt - 1 - dayAt)
   const month = months.indexOf(text.slice(monthAt, monthAt + 3).toLowerCase())
-  // Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  // Without the added years, Date.UTC would take 0 to 99 for 1900 to 1999.
   const year = numberAt(text, monthAt + 4, 4) + cycleYears
   const dateMs = Date.UTC(year, month, day)
   if (month < 0 || day < 1 || dateMs >= Date.UTC(year, month + 1)) return 'there is no such day in the calendar'

@@ -1,13 +1,13 @@
 /**
- * The REMOVAL expression: when a topic is removed without a request, and what is removed with it.
+ * The REMOVAL expression: the condition under which a topic is removed automatically, and the topics removed with it.
  *
  *     when CONDITION [and|or CONDITION]… [remove 'SELECTOR']
  *
  *     time after MILLISECONDS | 'RFC 1123 DATE'      the wall clock is past that point
  *     no updates for PERIOD [after PERIOD]           idle for the first period; the second is a grace period after creation
  *
- * `and` binds tighter than `or`; parentheses override that. A text becomes a policy (policy.ts), which gives the due time
- * of each topic. Pure; takes time in proportion to the text's length.
+ * `and` binds tighter than `or`; parentheses override that. The result is a policy (policy.ts), which gives the due time
+ * of each topic. Pure; takes time linear in the length of the text.
  */
 import {
   removalBytesMax,
@@ -21,12 +21,12 @@ import { dateExample, parseDate } from './date.js'
 import { parsePeriod } from './period.js'
 import type { RemovalCondition, RemovalPolicy } from './policy.js'
 
-/** Why a text is not a REMOVAL expression, as a phrase that follows the property's name. */
+/** The reason why a text is not a REMOVAL expression, as a phrase that follows the property's name. */
 interface RemovalProblem {
   readonly problem: string
 }
 
-/** @returns the policy, or what is wrong at which character (counted from 1) and what is allowed there */
+/** @returns the policy; or the problem, with the character's position (counted from 1) and the syntax allowed there */
 export function parseRemoval(text: string, parenthesesMax = removalParenthesesMax): RemovalPolicy | RemovalProblem {
   const bytes = Buffer.byteLength(text)
   if (bytes > removalBytesMax) {
@@ -36,17 +36,17 @@ export function parseRemoval(text: string, parenthesesMax = removalParenthesesMa
   return parser.policy() ?? { problem: parser.problem }
 }
 
-/** How a condition on sessions or subscriptions begins, or continues after "no". */
+/** The start of a condition on sessions or subscriptions, or its continuation after "no". */
 const unsupportedStart = /^(?:subscriptions?|sessions?|local|this)(?![a-z])/i
 
 const dayMs = 24 * 60 * 60 * 1000
 
 const space = /\s*/y
 
-/** A word, a parenthesis, or a quote with its contents, up to the closing one or to what is wrong with them. */
+/** A word, a parenthesis, or a quoted text up to its closing quote or to the first error in it. */
 const token = /(?:[^\s()'"]+|[()]|'[^'\\]*(?:\\[\\'"][^'\\]*)*'?|"[^"\\]*(?:\\[\\'"][^"\\]*)*"?)?/y
 
-/** The token of a quote that is closed. */
+/** The token of a quoted text with its closing quote. */
 const closed = /^(?:'[^\\]*(?:\\.[^\\]*)*'|"[^\\]*(?:\\.[^\\]*)*")$/s
 
 /** The index after the match of a sticky expression that always matches. */
@@ -56,10 +56,10 @@ function endOf(expression: RegExp, text: string, start: number): number {
   return expression.lastIndex
 }
 
-/** `removalDepthMax` bounds the recursion. Methods return undefined once they have set the problem. */
+/** `removalDepthMax` bounds the recursion. Methods return undefined after they have set the problem. */
 class RemovalParser {
   problem = ''
-  /** The next token: where it is, and its text, which is empty at the end. */
+  /** The next token: its bounds, and its text, which is empty at the end. */
   #at = 0
   #end = 0
   #token = ''
@@ -97,7 +97,7 @@ class RemovalParser {
 
   /** @param wanted a word, whose case is ignored, or a parenthesis */
   #take(wanted: string): boolean {
-    // Most are of another length.
+    // Fast path: most tokens have another length.
     if (this.#token.length !== wanted.length || this.#token.toLowerCase() !== wanted) return false
     this.#advance()
     return true
@@ -111,14 +111,14 @@ class RemovalParser {
     return this.#token.startsWith("'") || this.#token.startsWith('"')
   }
 
-  /** The next token without its quotes and escapes; undefined if it is not quoted, or something is wrong with it. */
+  /** The next token without its quotes and escapes; undefined if it is not quoted, or invalid. */
   get #quoted(): string | undefined {
     if (!this.#isQuote || !closed.test(this.#token)) return undefined
     const text = this.#token.slice(1, -1)
     return text.includes('\\') ? text.replace(/\\(.)/g, '$1') : text
   }
 
-  /** Conditions joined by `or`, each of which is conditions joined by `and`. */
+  /** Groups joined by `or`; each group is conditions joined by `and`. */
   #conditions(depth: number): RemovalCondition | undefined {
     let any: RemovalCondition[] | undefined
     for (;;) {
@@ -215,7 +215,7 @@ class RemovalParser {
     return this.#wrong(`expected ${what}`)
   }
 
-  /** Sets the problem at the next token; what is wrong with a quoted text takes precedence over `reason`. */
+  /** Sets the problem at the next token; an error within a quoted text takes precedence over `reason`. */
   #wrong(reason: string): undefined {
     const isBroken = this.#isQuote && this.#quoted === undefined
     const isUnclosed = this.#end === this.text.length
@@ -231,7 +231,7 @@ class RemovalParser {
   }
 }
 
-/** Characters of the client's text that a problem repeats: the position is given as a number, this only confirms it. */
+/** Maximum characters of the client's text in a problem: the position is given as a number, and the text confirms it. */
 const excerptMax = 16
 
 function excerpt(text: string): string {

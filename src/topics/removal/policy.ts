@@ -1,5 +1,5 @@
 /**
- * Removal policies: the value of a checked REMOVAL expression, and when it makes a topic due.
+ * Removal policies: the parsed form of a checked REMOVAL expression, and the time at which a topic becomes due.
  *
  * The stores keep topics with a policy in the order of their due times. Pure arithmetic: nothing here parses an
  * expression (parser.ts does), reads a clock, removes a topic or interprets the selector.
@@ -7,7 +7,7 @@
 
 export interface RemovalPolicy {
   readonly condition: RemovalCondition
-  /** The remove clause without quotes and escapes. It is NOT checked to be a selector; the caller does that. */
+  /** The selector of the remove clause, without quotes and escapes. NOT checked: the caller parses it. */
   readonly selector: string | undefined
 }
 
@@ -18,18 +18,18 @@ export type RemovalCondition =
   | { readonly kind: 'all' | 'any'; readonly conditions: readonly RemovalCondition[] }
 
 /**
- * The first millisecond of the wall clock at which the condition holds if no further update arrives; it may be in the
- * past. Always finite: each condition becomes true by waiting. A later `updatedMs` never makes it earlier.
+ * The first millisecond of the wall clock at which the condition holds if no other update arrives; possibly in the
+ * past. Always finite, because time alone makes each condition true. A later `updatedMs` never makes the result earlier.
  *
- * @param updatedMs when its value was last set; equal to `createdMs` until the first update
+ * @param updatedMs when the value was last set; equal to `createdMs` until the first update
  */
 export function dueMs({ condition }: Pick<RemovalPolicy, 'condition'>, createdMs: number, updatedMs: number): number {
   switch (condition.kind) {
     case 'time':
       return condition.afterMs + 1
     case 'idle':
-      // Without a grace period the creation must not count: after a clock step it can be far in the future, and the
-      // next update has to correct that.
+      // Without a grace period the creation time must not count: after a clock step it can be far in the future, and
+      // the next update has to correct that.
       if (condition.graceMs === 0) return updatedMs + condition.idleMs
       return Math.max(updatedMs, createdMs + condition.graceMs) + condition.idleMs
     case 'all':
@@ -41,7 +41,7 @@ export function dueMs({ condition }: Pick<RemovalPolicy, 'condition'>, createdMs
   }
 }
 
-/** If false, the due time computed at creation stays valid for the topic's life. */
+/** If false, the due time computed at creation stays valid for the topic's lifetime. */
 export function tracksUpdates({ condition }: Pick<RemovalPolicy, 'condition'>): boolean {
   if (condition.kind === 'time') return false
   return condition.kind === 'idle' || condition.conditions.some((inner) => tracksUpdates({ condition: inner }))
