@@ -1,77 +1,76 @@
 /**
- * The types between the HTTP layer and the service that it serves. The HTTP layer handles requests, bodies and bytes,
- * never topics.
+ * The types between the HTTP layer and the service. The HTTP layer handles requests, bodies and bytes, never topics.
  *
- * Errors in this folder: a fault of the request is a `Refusal`, a value, for which the service makes the `Answer`. A
- * fault of ours or of the machine is an exception: `answerForError` turns one from a handler into an answer, and one
- * during the start makes it fail.
+ * Errors in this folder: a fault of the request is a `Refusal`, a value for which the service creates the `Answer`. A
+ * fault of our code or of the machine is an exception. `answerForError` turns an exception in a handler into a response;
+ * an exception during the start makes the start fail.
  */
 import type { Cancellation } from '../base/cancellation.js'
 
-/** A complete answer. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
+/** A complete response. If a handler returns it synchronously, its bytes are sent or copied before anything else runs. */
 export interface Answer {
   readonly status: number
-  /** JSON, UTF-8, unless `contentType` says otherwise; empty in a 204. */
+  /** JSON in UTF-8 unless `contentType` is set; empty for status 204. */
   readonly body: Uint8Array | string
   readonly contentType?: string
-  /** In an answer to HEAD, whose body is empty: the length of the body that a GET would get. */
+  /** In the response to a HEAD request, whose body is empty: the length of the body that a GET would get. */
   readonly bodyBytesUnsent?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
-  /** The rest of the body, of any length; `body` is empty then. */
+  /** Streams a body of any length; `body` is then empty. */
   readonly stream?: Stream
-  /** How much of the time until the answer was waited on purpose, in ms: it counts as the client's. */
+  /** Intended waiting time before the response, in ms; not counted as the service's time. */
   readonly waitedMs?: number
-  /** Why the request was refused, as one word for metrics and the access log; undefined when it was not. */
+  /** The reason for a rejection, as one word for metrics and the access log; undefined if the request was accepted. */
   readonly cause?: string
 }
 
-/** The room for answers that clients have not read, shared by all who create answers in this process. */
+/** The room for responses that clients have not read, shared by all code that creates responses in this process. */
 export interface AnswerRoom {
   bytesFree: number
 }
 
 export interface Stream {
-  /** Without meaning between two pieces. */
+  /** Bytes that have no meaning between two pieces. */
   readonly filler: Uint8Array
-  /** Called once, when the head has been sent. */
+  /** Called once, after the head has been sent. */
   begin(outlet: Outlet): void
   onWritable(): void
-  /** Called once: the client has gone, or the body has ended. */
+  /** Called once, when the client has disconnected or the body has ended. */
   onGone(): void
 }
 
-/** Where the pieces go. After the end, nothing more is sent. */
+/** Takes the pieces of a stream. Nothing is sent after the end. */
 export interface Outlet {
-  /** Sends a piece, all of it; returns whether the client takes more at the moment. What it does not take is kept. */
+  /** Sends a whole piece; bytes that the client does not take are buffered. @returns whether the client takes more now */
   send(piece: Uint8Array): boolean
-  /** Ends the body after this piece, a small one. */
+  /** Ends the body after this piece, which must be small. */
   end(piece: Uint8Array): void
   /** Closes the connection immediately. */
   close(): void
 }
 
-/** A body that is carried out as it arrives, in pieces of any size. */
+/** A body that is executed as it arrives, in pieces of any size. */
 export interface Upload {
-  /** Its body may be a stream that goes on while more arrives. */
+  /** Its body may be a stream that continues while more pieces arrive. */
   readonly answer: Promise<Answer>
-  /** Bytes valid only during the call, which must be short: it holds up the library. Soon none come until `resume`. */
+  /** Must return quickly: it blocks the library. The bytes are valid only during the call. Soon no more arrive until `resume`. */
   take(piece: Uint8Array): void
-  /** Nothing follows: that was all, or the rest is refused. */
+  /** Called at the end of the body, or when the rest is rejected; no pieces follow. */
   end(refusal?: UploadRefusal): void
 }
 
 export type UploadRefusal = 'body_too_large' | 'draining' | 'upload_timed_out'
 
-/** Where the pieces of an upload come from. */
+/** Controls the arrival of an upload's pieces. */
 export interface Inlet {
   resume(): void
-  /** No more of it is taken: the rest of the body is dropped. */
+  /** Drops the rest of the body. */
   drop(): void
-  /** The upload is over, and so is its answer if that is a stream. */
+  /** To be called when the upload is over, together with the response if that is a stream. */
   close(): void
 }
 
-/** Headers that a route may ask for, unchecked; empty where the request has none. */
+/** Headers that a route may request, unchecked; empty if missing. */
 export interface RouteHeaders {
   readonly accept: string
   readonly acceptEncoding: string
@@ -80,21 +79,21 @@ export interface RouteHeaders {
   readonly lastEventId: string
 }
 
-/** Where a request came from: the other end of the connection, perhaps a proxy, and what anyone can send. */
+/** The sender of a request. `address` is the other end of the connection, perhaps a proxy; clients can fake the headers. */
 export interface Sender {
   readonly address: string
-  /** The header `x-forwarded-for`; empty where the request has none, as the one below. */
+  /** The header `x-forwarded-for`; empty if missing, like `authorization`. */
   readonly forwardedFor: string
   readonly authorization: string
 }
 
-/** Cancelled if the client has gone, or the answer timed out. An AbortSignal for each would cost microseconds. */
+/** Cancelled if the client disconnects or the request times out. An AbortSignal per request would cost microseconds. */
 export interface Ongoing extends Cancellation {
-  /** Undefined unless the route asks for them. */
+  /** Undefined unless the route requests headers. */
   readonly headers: RouteHeaders | undefined
-  /** Undefined unless the route is for the same origin. */
+  /** Undefined unless the route is for its own origin only. */
   readonly sender: Sender | undefined
-  /** To be set by the handler; called once `aborted` is set. */
+  /** Set by the handler; called when `aborted` becomes true. */
   onAborted: (() => void) | undefined
 }
 
@@ -102,20 +101,20 @@ export interface Ongoing extends Cancellation {
 export interface Route<Caller> {
   /** The whole path, base path included. */
   readonly path: string
-  /** True if its requests change nothing, so that they may be refused even once their answers are known. */
+  /** True if its requests change nothing, so a request may be rejected even after its response is known. */
   readonly isRead: boolean
   readonly asksHeaders?: boolean
-  /** True to refuse requests from other origins' pages, whatever the policy on origins says (same-origin.ts). */
+  /** True to reject requests from pages of other origins, regardless of the policy on origins (same-origin.ts). */
   readonly sameOrigin?: boolean
-  /** @param body as sent, valid only until the first await @throws anything: `answerForError` gives the answer */
+  /** @param body as sent, valid only until the first await @throws any error, which `answerForError` turns into a response */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
-  /** Begins to take a body of lines, application/x-ndjson; undefined for a route that takes none. It gets the headers. */
+  /** Starts to take a body of lines (application/x-ndjson); undefined if the route takes none. Always gets the headers. */
   readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
 }
 
-/** One page that is read by GET or HEAD: it reads no body and changes nothing. */
+/** One page for GET and HEAD: it reads no body and changes nothing. */
 export interface Page {
-  /** The whole path, base path included; ending in `/*`, everything below it that is no other page. */
+  /** The whole path, base path included. If it ends in `/*`, it covers every path below that is not another page's. */
   readonly path: string
   /** As in `Route`. */
   readonly sameOrigin?: boolean
@@ -123,48 +122,48 @@ export interface Page {
 }
 
 export interface PageRequest {
-  /** True if this process is stopping: it answers what arrives, and accepts no more connections. */
+  /** True if this process is stopping: it still answers requests, but accepts no more connections. */
   readonly draining: boolean
-  /** `http` or `https`, as the client sees it: a proxy's `x-forwarded-proto` counts. */
+  /** The scheme that the client used: a proxy's `x-forwarded-proto` takes precedence. */
   readonly scheme: 'http' | 'https'
-  /** The path of the request, without a query. */
+  /** The path of the request, without the query. */
   readonly path: string
-  /** These headers, unchecked; empty where the request has none. */
+  /** `host` and the following: headers, unchecked; empty if missing. */
   readonly host: string
   readonly authorization: string
   readonly ifNoneMatch: string
   readonly acceptEncoding: string
 }
 
-/** A request that has been answered, valid only during the call. */
+/** An answered request, valid only during the call. */
 export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
-  /** When its headers arrived, or its wait for the answer began, in ms of performance.now(). */
+  /** When its headers arrived or, if later, the wait for the response started, in ms of performance.now(). */
   readonly startMs: number
   readonly endMs: number
   readonly bytesIn: number
-  /** Undefined when the caller is unknown, or was not looked up. */
+  /** Undefined if the caller is unknown or was not looked up. */
   readonly caller: Caller | undefined
 }
 
 export interface Service<Caller> {
   readonly routes: readonly Route<Caller>[]
   readonly pages: readonly Page[]
-  /** Called before the body is read, and again if its end arrives later: the key may have been revoked meanwhile. */
+  /** Called before the body is read, and again if its end arrives later, because the key may have been revoked. */
   authenticate(authorization: string): Caller | undefined
-  /** Undefined if the request may proceed, which then counts. Called once for each, before its body is read. */
+  /** Undefined if the request may proceed, and then the request is counted. Called once per request, before its body is read. */
   refuseBeyondRate(caller: Caller): Answer | undefined
   /**
-   * @param found what the answer names: for `unauthorized` the authorization header, for `method_not_allowed` the
-   *   allowed methods, for `unsupported_encoding` the encoding, for `body_too_large` the largest number of bytes
+   * @param found the detail for the response: for `unauthorized` the authorization header, for `method_not_allowed` the
+   *   allowed methods, for `unsupported_encoding` the encoding, for `body_too_large` the maximum number of bytes
    */
   refusal(refusal: Refusal, found?: string): Answer
-  /** Undefined for `Cancelled`, which a handler throws only when its client has gone. */
+  /** Undefined for `Cancelled`, which a handler throws only if its client has disconnected. */
   answerForError(error: unknown): Answer | undefined
-  /** Called for each answer, for metrics and the access log. */
+  /** Called for each response, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void
-  /** Called when a connection closes before its answer was sent or read. @param request undefined if no route saw it */
+  /** Called if a connection closes before its response was sent or read. @param request undefined if no route saw it */
   closed(cause: CloseCause, request?: Answered<Caller>): void
 }
 
@@ -183,5 +182,5 @@ export type Refusal =
   | 'overloaded'
   | 'timed_out'
 
-/** With `bytes_behind`, the library has closed it, because of what followed a request in the same bytes. */
+/** `bytes_behind`: the library closed the connection because of the bytes that arrived together with a request, after it. */
 export type CloseCause = 'connections' | 'unread' | 'bytes_behind'

@@ -1,27 +1,27 @@
-/** Assembles bodies that arrive after their headers or in pieces, within a bound for all. Others never get here. */
+/** Assembles bodies that arrive after their headers or in pieces, with one bound for all. Other bodies never get here. */
 import type { HttpResponse } from 'uWebSockets.js'
 
-/** Bodies that one worker buffers: those that arrive in pieces, and those of requests that wait for their answer. */
+/** Maximum bytes of bodies in one worker: bodies that arrive in pieces, and bodies of requests in flight. */
 export const bodyBytesWaitingMax = 64 * 1024 * 1024
 
-/** Bodies up to this size are limited only by the number of requests, so that a few huge bodies do not keep them out. */
+/** Up to this size, only the number of requests limits bodies, so that a few huge bodies do not keep small ones out. */
 export const bodyBytesSmallMax = 4 * 1024
 
-/** The smallest buffer for a body that arrives in pieces: the cost of a slow upload before it has sent much. */
+/** The smallest buffer for a body that arrives in pieces: the cost of a slow body before it has sent much. */
 export const bodyBytesKeptMin = 4 * 1024
 
-/** The time for a body besides that at `bodyBytesPerMsMin`: enough for a slow link, but not forever. */
+/** A body may take this long, plus its time at `bodyBytesPerMsMin`: enough for a slow link, but not forever. */
 const bodyMsMax = 120_000
 const bodyBytesPerMsMin = 16
 
-/** @param bytes that are announced, or have arrived */
+/** @param bytes the announced bytes, or the bytes that have arrived */
 export function mayStillArrive(bytes: number, ms: number): boolean {
   return ms < bodyMsMax + bytes / bodyBytesPerMsMin
 }
 
 /**
- * Restarts the library's timeout: it closes a connection whose body arrives with less than 16 KiB a second for 10 s.
- * This works even after the end of the body, and resumes a paused connection.
+ * Restarts the library's timeout, which closes a connection whose body arrives at less than 16 KiB per second for 10 s.
+ * The call works even after the end of the body, and resumes a paused connection.
  */
 export function allowTime(res: HttpResponse): void {
   res.pause()
@@ -29,7 +29,7 @@ export function allowTime(res: HttpResponse): void {
 }
 
 export interface Arriving {
-  /** Its pieces so far, in the first `keptBytes` of a buffer; undefined until a piece is kept, and once released. */
+  /** Its pieces so far, in the first `keptBytes` bytes; undefined until a piece is kept, and after the release. */
   kept: Buffer | undefined
   keptBytes: number
 }
@@ -37,10 +37,10 @@ export interface Arriving {
 export class Bodies {
   #bytes = 0
 
-  /** @param workingBytes the bytes of bodies that requests in flight still need */
+  /** @param workingBytes the total bytes of bodies that requests in flight still need */
   constructor(private readonly workingBytes: () => number) {}
 
-  /** Bodies that are arriving, and those that requests in flight still need, in bytes. */
+  /** The total bytes of arriving bodies and of bodies that requests in flight still need. */
   get bytesHeld(): number {
     return this.#bytes + this.workingBytes()
   }
@@ -51,10 +51,10 @@ export class Bodies {
   }
 
   /**
-   * Copies the piece. Once `bytesMax` bytes have arrived, the body is the whole buffer.
+   * Copies the piece. After `bytesMax` bytes have arrived, the body fills the whole buffer.
    *
-   * @param bytesMax the maximum of the body, as announced or as allowed
-   * @returns the body so far; undefined if there is no room for it, and then its bytes so far are released
+   * @param bytesMax the maximum size of the body, announced or allowed
+   * @returns the body so far; undefined if there is no room, in which case the body so far is released
    */
   add(arriving: Arriving, piece: ArrayBuffer, bytesMax: number): Buffer | undefined {
     const { kept, keptBytes } = arriving
@@ -62,10 +62,10 @@ export class Bodies {
     let buffer = kept
     if (buffer === undefined || needed > buffer.length) {
       const room = Math.min(bytesMax, Math.max(2 * needed, bodyBytesKeptMin))
-      // The buffer that this one replaces does not count: only one body grows at a time, and within this call.
+      // The replaced buffer does not count: only one body grows at a time, and within this call.
       this.releaseBody(arriving)
       if (this.isTooMuch(room)) return undefined
-      // Of one that is whole, nothing is kept for long: it may share memory with others.
+      // A complete body is not kept for long, so it may share memory with other buffers.
       buffer = needed === bytesMax ? Buffer.allocUnsafe(room) : Buffer.allocUnsafeSlow(room)
       if (kept !== undefined) buffer.set(kept.subarray(0, keptBytes))
       arriving.kept = buffer

@@ -1,20 +1,20 @@
 /**
- * Cross-origin resource sharing: which web pages may read the answers, by the origin that browsers put on their
- * requests. It protects the users of browsers and is no access control: a request without an origin, or from any other,
- * is served all the same. Nothing here sends; requests.ts asks once for each request, if the policy exists at all.
+ * Cross-origin resource sharing (CORS): decides by the `origin` header of browsers which web pages may read responses. It
+ * protects users of browsers and is not access control: a request without an origin, or with any other, is still served.
+ * Nothing here sends; requests.ts asks once per request if there is a policy.
  *
- * The API key travels in a header that the page sets, so cookies and other credentials of the browser are never allowed.
+ * The page sends the API key in a header, so cookies and other credentials of the browser are never allowed.
  */
 import type { HttpRequest } from 'uWebSockets.js'
 import { everyOrigin } from '../settings/origins.js'
 import type { Answer } from './answer.js'
 
-/** Headers that an answer carries because of its request's origin. As bytes, which the library copies. */
+/** Response headers that depend on the request's origin. As bytes, which the library copies. */
 export type OriginHeaders = readonly (readonly [name: Uint8Array, value: Uint8Array])[]
 
 /**
- * A browser remembers a preflight for so long: each costs a connection, and pages of an origin that is no longer
- * allowed can continue to send requests for as long, though not read the answers.
+ * Browsers cache a preflight for this long. Each preflight costs a connection, but pages of an origin that is no longer
+ * allowed can continue to send requests during this time, without being able to read the responses.
  */
 const preflightSeconds = '600'
 
@@ -22,7 +22,7 @@ const vary = ['vary', 'origin'] as const
 
 export class Cors {
   readonly #byOrigin: ReadonlyMap<string, OriginHeaders>
-  /** For every origin that is not listed, and for requests without one. */
+  /** For unlisted origins and requests without an origin. */
   readonly #forOthers: OriginHeaders
   readonly #allowsOthers: boolean
 
@@ -30,20 +30,20 @@ export class Cors {
   constructor(origins: string) {
     const list = origins.split(',')
     this.#allowsOthers = list.includes(everyOrigin)
-    // To every request, even without an origin, so that a cached answer serves a page as well.
+    // Sent even without an origin, so that a page can also use a cached response.
     this.#forOthers = this.#allowsOthers ? allowing(everyOrigin) : asBytes([vary])
     this.#byOrigin = new Map(this.#allowsOthers ? [] : list.map((origin) => [origin, allowing(origin, vary)]))
   }
 
-  /** For every answer to the request. Must be called within the request's handler. */
+  /** The headers of every response to the request. Must be called within the request's handler. */
   headersFor(req: HttpRequest): OriginHeaders {
-    // Browsers send an origin in its only form, so bytes are compared, and the answer repeats what the setting says.
+    // Browsers send an origin in one canonical form, so an exact comparison suffices. The response repeats the setting.
     return this.#byOrigin.get(req.getHeader('origin')) ?? this.#forOthers
   }
 
   /**
-   * The answer to a preflight, by which a browser asks whether a page may send a request. Undefined if this is none, or
-   * its origin is not allowed. Its other headers are those of every answer.
+   * The response to a preflight, with which a browser asks whether a page may send a request. Undefined if this is not a
+   * preflight, or its origin is not allowed. `headersFor` has the other headers.
    *
    * @param allowed the methods of the route or page
    */

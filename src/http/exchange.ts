@@ -1,11 +1,11 @@
 /**
- * Exchanges: each is a request from its headers to its one answer, which is never sent after the client has gone.
- * Nothing here reads a request; response.ts sends the answers.
+ * Exchanges: an exchange is a request from its headers to its one response, which is never sent after the client has
+ * disconnected. Nothing here reads a request; response.ts sends the responses.
  *
- * An answer that is known at once is sent within the library's handler, where the library corks it. Later ones are
- * queued and sent together from one immediate, each inside `res.cork`: the library has one cork buffer, and a
- * promise may resume while another connection holds it. Without this, an answer goes out in ten pieces and a durable
- * overwrite costs 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
+ * If a response is known immediately, it is sent within the library's handler, where the library corks it. Later
+ * responses are queued and sent together from one immediate, each inside `res.cork`, because the library has one cork
+ * buffer, and a promise may resume while another connection uses it. Otherwise a response would go out in ten pieces, and
+ * a durable overwrite would cost 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { afterPoll, isAfterPoll } from '../base/after-poll.js'
@@ -14,24 +14,24 @@ import type { Arriving } from './body.js'
 import type { Receiver } from './closing.js'
 import type { Responses } from './response.js'
 
-/** One request and its state. `res` must not be touched once it is done. */
+/** One request and its state. `res` must not be accessed after `done` is set. */
 export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, Ongoing {
   startMs: number
   endMs: number
-  /** The announced bytes; for a chunked body, or one that no route takes, the bytes that have arrived. */
+  /** The announced bytes; for a chunked body, or a body that no route takes, the bytes that have arrived. */
   bytesIn: number
   caller: Caller | undefined
-  /** The client has gone, or the answer has been sent. */
+  /** True after the response was sent or the client has disconnected. */
   done: boolean
   aborted: boolean
-  /** Called just before the answer is sent. */
+  /** Called just before the response is sent. */
   onAnswer: (() => void) | undefined
   headers: RouteHeaders | undefined
   sender: Sender | undefined
 }
 
 export class Exchanges<Caller extends object> {
-  /** Exchanges whose handlers have answered with a promise, the oldest first. */
+  /** Exchanges whose handlers have returned a promise, the oldest first. */
   readonly #waiting = new Set<Exchange<Caller>>()
   #ready: { readonly exchange: Exchange<Caller>; readonly answer: Answer }[] = []
   #unanswered = 0
@@ -43,12 +43,12 @@ export class Exchanges<Caller extends object> {
     private readonly responses: Responses,
   ) {}
 
-  /** Requests from their headers to their answer, or until their client has gone. */
+  /** Requests that are not answered yet and whose clients are still connected. */
   get unanswered(): number {
     return this.#unanswered
   }
 
-  /** Requests whose handlers are still at work, whether or not their clients are still there. */
+  /** Requests whose handlers are still running, even if the client has disconnected. */
   get working(): number {
     return this.#working
   }
@@ -91,7 +91,7 @@ export class Exchanges<Caller extends object> {
     else this.#send(exchange, answer)
   }
 
-  /** Sends the answer, if any, after the parser has returned. An unsent stream learns that its client has gone. */
+  /** Sends the response, if any, after the parser has returned. If the client has disconnected, calls a stream's `onGone`. */
   finishLater(exchange: Exchange<Caller>, answer: Answer | undefined): void {
     this.#waiting.delete(exchange)
     if (exchange.done) return answer?.stream?.onGone()
@@ -100,13 +100,13 @@ export class Exchanges<Caller extends object> {
   }
 
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
-    // What its body took to arrive is its client's time: neither a reason to expire it nor part of what is measured.
+    // The time that the body took to arrive is the client's: it neither expires the request nor counts in its duration.
     exchange.startMs = performance.now()
     this.#waiting.add(exchange)
     this.finishWhenDone(exchange, answer)
   }
 
-  /** Unlike `finishWhenKnown` without a time limit: for a body that is carried out as it arrives. */
+  /** Unlike `finishWhenKnown`, has no time limit: for a body that is executed as it arrives. */
   finishWhenDone(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
     this.#working++
     this.#workingBytes += exchange.bytesIn
@@ -116,7 +116,7 @@ export class Exchanges<Caller extends object> {
     )
   }
 
-  /** The client has gone. */
+  /** Called when the client has disconnected. */
   abort(exchange: Exchange<Caller>): void {
     if (!exchange.done) this.#unanswered--
     exchange.done = exchange.aborted = true
@@ -124,7 +124,7 @@ export class Exchanges<Caller extends object> {
     exchange.onAborted?.()
   }
 
-  /** Cancels requests that have waited since before `beforeMs` of performance.now(), and answers them `timed_out`. */
+  /** Cancels requests that started to wait before `beforeMs` of performance.now(), and answers them with `timed_out`. */
   expire(beforeMs: number): void {
     for (const exchange of this.#waiting) {
       if (exchange.startMs > beforeMs) break
@@ -152,7 +152,7 @@ export class Exchanges<Caller extends object> {
     exchange.done = true
     this.#unanswered--
     exchange.onAnswer?.()
-    // Only a read: if something was changed, the client must learn of it.
+    // Only reads are rejected here: the client must learn of a change.
     const isRefused = exchange.route?.isRead !== false && !this.responses.hasRoom(answer)
     const sent = isRefused ? this.service.refusal('overloaded') : answer
     if (sent.waitedMs !== undefined) exchange.startMs += sent.waitedMs

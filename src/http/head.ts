@@ -1,11 +1,11 @@
-/** Heads of answers, without the headers that the library adds. Bodies are in response.ts, ends in closing.ts. */
+/** Response heads, without the headers that the library adds. response.ts sends bodies; closing.ts closes connections. */
 
 import type { HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import type { Answer } from './answer.js'
 import type { OriginHeaders } from './cors.js'
 
-/** As bytes, which the library copies; it would convert a string for every answer. */
+/** As bytes, which the library copies; it would convert a string for every response. */
 const contentTypeName = Buffer.from('content-type')
 const contentTypeJson: Uint8Array | string = Buffer.from('application/json')
 
@@ -15,19 +15,19 @@ function statusLine(status: number): string {
 
 export interface Headed {
   readonly res: HttpResponse
-  /** True if a 100 has been sent, which the library took for the status line. */
+  /** True if a 100 has been sent, which the library takes for the status line. */
   continued: boolean
   /** Undefined without a policy on origins. */
   originHeaders: OriginHeaders | undefined
 }
 
-/** The library has no call for it: the status line is a 100 and an empty line; the real one precedes a header name. */
+/** The library has no call for it: a 100 replaces the status line, and `writeHead` puts the real one before a header name. */
 export function sendContinue(headed: Headed): void {
   headed.res.writeStatus('100 Continue\r\n')
   headed.continued = true
 }
 
-/** Writes the head, to which the library adds the length when the body is sent. */
+/** Writes the head. The library adds the length when the body is sent. */
 export function writeHead({ res, originHeaders, continued }: Headed, answer: Answer): void {
   const { status, headers, contentType = contentTypeJson } = answer
   if (continued) res.writeHeader(`HTTP/1.1 ${statusLine(status)}\r\ncontent-type`, contentType)
@@ -40,20 +40,20 @@ export function writeHead({ res, originHeaders, continued }: Headed, answer: Ans
 }
 
 /**
- * Writes a head that no body follows, and that ends the connection. The library's own calls for that complete the
- * answer, so that it closes the connection, and they differ between its versions. So the end of the head is a part of
- * its last header, and for the library the answer has not been completed.
+ * Writes a head without a body, for a connection that then closes. The library's own calls for this complete the
+ * response, so that the library closes the connection, and they differ between its versions. So the end of the head is
+ * written as part of its last header, and for the library the response is not complete.
  */
 export function writeWholeHead(headed: Headed, answer: Answer): void {
   writeHead(headed, answer)
   headed.res.writeHeader('date', new Date().toUTCString())
-  // By RFC 9110, section 8.6: none in a 204, and in a 304 only that of the body which is left out.
+  // RFC 9110, section 8.6: a 204 has no content-length; a 304 may only have the length of the omitted body.
   const isWithoutLength = answer.status === 204 || answer.status === 304
   const length = isWithoutLength ? '' : `content-length: ${lengthOf(answer)}\r\n`
   headed.res.writeHeader('connection', `close\r\n${length}`)
 }
 
-/** The length of the body, or of the one that an answer to HEAD leaves out. */
+/** The length of the body, or of the body omitted in the response to a HEAD request. */
 function lengthOf({ body, bodyBytesUnsent }: Answer): number {
   return bodyBytesUnsent ?? body.length
 }

@@ -1,29 +1,29 @@
 /**
- * The headers of a request, read in one pass: the few that matter, and whether they frame the request unambiguously.
- * The pass costs a microsecond, most of it for strings that the library makes; looking headers up by name would not
- * reveal a repeated one. Nothing here chooses an answer.
+ * Reads the headers of a request in one pass: the few that matter, and whether they frame the request unambiguously.
+ * The pass costs a microsecond, mostly for strings that the library creates; looking headers up by name would not
+ * reveal repeated ones. Nothing here chooses a response.
  */
 import type { HttpRequest } from 'uWebSockets.js'
 
-/** Reused for every request: headers are read and used before anything else runs. */
+/** Reused for every request, because headers are read and used before anything else runs. */
 export const seen = {
   accept: '',
   acceptEncoding: '',
   authorization: '',
   lastEventId: '',
   contentType: '',
-  /** The last content-encoding that is not identity; empty for none. */
+  /** The last content-encoding other than `identity`; empty if missing. */
   contentEncoding: '',
   contentLength: '',
   contentLengths: 0,
   transferEncoding: '',
   transferEncodings: 0,
   connections: 0,
-  /** True if the connection closes with the answer: its client wants it, or `libraryCloses`. */
+  /** True if the connection closes with the response: the client wants it, or `libraryCloses`. */
   close: false,
-  /** True if the library takes the client to want that; it then closes with the answer, and adds no header for it. */
+  /** True if the library thinks that the client wants to close; it then closes with the response, and adds no header. */
   libraryCloses: false,
-  /** True if the client waits for a 100 that the library does not send: the expectation is not in lower case. */
+  /** True if the client waits for a 100 that the library does not send, because the expectation is not in lower case. */
   continueExpected: false,
   unknownExpectation: false,
 }
@@ -31,10 +31,10 @@ export const seen = {
 const identity = /^(identity)?$/i
 const notAscii = /[^\x20-\x7e]/
 
-/** The library takes any value of this many bytes for "close", in the first of several lines. */
+/** The library takes any value with this many bytes for "close", in the first of several `connection` headers. */
 const closeBytes = 'close'.length
 
-/** The library answers this expectation, only in lower case, with 100 before the request's handler runs. */
+/** The library answers this expectation with 100 before the request's handler runs, if it is in lower case. */
 const metExpectation = '100-continue'
 
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i
@@ -70,7 +70,7 @@ function see(name: string, value: string): void {
       seen.transferEncodings++
       break
     case 'connection':
-      // One of fewer characters may have as many bytes.
+      // A value with fewer characters may have the same number of bytes.
       if (seen.connections++ === 0)
         seen.libraryCloses = value.length === closeBytes || (value.length < closeBytes && notAscii.test(value))
       seen.close ||= seen.libraryCloses || closeOption.test(value)
@@ -102,7 +102,7 @@ export function readHeaders(req: HttpRequest): void {
   req.forEach(see)
 }
 
-/** How the headers mark the end of a request; `invalid` where another parser could find a different end. */
+/** How the headers mark the end of a request; `invalid` if another parser could find a different end. */
 type Framing = 'length' | 'chunked' | 'none' | 'invalid'
 
 const digits = /^\d{1,15}$/

@@ -1,12 +1,13 @@
 /**
- * Requests as they arrive: headers are checked, bodies are received within bounds, and whole bodies are handed to the
- * route. The service decides the answers; exchange.ts and response.ts send them.
+ * Receives requests: checks headers, receives bodies within bounds, and hands whole bodies to the route. The service
+ * decides the responses; exchange.ts and response.ts send them.
  *
- * A request whose end is missing or ambiguous is refused. A chunked one is served, although only the library knows its end,
- * and accepts several kinds of malformed chunk. Both are answered after the parser has returned from the bytes that have
- * arrived, and close the connection: a further request in the same bytes finds the first unanswered, which closes it, too.
- * A write is also handled only then: if what follows it closes the connection in place of its answer, nothing has changed.
- * Where merely the client or the server wants the connection to close, what the client has sent behind is still answered.
+ * A request whose end is missing or ambiguous is rejected. A chunked request is served, although only the library knows
+ * its end and accepts several kinds of malformed chunk. Both kinds are answered after the parser has processed the bytes
+ * that have arrived, and close the connection. Another request in the same bytes finds the first one unanswered, which
+ * also closes the connection. Writes are also handled only after the parser has returned: if later bytes close the
+ * connection in place of the response, nothing has changed. If only the client or the server wants to close the
+ * connection, requests that the client has already sent are still answered.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
@@ -19,19 +20,19 @@ import { framingOfSeen, isJson, isLines, readHeaders, seen } from './headers.js'
 import { isCrossOrigin } from './same-origin.js'
 import type { Uploads } from './uploads.js'
 
-/** Requests in flight in one worker. Further ones are refused: a longer queue would only add delay. */
+/** Maximum requests in flight in one worker. More are rejected: a longer queue would only add delay. */
 const requestsWaitingMax = 10_000
 
-/** The same without reads, which go on while the writer hangs and writes wait for it. */
+/** The same for writes, so that reads continue while the writer hangs and writes wait for it. */
 const writesWaitingMax = 0.9 * requestsWaitingMax
 
-/** The time for a refused chunked body before its answer: below the 10 s after which the library ends a slow one. */
+/** Time limit for a rejected chunked body: below the 10 s after which the library closes a slow connection. */
 const refusedMsMax = 5000
 
-/** Dropped beyond the limit, so that the client sends all and reads the refusal; a larger body ends its connection. */
+/** Bytes dropped beyond the limit, so that the client sends everything and reads the response. Larger bodies are cut off. */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
-/** A method after bytes of the body before it that its content-length did not count; JSON ends in no letter. */
+/** A method preceded by bytes of the last body that its content-length did not count; no JSON object ends in a letter. */
 const precededMethod = /[^a-z](?:get|head|post)$/
 
 interface Whole<Caller> {
@@ -41,9 +42,9 @@ interface Whole<Caller> {
 }
 
 export class Requests<Caller extends object> {
-  /** Those of whose bodies a part has arrived since `allowTime` was called last. */
+  /** Exchanges that received a part of their body after the last call of `allowTime`. */
   readonly #arriving = new Set<Exchange<Caller>>()
-  /** Those that are handled once the parser has returned. */
+  /** Whole requests, handled after the parser has returned. */
   #whole: Whole<Caller>[] = []
 
   constructor(
@@ -55,7 +56,7 @@ export class Requests<Caller extends object> {
     private readonly cors: Cors | undefined,
   ) {}
 
-  /** A POST to one of the routes. */
+  /** Receives a POST to one of the routes. */
   onRoute(route: Route<Caller>, res: HttpResponse, req: HttpRequest): void {
     readHeaders(req)
     const framing = framingOfSeen()
@@ -73,12 +74,12 @@ export class Requests<Caller extends object> {
     const isForeign = route.sameOrigin === true && isCrossOrigin(req)
     if (framing === 'invalid') return this.#refuseAndClose(exchange, 'invalid_framing')
     if (framing === 'none') return this.#refuseAndClose(exchange, 'length_required')
-    // The client waits to learn whether its expectation is met, so this comes before all other checks.
+    // The client waits for the result of its expectation, so this precedes all other checks.
     if (seen.unknownExpectation) return this.#refuseAndClose(exchange, 'expectation_failed')
     if (seen.continueExpected) sendContinue(exchange)
     const refused = isForeign ? this.service.refusal('cross_origin') : this.#check(exchange, route, takesLines)
     if (takesLines && refused === undefined) {
-      // Its end is in doubt: it is chunked, or its length of 0 may hide another (server.ts).
+      // The end is ambiguous: the body is chunked, or its length of 0 may hide another length (server.ts).
       exchange.closing ||= bytesIn === 0
       return this.uploads.receive(exchange, (inlet) => route.upload?.(exchange, inlet) as Upload)
     }
@@ -89,9 +90,10 @@ export class Requests<Caller extends object> {
   }
 
   /**
-   * For pages, preflights and no route: answered once the body was dropped. Only a whole page keeps the connection.
+   * Answers requests for pages, preflights and unknown routes after dropping the body. Only a complete page keeps the
+   * connection open.
    *
-   * @param isShared false to leave the policy on origins out
+   * @param isShared false to ignore the policy on origins
    */
   onOther(res: HttpResponse, req: HttpRequest, answer: Answer | Promise<Answer>, isShared = true): void {
     readHeaders(req)
@@ -114,15 +116,15 @@ export class Requests<Caller extends object> {
     const hasBody = framing === 'chunked' || (framing === 'length' && bytesIn > 0)
     if (seen.continueExpected) sendContinue(exchange)
     if (hasBody && !seen.unknownExpectation) return this.#answerAfterBody(exchange, reply)
-    // A browser loads dozens of files. A length of 0 may hide another (server.ts).
+    // Keeps the connection for pages, because a browser loads dozens of files. A length of 0 may hide another (server.ts).
     exchange.closing = seen.close || framing !== 'none' || seen.unknownExpectation || !isPage(reply)
     this.#answerUnread(exchange, reply)
   }
 
-  /** Lets slow bodies continue; the library ends silent ones after 10 s. Must be called from a timer, once a second. */
+  /** Gives slow bodies more time; the library closes silent connections after 10 s. Must be called from a timer, once a second. */
   allowTime(): void {
     const nowMs = performance.now()
-    // Where room gets scarce, slow ones give way.
+    // If room gets scarce, slow bodies get no more time.
     const hasRoom = this.bodies.bytesHeld < bodyBytesWaitingMax / 2
     for (const { done, bodyEnded, bytesIn, startMs, res } of this.#arriving) {
       if (hasRoom && !done && !bodyEnded && mayStillArrive(bytesIn, nowMs - startMs)) allowTime(res)
@@ -130,7 +132,7 @@ export class Requests<Caller extends object> {
     this.#arriving.clear()
   }
 
-  /** The refusal, before any of the body is kept; undefined if the request may proceed, and then its caller is set. */
+  /** The rejection, before any of the body is kept; undefined, with the caller set, if the request may proceed. */
   #check(exchange: Exchange<Caller>, { isRead }: Route<Caller>, takesLines: boolean): Answer | undefined {
     const { service } = this
     const { bytesIn } = exchange
@@ -150,7 +152,7 @@ export class Requests<Caller extends object> {
     return undefined
   }
 
-  /** Receives a body whose length is known. Without `#onPiece`: one function less for each request saves 2 %. */
+  /** Receives a body of known length. Inlined instead of using `#onPiece`: one closure less per request saves 2 %. */
   #receive(exchange: Exchange<Caller>, route: Route<Caller>): void {
     const { authorization } = seen
     exchange.res.onAborted(() => this.#onAbort(exchange))
@@ -167,7 +169,7 @@ export class Requests<Caller extends object> {
     })
   }
 
-  /** Drops a refused body to its end, unless it is endless or slow: most clients read nothing before they sent all. */
+  /** Drops a rejected body to its end, unless it is endless or slow: most clients read nothing until everything is sent. */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
     let refused = refusedBefore
@@ -187,12 +189,12 @@ export class Requests<Caller extends object> {
       ended = isLast || this.#isEndless(exchange)
       if (!ended && refused === undefined) this.#arriving.add(exchange)
       if (!ended) return
-      // Else a flood of refused requests would be kept until then.
+      // Otherwise a flood of rejected requests would be kept until the timer fires.
       clearTimeout(answering)
       if (refused === undefined && exchange.bytesIn === 0) refused = this.service.refusal('empty_body')
       if (refused === undefined && !this.#isStillKnown(exchange, authorization))
         refused = this.service.refusal('unauthorized', authorization)
-      // A copy: the buffer may be twice as large as the body, and a request in flight is counted with its body's size.
+      // A copy: the buffer may be twice as large as the body, and a request in flight counts only with its body's size.
       if (refused === undefined) return this.#handleSoon(exchange, route, Buffer.from(body ?? []))
       this.bodies.releaseBody(exchange)
       this.exchanges.finishLater(exchange, refused)
@@ -203,13 +205,13 @@ export class Requests<Caller extends object> {
     return setTimeout(() => this.exchanges.finishLater(exchange, refused), refusedMsMax).unref()
   }
 
-  /** Looks the caller up again, for a body that arrived later than its headers: the keys may have changed meanwhile. */
+  /** Looks up the caller again if the body arrived later than the headers, because the keys may have changed. */
   #isStillKnown(exchange: Exchange<Caller>, authorization: string): boolean {
     exchange.caller = this.service.authenticate(authorization)
     return exchange.caller !== undefined
   }
 
-  /** After the parser has returned. If bytes behind the request made it close the connection, nothing is done. */
+  /** Handles the request after the parser has returned; not at all if later bytes made the library close the connection. */
   #handleSoon(exchange: Exchange<Caller>, route: Route<Caller>, body: Buffer): void {
     if (this.#whole.push({ exchange, route, body }) === 1) afterPoll(this.#handleWhole)
   }
@@ -238,14 +240,14 @@ export class Requests<Caller extends object> {
     else if (answer !== undefined) this.exchanges.finish(exchange, answer)
   }
 
-  /** Drops the body, because most clients read no answer before they have sent all. Only an endless one is cut off. */
+  /** Drops the body, because most clients read no response before they have sent everything. An endless body is cut off. */
   #refuseUnread(exchange: Exchange<Caller>, answer: Answer): void {
     if (this.#isEndless(exchange)) return this.#answerAndClose(exchange, answer)
     this.#onPiece(exchange, () => {})
     this.#refuse(exchange, answer)
   }
 
-  /** For a body that is being received. It counts as 0 bytes: an announced length may never arrive. */
+  /** Rejects a request while its body is arriving. The body counts as 0 bytes, because the announced bytes may never arrive. */
   #refuse(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.bytesIn = 0
     this.exchanges.finish(exchange, answer)
@@ -264,14 +266,14 @@ export class Requests<Caller extends object> {
     this.#answerUnread(exchange, answer)
   }
 
-  /** Answers once the parser has returned. The body is dropped, and counts as 0 bytes. */
+  /** Answers after the parser has returned. The body is dropped and counts as 0 bytes. */
   #answerUnread(exchange: Exchange<Caller>, answer: Answer): void {
     this.#onPiece(exchange, () => {})
     exchange.bytesIn = 0
     this.exchanges.finishLater(exchange, answer)
   }
 
-  /** Drops the body, then answers and ends the connection. Only an endless body is answered earlier. */
+  /** Drops the body, then answers and closes the connection. Only an endless body is answered earlier. */
   #answerAfterBody(exchange: Exchange<Caller>, answer: Answer): void {
     exchange.closing = true
     this.#onPiece(exchange, (piece, isLast) => {
@@ -280,7 +282,7 @@ export class Requests<Caller extends object> {
     })
   }
 
-  /** Receives the body: its pieces go to `take` until the request is answered; later ones are dropped. */
+  /** Receives the body. Pieces go to `take` until the request is answered; later pieces are dropped. */
   #onPiece(exchange: Exchange<Caller>, take: (piece: ArrayBuffer, isLast: boolean) => void): void {
     exchange.res.onAborted(() => this.#onAbort(exchange))
     exchange.res.onData((piece, isLast) => {
@@ -293,7 +295,7 @@ export class Requests<Caller extends object> {
     this.bodies.releaseBody(exchange)
   }
 
-  /** Notes that a piece of a body has arrived. @returns whether it comes after the answer, and is dropped */
+  /** Notes the arrival of a piece of a body. @returns true if the request is already answered, so the piece is dropped */
   #drops(exchange: Exchange<Caller>, isLast: boolean): boolean {
     exchange.bodyEnded = isLast
     if (exchange.done) exchange.onDropped?.()
@@ -306,7 +308,7 @@ function senderOf(res: HttpResponse, req: HttpRequest): Sender {
   return { authorization: seen.authorization, address, forwardedFor: req.getHeader('x-forwarded-for') }
 }
 
-/** True for a page with a body: the library cannot complete an answer without one (head.ts). */
+/** True for a page with a body: the library cannot complete a response without a body (head.ts). */
 function isPage({ status, body }: Answer): boolean {
   return status < 400 && body.length > 0
 }

@@ -1,11 +1,11 @@
 /**
- * Responses: how each body is sent, by `end` or `tryEnd` (server.ts says why). Heads are in head.ts, what clients have
- * not read in unread.ts, answers that end their connection in closing.ts. Requests and their state are in exchange.ts,
- * which ensures that each is answered at most once, and never after its client has gone.
+ * Sends the bodies of responses, with `end` or `tryEnd` (server.ts has the reasons). head.ts writes heads, unread.ts keeps
+ * unread bodies, and closing.ts sends responses that close their connection. exchange.ts has the state of requests, and
+ * ensures that each is answered at most once, and never after its client has disconnected.
  *
- * Connections whose clients have read nothing for longest are closed first: after a while, sooner if much is unread, at
- * once if there is no room. So that nobody who reads is closed for the sake of others, pages end early by the room that
- * is left (api/context.ts), and exchange.ts refuses a read whose answer does not fit.
+ * The connections whose clients have read nothing for longest are closed first: after a while, sooner if many bytes are
+ * unread, immediately if there is no room. To avoid closing connections of clients that do read, pages are cut short to
+ * fit the remaining room (api/context.ts), and exchange.ts rejects a read whose response does not fit.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesAlwaysMax } from '../settings/limits.js'
@@ -15,16 +15,16 @@ import { writeHead } from './head.js'
 import { openStream } from './streams.js'
 import { bytesOf } from './unread.js'
 
-/** Answers up to this size may be handed to the library without knowing whether the client reads them. */
+/** Responses up to this size may be handed to the library without knowing whether the client reads. */
 const answerBytesSmallMax = 2 * 1024
 
-/** One in this many small answers checks, at some cost, whether the client still reads. */
+/** One in this many small responses checks, at some cost, whether the client still reads. */
 const answersPerProbe = 8
 
 export class Responses {
   constructor(private readonly closing: Closing) {}
 
-  /** True if the answer fits although its client reads nothing, or is so small that it is always sent. */
+  /** True if the response fits even if its client reads nothing, or is small enough to be always sent. */
   hasRoom({ body }: Answer): boolean {
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
     return bytes <= answerBytesAlwaysMax || bytes <= this.closing.rests.bytesFree
@@ -41,7 +41,7 @@ export class Responses {
     else this.#sendBounded(receiver.res, bytesOf(body))
   }
 
-  /** Sends a body, and keeps what the client does not take at once. */
+  /** Sends a body, and keeps the bytes that the client does not take immediately. */
   #sendBounded(res: HttpResponse, body: Uint8Array): void {
     const { rests } = this.closing
     const [taken, done] = res.tryEnd(body, body.length)

@@ -2,50 +2,49 @@
  * The edge to uWebSockets.js: the listener, connections, routes and pages, the drain. Only this folder imports the
  * library, and nothing here depends on topics.
  *
- * The path of a request, in which each file calls only later ones: its headers are read in one pass, and framing,
- * overload, authorization, content type and length are checked before any of the body is kept (requests.ts) → the whole
- * body goes to the route → the exchange is answered at most once, and never after the client has gone (exchange.ts) →
- * the answer is sent (head.ts, response.ts), its unread rest kept within a bound (unread.ts), and its connection closed
- * if it ends with it (closing.ts).
+ * The path of a request; each file calls only later ones. Headers are read in one pass, and framing, overload,
+ * authorization, content type and length are checked before any of the body is kept (requests.ts) → the whole body goes
+ * to the route → the exchange is answered at most once, and never after the client has disconnected (exchange.ts) → the
+ * response is sent (head.ts, response.ts), its unread rest is kept within a bound (unread.ts), and the connection is
+ * closed if the response is its last (closing.ts).
  *
  * Caveats of the library, each pinned by a test:
- * - A handler that returns without `onAborted` ends the process; after an abort, touching `res` throws.
- * - A chunk's bytes are invalid when `onData` returns, so a body in one chunk is handled inside it, in place. A body
- *   that arrives later than its headers has an empty chunk before it.
- * - Bytes behind a request that begin none end the connection once the handlers of that request have returned. The library
- *   writes a 400, 431 or 505 straight to the socket and closes it, so that an answer that is corked is lost. Nothing that
- *   a handler can call sends it earlier or stops the parser. So a write is handled after the parser has returned
- *   (requests.ts). To pause its connection until the answer would cost a quarter of its CPU time.
- * - It takes these for the beginning of the next request: an empty line, which then never ends; and up to three bytes, or
- *   ASCII without a space, which become a part of its method.
- * - A target with a host, and `*`, get the 505 of HTTP/1.0. The service sees nothing of any of these answers.
- * - A `connection` of five bytes in the first of its lines is "close"; it knows no lists (headers.ts).
- * - It reads the bound of a head from the environment as it is loaded, so the primary sets that (cluster/primary/).
- * - The parser continues with the bytes after an answered request, even when the answer closes the connection. Where
- *   the framing is ambiguous, the answer must wait until the parser has returned (requests.ts): an empty header name
- *   hides the headers after it, and the first of two Content-Length headers wins. So a length of 0, which of our valid
- *   requests only an upload of no lines has, ends the connection too.
- * - A second request that arrives while the first is unanswered ends the connection.
+ * - If a handler returns without calling `onAborted`, the process exits; after an abort, accessing `res` throws.
+ * - A chunk's bytes are invalid after `onData` returns, so a body in one chunk is handled inside `onData`, in place. If a
+ *   body arrives later than its headers, an empty chunk precedes it.
+ * - If the bytes after a request do not start another, the library closes the connection when the request's handlers have
+ *   returned. It writes a 400, 431 or 505 straight to the socket and closes the socket, so a corked response is lost. No
+ *   call in a handler sends the response earlier or stops the parser. So a write is handled after the parser has returned
+ *   (requests.ts). Pausing the connection until the response would cost a quarter of a write's CPU time.
+ * - It takes an empty line for the start of a next request, which then never ends. Up to three bytes, or ASCII without a
+ *   space, become part of the next request's method.
+ * - A request target with a host, or `*`, gets the same 505 as HTTP/1.0. The service sees none of these responses.
+ * - It takes any five-byte value of the first `connection` header for "close", and does not parse lists (headers.ts).
+ * - It reads the maximum size of a head from the environment when it is loaded, so the primary sets it (cluster/primary/).
+ * - The parser continues with the bytes after an answered request, even if the response closes the connection. If the
+ *   framing is ambiguous, the response must wait until the parser has returned (requests.ts): an empty header name hides
+ *   the headers after it, and the first of two Content-Length headers wins. So a length of 0 also closes the connection;
+ *   the only valid request with this length is an upload without lines.
+ * - If a second request arrives while the first is unanswered, the library closes the connection.
  * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as a
- *   next request, and any transfer-encoding as chunked. A Content-Length beside a Transfer-Encoding is answered 400 by
- *   the library itself.
+ *   next request, and any transfer-encoding as chunked. The library itself answers a request that has both Content-Length
+ *   and Transfer-Encoding, with 400.
  * - The only expectation it handles is `100-continue`, in lower case; head.ts sends 100 for other spellings.
- * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one answer
- *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so that a further one ends the
- *   connection. Small answers use `end`, except a random one in `answersPerProbe`, so that a client that pipelines
- *   without reading is soon found. `tryEnd` cannot close in 20.51; closing.ts says how large answers end their
- *   connection.
- * - `end` with close closes at once, and resets the connection if the client is still sending; closing.ts waits for the
- *   client.
- * - A socket that is closed in an immediate is never freed: the library frees it in its next turn, by which time libuv
- *   has already closed its handle, and then loses both, 465 bytes. So connections are closed from timers or while the
- *   library handles what a poll brought, and an answer that is sent from an immediate is never complete for the library
- *   if the connection ends with it (closing.ts).
- * - Only answers within the handler or `onData` are corked by the library; later ones need `cork`, whose one buffer
- *   serves one connection at a time (exchange.ts).
- * - It does not limit how long a request may wait for its answer; `answerMsMax` does.
- * - What completes an answer differs between 20.51 and 20.69, whose binaries are for other versions of Node.js:
- *   `endWithoutBody` does only in the later one, as does `tryEnd` without any bytes. Neither is used (head.ts).
+ * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one response
+ *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so another one closes the connection.
+ *   Small responses use `end`, except a random one in `answersPerProbe`, so that a client that pipelines without reading
+ *   is soon found. `tryEnd` cannot close in 20.51; closing.ts closes the connection after large responses.
+ * - `end` with close closes immediately, and resets the connection if the client is still sending; closing.ts waits for
+ *   the client.
+ * - A socket closed in an immediate is never freed: the library frees it in its next turn, but libuv has then already
+ *   closed its handle, and both leak, 465 bytes. So connections are closed from timers or while the library handles the
+ *   events of a poll. A response that is sent from an immediate and closes its connection is therefore never complete for
+ *   the library (closing.ts).
+ * - The library corks only responses sent within the handler or `onData`; later ones need `cork`, whose one buffer serves
+ *   one connection at a time (exchange.ts).
+ * - It does not limit how long a request may wait for its response; `answerMsMax` does.
+ * - 20.51 and 20.69, whose binaries are for different versions of Node.js, differ in the calls that complete a response:
+ *   `endWithoutBody` and `tryEnd` without any bytes do so only in the later one. Neither is used (head.ts).
  * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
@@ -60,32 +59,32 @@ import { Responses } from './response.js'
 import { isCrossOrigin } from './same-origin.js'
 import { type UploadStats, Uploads } from './uploads.js'
 
-/** How long a request may wait for its answer: longer than any client waits, but not forever. */
+/** Maximum wait of a request for its response: longer than any client waits, but not forever. */
 const answerMsMax = 120_000
 
 interface HttpOptions {
   readonly host: string
-  /** A real port, never 0: several processes share it, so no process may choose its own. */
+  /** Never 0: several processes share the port, so no process may choose its own. */
   readonly port: number
   readonly bodyBytesMax: number
   readonly uploadBytesMax: number
   readonly answerRoom: AnswerRoom
-  /** The origins of the web pages that may read the answers, as the setting names them; empty for none. */
+  /** The origins of the web pages that may read responses, in the form of the setting; empty for none. */
   readonly origins: string
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
 }
 
 export interface HttpServer {
-  /** Stops accepting, answers with `Connection: close`, and closes when all is read, or after `withinMs`. */
+  /** Stops accepting, answers with `Connection: close`, and closes when clients have read everything or after `withinMs`. */
   drain(withinMs: number): Promise<void>
-  /** Ends every connection, and stops listening, at once. */
+  /** Stops listening and closes every connection immediately. */
   close(): void
   connections(): number
   waiting(): number
   uploads(): UploadStats
 }
 
-/** @throws Error when the port cannot be listened on, or the certificate and key cannot be used */
+/** @throws Error if listening on the port fails, or the certificate or key is unusable */
 export async function startHttpServer<Caller extends object>(
   service: Service<Caller>,
   options: HttpOptions,
@@ -95,7 +94,7 @@ export async function startHttpServer<Caller extends object>(
   return server
 }
 
-/** How long a drain waits for further requests on idle connections, to answer them with `Connection: close`. */
+/** How long a drain waits for requests on idle connections, to answer them with `Connection: close`. */
 const idleMsBeforeClose = 500
 
 const expiryCheckMs = 1000
@@ -217,12 +216,12 @@ class Server<Caller extends object> implements HttpServer {
     this.#refuseOtherMethods(page, 'GET, HEAD')
   }
 
-  /** Every other method is refused, except for preflights if there is a policy on origins. */
+  /** Rejects all other methods, except for preflights if there is a policy on origins. */
   #refuseOtherMethods({ path, sameOrigin = false }: Route<Caller> | Page, allowed: string): void {
     const refusal = (): Answer => this.service.refusal('method_not_allowed', allowed)
     const cors = this.#cors
     if (cors !== undefined) {
-      // Also for the same origin alone: a page below a wildcard would answer it otherwise.
+      // Also for same-origin paths: otherwise a page with a wildcard path would answer the request.
       this.#app.options(path, (res, req) => {
         const preflight = sameOrigin ? undefined : cors.preflight(req, allowed)
         this.#requests.onOther(res, req, preflight ?? refusal(), !sameOrigin)
@@ -232,9 +231,9 @@ class Server<Caller extends object> implements HttpServer {
   }
 }
 
-/** The scheme that the client used: as a proxy in front reports it, otherwise this server's own. */
+/** The scheme that the client used: the one that a proxy reports, otherwise this server's own. */
 function schemeOf(req: HttpRequest, tls: HttpOptions['tls']): 'http' | 'https' {
-  // Of several proxies, the first is the client's.
+  // If there are several proxies, the first value is the client's.
   const [first = ''] = req.getHeader('x-forwarded-proto').toLowerCase().split(',', 1)
   const forwarded = first.trim()
   if (forwarded === 'http' || forwarded === 'https') return forwarded

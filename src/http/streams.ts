@@ -1,30 +1,30 @@
 /**
- * Answers whose bodies have no known end: chunked, sent piece by piece, until one side ends them. Other answers are in
- * response.ts. What is sent, and when, is the stream's.
+ * Responses whose bodies have no known end: chunked, sent piece by piece until one side ends them. Other responses are in
+ * response.ts. The `Stream` decides which pieces are sent, and when.
  *
- * - The library sends a chunk without its last line end, and sends that with the next one. Some clients do not hand a chunk
- *   over before that has come. So each piece is followed by the stream's filler, a chunk that may be late.
- * - What a client does not take is kept by the library without bound, and whether it takes everything is known only at the
- *   next piece. So after the first `false`, nothing may be sent until it takes more, and before the end a filler asks.
- * - Of the end itself, some hundred bytes, that is never known, and closing discards what the library has kept. So where
- *   the connection is closed here, that waits a while (`endKeptMs`).
- * - With a listener for that, the library sends nothing of what it has kept by itself: the listener has to write something.
- * - Told to close with the end of a body in chunks, it writes a header into it. So where the connection ends with the body, the
- *   last chunk is written as the name of a trailer, and the connection is closed here: for the library the answer is never
- *   complete, so that a further request ends the connection (closing.ts).
- * - A client that takes nothing for 10 s is gone: the library closes the connection.
+ * - The library sends the final line end of a chunk only with the next chunk, and some clients deliver no chunk without it.
+ *   So each piece is followed by the stream's filler, a chunk that may arrive late.
+ * - The library buffers without limit the bytes that a client does not take, and only the next write reports whether any are
+ *   left. So after the first `false`, nothing may be sent until the client takes more, and a filler tests that at the end.
+ * - Whether a client has taken the end itself, about 100 bytes, is never known, and closing discards the library's buffer.
+ *   So before this file closes a connection, it waits for `endKeptMs`.
+ * - If `onWritable` has a listener, the library does not send its buffer on its own: the listener must write something.
+ * - If the library closes with the end of a chunked body, it writes a header into the body. So if the connection closes
+ *   with the body, the last chunk is written as the name of a trailer, and this file closes the connection. For the library
+ *   the response is then never complete, so another request closes the connection (closing.ts).
+ * - If a client takes nothing for 10 s, the library closes the connection.
  */
 import type { Answer, Outlet, Stream } from './answer.js'
 import type { Closing, Receiver } from './closing.js'
 import { writeHead } from './head.js'
 
-/** The end of a chunk, the last chunk, and the name of a trailer: the library puts a value behind it, and two line ends. */
+/** The end of a chunk, the last chunk, and the name of a trailer: the library appends a value and two line ends. */
 const lastChunk = '\r\n0\r\nconnection-state'
 
-/** How long the library may keep the end of a body: a client that reads makes room sooner. Most close before that. */
+/** The time for the library to send the end of a body: a client that reads makes room sooner, and most close sooner. */
 const endKeptMs = 1000
 
-/** Sends the head, and lets the stream begin. Must be called within the library's handler or a cork. */
+/** Sends the head and starts the stream. Must be called within the library's handler or a cork. */
 export function openStream(closing: Closing, receiver: Receiver, answer: Answer, stream: Stream): void {
   const sending = new Sending(closing, receiver, stream)
   receiver.res.onAborted(() => {
@@ -41,10 +41,10 @@ export function openStream(closing: Closing, receiver: Receiver, answer: Answer,
 }
 
 class Sending implements Outlet {
-  /** True once the stream has ended, or its client has gone. */
+  /** True after the stream has ended or the client has disconnected. */
   #isOver = false
   #lastPiece: Uint8Array | undefined
-  /** True once everything was sent: more bytes would follow the end of the body. */
+  /** True after everything was sent: more bytes would follow the end of the body. */
   #isComplete = false
 
   constructor(
@@ -65,7 +65,7 @@ class Sending implements Outlet {
   }
 
   end(piece: Uint8Array): void {
-    // A connection may be closed from a timer alone (closing.ts).
+    // From a timer, because the last piece may close the connection (closing.ts).
     setTimeout(() => {
       if (this.#isOver || this.#lastPiece !== undefined) return
       this.#lastPiece = piece
@@ -86,7 +86,7 @@ class Sending implements Outlet {
   onWritable(): void {
     if (this.#isOver) return
     const { res } = this.receiver
-    // An empty cork hands over what the library has kept.
+    // An empty cork sends the library's buffer.
     if (this.#isComplete) return void res.cork(() => {})
     if (this.#lastPiece !== undefined) return this.#sendLast(this.#lastPiece)
     let isTaken = false
@@ -94,11 +94,11 @@ class Sending implements Outlet {
     if (isTaken) this.stream.onWritable()
   }
 
-  /** Sends the last piece, a small one, if everything before it has been taken; otherwise `onWritable` comes back. */
+  /** Sends the last piece, which is small, if the client has taken everything else; otherwise `onWritable` calls again. */
   #sendLast(piece: Uint8Array): void {
     const { closing, receiver } = this
     const { res } = receiver
-    // A drain closes a connection that stays open later.
+    // A drain closes connections that stay open here.
     const staysOpen = !receiver.closing && receiver.bodyEnded
     res.cork(() => {
       if (!res.write(this.stream.filler)) return

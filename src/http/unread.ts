@@ -1,24 +1,24 @@
-/** The unread parts of bodies, within a bound, by when their clients last read; closing.ts decides what to close. */
+/** Keeps the unread parts of bodies within a bound, ordered by their clients' last read; closing.ts closes connections. */
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesWaitingMax } from '../settings/limits.js'
 import type { AnswerRoom } from './answer.js'
 
-/** Less than this, and less than half of the rest, is no progress: a few bytes a second must not hold a page. */
+/** Less than this, and less than half of the rest, is no progress: a few bytes per second must not keep a page alive. */
 const progressBytesMin = 64 * 1024
 
-/** The unread part of a body, preceded by at most as many bytes that its client has taken. */
+/** The unread part of a body. At most the same number of bytes that the client has already taken may precede it. */
 export interface Rest {
   readonly res: HttpResponse
   bytes: Buffer
-  /** Where `bytes` begin in the body. */
+  /** The position of `bytes` in the body. */
   from: number
-  /** How much of the body had been taken at `sinceMs`. */
+  /** The bytes of the body that the client had taken at `sinceMs`. */
   takenBytes: number
-  /** When it was kept, or its client had last read a part of it, of performance.now(). */
+  /** When the rest was kept, or the client last made progress, in ms of performance.now(). */
   sinceMs: number
-  /** Hands over what the kernel has room for. */
+  /** Hands over as many bytes as the kernel has room for. */
   sendMore: () => boolean
-  /** True once the connection has ended: `res` must not be accessed any more. */
+  /** True after the connection has closed; `res` must then not be accessed. */
   isGone: boolean
 }
 
@@ -27,10 +27,10 @@ export function emptyAnswerRoom(): AnswerRoom {
 }
 
 export class Rests {
-  /** Those whose clients have read nothing for longest come first. */
+  /** Sorted by `sinceMs`. */
   readonly #rests = new Set<Rest>()
 
-  /** @param giveUp closes the connection of a rest, or releases the rest, to make room for another one */
+  /** @param giveUp closes the connection of a rest, or releases the rest, to make room for another */
   constructor(
     private readonly room: AnswerRoom,
     private readonly giveUp: (rest: Rest) => void,
@@ -48,17 +48,17 @@ export class Rests {
     return this.bytesFree < answerBytesWaitingMax / 2
   }
 
-  /** All of them; those whose clients have read nothing for longest come first. */
+  /** All rests, sorted by `sinceMs`: the client that has read nothing for longest is first. */
   values(): Iterable<Rest> {
     return this.#rests
   }
 
-  /** True while its client is there and has not taken all of it. */
+  /** True while the client is connected and has not taken all of the rest. */
   has(rest: Rest): boolean {
     return this.#rests.has(rest)
   }
 
-  /** Keeps the unsent part. Makes room by closing connections, which only an answer that cannot be refused needs. */
+  /** Keeps the unsent part. Closes connections to make room, which only a response that cannot be rejected needs. */
   keep(res: HttpResponse, body: Uint8Array): Rest {
     const from = res.getWriteOffset()
     const more = body.length - from
@@ -79,12 +79,12 @@ export class Rests {
   }
 
   /**
-   * Hands over what the kernel has room for; returns whether that was all of the body. With it, the answer is complete
-   * and its rest released, unless `total` is more than the body has.
+   * Hands over as many bytes as the kernel has room for; returns whether the whole body was sent. In that case the
+   * response is complete and its rest released, unless `total` is more than the body has.
    *
-   * What was accepted in a cork, up to 16 KiB, may still be in the library. It accepts a further byte only when that is
-   * not so, and answers that every empty piece is accepted, or completes the answer with it, depending on its version.
-   * So the last byte goes alone. Of that byte alone it is not known whether the kernel had room for it.
+   * Up to 16 KiB accepted in a cork may still be in the library, which accepts another byte only after sending them. An
+   * empty piece is no test: depending on the version, the library always accepts it or completes the response with it.
+   * So the last byte is sent separately, and only for that byte it is unknown whether the kernel had room.
    */
   sendPieces(rest: Rest, total: number): boolean {
     const { res } = rest
@@ -92,7 +92,7 @@ export class Rests {
       const unsent = rest.bytes.subarray(res.getWriteOffset() - rest.from)
       const piece = unsent.length > 1 ? unsent.subarray(0, -1) : unsent
       let isAccepted = false
-      // Outside of a cork, the library prints a warning for each call.
+      // Outside a cork, the library prints a warning for each call.
       res.cork(() => {
         const [accepted, done] = res.tryEnd(piece, total)
         if (done) this.release(rest)
@@ -110,8 +110,8 @@ export class Rests {
   }
 
   /**
-   * A client that has taken enough is the last to be closed. Its bytes are freed once they are half of what is kept:
-   * all these copies together are no larger than the body.
+   * Moves a client that has made progress to the end of the order. Frees the bytes it has taken when they are half of
+   * the kept bytes, so the total size of all these copies is at most that of the body.
    */
   #advance(rest: Rest): void {
     const end = rest.from + rest.bytes.length

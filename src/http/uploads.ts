@@ -1,21 +1,21 @@
 /**
- * Uploads: bodies of lines, of any length, that are carried out as they arrive. Nothing of them is kept here, and while the
- * route takes no more, nothing is read from the connection. Other bodies are in body.ts.
+ * Uploads: bodies of lines, of any length, that are executed as they arrive. This file keeps none of their bytes, and reads
+ * nothing from the connection while the route takes no more. Other bodies are in body.ts.
  *
- * - The library reads on, even from a socket that is paused, as long as it gets whole buffers of 512 KiB. So every piece is
- *   only copied: mostly that is faster than a client sends, and soon there is no whole one. What a route keeps, it bounds.
- * - It ends a connection whose body arrives slowly (`allowTime` in body.ts). A source of live values is slower, so here only
- *   silence ends an upload.
+ * - The library continues to read, even from a paused socket, while it gets full buffers of 512 KiB. So every piece is only
+ *   copied, which is usually faster than a client sends, until a buffer is not full. The route limits the bytes it keeps.
+ * - The library closes a connection whose body arrives slowly (`allowTime` in body.ts). A source of live values is slower
+ *   than that, so here only silence ends an upload.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Inlet, Upload } from './answer.js'
 import { allowTime } from './body.js'
 import type { Exchange, Exchanges } from './exchange.js'
 
-/** Uploads in one worker. Each holds what the kernel has for it at a time, mostly some MiB, and what is being written. */
+/** Maximum uploads in one worker. Each takes the bytes that the kernel hands over, usually a few MiB, and those being written. */
 export const uploadsMax = 16
 
-/** How long the source of an upload may be silent: as long as proxies let it. */
+/** How long the source of an upload may be silent: as long as proxies allow. */
 const silenceMsMax = 60_000
 
 export interface UploadStats {
@@ -39,7 +39,7 @@ class Source {
     return this.isTaken && !this.#isPaused && !this.hasEnded && performance.now() - this.#heardMs > silenceMsMax
   }
 
-  /** @returns how many bytes have arrived in total */
+  /** @returns the total bytes that have arrived */
   count(bytes: number): number {
     this.#heardMs = performance.now()
     this.#bytes += bytes
@@ -73,7 +73,7 @@ export class Uploads<Caller extends object> {
     readonly bytesMax: number,
   ) {}
 
-  /** How many are open, and what all of them have sent since the start, in bytes. */
+  /** The number of open uploads, and the total bytes of all uploads from the start of the worker. */
   get stats(): UploadStats {
     return { open: this.#open.size, bytes: this.#bytes }
   }
@@ -82,26 +82,26 @@ export class Uploads<Caller extends object> {
     return this.#open.size >= uploadsMax
   }
 
-  /** Ends all of them, and those that begin later: what was not begun is left to another worker. */
+  /** Ends all uploads, and later ones when they start: clients resume the remaining lines at another worker. */
   drain(): void {
     this.#isDraining = true
     for (const upload of [...this.#open.keys()]) upload.end('draining')
   }
 
-  /** Ends those whose sources have been silent for too long. Must be called from a timer, about once a second. */
+  /** Ends uploads whose sources have been silent for too long. Must be called from a timer, about once a second. */
   endSilent(): void {
     for (const [upload, source] of [...this.#open]) {
       if (source.isSilent) upload.end('upload_timed_out')
-      // Once it is over, its client has the library's 10 s to read the rest of the answer.
+      // After the upload is over, its client has the library's 10 s to read the rest of the response.
       else if (source.isTaken) source.refresh()
     }
   }
 
-  /** Hands a body over as it arrives. Must be called within the library's handler. */
+  /** Hands over a body as it arrives. Must be called within the library's handler. */
   receive(exchange: Exchange<Caller>, open: (inlet: Inlet) => Upload): void {
     const { res } = exchange
     const source = new Source(res, () => exchange.aborted)
-    // What follows the body waits for the answer: the library would end the connection instead (server.ts).
+    // Bytes after the body wait for the response: otherwise the library would close the connection (server.ts).
     const resume = (): void => {
       if (!source.hasEnded || exchange.done) source.resume()
     }
@@ -124,7 +124,7 @@ export class Uploads<Caller extends object> {
       exchange.bodyEnded = isLast
       this.#bytes += piece.byteLength
       if (!source.isTaken) return exchange.onDropped?.()
-      // What its body takes to arrive is its client's time.
+      // The time that the body takes to arrive is the client's.
       exchange.startMs = performance.now()
       if (source.count(piece.byteLength) > this.bytesMax) return upload.end('body_too_large')
       source.pause()
@@ -132,7 +132,7 @@ export class Uploads<Caller extends object> {
       source.hasEnded = isLast
       if (isLast) upload.end()
     })
-    // Its size is known only at its end, and nobody else needs the room.
+    // Its size is known only at its end, and no other request needs the room.
     exchange.bytesIn = 0
     this.exchanges.finishWhenDone(exchange, upload.answer)
     if (this.#isDraining) upload.end('draining')

@@ -28,7 +28,7 @@ type Position = number | Wrong
 /** Counts the tabs and line ends passed in all texts so far: a value without any need not be copied. */
 export const passed = { breaks: 0 }
 
-/** Passes over white space, which is rare here. Never an error. */
+/** Passes over white space, which is usually absent. Never an error. */
 export function spaceEnd(bytes: Buffer, start: number): number {
   return (bytes[start] as number) > space ? start : spacesEnd(bytes, start)
 }
