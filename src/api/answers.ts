@@ -1,14 +1,15 @@
 /**
- * The answers on the wire, as types from which the API description is generated (routes/), comments included.
- * Answers are not serialised from them, since values are sent as they were stored; a test checks real answers against
- * them.
+ * The response bodies on the wire, as types. The API description is generated from them (routes/), comments included.
+ * Responses are not serialised from these types, because values are sent as they were stored; a test checks real
+ * responses against the types.
  */
 import type { Properties, TopicType } from '../topics/topic.js'
 import type { ProblemCode } from './problems.js'
 
 interface Versioned {
   /**
-   * That of this change or, if nothing changed, of the topic's last one; only with with_version. Removing nothing has none.
+   * Version of this change or, if nothing changed, of the topic's last change. Only with with_version; missing if there was
+   * no topic to remove.
    *
    * @type uint64
    * @maximum 9007199254740991
@@ -21,25 +22,25 @@ export interface FetchItem {
   readonly path: string
   readonly type: TopicType
   /**
-   * That of its last change, greater than every earlier one; only with with_version.
+   * Version of the topic's last change, greater than every earlier version; only with with_version.
    *
    * @type uint64
    * @maximum 9007199254740991
    */
   readonly version?: number | undefined
   /**
-   * When that change was made; only with with_version.
+   * Time of the topic's last change; only with with_version.
    *
    * @format date-time
    */
   readonly updated?: string | undefined
-  /** Exactly as it was sent; missing while the topic has no value, or without with_values. */
+  /** Exactly as it was sent; missing if the topic has no value, or if with_values is false. */
   readonly value?: unknown
-  /** Those given at creation; only with with_properties. */
+  /** The properties given at creation; only with with_properties. */
   readonly properties?: Properties | undefined
 }
 
-/** A path at which there is no topic, or none of the type that was asked for. */
+/** A path without a topic of the requested type. */
 interface MissingItem {
   readonly path: string
   readonly missing: true
@@ -49,7 +50,7 @@ interface MissingItem {
 export interface FetchedPaths {
   readonly results: readonly (FetchItem | MissingItem)[]
   /**
-   * How many of the last paths have no result, because a page has no room for them; request them again.
+   * Number of paths at the end that have no result, because the page is full; request them again.
    *
    * @type uint32
    * @minimum 1
@@ -57,36 +58,36 @@ export interface FetchedPaths {
   readonly rest?: number | undefined
 }
 
-/** The matches of a selector, or as many of them as fit, in topic tree order: a topic precedes its descendants. */
+/** The matches of a selector, as many as fit on a page, in tree order: a topic precedes its descendants. */
 export interface FetchPage {
   /** Whether another match exists; request it with `after` set to the path of the last result. */
   readonly has_more: boolean
   readonly results: readonly FetchItem[]
 }
 
-/** The matches of a selector were counted. */
+/** The number of matches of a selector. */
 export interface CountAnswer {
   /**
-   * How many topics of the requested type match.
+   * Number of topics of the requested type that match.
    *
    * @type uint64
    */
   readonly count: number
 }
 
-/** A topic that is not there, or not of the type that was asked for. */
+/** A topic that does not exist, or is not of the requested type. */
 interface RemovedItem {
   readonly path: string
   readonly removed: true
 }
 
-/** What changed, or a part of the present state. */
+/** A page of changes, or a part of the current state. */
 export interface ChangesPage {
-  /** Whether there is more; if not, the results so far are the state of one moment. */
+  /** Whether more pages follow; if not, the results so far are the state at one point in time. */
   readonly has_more: boolean
-  /** Each topic as it is now; of several results for one path, the last counts. */
+  /** The state of each changed topic; if a path has several results, the last one counts. */
   readonly results: readonly (FetchItem | RemovedItem)[]
-  /** To be sent as since for the next page. */
+  /** Send this as since to request the next page. */
   readonly next: string
 }
 
@@ -112,61 +113,61 @@ export interface AddAnswer extends Versioned {
 /** Topics were removed. */
 export interface RemoveAnswer extends Versioned {
   /**
-   * How many; 0 when nothing matched.
+   * Number of removed topics; 0 if there was no match.
    *
    * @type uint64
    */
   readonly removed: number
 }
 
-/** Why an operation was refused, in a batch that is not atomic. */
+/** The reason why an operation was rejected, in a batch that is not atomic. */
 export interface RefusedAnswer {
   /** Stable; clients may match on it. */
   readonly code: ProblemCode
-  /** One sentence: what is wrong, where, what is allowed. */
+  /** One sentence that names the error, its place and the allowed values. */
   readonly message: string
 }
 
-/** Why a line of an upload was refused. */
+/** The reason why a line of an upload was rejected. */
 export interface RefusedLine extends RefusedAnswer {
   /**
-   * The number of the line, from 1.
+   * Line number, counted from 1.
    *
    * @type uint64
    */
   readonly line: number
 }
 
-/** The operations of a batch were carried out, all of them if it is atomic. */
+/** The results of a batch. If the batch is atomic, all of its operations were applied. */
 export interface BatchAnswer {
-  /** For each operation, in order, the response of its route, or why it was refused. */
+  /** For each operation, in order, the response of its route, or the reason why it was rejected. */
   readonly results: readonly (SetAnswer | IncrementAnswer | AddAnswer | RemoveAnswer | RefusedAnswer)[]
 }
 
-/** Every response that is not a 200. */
+/** The body of every response with a status other than 200. */
 export interface ErrorAnswer {
   /** Stable; clients may match on it. */
   readonly code: ProblemCode
-  /** One sentence: what is wrong, where, what is allowed. */
+  /** One sentence that names the error, its place and the allowed values. */
   readonly message: string
   /**
-   * In the response to a batch, if one of its operations is refused: its index.
+   * Index of the rejected operation, counted from 0; only in the response to a batch.
    *
    * @type uint32
    */
   readonly operation?: number | undefined
   /**
-   * In the response to an upload of which something was refused, or that ended early: how many operations are durable.
+   * Number of durable operations; only in the response to an upload that ended early or had rejected operations.
    *
    * @type uint64
    */
   readonly durable?: number | undefined
   /**
-   * In the same: how many operations were refused.
+   * Number of rejected operations; only in the response to such an upload.
    *
    * @type uint64
    */
   readonly refused?: number | undefined
-  /** In the same: the first refusals, at most 100. */
+  /** The first rejections, at most 100; only in the response to such an upload. */
   readonly lines?: readonly RefusedLine[] | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * What the routes share: the store and the settings they use, the checks of permissions, and the making of answers. A
- * request goes this way: may the key use this operation → parse → may it touch these topics → store → answer.
+ * Shared by the routes: the store and settings, permission checks, and the creation of responses. The steps of a request:
+ * check whether the key may use the route → parse → check whether it may access the topics → store → response.
  */
 
 import type { Access } from '../auth/access.js'
@@ -19,21 +19,21 @@ import { isProblem, type Problem, type ProblemCode, problem } from './problems.j
 
 export interface ApiContext {
   readonly changes: LiveChanges
-  /** The caller as its key is now; undefined if it is unknown. */
+  /** Looks up the caller's key again; undefined if it is no longer known. */
   readonly findCaller: (authorization: string) => Access | undefined
   readonly store: TopicReader & TopicWriter & TopicRemover & Pick<ChangeReader, 'inSnapshot'>
   readonly pageSizeMax: number
   readonly pageBytesMax: number
   readonly answerRoom: Readonly<AnswerRoom>
   readonly batchOperationsMax: number
-  /** Counts refusals within an answer that is none, or not only its own: an operation, or the rest of an upload. */
+  /** Counts rejections that the response's status does not show: of one operation, or of the rest of an upload. */
   readonly countRefused: (code: ProblemCode) => void
 }
 
-/** A page may always be this large: with its wrapper it stays an answer that is always sent. */
+/** Every page may be this large: with its wrapper, it is still small enough to be sent always. */
 const pageBytesMin = answerBytesAlwaysMax / 2
 
-/** Bounded so that a page that no one reads leaves room for others. */
+/** The maximum page size now, limited so that an unread page leaves room for others. */
 export function pageBytes({ pageBytesMax, answerRoom }: ApiContext): number {
   return Math.min(pageBytesMax, Math.max(pageBytesMin, Math.floor(answerRoom.bytesFree / pagesInRoomLeft)))
 }
@@ -42,7 +42,7 @@ export function ok(body: string): Answer {
   return { status: 200, body }
 }
 
-/** @param details further members of the body */
+/** @param details more members of the body */
 export function refuse({ status, code, message, operation }: Problem, details?: object): Answer {
   const answer = { status, body: JSON.stringify({ code, message, operation, ...details }), cause: code }
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }
@@ -61,14 +61,14 @@ export function pathProblem(access: Access, path: Path): Problem | undefined {
   return mayTouch(access, path) ? undefined : problem('forbidden_path')
 }
 
-/** The answer tells a version, or whether a value or a version is right, so the key must be allowed to fetch. */
+/** If the response reveals a version, or whether a value or version is right, the key must have permission to fetch. */
 export function readingProblem(access: Access, { constraint, wantsVersion }: WriteAction): Problem | undefined {
   return wantsVersion === true || constraint?.kind === 'value' || constraint?.kind === 'version'
     ? operationProblem(access, ['fetch'])
     : undefined
 }
 
-/** If REMOVAL has a selector, the key needs the right to remove its matches. @param planner that of the request */
+/** If REMOVAL has a selector, the key needs permission to remove its matches. @param planner the request's planner */
 export function creationProblem(access: Access, { path, removal }: Creation, planner: Planner): Problem | undefined {
   const outside = pathProblem(access, path)
   if (outside !== undefined) return outside

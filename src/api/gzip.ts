@@ -1,7 +1,7 @@
 /**
- * Pages compressed for the clients that take gzip: smaller ones at once, larger ones by zlib's threads, so that the worker
- * goes on meanwhile. Streams are never compressed: each event would have to be flushed on its own, which costs most of
- * what is saved, and zlib's state would be kept for every stream. `npm run bench -- gzip` shows what it costs.
+ * Compresses pages for clients that accept gzip: small pages inline, larger pages on zlib's threads, so that the worker can
+ * continue. Streams are never compressed: each event would have to be flushed separately, which costs most of the saving,
+ * and zlib's state would be kept for every stream. `npm run bench -- gzip` shows the cost.
  */
 import { gzip, gzipSync } from 'node:zlib'
 import { whenKnown } from '../base/awaitable.js'
@@ -10,40 +10,40 @@ import { takesGzip } from '../web/accept.js'
 
 const kibibyte = 1024
 
-/** Bodies up to this size are sent plain: they are three packets, for which a client waits no longer than for one. */
+/** Bodies up to this size are sent plain: they fit in three packets, which take no longer to arrive than one. */
 const plainBytesMax = 4 * kibibyte
 
-/** Compressed inline, in less than 0.1 ms: a thread costs up to twice as much, a third to all of it worker time. */
+/** Up to this size, compressed inline in less than 0.1 ms: a thread costs up to twice as much, a third to all of it worker time. */
 const atOnceBytesMax = 16 * kibibyte
 
-/** Level 6 makes pages 5 to 25 % smaller, and takes two to three times as long. */
+/** Level 6 would make pages 5 to 25 % smaller, but take two to three times as long. */
 const level = 1
 
-/** A window of 8 KiB is enough for small bodies: less memory is cleared, in 20 µs less. */
+/** A window of 8 KiB is enough for small bodies; clearing less memory saves 20 µs. */
 const smallWindow = { level, windowBits: 13, memLevel: 6 } as const
 
-/** A typical minimum ratio, so that the result of a large body usually is in one piece. */
+/** A typical minimum compression ratio, so that the result for a large body is usually one piece. */
 const usualRatio = 4
 
-/** zlib's memory for a body while it compresses it, besides the body and the result. */
+/** zlib's memory while it compresses a body, in addition to the body and the result. */
 const stateBytes = 256 * kibibyte
 
 /**
- * The bodies that a worker's threads compress, and those that wait for them; beyond it, bodies are sent plain. It takes one
- * core about 0.1 s to compress as much, so no page waits longer than that for others, and a worker's memory is bounded.
+ * Maximum bytes of bodies that a worker's threads compress or that wait for a thread; beyond that, bodies are sent plain. One
+ * core compresses this much in about 0.1 s, so no page waits longer for others. The limit also bounds a worker's memory.
  */
 const underWayBytesMax = 16 * kibibyte * kibibyte
 
-/** Plain answers also have it, because they depend on the header. */
+/** Also in plain responses, because they depend on the header. */
 const vary = ['vary', 'accept-encoding'] as const
 const encoding = ['content-encoding', 'gzip'] as const
 
-/** All routes that it is applied to share one bound. */
+/** All routes to which the returned function is applied share one bound. */
 export function compressingRoutes<Caller>(): (route: Route<Caller>) => Route<Caller> {
   let underWayBytes = 0
 
   function compressed(plain: Answer): Promise<Answer> {
-    // A copy: the store may use these bytes for the next page.
+    // A copy, because the store may reuse these bytes for the next page.
     const body = Buffer.from(plain.body)
     const bytes = body.length + stateBytes
     underWayBytes += bytes

@@ -1,6 +1,6 @@
 /**
- * Operations on topics by their paths, alone or in a batch: what a key needs for one, how one is carried out, and the
- * answer to what it did, in the words of its route.
+ * Operations on topics by path, alone or in a batch: the permissions that an operation needs, its execution, and the
+ * response of its route.
  */
 import type { Access } from '../auth/access.js'
 import type { Answer } from '../http/answer.js'
@@ -23,13 +23,13 @@ import {
 } from './context.js'
 import { type Problem, problem } from './problems.js'
 
-/** The operations that a key must be allowed. */
+/** The operations that a key must be allowed to use. */
 export const needed: Readonly<Record<WriteAction['kind'], readonly Operation[]>> = {
   set: ['set'],
   addAndSet: ['set', 'add'],
   add: ['add'],
   remove: ['remove'],
-  // Its answer shows the value.
+  // The response shows the value.
   increment: ['set', 'fetch'],
 }
 
@@ -43,7 +43,7 @@ export function permissionProblem(access: Access, action: WriteAction, planner: 
   )
 }
 
-/** JSON, in the words of the operation's route; with a version if the outcome has one. */
+/** JSON in the form of the operation's route, with a version if the outcome has one. */
 export function outcomeText(path: string, outcome: WriteOutcome): string {
   if (isVersioned(outcome))
     return `${outcomeText(path, outcome.effect).slice(0, -1)},"version":${outcome.change.version}}`
@@ -88,7 +88,7 @@ export function refusalProblem({
   }
 }
 
-/** The actual state, where a constraint does not hold. */
+/** The actual state if a constraint does not hold. */
 const contraries: Readonly<Record<Constraint['kind'], string>> = {
   value: 'no topic with that value',
   version: 'no topic with that version',

@@ -1,10 +1,10 @@
 /**
- * The pages that need no key: whether this worker is serving, the description of the API, the client for browsers, which any
- * page can import, and the root. None reveals anything about topics or keys. http/cors.ts says which pages of other origins
- * may read them.
+ * The pages that need no key: the health of this worker, the API description, the client for browsers, which any page can
+ * import, and the root. None reveals anything about topics or keys. http/cors.ts decides which pages of other origins may
+ * read them.
  *
- * At the root, `/` leads to the console, or says what is here where the console is turned off. Below a base path, so do the
- * base path itself, with and without a slash, and `/` above it.
+ * `/` redirects to the console or, if the console is turned off, lists the routes and pages. So does the base path, with and
+ * without a trailing slash.
  */
 
 import { version } from '../base/version.js'
@@ -18,7 +18,7 @@ import { problem } from './problems.js'
 /** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not echoed. */
 const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** Stands for the origin, which each request names. */
+/** Placeholder for the origin, which depends on the request. */
 const originPlaceholder = 'http://origin.invalid'
 
 /** These pages change between requests, reloads or builds, so they must not be cached. */
@@ -27,14 +27,14 @@ const headers = [['cache-control', 'no-store']] as const
 interface PagesOptions extends SettableBounds {
   /** Without a trailing slash; empty for none. */
   readonly basePath: string
-  /** As `host:port`: the origin if the client names no usable host. */
+  /** As `host:port`; used in the origin if the client sends no usable host. */
   readonly address: string
-  /** The whole paths of the routes. */
+  /** The paths of the routes, base path included. */
   readonly routes: readonly string[]
   readonly hasConsole: boolean
 }
 
-/** @throws Error if the build lacks the client */
+/** @throws Error if the client is missing from the build */
 export function createPages(options: PagesOptions): readonly Page[] {
   const { basePath, address, routes, hasConsole, ...settable } = options
   const healthy: Answer = { status: 200, body: '{"status":"serving"}', headers }
@@ -64,7 +64,7 @@ function rootPages(basePath: string, routes: readonly string[], hasConsole: bool
   const pages = names.map((name) => `${basePath}/${name}`)
   const body = JSON.stringify({ service: 'topicd', version, routes, pages })
 
-  /** Relative, so that it also holds behind a proxy that serves the base path under another name. */
+  /** The location is relative, so that it also works behind a proxy that serves the base path under another name. */
   function toConsole(path: string): Answer {
     const folder = path.slice(0, path.lastIndexOf('/') + 1)
     return { status: 302, body, headers: [...headers, ['location', `${basePath}/console`.slice(folder.length)]] }

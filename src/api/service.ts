@@ -1,6 +1,6 @@
 /**
- * The service as the HTTP layer sees it: the routes, who may call them, and what every refusal and failure looks
- * like on the wire. The work of a route is in its handler.
+ * The service for the HTTP layer: the routes, the lookup of callers, and the wire format of rejections and failures. The
+ * work of a route is in its handler.
  */
 
 import type { Access } from '../auth/access.js'
@@ -33,7 +33,7 @@ interface ServiceOptions {
   readonly compresses: boolean
   /** The address of this process, as `host:port`. */
   readonly address: string
-  /** For each failure that is ours or the machine's. */
+  /** Called for each failure of our code or of the machine. */
   readonly onFailure: (error: unknown) => void
   readonly onRefusedKey: () => void
   readonly primary: Primary
@@ -103,15 +103,15 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
 }
 
-/** Larger bodies take long to read. */
+/** Larger bodies may take long to parse. */
 const shortBodyBytesMax = 1024
 
-/** Members that may take long to plan or to match. A name that is written with escapes has a backslash. */
+/** Members that may take long to plan or match. A name with escapes contains a backslash. */
 const longWords = ['selector', 'REMOVAL', '\\'] as const
 
 /**
- * Begins a request with this body, within the time that its turn accounts. Where earlier requests of the turn have used that
- * time, one that may take long waits for a slice, with a copy of its body; any other, such as a fetch by path, is handled now.
+ * Starts a request and counts its time in the current turn. If earlier requests have used up the turn's time, a request that
+ * may take long waits for a slice, with a copy of its body. Any other, such as a fetch by path, is still handled now.
  */
 function begin(body: Buffer, handle: (bytes: Buffer) => Answer | Promise<Answer>): Answer | Promise<Answer> {
   if (!isTurnSpent() || !mayTakeLong(body)) return inTurn(() => handle(body))
@@ -123,7 +123,7 @@ function mayTakeLong(body: Buffer): boolean {
   return body.length > shortBodyBytesMax || longWords.some((word) => body.includes(word))
 }
 
-/** The store may use the bytes of an answer again before a later turn sends them. */
+/** Copies the body, because the store may reuse its bytes before a later turn sends them. */
 function kept(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
   if (answer instanceof Promise || typeof answer.body === 'string') return answer
   return { ...answer, body: Buffer.from(answer.body) }
@@ -133,7 +133,7 @@ function createRefusal(keyring: Keyring, routes: string, bodyBytesMax: number): 
   return (refusal, found = '') => {
     switch (refusal) {
       case 'unauthorized': {
-        // Until the keys have been read, no key can be called unknown.
+        // Until the keys have been read, an unknown key may be valid.
         if (!keyring.isKnown()) return refuse(problem('store_unavailable'))
         const hasExpired = keyring.hasExpired(found)
         return refuse(problem(refusal, { found: hasExpired ? 'its token has expired' : describeAuthorization(found) }))

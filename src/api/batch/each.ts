@@ -1,4 +1,4 @@
-/** Operations that are carried out each on its own: what is refused changes nothing, and the others become durable together. */
+/** Runs each operation on its own: rejected operations change nothing, and the others become durable together. */
 import type { Access } from '../../auth/access.js'
 import { Planner } from '../../selectors/planner.js'
 import { isRefusal, isRefused } from '../../store/core/write/batch.js'
@@ -11,7 +11,7 @@ export interface EachContext extends Pick<ApiContext, 'countRefused'> {
   readonly store: TopicWriter
 }
 
-/** Copies the texts of `parsed` before it returns. @throws StoreError if none was applied, or that is unknown */
+/** Copies the texts of `parsed` before it returns. @throws StoreError if no operation was applied, or the outcome is unknown */
 export async function writeEach(
   { store, countRefused }: EachContext,
   parsed: readonly (WriteOperation | Problem)[],

@@ -1,12 +1,12 @@
 /**
- * The answer to an upload. What is carried out is in upload.ts.
+ * The response to an upload; upload.ts runs the operations.
  *
- *     asked for progress: a 200 with lines that list what was refused and say how far it is, sent while more arrives
- *     else, at the end: a 200 with such lines, if everything was stored; otherwise an error that says how much was
+ *     progress requested: status 200, with lines that list rejections and report progress while more of the body arrives
+ *     otherwise, at the end: status 200 with such lines if everything was stored, or an error with the counts
  *
- * The answer begins early only for a client that asks for it, and has not announced a small body. Servers in Go, and so some
- * proxies, drop up to 256 KiB of a body once they begin the answer, and of one in chunks they go on with what follows: with
- * the rest of another line.
+ * The response starts early only if the client requests progress and has not announced a small body. Servers in Go, and
+ * therefore some proxies, drop up to 256 KiB of a body when they start the response. If the body is chunked, they then
+ * continue with the bytes after the dropped ones, in the middle of another line.
  */
 import type { Answer, Outlet, RouteHeaders, Stream } from '../../http/answer.js'
 import { asksFor } from '../../web/accept.js'
@@ -16,46 +16,46 @@ import { type Problem, problem } from '../problems.js'
 
 const operationsPerReport = 1000
 
-/** Unread UTF-16 units, beyond which refusals are only counted. A batch has fewer, so a client that reads gets all. */
+/** Maximum unread UTF-16 units; beyond that, rejections are only counted. A batch has fewer, so a client that reads gets all. */
 const unreadUnitsMax = 2 * 1024 * 1024
 
-/** Refusals that an error lists: enough to see what is wrong. */
+/** Maximum rejections listed in an error: enough to find the mistake. */
 const linesListedMax = 100
 
 /** Bodies up to this size, such as the client's, need no progress report. */
 const soonWholeBytesMax = 4 * 1024 * 1024
 
-/** A client that accepts it requests progress. */
+/** A client that accepts this type requests progress. */
 const contentType = 'application/x-ndjson'
 
 /** Proxies must not buffer the stream. */
 const streamHeaders = [['x-accel-buffering', 'no']] as const
 
-/** May precede a line of the answer. */
+/** May precede any line of the response. */
 const filler = Buffer.from(' ')
 
 export class UploadAnswer implements Stream {
   readonly filler = filler
   readonly answer: Promise<Answer>
   #resolve: (answer: Answer) => void = () => {}
-  /** True if the answer has lines in any case. */
+  /** True if the response always consists of lines. */
   readonly #showsProgress: boolean
   readonly #beginsEarly: boolean
-  /** The first refusals, for an answer without lines. */
+  /** The first rejections, for a response without lines. */
   readonly #listed: RefusedLine[] = []
   #durable = 0
   #refused = 0
   #unlisted = 0
-  /** Operations that the last report covered. */
+  /** The number of operations in the last report. */
   #reported = 0
   #unsent = ''
   #outlet: Outlet | undefined
   #hasBegun = false
   #isBlocked = false
-  /** Set once the upload is over, unless its client has disconnected. */
+  /** Set when the upload is over, unless the client has disconnected. */
   #lastLine: string | undefined
 
-  /** @param gone called once the body of the answer has ended, or its client has disconnected */
+  /** @param gone called when the body of the response has ended or the client has disconnected */
   constructor(
     { accept, contentLength }: Pick<RouteHeaders, 'accept' | 'contentLength'>,
     private readonly gone: () => void,
@@ -99,7 +99,7 @@ export class UploadAnswer implements Stream {
     this.#reportThousand()
   }
 
-  /** Reports progress, unless that is known or much is unread: the client then learns of a later state. */
+  /** Reports progress, unless nothing is new or too much is unread; a later report then covers it. */
   report(): void {
     const [durable, refused] = [this.#durable, this.#refused]
     if (this.#isBlocked || this.#isFull || this.#reported === durable + refused) return
@@ -135,7 +135,7 @@ export class UploadAnswer implements Stream {
     return refuse(reason ?? problem('upload_refused', counts), { durable, refused, lines })
   }
 
-  /** The client has disconnected: no one waits for the answer. */
+  /** Called when the client has disconnected: no one waits for the response. */
   abandon(): void {
     this.#resolve({ status: 200, body: '' })
   }

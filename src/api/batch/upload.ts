@@ -1,12 +1,11 @@
 /**
- * POST /topics/batch with lines, application/x-ndjson: one operation a line, each on its own, carried out while further lines
- * arrive.
+ * POST /topics/batch with lines (application/x-ndjson): one operation per line, each run on its own while more lines arrive.
  *
- *     pieces of the body → lines → a batch of operations → store.write → counts and refusals (upload-answer.ts)
+ *     pieces of the body → lines → a batch of operations → store.write → counts and rejections (upload-answer.ts)
  *
- * While one batch is being written, the next is read; when that is full, nothing more is taken from the connection. A batch
- * that is not full is written as soon as none is, so a line of a slow source waits for nothing. The lines are carried out in
- * their order, so the counts say from which line on a client goes on whose connection was lost.
+ * While one batch is being written, the next is read; when that batch is full, nothing more is taken from the connection. A
+ * batch that is not full is written as soon as no other batch is, so a line from a slow source never waits. Lines run in
+ * order, so after a lost connection, the counts tell the client at which line to resume.
  */
 import type { Access } from '../../auth/access.js'
 import { Lines, TooLong } from '../../base/lines.js'
@@ -22,26 +21,26 @@ import { UploadAnswer } from './upload-answer.js'
 
 /**
  * Maximum lines per batch. For random paths in a large tree, an operation costs half as much CPU as in batches of
- * 1,000, because they share pages; other writes wait about 20 ms. If writes are slow, batches are smaller.
+ * 1,000, because operations share pages; other writes wait about 20 ms. If writes are slow, batches are smaller.
  */
 export const linesAtOnceMax = 4000
 
 /**
- * Maximum unapplied bytes of a worker's uploads, besides a line. Over a network, a few MiB arrive until a connection is
- * paused. A client on the same machine can send more than a hundred before that takes effect (http/uploads.ts).
+ * Maximum unapplied bytes of a worker's uploads, in addition to one line. Over a network, a few MiB arrive before a
+ * connection is paused. A client on the same machine can send more than 100 MiB until then (http/uploads.ts).
  */
 const keptBytesMax = 256 * 1024 * 1024
 
 /** Shared by the uploads of a worker. */
 export interface UploadContext extends EachContext {
-  /** Maximum of a line, and of the lines that are written together. */
+  /** Maximum bytes of a line, and of the lines of one batch. */
   readonly lineBytesMax: number
   readonly uploadBytesMax: number
   /** Unapplied bytes of all uploads. */
   readonly kept: { bytes: number }
   readonly linesAtOnce: PacedBound
   readonly findCaller: ApiContext['findCaller']
-  /** The error is the store's, or ours. */
+  /** The problem for an error of the store or of our code. */
   readonly problemFor: (error: unknown) => Problem
 }
 
@@ -49,7 +48,7 @@ interface Batch {
   readonly operations: (WriteOperation | Problem)[]
   /** The line number of each operation. */
   readonly numbers: number[]
-  /** Includes blank lines, which are no operations. */
+  /** Includes blank lines, which are not operations. */
   lines: number
   bytes: number
 }
@@ -58,14 +57,14 @@ export class Upload implements ReceivedUpload {
   readonly #lines: Lines
   readonly #answer: UploadAnswer
   readonly #authorization: string
-  /** Its share of `kept`. */
+  /** This upload's share of `kept`. */
   #keptBytes = 0
   #batch: Batch = newBatch()
   #isWriting = false
-  /** True once a line that is not blank was read. */
+  /** True after the first line that is not blank. */
   #hasBegun = false
   #isEnded = false
-  /** Why the rest is not applied. */
+  /** The reason why the rest is not applied. */
   #problem: Problem | undefined
   /** True while a read is scheduled. */
   #isDue = false
@@ -125,7 +124,7 @@ export class Upload implements ReceivedUpload {
     })
   }
 
-  /** Reads what has arrived and, unless a write is in progress, writes it; in the meantime the next is read. */
+  /** Reads the lines that have arrived and starts to write them, unless a write is in progress. */
   #goOn(slice: Slice): void {
     if (this.#isOver) return
     if (!this.#read(slice)) return this.#goOnSoon()
@@ -134,15 +133,15 @@ export class Upload implements ReceivedUpload {
       this.#write()
       this.#goOnSoon()
     } else if (this.#isFull) {
-      // Blank lines alone, of which there may be millions.
+      // Only blank lines; there may be millions.
       this.#batch = newBatch()
       this.#goOnSoon()
     } else if (this.#isEnded) this.#finish()
-    // Blank lines alone must not keep the place of a caller that is no longer known.
+    // Blank lines alone must not keep an upload open if its key is no longer valid.
     else if (this.#caller() === undefined) this.#refuse()
   }
 
-  /** @returns false if the slice ended before everything was read that has arrived and has room in the batch */
+  /** @returns false if the slice ended before all lines that have arrived, and fit in the batch, were read */
   #read(slice: Slice): boolean {
     const batch = this.#batch
     while (this.#problem === undefined && !this.#isFull) {
@@ -199,7 +198,7 @@ export class Upload implements ReceivedUpload {
     )
   }
 
-  /** The caller as its key is now; undefined once it is unknown. */
+  /** Looks up the caller's key again; undefined if it is no longer known. */
   #caller(): Access | undefined {
     return this.context.findCaller(this.#authorization)
   }
@@ -218,7 +217,7 @@ export class Upload implements ReceivedUpload {
     this.#goOnSoon()
   }
 
-  /** Takes no more. What is being written is still counted. */
+  /** Takes no more lines. The batch being written is still counted. */
   #stop(reason: Problem): void {
     this.#problem ??= reason
     this.#isEnded = true
@@ -230,11 +229,11 @@ export class Upload implements ReceivedUpload {
     this.#forget()
     this.#answer.finish(this.#problem)
     if (!this.#answer.isStreaming) this.inlet.close()
-    // Its answer was counted as it began.
+    // The response was counted when it started, as a success.
     else if (this.#problem !== undefined) this.context.countRefused(this.#problem.code)
   }
 
-  /** The client has disconnected, or has the whole answer. */
+  /** Called when the client has disconnected or has the whole response. */
   #leave(): void {
     this.#isOver = true
     this.#forget()

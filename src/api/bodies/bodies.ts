@@ -1,19 +1,19 @@
 /**
- * The request bodies on the wire, as types. The schemas by which bodies are read, and described to clients, are generated from
- * them (shapes.ts), with the descriptions of members: comments and tags such as `@minimum` have an effect here. What a
- * type cannot express (settings, limits in bytes, one of path and selector) is checked in parse.ts.
+ * The request bodies on the wire, as types. The schemas for reading bodies, and for the API description, are generated from
+ * them (shapes.ts), with the descriptions of members: comments and tags such as `@minimum` have an effect here. Rules that
+ * types cannot express (settings, limits in bytes, one of path and selector) are checked in parse.ts.
  */
 import type { Properties, TopicType } from '../../topics/topic.js'
 
-/** Which topics a request shows, and what of them. */
+/** The form of the topics in a response. */
 interface FormBody {
-  /** Type of the topics; json by default. With any, topics of both types. */
+  /** Type of the topics; json by default. With any, returns topics of both types. */
   readonly type?: TopicType | 'any' | undefined
-  /** Whether results show their values; true by default. */
+  /** Whether results include the values; true by default. */
   readonly with_values?: boolean | undefined
-  /** Whether results show the properties given at creation; false by default. */
+  /** Whether results include the properties given at creation; false by default. */
   readonly with_properties?: boolean | undefined
-  /** Whether results show the topics' versions, and when they were last updated; false by default. */
+  /** Whether results include the version of each topic and the time of its last update; false by default. */
   readonly with_version?: boolean | undefined
 }
 
@@ -25,7 +25,7 @@ export interface FetchByPath extends FormBody {
 
 /** The body of POST /topics/fetch for many topics by their paths. */
 export interface FetchByPaths extends FormBody {
-  /** Paths of the topics: the results are in this order, one for each. */
+  /** Paths of the topics. There is one result per path, in this order. */
   readonly paths: readonly string[]
 }
 
@@ -40,12 +40,12 @@ export interface FetchBySelector extends FormBody {
    * @minimum 1
    */
   readonly size?: number | undefined
-  /** Whether to return only the number of matches; false by default. Only "type" can be given with it. */
+  /** Whether to return only the number of matches; false by default. Can be combined only with "type". */
   readonly count?: boolean | undefined
-  /** Results begin after this path in the topic tree; it need not be a topic. */
+  /** Results start after this path in tree order; there need not be a topic at the path. */
   readonly after?: string | undefined
   /**
-   * How many segments the root of a branch has: every result with at least as many is in a branch. Requires
+   * Number of segments in the root path of a branch: every result with at least this many segments is in a branch. Requires
    * deep_branch_limit.
    *
    * @type uint32
@@ -53,14 +53,15 @@ export interface FetchBySelector extends FormBody {
    */
   readonly deep_branch_depth?: number | undefined
   /**
-   * Maximum number of results from each branch, over all pages; with 0, only those in no branch. Requires deep_branch_depth.
+   * Maximum number of results per branch, across all pages; 0 returns only results that are in no branch. Requires
+   * deep_branch_depth.
    *
    * @type uint32
    */
   readonly deep_branch_limit?: number | undefined
 }
 
-/** The body of POST /topics/fetch: one of the three, which parse-fetch.ts distinguishes. */
+/** The body of POST /topics/fetch: one of the three types; parse-fetch.ts distinguishes them. */
 export type FetchBody = Partial<FetchByPath & FetchByPaths & FetchBySelector>
 
 /** The body of POST /topics/changes, with either path or selector. */
@@ -70,7 +71,7 @@ export interface ChangesBody extends FormBody {
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector?: string | undefined
   /**
-   * What the last response gave as next; or now, for what changes from now on. Without it, the present state comes first.
+   * The next of the last response; or now, for changes from now on. If missing, the current state is returned first.
    */
   readonly since?: string | undefined
   /**
@@ -81,7 +82,7 @@ export interface ChangesBody extends FormBody {
    */
   readonly size?: number | undefined
   /**
-   * How long the response may wait for a change, in seconds; 0 by default. A stream ignores it.
+   * Maximum time to wait for a change, in seconds; 0 by default. Streams ignore it.
    *
    * @type uint32
    * @maximum 50
@@ -89,12 +90,12 @@ export interface ChangesBody extends FormBody {
   readonly wait?: number | undefined
 }
 
-/** What must hold for the topic before the operation: exactly one of the members. */
+/** A condition that the topic must meet before the operation: exactly one of the members. */
 export interface ConstraintBody {
-  /** The topic has this value; white space between tokens is ignored. Requires the right to fetch. */
+  /** The topic has this value; white space between tokens is ignored. Requires permission to fetch. */
   readonly value?: unknown
   /**
-   * The topic's last change has this version, as a fetch shows it. Requires the right to fetch.
+   * The topic's last change has this version, as returned by a fetch. Requires permission to fetch.
    *
    * @type uint64
    * @maximum 9007199254740991
@@ -106,13 +107,13 @@ export interface ConstraintBody {
   readonly no_topic?: true | undefined
 }
 
-/** What any write may have. */
+/** The members of any write. */
 interface WriteBody {
   /** No constraint by default. */
   readonly constraint?: ConstraintBody | undefined
   /**
-   * Whether the response shows the version of the change, or the topic's last one if nothing changes; false by default.
-   * Requires the right to fetch.
+   * Whether the response includes the version of the change or, if nothing changes, of the topic's last change; false by
+   * default. Requires permission to fetch.
    */
   readonly with_version?: boolean | undefined
 }
@@ -126,7 +127,7 @@ interface TypedWriteBody extends WriteBody {
 export interface SetBody extends TypedWriteBody {
   /** Path of the topic. */
   readonly path: string
-  /** Any JSON value; a string when type is string. */
+  /** Any JSON value; must be a string if type is string. */
   readonly value: unknown
 }
 
@@ -134,23 +135,23 @@ export interface SetBody extends TypedWriteBody {
 export interface IncrementBody extends TypedWriteBody {
   /** Path of the topic, whose value is a number. */
   readonly path: string
-  /** What is added to the value: any number of at most 1,000 digits. Requires the right to fetch as well. */
+  /** Number to add to the value, with at most 1,000 digits. Also requires permission to fetch. */
   readonly increment: number
 }
 
-/** The body of POST /topics/set: one of the two, which parse.ts distinguishes. */
+/** The body of POST /topics/set: one of the two types; parse.ts distinguishes them. */
 export type SetOrIncrementBody = Partial<SetBody & IncrementBody>
 
 /** The body of POST /topics/addAndSet. */
 export interface AddAndSetBody extends TypedWriteBody {
   /** Path of the topic. */
   readonly path: string
-  /** Any JSON value; a string when type is string. */
+  /** Any JSON value; must be a string if type is string. */
   readonly value: unknown
   /** No properties by default. */
   readonly properties?: Properties | undefined
   /**
-   * The topic is removed after so long without an update: a whole number and s, m, h or d, such as 15m. Short for the
+   * The topic is removed after this period without an update: a whole number and s, m, h or d, such as 15m. Short for the
    * property REMOVAL "when no updates for 15m".
    */
   readonly ttl?: string | undefined
@@ -163,7 +164,7 @@ export interface AddBody extends TypedWriteBody {
   /** No properties by default. */
   readonly properties?: Properties | undefined
   /**
-   * The topic is removed after so long without an update: a whole number and s, m, h or d, such as 15m. Short for the
+   * The topic is removed after this period without an update: a whole number and s, m, h or d, such as 15m. Short for the
    * property REMOVAL "when no updates for 15m".
    */
   readonly ttl?: string | undefined
@@ -173,54 +174,54 @@ export interface AddBody extends TypedWriteBody {
 export interface RemoveByPath extends WriteBody {
   /** Path of the topic, which is removed without its descendants. */
   readonly path: string
-  /** Whether to only report whether the topic would be removed. */
+  /** If true, only reports whether the topic would be removed; false by default. */
   readonly dry_run?: boolean | undefined
 }
 
 /** The body of POST /topics/remove for many topics. */
 export interface RemoveBySelector {
-  /** Selects the topics, which are removed whatever their type. */
+  /** Selects the topics to remove, of either type. */
   readonly selector: string
-  /** Whether to only count the topics that would be removed. */
+  /** If true, only counts the topics that would be removed; false by default. */
   readonly dry_run?: boolean | undefined
 }
 
-/** The body of POST /topics/remove: one of the two, which parse.ts distinguishes. */
+/** The body of POST /topics/remove: one of the two types; parse.ts distinguishes them. */
 export type RemoveBody = Partial<RemoveByPath & RemoveBySelector>
 
 /** One operation of a batch that sets a value. */
 interface SetOperation extends Omit<SetBody, 'with_version'> {
-  /** The name of its route. */
+  /** The name of the operation's route. */
   readonly op: 'set'
 }
 
 /** One operation of a batch that adds to a number. */
 export interface IncrementOperation extends Omit<IncrementBody, 'with_version'> {
-  /** Either name: the route of set takes an increment. */
+  /** Both names are valid, because the route set also takes increments. */
   readonly op: 'increment' | 'set'
 }
 
 /** One operation of a batch that creates a topic if it does not exist, and sets its value. */
 interface AddAndSetOperation extends Omit<AddAndSetBody, 'with_version'> {
-  /** The name of its route. */
+  /** The name of the operation's route. */
   readonly op: 'addAndSet'
 }
 
 /** One operation of a batch that creates a topic without a value. */
 interface AddOperation extends Omit<AddBody, 'with_version'> {
-  /** The name of its route. */
+  /** The name of the operation's route. */
   readonly op: 'add'
 }
 
 /** One operation of a batch that removes a topic. */
 interface RemoveOperation extends Omit<RemoveByPath, 'with_version' | 'dry_run'> {
-  /** The name of its route. */
+  /** The name of the operation's route. */
   readonly op: 'remove'
 }
 
 /** The body of POST /topics/batch. */
 export interface BatchBody extends Pick<WriteBody, 'with_version'> {
-  /** Carried out in this order; each sees the effects of those before it. */
+  /** Applied in this order; each operation sees the effects of the earlier ones. */
   readonly operations: readonly (
     | SetOperation
     | IncrementOperation
@@ -228,6 +229,6 @@ export interface BatchBody extends Pick<WriteBody, 'with_version'> {
     | AddOperation
     | RemoveOperation
   )[]
-  /** Whether none is carried out if one is refused; true by default. */
+  /** Whether one rejected operation rejects the whole batch; true by default. If false, each operation is applied on its own. */
   readonly atomic?: boolean | undefined
 }

@@ -1,4 +1,4 @@
-/** The bodies of requests and answers at /console/keys, as types. bodies.ts says what is made of the former. */
+/** The bodies of requests and responses at /console/keys, as types. Request types are used as in bodies.ts. */
 import type { KeyRecord, Right } from '../../keys/record.js'
 
 interface ListKeysBody {
@@ -12,14 +12,14 @@ interface NamedKey {
 
 export interface CreateKeyBody extends NamedKey {
   readonly op: 'create'
-  /** By default what the caller may do to topics. */
+  /** By default, the caller's permissions for topics. */
   readonly allow?: readonly Right[]
-  /** Subtrees that the key may touch; everything by default. */
+  /** Subtrees that the key may access; everything by default. */
   readonly under?: readonly string[]
-  /** A period, or a UTC time; that of the caller by default. */
+  /** A period or a UTC time; by default, the same as the caller's. */
   readonly expires?: string
   /**
-   * Requests per second; that of the caller by default.
+   * Requests per second; by default, the same as the caller's.
    *
    * @type uint32
    * @minimum 1
@@ -40,22 +40,22 @@ interface RevokeKeyBody extends NamedKey {
 
 export type KeysBody = ListKeysBody | CreateKeyBody | RotateKeyBody | RevokeKeyBody
 
-/** A key in the list. Times are in ISO 8601; members are left out where the key has no such thing. */
+/** A key in the list. Times are in ISO 8601; members without a value are left out. */
 export interface ListedKeyEntry extends Pick<KeyRecord<string>, 'name' | 'allow' | 'under' | 'rate'> {
   readonly created: string | undefined
   readonly expires: string | undefined
   /** To the minute. */
   readonly used: string | undefined
-  /** Until when the token before the last rotation is valid. */
+  /** The end of validity of the token before the last rotation. */
   readonly former_until: string | undefined
-  /** What the key has beyond the caller's, in words, so that the caller may not change it. */
+  /** In words, the part of the key that exceeds the caller's key; the caller may then not change it. */
   readonly beyond: string | undefined
 }
 
-/** After a change. */
+/** The response to a change. */
 export interface ChangedKey extends Pick<Partial<ListedKeyEntry>, 'former_until'> {
   readonly name: string
-  /** In no other answer; undefined after a revocation. */
+  /** In no other response; undefined after a revocation. */
   readonly token?: string
   /** The process ids of workers that may not use the change yet. */
   readonly late?: readonly number[] | undefined

@@ -1,4 +1,4 @@
-/** From a batch's bytes to its operations, each checked as the body of its route, or to the first problem. */
+/** Parses a batch into its operations, each checked like the body of its route, or into the first problem. */
 
 import { openBrace, openBracket } from '../../json/bytes.js'
 import { spaceEnd, valueEnd } from '../../json/scan.js'
@@ -11,8 +11,8 @@ import { checkObject, describe, membersOf, ReadObject, readBytes } from './read-
 import { operationShapes, shapes } from './shapes.js'
 
 /**
- * A value is in an operation, which is in an array; and perhaps in a constraint. One level more, so that a value with one
- * too many is found in its operation, and the answer names both.
+ * A value is nested in an array, an operation and perhaps a constraint. The fourth level is for a value that is one level too
+ * deep: the error is then found in its operation, and the response names both.
  */
 const levelsMax = valueLevelsMax + 4
 
@@ -20,7 +20,7 @@ export type BatchRequest =
   | { readonly isAtomic: true; readonly operations: readonly WriteOperation[] }
   | { readonly isAtomic: false; readonly operations: readonly (WriteOperation | Problem)[] }
 
-/** @returns operations whose texts are views into `bytes`; or a problem, with the index of the operation that has it */
+/** @returns operations whose texts are views into `bytes`; or a problem, with the index of its operation */
 export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest | Problem {
   const object = readBytes(bytes, shapes.batch, { levelsMax, elementsMax: operationsMax })
   if (isProblem(object)) return areLines(bytes) ? linesProblem : object
@@ -39,7 +39,7 @@ export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest |
   return { isAtomic: true, operations }
 }
 
-/** Detects, in a body that is not JSON, lines that each could be an operation. */
+/** True if a body that is not JSON seems to consist of lines that are operations. */
 function areLines(bytes: Buffer): boolean {
   const end = bytes.indexOf('\n')
   if (end === -1 || bytes[spaceEnd(bytes, end)] !== openBrace) return false
@@ -77,19 +77,19 @@ const utf16: readonly (readonly number[])[] = [
   ]),
 ]
 
-/** Between objects on one line: separators, and line ends that are escaped or of other systems. */
+/** The start of another object on the same line, after separators or line ends that are escaped or from other systems. */
 const nextObject = /^(?:[\s,;]|\\[rn])*\{/
 
 const batchBody = /^\{\s*"(?:operations|atomic)"\s*:/
 
-/** The end of a line whose object continues in the next. */
+/** The end of a line whose object continues on the next line. */
 const openEnd = /[{[,:]\s*$/
 
 /**
- * The problem if the whole body is something else than lines; undefined if it may well have operations.
+ * The problem if the whole body is not in lines; undefined if it may contain operations.
  *
- * @param line the first one that is not blank
- * @param isWhole false if `line` is only its start
+ * @param line the first line that is not blank
+ * @param isWhole false if `line` is only the start of the line
  */
 export function otherBodyProblem(line: Buffer, isWhole: boolean): Problem | undefined {
   const beginsWith = (bytes: readonly number[]): boolean => bytes.every((byte, index) => line[index] === byte)
@@ -112,7 +112,7 @@ function otherBody(found: string): Problem {
   return problem('invalid_upload', { problem: found })
 }
 
-/** Words the problem of a body as that of a line. */
+/** Rewords a problem of a body as a problem of a line. */
 function ofLine(found: Problem): Problem {
   return { ...found, message: found.message.replace(/^The request body/, 'The line') }
 }
@@ -125,7 +125,7 @@ function parseElement(element: unknown, wantsVersion: boolean | undefined): Writ
 function parseOperation(object: ReadObject, wantsVersion?: boolean): WriteOperation | Problem {
   const { op } = object.members
   const wrong = checkObject(object, operationShapes.of(op))
-  // Without an `op` that is known, something is wrong.
+  // With an unknown `op`, `wrong` is always set.
   return wrong ?? operationOf(op as WriteAction['kind'], membersOf<OperationBody>(object), wantsVersion)
 }
 

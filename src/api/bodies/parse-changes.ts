@@ -1,4 +1,4 @@
-/** From the bytes of a request for changes, and its header `last-event-id`, to one checked request. */
+/** Parses the bytes of a request for changes, and its header `last-event-id`, into one checked request. */
 import { decodeToken, type Since, tokenBytesMax } from '../../changes/token.js'
 import type { Plan } from '../../selectors/plan.js'
 import { changesSizeDefault } from '../../settings/limits.js'
@@ -12,7 +12,7 @@ import { describe, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
 
 export interface ChangesRequest {
-  /** Names the topics, and so tells the walks of requests apart. */
+  /** Names the topics, which distinguishes the walks of different requests. */
   readonly text: string
   /** Undefined for a selector. */
   readonly path: Path | undefined

@@ -1,4 +1,4 @@
-/** From the bytes of a fetch to one checked request: for a topic, for many by their paths, for a page, or for a count. */
+/** Parses the bytes of a fetch into one checked request: for a topic, for many by path, for a page, or for a count. */
 import type { Plan } from '../../selectors/plan.js'
 import { fetchPathsMax } from '../../settings/limits.js'
 import { type BranchLimit, type ItemForm, storedForms } from '../../store/topics.js'
@@ -102,7 +102,7 @@ function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRe
   return { paths, form: formOf(body, body.type ?? 'json') }
 }
 
-/** A count is of all matches, and shows none. */
+/** A count covers all matches and shows no items. */
 const membersBesidesCount = [...membersOfPages, 'with_values', 'with_properties', 'with_version'] as const
 
 export function formOf(

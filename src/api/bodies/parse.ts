@@ -1,11 +1,11 @@
 /**
- * From the bytes of a request to one complete, checked request, or to what is wrong with it. Each route has its parser:
- * bytes → body of its shape (read-object.ts) → path, value, properties and selector, each checked once and in this order.
- * That of a fetch is in parse-fetch.ts.
+ * Parses the bytes of a request into one complete, checked request, or into a problem. Each route has a parser: bytes →
+ * body of the route's shape (read-object.ts) → path, value, properties and selector, each checked once and in this order.
+ * Fetches are parsed in parse-fetch.ts, changes in parse-changes.ts, batches in parse-batch.ts.
  * Permissions and the contents of the store are checked elsewhere.
  *
- * Errors in this folder: a fault of the request is a `Problem`, a value, and nothing here throws for it. A fault of
- * ours or of the machine (a broken assertion, a failed commit) is an exception, which api/service.ts turns into an answer.
+ * Errors in this folder: a fault of the request is a `Problem`, a value; nothing here throws for it. A fault of our code or
+ * of the machine (a failed assertion or commit) is an exception, which api/service.ts turns into a response.
  */
 import { quote } from '../../json/bytes.js'
 import { JsonReader } from '../../json/reader.js'
@@ -53,11 +53,11 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   return isProblem(plan) ? plan : { plan, isDryRun }
 }
 
-/** The members of any operation, of a route or of a batch. */
+/** The members of any operation, sent to a route or in a batch. */
 export type OperationBody = Pick<AddAndSetBody, 'path'> &
   Partial<Omit<AddAndSetBody, 'path' | 'with_version'> & Pick<IncrementBody, 'increment'>>
 
-/** The body is checked. Texts are views of it where possible. All members, in one order, so that V8 sees few shapes. */
+/** The body must have been checked. Texts are views where possible. Members have a fixed order, so that V8 sees few shapes. */
 export function operationOf(
   route: WriteAction['kind'],
   {
@@ -119,7 +119,7 @@ function textToWrite(
   return invalidParameter('increment', 'a number of too many digits', `a number of at most ${numberDigitsMax} digits`)
 }
 
-/** @returns the constraint, which has one member; its value is a view into the body where possible */
+/** The constraint must have exactly one member. Its value is a view into the body where possible. */
 function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constraint | Problem | undefined {
   if (constraint === undefined) return undefined
   const names = Object.keys(constraint)
@@ -152,13 +152,13 @@ export function parseSelectorParameter(text: string): Plan | Problem {
   return 'problem' in plan ? problem('invalid_selector', { problem: plan.problem }) : plan
 }
 
-/** The remove clause of REMOVAL is checked by `planRemoveClause`. */
+/** Does not check the remove clause of REMOVAL, as `planRemoveClause` does. */
 export function parseRequestedProperties(properties: Properties): RemovalPolicy | Problem | undefined {
   const removal = parseProperties(properties)
   return removal !== undefined && 'problem' in removal ? problem('invalid_property', removal) : removal
 }
 
-/** The plan is within the budget of the request; undefined without a remove clause. */
+/** Plans the remove clause within the request's budget; undefined if there is no clause. */
 export function planRemoveClause(removal: RemovalPolicy | undefined, planner: Planner): Plan | Problem | undefined {
   if (removal?.selector === undefined) return undefined
   const plan = planner.plan(removal.selector)

@@ -19,7 +19,7 @@ import type {
 import type { KeysBody } from './key-bodies.js'
 import { shapeOf, shapesByOp } from './shape.js'
 
-/** By route. Where a body is one of several types, it may have the members of all, and parse.ts tells them apart. */
+/** By route. If a route has several types of body, a body may have the members of all, and parse.ts distinguishes them. */
 export const bodySchemas = {
   fetch: typia.json.schemas<[FetchByPath, FetchByPaths, FetchBySelector], '3.1'>(),
   changes: typia.json.schemas<[ChangesBody], '3.1'>(),

@@ -1,7 +1,7 @@
 /**
- * The console at `/console` below the base path: the page, the files that it loads, and what the caller's key may do,
- * so that the page offers nothing else. The first two need no key and are the same for everyone. For the key of an
- * administrator, there are the API keys (keys.ts); for one that may fetch everything, the service at a glance.
+ * The console at `/console` below the base path: the page, its files, and the permissions of the caller's key, so that the
+ * page offers nothing else. The page and its files need no key and are the same for everyone. An administrator's key can
+ * also manage API keys (keys.ts); a key that may fetch everything can see an overview of the service.
  */
 import type { Access } from '../../auth/access.js'
 import type { Awaitable } from '../../base/awaitable.js'
@@ -13,7 +13,7 @@ import { problem } from '../problems.js'
 import { createKeysRoute } from './keys.js'
 import type { Primary } from './primary.js'
 
-/** The answer of `/console/key`. */
+/** The response of `/console/key`. */
 interface KeyAnswer {
   readonly name: string
   readonly allow: readonly string[]
@@ -22,7 +22,7 @@ interface KeyAnswer {
   /** When the key expires, in ISO 8601; undefined if it does not. */
   readonly expires: string | undefined
   readonly pageSizeMax: number
-  /** The console's other page. Undefined for a key with subtrees, which may be public in a web page. */
+  /** The address of the console's service page. Undefined for a key with subtrees, which may be public in a web page. */
   readonly admin: AdminAddress | undefined
 }
 
@@ -39,19 +39,19 @@ interface ConsoleOptions extends Pick<Service<Access>, 'authenticate' | 'refuseB
   readonly primary: Primary
 }
 
-/** @throws Error if the build lacks a file */
+/** @throws Error if a file is missing from the build */
 export function createConsole(options: ConsoleOptions): Pick<Service<Access>, 'pages' | 'routes'> {
   const { basePath, pageSizeMax, admin, authenticate, refuseBeyondRate, refusal, primary } = options
   const site = loadSite('topics')
   const path = `${basePath}/console`
 
   function readFile(request: PageRequest): Answer {
-    // The page's relative links need the path without the slash.
+    // The page's relative links need the path without the trailing slash.
     if (request.path === `${path}/`) return { status: 301, body: '', headers: [['location', '../console']] }
     return site.file(request.path.slice(path.length + 1), request) ?? refusal('unknown_route')
   }
 
-  /** For a caller that is known and within its rate. */
+  /** Calls `answer` if the caller is known and within its rate. */
   function forCaller({ authorization }: PageRequest, answer: (caller: Access) => Awaitable<Answer>): Awaitable<Answer> {
     const caller = authenticate(authorization)
     return caller === undefined ? refusal('unauthorized', authorization) : (refuseBeyondRate(caller) ?? answer(caller))
@@ -82,7 +82,7 @@ export function createConsole(options: ConsoleOptions): Pick<Service<Access>, 'p
   }
 }
 
-/** Only its caller may see it. */
+/** Not cached, because only the caller may see it. */
 function unstored(body: object): Answer {
   return { ...ok(JSON.stringify(body)), headers: [['cache-control', 'no-store']] }
 }

@@ -1,7 +1,7 @@
 /**
- * `/console/keys`, for the console alone: a key with the right `admin` lists, creates, rotates and revokes API keys, never
- * one that has more than it has itself (keys/makers.ts). The primary makes the changes, as for the command line. A token is
- * created here, is in one response, and leaves this process in no other way.
+ * `/console/keys`, only for the console: a key with the permission `admin` lists, creates, rotates and revokes API keys, but
+ * never a key that exceeds its own permissions, expiry and rate (keys/makers.ts). The primary applies the changes, as for
+ * the command line. A token is created here, is in one response, and leaves this process in no other way.
  */
 import type { Access } from '../../auth/access.js'
 import { tokenOf } from '../../auth/authorization.js'
@@ -19,15 +19,15 @@ import { ok, refuse } from '../context.js'
 import { isProblem, type Problem, problem } from '../problems.js'
 import type { Primary } from './primary.js'
 
-/** Enough for a key with several subtrees; one with many is a matter for the command line. */
+/** Enough for a key with several subtrees; use the command line for a key with many. */
 const bodyBytesMax = 8 * 1024
 
 type BodyOf<Op> = Read<Extract<KeysBody, { readonly op: Op }>>
 
-/** For whom the primary is asked. */
+/** The primary, and the caller for whom it acts. */
 interface Desk {
   readonly primary: Primary
-  /** The caller's key as it was found. */
+  /** The caller's key, as found for this request. */
   readonly maker: KeyRecord
   readonly by: Caller
 }
@@ -97,7 +97,7 @@ async function create(body: BodyOf<'create'>, { primary, maker, by }: Desk): Pro
   return refusalOf('create', record, maker)
 }
 
-/** What is not given is as its maker has it. */
+/** Members that are not given are the same as the maker's. */
 function recordOf(body: BodyOf<'create'>, maker: KeyRecord, tokenHash: string): KeyRecord | Problem {
   const { name, under: texts = [], expires, rate = maker.rate } = body
   const allow = parseRights(body.allow ?? operations.filter((operation) => maker.allow.includes(operation)))
@@ -130,14 +130,14 @@ async function rotate({ name, keep_former_for: text }: BodyOf<'rotate'>, desk: D
   return { name, token, former_until: isoTime(untilMs), late }
 }
 
-/** A key that is gone is revoked, whoever did it. */
+/** A missing key counts as revoked, because someone else may have revoked it. */
 async function revoke({ name }: BodyOf<'revoke'>, desk: Desk): Promise<ChangedKey | Problem> {
   const { response, late } = await desk.primary.keys({ command: 'revokeKey', name, by: desk.by })
   const key = response ? undefined : (await list(desk)).find((known) => known.name === name)
   return key === undefined ? { name, late } : refusalOf('revoke', key, desk.maker)
 }
 
-/** Why a change was refused, which the store has decided. */
+/** The problem for a change that the store has rejected. */
 function refusalOf(change: KeysBody['op'], key: KeyRecord<string>, maker: KeyRecord): Problem {
   const excess = excessOf(key, maker)
   if (excess === undefined) return conflict('API keys were changed at the same time; look at them again')

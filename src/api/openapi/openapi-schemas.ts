@@ -1,6 +1,6 @@
 /**
- * The schemas of the API description: those that the routes have of their types, in the form that clients' tools expect. Only
- * the bounds that types cannot express are written here.
+ * The schemas of the API description: the schemas of the routes' types, in the form that client tools expect. Only the bounds
+ * that types cannot express are defined here.
  */
 import { strict as assert } from 'node:assert'
 import typia from 'typia'
@@ -26,9 +26,9 @@ function isObject(json: Json): json is JsonObject {
 }
 
 /**
- * A generated schema in the form that clients' tools expect: choices of constants as one `enum`; a type beside each
- * other constant; no `readOnly`, which here comes from TypeScript and would keep members out of requests; and no
- * additional members, which the service refuses.
+ * Converts a generated schema to the form that client tools expect. Choices of constants become one `enum`, and every other
+ * constant gets a type. `readOnly`, inherited from TypeScript, is removed because it would keep members out of requests.
+ * Additional members are disallowed, as in the service.
  */
 function toClientSchema(json: Json): Json {
   if (Array.isArray(json)) return json.map(toClientSchema)
@@ -53,16 +53,16 @@ export interface SettableBounds {
   readonly batchOperationsMax: number
 }
 
-/** For objects that must have exactly one of their members. */
+/** Bounds for objects that must have exactly one of their members. */
 const oneMember: Readonly<Record<string, JsonObject>> = { ConstraintBody: { minProperties: 1, maxProperties: 1 } }
 
 /**
- * The bounds of a request's members that types cannot express; limits in bytes of UTF-8 are in the descriptions, and
- * so is what holds without a member: generators take a member that has a `default` for one that is always there.
+ * The bounds of a request's members that types cannot express. Limits in bytes of UTF-8 are in the descriptions. So are
+ * defaults, because generators take a member with a `default` for a member that is always present.
  */
 function boundsByName({ pageSizeMax, batchOperationsMax }: SettableBounds): Readonly<Record<string, JsonObject>> {
   const slashes = 'one leading and one trailing slash are dropped'
-  // In characters; those slashes do not count towards the bytes.
+  // `maxLength` is in characters; the dropped slashes do not count towards the bytes.
   const path = {
     minLength: 1,
     maxLength: pathBytesMax + 2,
@@ -81,10 +81,10 @@ function boundsByName({ pageSizeMax, batchOperationsMax }: SettableBounds): Read
     deep_branch_depth: { maximum: branchNumberMax },
     deep_branch_limit: { maximum: branchNumberMax },
     value: {
-      description: `At most ${valueLevelsMax} levels of arrays and objects. Its text is stored as sent, without tabs and line breaks between tokens.`,
+      description: `At most ${valueLevelsMax} levels of arrays and objects. The text is stored as sent, except for tabs and line breaks between tokens.`,
     },
     properties: {
-      description: `At most ${propertiesMax}, with at most ${propertiesBytesMax} bytes of UTF-8 in total.`,
+      description: `At most ${propertiesMax} properties, with at most ${propertiesBytesMax} bytes of UTF-8 in total.`,
     },
     operations: { minItems: 1, maxItems: batchOperationsMax, description: 'The maximum is a setting.' },
     since: { minLength: 1, maxLength: tokenBytesMax },

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 description: operations, examples, and the errors of problems.ts. Schemas: openapi-schemas.ts. */
+/** The OpenAPI 3.1 description: operations, examples, and the errors of problems.ts. openapi-schemas.ts has the schemas. */
 
 import type { SchemaCollection } from '../bodies/shape.js'
 import { type ProblemCode, problemTable } from '../problems.js'
@@ -19,11 +19,11 @@ const content = (schema: object, shown: object = {}): object => ({
 
 const headersByStatus: Readonly<Record<string, object>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' }, description: 'Apikey' } },
-  429: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
-  503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again' } },
+  429: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before the next attempt' } },
+  503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before the next attempt' } },
 }
 
-/** Statuses that no operation in the description has: they are for any other path or method. */
+/** Statuses of no operation in the description: they are for any other path or method. */
 const statusesOfNoOperation: readonly number[] = [404, 405]
 
 function problemResponses(): object {
@@ -79,17 +79,17 @@ function describeRoute(route: ApiRoute): object {
   }
 }
 
-/** Read by GET, without a key. */
+/** Pages for GET, without a key. */
 const pages: object = {
   '/healthz': {
     get: {
       operationId: 'getHealth',
       tags: ['service'],
-      summary: 'Whether the worker that responds is serving; 503 while it stops.',
+      summary: 'Returns 200 if the worker that responds is serving, and 503 while it stops.',
       security: [],
       responses: {
         200: {
-          description: 'It is serving.',
+          description: 'The worker is serving.',
           content: content({
             type: 'object',
             properties: { status: { type: 'string', const: 'serving' } },
@@ -105,7 +105,7 @@ const pages: object = {
     get: {
       operationId: 'getDescription',
       tags: ['service'],
-      summary: 'This description, with the URL it was requested from.',
+      summary: 'Returns this description, with the URL from which it was requested.',
       security: [],
       responses: {
         200: { description: 'The description.', content: content({ type: 'object' }) },
@@ -115,7 +115,7 @@ const pages: object = {
   },
 }
 
-/** `bearer` first: generated clients use the first that they know, and only with it they need no more than the token. */
+/** `bearer` is first: generated clients use the first scheme they know, and with `bearer` they need only the token. */
 const securitySchemes: object = {
   bearer: {
     type: 'http',
@@ -134,7 +134,7 @@ interface Described extends SettableBounds {
   /** Precedes /topics/…, without a trailing slash; empty for none. */
   readonly basePath: string
   readonly version: string
-  /** Without it, URLs are relative to the server that the document comes from. */
+  /** If missing, URLs are relative to the server of the document. */
   readonly origin?: string
 }
 
@@ -145,14 +145,14 @@ export function describeApi({ basePath, version, origin = '', ...settable }: Des
       title: 'topicd',
       version,
       description:
-        'A topic tree over HTTP. Values come back exactly as sent, including the text of numbers. Any other path gets ' +
-        '404 `unknown_route`, any other method 405 `method_not_allowed`, both with a body like every other error.',
+        'A topic tree over HTTP. Values are returned exactly as sent, including the text of numbers. Any other path gets ' +
+        '404 `unknown_route`, any other method 405 `method_not_allowed`, both with the usual error body.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${basePath}` || '/' }],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: [
-      { name: 'topics', description: 'Topics: one by path, or many by selector.' },
+      { name: 'topics', description: 'Topics: one or many by path, or many by selector.' },
       { name: 'service', description: 'The service itself; no key is needed.' },
     ],
     paths: {

@@ -1,4 +1,4 @@
-/** POST /topics/batch: operations in one commit, all of them or none, or each on its own. Lines: batch/upload.ts. */
+/** POST /topics/batch: operations in one commit, all or none, or each on its own. Lines are handled in batch/upload.ts. */
 import typia from 'typia'
 import type { Access } from '../../auth/access.js'
 import type { Answer } from '../../http/answer.js'
@@ -21,7 +21,7 @@ export const batchRoute: ApiRoute<BatchRequest> = {
   operationId: 'batch',
   summary: 'Runs many operations on topics by path in one commit: all of them or none, or each on its own.',
   isRead: false,
-  // Each operation needs its own.
+  // Each operation has its own needs, checked after parsing.
   needs: [],
   bodies: bodySchemas.batch,
   otherBodies: {
@@ -32,8 +32,9 @@ export const batchRoute: ApiRoute<BatchRequest> = {
   },
   answers: typia.json.schemas<[BatchAnswer], '3.1'>(),
   answered:
-    'All operations are carried out, or each that is not refused. No other request sees only some of them. With lines: ' +
-    'every line is stored, unless `accept: application/x-ndjson` asks for a stream; else 400 `upload_refused`.',
+    'All operations are applied or, if `atomic` is false, all that are not rejected. No other request sees only some of ' +
+    'them. With lines, 200 means that every line is stored; rejected lines lead to 400 `upload_refused`. With ' +
+    '`accept: application/x-ndjson`, a stream reports rejected lines instead.',
   otherAnswers: {
     'application/x-ndjson': { schema: { type: 'string' }, example: '{"done":true,"durable":2,"refused":0}\n' },
   },

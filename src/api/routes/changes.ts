@@ -1,6 +1,6 @@
 /**
- * POST /topics/changes: what changed since a token, as a page, at once or once there is something on it; or as a stream of
- * such pages. What the pages are is decided in changes/.
+ * POST /topics/changes: the changes after a token, as a page, immediately or when there is a change; or as a stream of such
+ * pages. changes/ builds the pages.
  */
 import typia from 'typia'
 import type { Access } from '../../auth/access.js'
@@ -33,15 +33,15 @@ const refusals = {
 export const changesRoute: ApiRoute<ChangesRequest> = {
   name: 'changes',
   operationId: 'fetchChanges',
-  summary: 'Returns what changed since an earlier response, or the present state first; may wait for a change.',
+  summary: 'Returns the changes since an earlier response, or the current state first; can wait for a change.',
   isRead: true,
   asksHeaders: true,
   needs: ['fetch'],
   bodies: bodySchemas.changes,
   answers: typia.json.schemas<[ChangesPage], '3.1'>(),
   answered:
-    'A page of changes. With `accept: text/event-stream`, a stream of events: the data of each is such a page, and its ' +
-    'id the `next` of that page.',
+    'A page of changes. With `accept: text/event-stream`, a stream of events: the data of each event is such a page, and ' +
+    'its id is the `next` of the page.',
   otherAnswers: {
     [eventStream]: {
       schema: { type: 'string' },
@@ -49,7 +49,7 @@ export const changesRoute: ApiRoute<ChangesRequest> = {
     },
   },
   statuses: [410],
-  // Its answers have tokens, which differ each time.
+  // Responses contain tokens, which differ each time.
   examples: [],
   parse: (bytes, { pageSizeMax }, headers) => parseChanges(bytes, pageSizeMax, headers?.lastEventId ?? ''),
   handle,
@@ -85,7 +85,7 @@ function answerOf(stream: Stream | keyof typeof refusals): Answer {
   return { status: 200, body: '', contentType: `${eventStream}; charset=utf-8`, headers: streamHeaders, stream }
 }
 
-/** Undefined if the rights are still those that the request began with. */
+/** Undefined if the key's permissions are the same as at the start of the request. */
 function refusalOf(
   { allow, under = [] }: Access,
   { findCaller }: ApiContext,

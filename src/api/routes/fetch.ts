@@ -1,6 +1,6 @@
 /**
- * POST /topics/fetch: one topic or many by their paths, or a page of what a selector matches, or only their number. Nothing
- * is serialised here: the store's items are sent unchanged, with the few bytes of a page around them.
+ * POST /topics/fetch: one topic or many by path, a page of a selector's matches, or only their number. Nothing is serialised
+ * here: the store's items are sent unchanged, with the few bytes of a page around them.
  */
 import typia from 'typia'
 import type { Access } from '../../auth/access.js'
@@ -26,7 +26,7 @@ const examples: readonly Example[] = [
   },
   {
     name: 'byPaths',
-    summary: 'Many topics, in this order, as they are at one moment',
+    summary: 'Many topics, in this order, from one snapshot',
     request: { paths: ['plant/7/humidity', 'plant/8/temp'] },
     answer: {
       results: [
@@ -37,7 +37,7 @@ const examples: readonly Example[] = [
   },
   {
     name: 'firstPage',
-    summary: 'A subtree, its first page',
+    summary: 'The first page of a subtree',
     request: { selector: '*plant//', size: 1 },
     answer: { has_more: true, results: [{ path: 'plant/7/humidity', type: 'json' }] },
   },
@@ -114,7 +114,7 @@ function handle(
   )
 }
 
-/** Topics in one snapshot, in the order of their paths; fewer, and how many are left, if a page has no room for all. */
+/** Topics from one snapshot, in the order of the paths. If a page has no room for all, it has fewer, and `rest`. */
 function fetchMany(
   context: ApiContext,
   paths: readonly Path[],
@@ -130,7 +130,7 @@ function fetchMany(
   let count = 0
   let bytes = 0
   const take = (item: Uint8Array | undefined): boolean => {
-    // The item is valid during the call only.
+    // The item is valid only during the call.
     const result = item === undefined ? missing(paths[count] as Path) : Buffer.from(item)
     bytes += result.length + 1
     if (count > 0 && bytes > bytesMax) return false
@@ -160,7 +160,7 @@ const heads = {
 const comma = Buffer.from(',')
 const tail = Buffer.from(']}')
 
-/** The store left room around the items for the rest of the page. */
+/** Writes the rest of the page into the room that the store left around the items. */
 function wrapPage({ buffer, start, end, hasMore }: Page): Answer {
   const head = hasMore ? heads.more : heads.last
   buffer.set(head, start - head.length)

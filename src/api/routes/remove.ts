@@ -1,4 +1,4 @@
-/** POST /topics/remove: one topic, without its descendants, or all that a selector matches; or only their number. */
+/** POST /topics/remove: removes one topic, without its descendants, or all matches of a selector; or only counts them. */
 import typia from 'typia'
 import type { Access } from '../../auth/access.js'
 import { type Awaitable, whenKnown } from '../../base/awaitable.js'
@@ -36,13 +36,13 @@ export const removeRoute: ApiRoute<RemoveRequest> = {
     },
     {
       name: 'dryRun',
-      summary: 'How many topics a subtree has, of both types; nothing is removed',
+      summary: 'The number of topics in a subtree, of both types; nothing is removed',
       request: { selector: '*plant//', dry_run: true },
       answer: { removed: 2 },
     },
     {
       name: 'bySelector',
-      summary: 'A subtree, both types',
+      summary: 'A subtree, of both types',
       request: { selector: '*plant//' },
       answer: { removed: 2 },
     },
@@ -71,9 +71,9 @@ function handle(
   return refused === undefined ? tryRemoval(context, operation) : refuse(refused)
 }
 
-/** One read, so that the answer is of one point in time. */
+/** One read, so that the response shows one point in time. */
 async function tryRemoval({ store }: ApiContext, { path, constraint: requested }: WriteAction): Promise<Answer> {
-  // Its text is a view into the body, which is gone once an engine has made this wait.
+  // A copy, because the text is a view into the body, which is no longer valid if the engine has to wait.
   const constraint: Constraint | undefined =
     requested?.kind === 'value' ? { kind: 'value', text: Buffer.from(requested.text) } : requested
   const versions = constraint?.kind === 'version'
@@ -96,7 +96,7 @@ function constrained(item: Uint8Array, path: Path): Constrained {
   }
 }
 
-/** @param item one that shows the version, for a constraint on it */
+/** @param item shows the version, for a constraint on the version */
 function versioned(item: Uint8Array): Constrained {
   const { version } = JSON.parse(Buffer.from(item).toString()) as { readonly version: number }
   return { hasValue: () => false, hasText: () => false, hasVersion: (wanted) => wanted === version }

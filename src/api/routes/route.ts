@@ -1,6 +1,6 @@
 /**
- * A route of the API as one object: who may use it, how its requests are read and answered, and how it is described. The
- * service, the API description and the tests of all routes are loops over the list in routes.ts.
+ * A route of the API as one object: the permissions it needs, its parser and handler, and its description. The service, the
+ * API description and the tests of all routes are loops over the list in routes.ts.
  */
 import type { Access } from '../../auth/access.js'
 import type { Awaitable } from '../../base/awaitable.js'
@@ -12,42 +12,42 @@ import { type ApiContext, operationProblem, refuse } from '../context.js'
 import { isProblem, type Problem } from '../problems.js'
 
 /**
- * A POST route below /topics/. Its parser turns a body into a `Request`, which only its own handler gets: as methods, both
- * fit a list of routes with requests of their own.
+ * A POST route below /topics/. Its parser turns a body into a `Request`, which only its own handler gets. Both are methods, so
+ * that routes with different types of `Request` fit into one list.
  */
 export interface ApiRoute<Request extends object = object> extends Description {
   readonly name: string
-  /** True if requests change nothing, so that they may be refused even once their answers are known. */
+  /** True if requests change nothing, so a request may be rejected even after its response is known. */
   readonly isRead: boolean
   readonly asksHeaders?: boolean
-  /** The operations that a key must be allowed for any request. */
+  /** The operations that a key must be allowed to use, for any request. */
   readonly needs: readonly Operation[]
   /** @param bytes valid until the first await */
   parse(bytes: Buffer, context: ApiContext, headers: Ongoing['headers']): Request | Problem
-  /** Checks which topics the key may touch. */
+  /** Also checks whether the key may access the topics. */
   handle(context: ApiContext, request: Request, access: Access, ongoing: Ongoing): Awaitable<Answer>
-  /** Begins to take a body of lines, and reads headers. Undefined for a route that takes no lines. */
+  /** Starts to take a body of lines, and reads headers. Undefined if the route takes no lines. */
   readonly openUpload?: (uploads: UploadContext, ongoing: Ongoing, inlet: Inlet) => Upload
 }
 
-/** Paths and codes that all routes share are in openapi/. */
+/** The part of the API description that is specific to a route; the common part is in openapi/. */
 interface Description {
-  /** What a generated client calls it: the route's name and its object, since `fetch` alone would shadow the platform's. */
+  /** The name in generated clients: the route's name and its object, because `fetch` alone would shadow the platform's. */
   readonly operationId: string
   readonly summary: string
-  /** The types of a request, and of a 200. */
+  /** The types of request bodies and, in `answers`, of the bodies for status 200. */
   readonly bodies: SchemaCollection
   readonly answers: SchemaCollection
-  /** The meaning of a 200. */
+  /** The meaning of status 200. */
   readonly answered: string
-  /** Statuses besides those that any route answers with. */
+  /** Statuses in addition to those of every route. */
   readonly statuses: readonly number[]
   /**
-   * A test sends those of all routes to one service, and compares every answer with the one written here: first those of the
-   * routes that create and set topics, then the others in the order of routes.ts.
+   * A test sends the examples of all routes to one service, and compares every response with `answer`. It starts with the
+   * routes that create and set topics; the others follow in the order of routes.ts.
    */
   readonly examples: readonly Example[]
-  /** Bodies besides JSON, by media type. */
+  /** Bodies other than JSON, by media type. */
   readonly otherBodies?: object
   readonly otherAnswers?: object
 }

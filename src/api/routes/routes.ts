@@ -1,4 +1,4 @@
-/** All routes of the API. A new one is written in a file of its own, and listed here. */
+/** All routes of the API. A new route gets its own file and is added here. */
 import { batchRoute } from './batch.js'
 import { changesRoute } from './changes.js'
 import { fetchRoute } from './fetch.js'
@@ -6,7 +6,7 @@ import { removeRoute } from './remove.js'
 import type { ApiRoute } from './route.js'
 import { addAndSetRoute, addRoute, setRoute } from './write.js'
 
-/** In the order in which the API description shows them. */
+/** In the order of the API description. */
 export const apiRoutes: readonly ApiRoute[] = [
   fetchRoute,
   changesRoute,

@@ -36,7 +36,7 @@ export const setRoute: WriteRoute = {
     },
     {
       name: 'compareAndSet',
-      summary: 'A new value, if nobody has changed the last one',
+      summary: 'A new value, if the last one is unchanged',
       request: {
         path: 'plant/7/temp',
         value: { celsius: 22, at: '2030-01-01T12:01:00Z' },
@@ -75,7 +75,7 @@ export const addAndSetRoute: WriteRoute = {
   ],
 }
 
-/** An existing topic, of either type, is also a success. */
+/** Also succeeds if the topic exists, with either type. */
 export const addRoute: WriteRoute = {
   ...writeRouteParts('add'),
   operationId: 'addTopic',
