@@ -89,9 +89,9 @@ export interface Sender {
 
 /** Cancelled if the client disconnects or the request times out. An AbortSignal per request would cost microseconds. */
 export interface Ongoing extends Cancellation {
-  /** Undefined unless the route requests headers. */
+  /** Set for uploads and for routes with `asksHeaders`. */
   readonly headers: RouteHeaders | undefined
-  /** Undefined unless the route is for its own origin only. */
+  /** Set for routes with `sameOrigin`. */
   readonly sender: Sender | undefined
   /** Set by the handler; called when `aborted` becomes true. */
   onAborted: (() => void) | undefined
@@ -152,7 +152,7 @@ export interface Service<Caller> {
   readonly pages: readonly Page[]
   /** Called before the body is read, and again if its end arrives later, because the key may have been revoked. */
   authenticate(authorization: string): Caller | undefined
-  /** Undefined if the request may proceed, and then the request is counted. Called once per request, before its body is read. */
+  /** Undefined if the request may proceed; it then counts towards the rate. Called once per request, before its body is read. */
   refuseBeyondRate(caller: Caller): Answer | undefined
   /**
    * @param found the detail for the response: for `unauthorized` the authorization header, for `method_not_allowed` the
@@ -182,5 +182,5 @@ export type Refusal =
   | 'overloaded'
   | 'timed_out'
 
-/** `bytes_behind`: the library closed the connection because of the bytes that arrived together with a request, after it. */
+/** `bytes_behind`: the library closed the connection because of the bytes that followed a request in the same read. */
 export type CloseCause = 'connections' | 'unread' | 'bytes_behind'

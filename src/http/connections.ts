@@ -1,4 +1,4 @@
-/** The maximum number of connections of this process, lower than `connectionsMax` if the descriptors do not suffice. */
+/** The maximum number of connections of this process; lower than `connectionsMax` if there are too few file descriptors. */
 import { readFileSync } from 'node:fs'
 
 /** Per worker. Each costs a few KB, so this many stay within 200 MB; more are closed immediately. */

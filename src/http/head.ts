@@ -21,7 +21,7 @@ export interface Headed {
   originHeaders: OriginHeaders | undefined
 }
 
-/** The library has no call for it: a 100 replaces the status line, and `writeHead` puts the real one before a header name. */
+/** The library has no call for a 100, so it replaces the status line; `writeHead` puts the real one before a header name. */
 export function sendContinue(headed: Headed): void {
   headed.res.writeStatus('100 Continue\r\n')
   headed.continued = true

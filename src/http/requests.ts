@@ -2,12 +2,12 @@
  * Receives requests: checks headers, receives bodies within bounds, and hands whole bodies to the route. The service
  * decides the responses; exchange.ts and response.ts send them.
  *
- * A request whose end is missing or ambiguous is rejected. A chunked request is served, although only the library knows
- * its end and accepts several kinds of malformed chunk. Both kinds are answered after the parser has processed the bytes
- * that have arrived, and close the connection. Another request in the same bytes finds the first one unanswered, which
- * also closes the connection. Writes are also handled only after the parser has returned: if later bytes close the
- * connection in place of the response, nothing has changed. If only the client or the server wants to close the
- * connection, requests that the client has already sent are still answered.
+ * A request whose end is missing or ambiguous is rejected. A chunked request is served, although only the library knows its
+ * end and accepts several kinds of malformed chunk. Both kinds close the connection, and are answered after the parser has
+ * processed the bytes that have arrived. If these bytes contain another request, the first is still unanswered, which also
+ * closes the connection. Writes are also handled only after the parser has returned: if later bytes close the connection in
+ * place of the response, nothing has changed. If only the client or the server wants to close, requests that the client has
+ * already sent are still answered.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
@@ -32,7 +32,7 @@ const refusedMsMax = 5000
 /** Bytes dropped beyond the limit, so that the client sends everything and reads the response. Larger bodies are cut off. */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
-/** A method preceded by bytes of the last body that its content-length did not count; no JSON object ends in a letter. */
+/** A method preceded by body bytes beyond the last request's content-length; no JSON object ends in a letter. */
 const precededMethod = /[^a-z](?:get|head|post)$/
 
 interface Whole<Caller> {

@@ -1,7 +1,7 @@
 /**
  * Sends the bodies of responses, with `end` or `tryEnd` (server.ts has the reasons). head.ts writes heads, unread.ts keeps
- * unread bodies, and closing.ts sends responses that close their connection. exchange.ts has the state of requests, and
- * ensures that each is answered at most once, and never after its client has disconnected.
+ * unread bodies, and closing.ts sends responses that close their connection. exchange.ts keeps the state of requests, and
+ * ensures that each request is answered at most once, and never after its client has disconnected.
  *
  * The connections whose clients have read nothing for longest are closed first: after a while, sooner if many bytes are
  * unread, immediately if there is no room. To avoid closing connections of clients that do read, pages are cut short to

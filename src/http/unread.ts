@@ -6,7 +6,7 @@ import type { AnswerRoom } from './answer.js'
 /** Less than this, and less than half of the rest, is no progress: a few bytes per second must not keep a page alive. */
 const progressBytesMin = 64 * 1024
 
-/** The unread part of a body. At most the same number of bytes that the client has already taken may precede it. */
+/** The unread part of a body. `bytes` may start with bytes that the client has already taken, at most half of them. */
 export interface Rest {
   readonly res: HttpResponse
   bytes: Buffer

@@ -1,10 +1,10 @@
 /**
- * JSON syntax errors: a number while the text is read, a phrase for its sender. The wording is our own, because the
+ * JSON syntax errors, as numbers while a text is read and as phrases for its sender. The wording is our own, because the
  * messages of JSON.parse differ between versions of Node.js.
  */
 import { space } from './bytes.js'
 
-/** The first byte that cannot continue a JSON text, with the expected syntax: negative, to differ from a position. */
+/** Encodes the position of the first wrong byte and the expected syntax; negative, unlike a position. */
 export type Wrong = number
 
 /** Greater than the number of expectations. */
@@ -34,7 +34,7 @@ export const anEscapeLetter = expectation('one of " \\ / b f n r t u after the b
 export const aHexadecimalDigit = expectation('a hexadecimal digit')
 /** Found at the end of the text; the position is the start of the string. */
 export const aClosingQuote = expectation('the closing quote of the string that begins at byte ')
-/** The only error is that arrays and objects are nested too deep. */
+/** Not a syntax error: arrays and objects are nested too deep. */
 export const fewerLevels = expectation('fewer levels')
 
 export function wrongAt(at: number, expected: number): Wrong {

@@ -49,7 +49,7 @@ export class JsonReader implements Levels {
     return this.#bytes[this.#at]
   }
 
-  /** @returns the name of the first member, empty unless decoded; undefined if the object is empty, and therefore left */
+  /** @returns the name of the first member, '' unless decoded; undefined for an empty object, which is left again */
   enterObject(isDecoded = true): string | undefined {
     const at = this.#enter()
     return this.#bytes[at] === closeBrace ? this.#leave(at) : this.#name(at, aNameOrEnd, isDecoded)
@@ -118,7 +118,7 @@ export class JsonReader implements Levels {
     this.#goTo(valueEnd(this.#bytes, this.#at, this))
   }
 
-  /** Completes "is not valid JSON:". Call after reading everything. Undefined if the text is valid or only too deep. */
+  /** Completes "is not valid JSON:". Call after reading everything. Undefined if the text is valid or only nested too deep. */
   problem(): string | undefined {
     const at = spaceEnd(this.#bytes, this.#at)
     if (at < this.#bytes.length) this.#goTo(wrongAt(at, theEnd))

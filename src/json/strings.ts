@@ -1,10 +1,10 @@
-/** JSON strings: decoding strings that a reader has checked, and encoding. */
+/** Decodes JSON strings that a reader has checked, and encodes strings. */
 import { writeText } from '../base/text.js'
 
 /** Longer strings are not cached. */
 const shortMax = 16
 
-/** Recent ASCII strings without escapes. A lookup takes a fifth of the time of decoding, which saves a batch a twelfth. */
+/** Recent ASCII strings without escapes. A lookup takes a fifth of the time of decoding, and makes a batch a twelfth faster. */
 const recent: string[] = Array.from({ length: 256 }, () => '')
 
 /** The string whose quotes are at `start` and `end - 1`. */

@@ -1,4 +1,4 @@
-/** The tokens of JSON texts that a reader has checked: comparison of two values, and removal of white space. */
+/** Compares the tokens of JSON texts that a reader has checked, and removes the white space between tokens. */
 import { backslash, quote, space } from './bytes.js'
 
 /** True if only white space between tokens differs: `1.0` is not `1`, and an escaped letter is not the letter. */

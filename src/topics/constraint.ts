@@ -13,7 +13,7 @@ export interface Constrained {
   hasValue(): boolean
   /** Ignores white space between tokens. @param text JSON, UTF-8 */
   hasText(text: Uint8Array): boolean
-  /** False until the last change is written, because its version is unknown before. */
+  /** False until the last change is written, because its version is not yet known. */
   hasVersion(version: number): boolean
 }
 
@@ -32,7 +32,7 @@ export function holds(constraint: Constraint, topic: Constrained | undefined): b
   }
 }
 
-/** White space is removed from longer texts with runs of spaces: padding must not cost more than the comparison. */
+/** Longer texts with runs of spaces are kept without white space, so that padding cannot dominate a comparison's cost. */
 const paddedBytesMax = 4096
 
 const twoSpaces = Buffer.from('  ')
@@ -40,7 +40,7 @@ const twoSpaces = Buffer.from('  ')
 export class ValueText {
   readonly #text: Uint8Array
 
-  /** @param text JSON, UTF-8; kept, unless most of it is padding */
+  /** @param text JSON, UTF-8; kept, or copied without white space */
   constructor(text: Uint8Array) {
     const bytes = Buffer.from(text.buffer, text.byteOffset, text.length)
     this.#text = text.length > paddedBytesMax && bytes.includes(twoSpaces) ? withoutSpaces(text) : text

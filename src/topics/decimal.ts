@@ -6,7 +6,7 @@ export const numberDigitsMax = 1000
 /** Maximum length of a summand's text: digits, sign, point and exponent. */
 export const numberTextMax = numberDigitsMax + 20
 
-/** Integers with this few digits: the sum of two of them is exact as a JavaScript number. */
+/** Integers whose sums are exact as JavaScript numbers. */
 const smallInteger = /^-?\d{1,15}$/
 
 /** Matches only from the first zero of a run, so many runs still take linear time. */
@@ -45,12 +45,12 @@ function parse(text: string): Decimal | undefined {
   return { digits: BigInt(sign + digits), exponent: power }
 }
 
-/** A lone zero does not count. */
+/** The number of whole digits; a lone zero does not count. */
 function wholeDigits(whole: string): number {
   return whole === '0' ? 0 : whole.length
 }
 
-/** The digits of a number written without an exponent. */
+/** The number of digits when written without an exponent. */
 function digitsOf(length: number, exponent: number): number {
   return exponent > 0 ? length + exponent : Math.max(length, -exponent)
 }

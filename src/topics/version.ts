@@ -1,10 +1,10 @@
 /**
  * Versions: one number for each change of a topic, in the order of the changes. A version is the millisecond of its
  * change × 1,024, plus a counter, so it also gives the time of the topic's last update. It stays below 2^53, where
- * numbers are exact, until the year 2248; after that, versions only count up. With 4,096, the limit would be in 2039.
+ * numbers are exact, until the year 2248; after that, versions only count up. With 4,096, that year would be 2039.
  */
 
-/** More changes in one millisecond take the versions of the next. */
+/** If a millisecond has more changes, they take versions of the next one. */
 export const versionsPerMs = 1024
 
 /**

@@ -70,9 +70,7 @@ export interface ChangesBody extends FormBody {
   readonly path?: string | undefined
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector?: string | undefined
-  /**
-   * The next of the last response; or now, for changes from now on. If missing, the current state is returned first.
-   */
+  /** Value of next in the last response; or now, for changes from now on. If missing, the current state is returned first. */
   readonly since?: string | undefined
   /**
    * Maximum number of results on the page; 100 by default.

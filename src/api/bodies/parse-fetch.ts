@@ -102,7 +102,7 @@ function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRe
   return { paths, form: formOf(body, body.type ?? 'json') }
 }
 
-/** A count covers all matches and shows no items. */
+/** The members that make no sense for a count, which covers all matches and shows no items. */
 const membersBesidesCount = [...membersOfPages, 'with_values', 'with_properties', 'with_version'] as const
 
 export function formOf(

@@ -119,7 +119,7 @@ function textToWrite(
   return invalidParameter('increment', 'a number of too many digits', `a number of at most ${numberDigitsMax} digits`)
 }
 
-/** The constraint must have exactly one member. Its value is a view into the body where possible. */
+/** Checks that the constraint has exactly one member. Its value is a view into the body where possible. */
 function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constraint | Problem | undefined {
   if (constraint === undefined) return undefined
   const names = Object.keys(constraint)
@@ -152,7 +152,7 @@ export function parseSelectorParameter(text: string): Plan | Problem {
   return 'problem' in plan ? problem('invalid_selector', { problem: plan.problem }) : plan
 }
 
-/** Does not check the remove clause of REMOVAL, as `planRemoveClause` does. */
+/** Does not check the remove clause of REMOVAL; `planRemoveClause` does. */
 export function parseRequestedProperties(properties: Properties): RemovalPolicy | Problem | undefined {
   const removal = parseProperties(properties)
   return removal !== undefined && 'problem' in removal ? problem('invalid_property', removal) : removal

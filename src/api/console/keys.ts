@@ -1,7 +1,7 @@
 /**
  * `/console/keys`, only for the console: a key with the permission `admin` lists, creates, rotates and revokes API keys, but
  * never a key that exceeds its own permissions, expiry and rate (keys/makers.ts). The primary applies the changes, as for
- * the command line. A token is created here, is in one response, and leaves this process in no other way.
+ * the command line. A token is created here and leaves this process only in one response.
  */
 import type { Access } from '../../auth/access.js'
 import { tokenOf } from '../../auth/authorization.js'
@@ -97,7 +97,7 @@ async function create(body: BodyOf<'create'>, { primary, maker, by }: Desk): Pro
   return refusalOf('create', record, maker)
 }
 
-/** Members that are not given are the same as the maker's. */
+/** Missing members default to those of the maker's key. */
 function recordOf(body: BodyOf<'create'>, maker: KeyRecord, tokenHash: string): KeyRecord | Problem {
   const { name, under: texts = [], expires, rate = maker.rate } = body
   const allow = parseRights(body.allow ?? operations.filter((operation) => maker.allow.includes(operation)))

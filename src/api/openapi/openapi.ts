@@ -23,7 +23,7 @@ const headersByStatus: Readonly<Record<string, object>> = {
   503: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before the next attempt' } },
 }
 
-/** Statuses of no operation in the description: they are for any other path or method. */
+/** Statuses that no operation in the description has, because they are for other paths and methods. */
 const statusesOfNoOperation: readonly number[] = [404, 405]
 
 function problemResponses(): object {

@@ -1,8 +1,8 @@
-/** A position in the text of a pattern, and the errors that end parsing. syntax.ts and characters.ts move it. */
+/** The cursor in a pattern's text, which syntax.ts and characters.ts move, and the errors that stop parsing. */
 
 /** Stops the parsing of a pattern. `message` names the wrong text; `at` is its index. */
 export class PatternError extends Error {
-  /** @param refused true for a pattern that is valid elsewhere, but rejected here for linear time or a limit */
+  /** @param refused true for a pattern that is valid elsewhere, but takes more than linear time or exceeds a limit */
   constructor(
     problem: string,
     readonly at: number,

@@ -2,8 +2,7 @@
  * One regular expression, from text to a test.
  *
  * The text is parsed (syntax.ts), charged to the budgets of its selector and its request, stripped of anchors without
- * effect (anchors.ts), and reduced to its prefixes (prefixes.ts). A pattern is compiled, once, only if its prefixes are
- * not exact. It uses one of two engines:
+ * effect (anchors.ts), and reduced to its prefixes (prefixes.ts). If these are not exact, one of two engines compiles it:
  * - the built-in RegExp if backtracking is provably harmless: fixed characters around at most one repetition of one
  *   class, and perhaps `.*` at the very end, which cannot fail. RegExp tries each length of that repetition once.
  * - the linear-time engine (engine.ts) otherwise.
