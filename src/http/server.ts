@@ -6,7 +6,7 @@
  * authorization, content type and length are checked before any of the body is kept (requests.ts) → the whole body goes
  * to the route → the exchange is answered at most once, and never after the client has disconnected (exchange.ts) → the
  * response is sent (head.ts, response.ts), its unread rest is kept within a bound (unread.ts), and the connection is
- * closed if the response is its last (closing.ts).
+ * closed after its last response (closing.ts).
  *
  * Caveats of the library, each pinned by a test:
  * - If a handler returns without calling `onAborted`, the process exits; after an abort, accessing `res` throws.
@@ -16,7 +16,7 @@
  *   returned. It writes a 400, 431 or 505 straight to the socket and closes the socket, so a corked response is lost. No
  *   call in a handler sends the response earlier or stops the parser. So a write is handled after the parser has returned
  *   (requests.ts). Pausing the connection until the response would cost a quarter of a write's CPU time.
- * - It takes an empty line for the start of a next request, which then never ends. Up to three bytes, or ASCII without a
+ * - An empty line counts as the start of another request, which then never ends. Up to three bytes, or ASCII without a
  *   space, become part of the next request's method.
  * - A request target with a host, or `*`, gets the same 505 as HTTP/1.0. The service sees none of these responses.
  * - It takes any five-byte value of the first `connection` header for "close", and does not parse lists (headers.ts).
@@ -26,9 +26,9 @@
  *   the headers after it, and the first of two Content-Length headers wins. So a length of 0 also closes the connection;
  *   the only valid request with this length is an upload without lines.
  * - If a second request arrives while the first is unanswered, the library closes the connection.
- * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as a
- *   next request, and any transfer-encoding as chunked. The library itself answers a request that has both Content-Length
- *   and Transfer-Encoding, with 400.
+ * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as another
+ *   request, and any transfer-encoding as chunked. If a request has both Content-Length and Transfer-Encoding, the library
+ *   itself responds with 400.
  * - The only expectation it handles is `100-continue`, in lower case; head.ts sends 100 for other spellings.
  * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one response
  *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so another one closes the connection.
@@ -37,7 +37,7 @@
  * - `end` with close closes immediately, and resets the connection if the client is still sending; closing.ts waits for
  *   the client.
  * - A socket closed in an immediate is never freed: the library frees it in its next turn, but libuv has then already
- *   closed its handle, and both leak, 465 bytes. So connections are closed from timers or while the library handles the
+ *   closed its handle, and both leak (465 bytes). So connections are closed from timers or while the library handles the
  *   events of a poll. A response that is sent from an immediate and closes its connection is therefore never complete for
  *   the library (closing.ts).
  * - The library corks only responses sent within the handler or `onData`; later ones need `cork`, whose one buffer serves
