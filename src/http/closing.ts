@@ -148,8 +148,8 @@ export class Closing {
    * before it reads would lose its response. So the rest of the body is dropped until it ends, no piece arrives for
    * `lingerSilenceMsMax`, or `lingerMsMax` is over.
    *
-   * @param close called after that, never before this method returns. Runs in a timer or, if a piece ends the wait, in
-   *   `onDropped`, so that nothing after the body is parsed; the connection may already be closed
+   * @param close called at the end of the wait, never before this method returns: from a timer or, if a piece ends the wait,
+   *   from `onDropped`, so that nothing after the body is parsed. The connection may already be closed
    */
   whenBodyEnds(receiver: Receiver, close: () => void): void {
     this.#lingering++

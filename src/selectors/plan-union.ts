@@ -44,7 +44,7 @@ function unionMatcher(exactRanges: readonly KeyRange[], members: readonly Member
   }
 }
 
-/** The first of the ranges, which are sorted and disjoint, to end after `key`. */
+/** The first range that ends after `key`. @param ranges sorted and disjoint */
 function firstEndingAfter(ranges: readonly KeyRange[], key: Buffer): KeyRange | undefined {
   let low = 0
   let high = ranges.length

@@ -8,10 +8,10 @@ import type { KeyRange } from '../topics/range.js'
 /**
  * Matches one topic inside a plan's ranges.
  *
- * `true`: the topic matches. `false`: it does not match. A key: neither the topic nor any key before the returned one
- * matches, so a scan may seek there. The returned key sorts after the topic's own.
+ * `true`: the topic matches. `false`: it does not match. A key, which sorts after the topic's: neither the topic nor any
+ * key before the returned one matches, so a scan may seek there.
  *
- * One call may take tens of milliseconds. It therefore takes a slice, which is checked between two calls.
+ * One call may take tens of milliseconds, so each call takes a slice, which is checked between calls.
  */
 export type Matcher = (path: string, slice: Slice) => boolean | Buffer
 

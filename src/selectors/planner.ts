@@ -94,7 +94,7 @@ function planWithin(
   return { result, bytes: engines * automatonBytesMax + units * bytesPerUnit + bytesOf(result) }
 }
 
-/** The plan of one member. Its ranges can be kept: the ranges of a union and its matcher refer to them. */
+/** The plan of one member. Its ranges are copied, because the cache keeps them, also within the plan of a union. */
 function planMember(member: Member, budget: PlanningBudget): Plan {
   const { ranges, matcher } = compile(member)
   budget.charge(ranges.length * keyRangeCost, 'its key ranges')

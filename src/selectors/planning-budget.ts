@@ -1,6 +1,6 @@
 /**
  * Limits the cost of planning: one budget for all selectors of a request, in units that are charged before the work is
- * done. It never looks at a clock, so the same request always gets the same response.
+ * done. The budget never looks at a clock, so the same request always gets the same response.
  *
  * A unit is about 0.1 µs of a modern core. The costs below were measured for the most expensive cases found, in a
  * process that had just warmed up; `test/selectors/planning-cost` compares them with the time of a plan.

@@ -1,4 +1,4 @@
-/** Scopes: the topics that a match selects. The end of the selector chooses: itself, its descendants (`/`) or both (`//`). */
+/** Scopes: depending on the end of the selector, a match selects itself, its descendants (`/`) or both (`//`). */
 import type { Path } from '../topics/path.js'
 import { descendantsRange, type KeyRange, subtreeRange, topicRange } from '../topics/range.js'
 

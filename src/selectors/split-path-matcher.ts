@@ -37,7 +37,7 @@ export function splitPathMatcher(
   baseLength: number | undefined,
   scope: Scope,
 ): Matcher {
-  /** The least key that can match after a segment; moves up to a parent as long as no later sibling can match. */
+  /** The least key that can match after a segment; if no later sibling can match, the search continues at the parent. */
   function seekPast(path: string, from: number, to: number, index: number, position: number): Buffer | false {
     let start = from
     let end = to
@@ -80,7 +80,7 @@ export function splitPathMatcher(
   }
 }
 
-/** The last prefix that does not sort after the segment, or -1. If the segment starts with any prefix, it is this one. */
+/** The last prefix that does not sort after the segment, or -1. No other prefix can be the start of the segment. */
 function locate(prefixes: readonly Prefix[], path: string, from: number, to: number): number {
   let low = 0
   let high = prefixes.length
