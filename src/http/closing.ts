@@ -144,7 +144,7 @@ export class Closing {
   }
 
   /**
-   * Keeps the connection open for a while: closing a socket with unread bytes resets it, and a client that sends everything
+   * Keeps the connection open for a while. Closing a socket with unread bytes resets it, and a client that sends everything
    * before it reads would lose its response. So the rest of the body is dropped until it ends, no piece arrives for
    * `lingerSilenceMsMax`, or `lingerMsMax` is over.
    *

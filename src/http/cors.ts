@@ -13,8 +13,8 @@ import type { Answer } from './answer.js'
 export type OriginHeaders = readonly (readonly [name: Uint8Array, value: Uint8Array])[]
 
 /**
- * Browsers cache a preflight for this long. Each preflight costs a connection, but pages of an origin that is no longer
- * allowed can continue to send requests during this time, without being able to read the responses.
+ * Browsers cache a preflight for this long. Each preflight costs a connection. If an origin is no longer allowed, its pages
+ * can still send requests during this time, but cannot read the responses.
  */
 const preflightSeconds = '600'
 

@@ -3,9 +3,9 @@
  * disconnected. Nothing here reads a request; response.ts sends the responses.
  *
  * If a response is known immediately, it is sent within the library's handler, where the library corks it. Later
- * responses are queued and sent together from one immediate, each inside `res.cork`, because the library has one cork
- * buffer, and a promise may resume while another connection uses it. Otherwise a response would go out in ten pieces, and
- * a durable overwrite would cost 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
+ * responses are queued and sent together from one immediate, each inside `res.cork`. The library has only one cork buffer,
+ * and a promise may resume while another connection uses it. Uncorked, a response would go out in ten pieces, and a
+ * durable overwrite would cost 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { afterPoll, isAfterPoll } from '../base/after-poll.js'

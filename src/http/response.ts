@@ -3,9 +3,9 @@
  * unread bodies, and closing.ts sends responses that close their connection. exchange.ts keeps the state of requests, and
  * ensures that each request is answered at most once, and never after its client has disconnected.
  *
- * The connections whose clients have read nothing for longest are closed first: after a while, sooner if many bytes are
- * unread, immediately if there is no room. To avoid closing connections of clients that do read, pages are cut short to
- * fit the remaining room (api/context.ts), and exchange.ts rejects a read whose response does not fit.
+ * Clients that have read nothing for longest are disconnected first: after a while, sooner if many bytes are unread,
+ * immediately if there is no room. To keep clients that do read, pages are cut short to fit the remaining room
+ * (api/context.ts), and exchange.ts rejects a read whose response does not fit.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesAlwaysMax } from '../settings/limits.js'

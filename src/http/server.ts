@@ -2,11 +2,10 @@
  * The edge to uWebSockets.js: the listener, connections, routes and pages, the drain. Only this folder imports the
  * library, and nothing here depends on topics.
  *
- * The path of a request; each file calls only later ones. Headers are read in one pass, and framing, overload,
- * authorization, content type and length are checked before any of the body is kept (requests.ts) → the whole body goes
- * to the route → the exchange is answered at most once, and never after the client has disconnected (exchange.ts) → the
- * response is sent (head.ts, response.ts), its unread rest is kept within a bound (unread.ts), and the connection is
- * closed after its last response (closing.ts).
+ * The path of a request; each file calls only later ones. requests.ts reads the headers in one pass, and checks framing,
+ * overload, authorization, content type and length before it keeps any of the body. The whole body goes to the route.
+ * exchange.ts ensures at most one response, and none after the client has disconnected. head.ts and response.ts send the
+ * response, and unread.ts keeps its unread rest within a bound. closing.ts closes the connection after the last response.
  *
  * Caveats of the library, each pinned by a test:
  * - If a handler returns without calling `onAborted`, the process exits; after an abort, accessing `res` throws.

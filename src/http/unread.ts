@@ -110,8 +110,8 @@ export class Rests {
   }
 
   /**
-   * Moves a client that has made progress to the end of the order. Frees the bytes it has taken when they are half of
-   * the kept bytes, so the total size of all these copies is at most that of the body.
+   * Moves a client that has made progress to the end of the order. Frees the taken bytes when they are half of the kept
+   * bytes, so all these copies together are no larger than the body.
    */
   #advance(rest: Rest): void {
     const end = rest.from + rest.bytes.length

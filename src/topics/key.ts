@@ -1,9 +1,9 @@
 /**
  * Stored keys: a path's UTF-8 bytes with every `/` written as 0x00.
  *
- * No path contains U+0000, so the separator sorts below every other byte and plain byte order IS topic tree order: a
- * topic, then its descendants, depth first, with siblings ordered by the bytes of their segments. A subtree is therefore
- * one contiguous range in any engine that compares keys as unsigned bytes. Nothing here depends on an engine.
+ * No path contains U+0000, so the separator sorts below every other byte. Plain byte order therefore IS tree order: a
+ * topic, then its descendants, depth first, with siblings ordered by the bytes of their segments. A subtree is one
+ * contiguous range in any engine that compares keys as unsigned bytes. Nothing here depends on an engine.
  *
  *     path       a      a/b       a/c       a-b      b
  *     key        61     61 00 62  61 00 63  61 2d 62  62

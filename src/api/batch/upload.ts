@@ -21,7 +21,7 @@ import { UploadAnswer } from './upload-answer.js'
 
 /**
  * Maximum lines per batch. For random paths in a large tree, an operation costs half as much CPU as in batches of
- * 1,000, because operations share pages; other writes wait about 20 ms. If writes are slow, batches are smaller.
+ * 1,000, because operations share pages. Other writes wait about 20 ms. If writes are slow, batches are smaller.
  */
 export const linesAtOnceMax = 4000
 

@@ -1,7 +1,7 @@
 /**
- * The request bodies on the wire, as types. The schemas for reading bodies, and for the API description, are generated from
- * them (shapes.ts), with the descriptions of members: comments and tags such as `@minimum` have an effect here. Rules that
- * types cannot express (settings, limits in bytes, one of path and selector) are checked in parse.ts.
+ * The request bodies on the wire, as types. shapes.ts generates the schemas for reading bodies and for the API description
+ * from them, so comments and tags such as `@minimum` have an effect here. Rules that types cannot express (settings, limits
+ * in bytes, one of path and selector) are checked in parse.ts.
  */
 import type { Properties, TopicType } from '../../topics/topic.js'
 

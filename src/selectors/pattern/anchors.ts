@@ -1,7 +1,7 @@
 /**
  * Anchors at the outer ends of a pattern. Every pattern must match as a whole, so a leading `^` and a trailing `$` have no
- * effect. If more of a path may follow the match, as for a selector that ends with `//`, a `$` left in the pattern would
- * wrongly mean the end of that path.
+ * effect. If a selector ends with `//`, more of a path may follow the match. A `$` left in the pattern would then wrongly
+ * mean the end of that path.
  */
 import { type Node, sequenceNode } from './node.js'
 
