@@ -30,7 +30,7 @@ const stateBytes = 256 * kibibyte
 
 /**
  * Maximum bytes of bodies that a worker's threads compress or that wait for a thread; beyond that, bodies are sent plain. One
- * core compresses this much in about 0.1 s, so no page waits longer for others. The limit also bounds a worker's memory.
+ * core compresses this much in about 0.1 s, so no page waits longer for other pages. The limit also bounds memory.
  */
 const underWayBytesMax = 16 * kibibyte * kibibyte
 

@@ -12,7 +12,7 @@ import type { Inlet, Upload } from './answer.js'
 import { allowTime } from './body.js'
 import type { Exchange, Exchanges } from './exchange.js'
 
-/** Maximum uploads in one worker. Each takes the bytes that the kernel hands over, usually a few MiB, and those being written. */
+/** Maximum uploads in one worker. Each keeps the bytes that the kernel hands over, usually a few MiB, and the batch being written. */
 export const uploadsMax = 16
 
 /** How long the source of an upload may be silent: as long as proxies allow. */
