@@ -1,6 +1,6 @@
 /**
- * The bodies of batches: values exact to the byte, and every fault refused where it is, with the index of its operation
- * if it is in one.
+ * Batch bodies: values are exact to the byte, and every fault is rejected where it occurs, with the index of its operation
+ * if it is inside one.
  */
 import t from 'tap'
 import { valueLevelsMax } from '../../dist/settings/limits.js'
@@ -11,7 +11,7 @@ import { overStores } from '../support/service/over-stores.js'
 const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 const objects = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
 
-/** Faults of one operation: its text, the code, and what the message mentions. */
+/** Faults of one operation: its source, the code, and strings in the message. */
 const faults: readonly (readonly [operation: string, code: string, ...mentions: readonly string[]])[] = [
   ['null', 'invalid_parameter', '"operations"', 'an array that contains null', 'an array of objects'],
   ['5', 'invalid_parameter', '"operations"', 'an array that contains the number 5'],
@@ -56,7 +56,7 @@ await overStores(t, async (t, { post }) => {
   const batch = (...operations: readonly string[]) => post('batch', `{"operations":[${operations.join(',')}]}`)
   const item = (path: string, value: string): string => `{"path":"${path}","type":"json","value":${value}}`
 
-  await t.test('values come back exactly as they were sent, and constraints are compared with them', async (t) => {
+  await t.test('values come back exactly as sent, and constraints match them', async (t) => {
     const path = (i: number): string => `v/${String(i).padStart(3, '0')}`
     const all = (operation: (text: string, i: number) => string) => batch(...exactValues.map(operation))
     const texts = (at: (text: string, i: number) => string): string => `{"results":[${exactValues.map(at).join(',')}]}`
@@ -76,29 +76,39 @@ await overStores(t, async (t, { post }) => {
       `{"constraint":{"value":${constraint(text)}},"value":${value(text)},"path":"${path(i)}","op":"set"}`
     const paths = texts((_, i) => `{"path":"${path(i)}"}`)
     gives(t, await all(set(() => 'null', String)), paths, 'each constraint holds')
-    gives(t, await all(set(String, () => ' \n null\t')), paths, 'so does that on the value after it')
+    gives(t, await all(set(String, () => ' \n null\t')), paths, 'a constraint with white space around its value holds')
     await read('set')
   })
 
-  await t.test('white space around and within a batch has no meaning, except in strings', async (t) => {
+  await t.test('white space in and around a batch is ignored, except in strings', async (t) => {
     const spaced = `\r\n{ "operations" :\n[ \t{ "op" : "addAndSet" , "path" : "w" , "value" :\n [ 1.10 ,\t{ "a  b" :\r\n" c " } ] } ,
       { "\\u006fp":"add", "p\\u0061th":"w/2" } ]\n}\n`
     gives(
       t,
       await post('batch', spaced),
       '{"results":[{"path":"w","created":true},{"path":"w/2","created":true}]}',
-      'it',
+      'a batch with white space',
     )
-    gives(t, await post('fetch', { path: 'w' }), item('w', '[ 1.10 ,{ "a  b" :" c " } ]'), 'without line ends and tabs')
+    gives(
+      t,
+      await post('fetch', { path: 'w' }),
+      item('w', 'line ends and tabs are removed'),
+      'without line ends and tabs',
+    )
     const escaped = '{"operati\\u006fns":[{"op":"set","path":"w","v\\u0061lue":1.0}]}'
     gives(t, await post('batch', escaped), '{"results":[{"path":"w"}]}', 'names may be escaped')
-    gives(t, await post('fetch', { path: 'w' }), item('w', '1.0'), 'and the value is found')
+    gives(t, await post('fetch', { path: 'w' }), item('w', '1.0'), 'the value is found')
     const inner = '{"operations":[{"value":9}],"constraint":{"value":[2]},"value":"]}"}'
-    gives(t, await batch(`{"op":"set","value":${inner},"path":"w"}`), '{"results":[{"path":"w"}]}', 'names in a value')
-    gives(t, await post('fetch', { path: 'w' }), item('w', inner), 'and its text')
+    gives(
+      t,
+      await batch(`{"op":"set","value":${inner},"path":"w"}`),
+      '{"results":[{"path":"w"}]}',
+      'names inside a value are ignored',
+    )
+    gives(t, await post('fetch', { path: 'w' }), item('w', inner), 'the value is stored as sent')
   })
 
-  await t.test('a fault of an operation is named with its index, and nothing is done', async (t) => {
+  await t.test('a fault in an operation is reported with its index, and nothing is changed', async (t) => {
     await post('addAndSet', { path: 'f', value: 1 })
     const fine = ['{"op":"set","path":"f","value":2}', '{"op":"add","path":"f/new"}']
     for (const [operation, code, ...mentions] of faults) {
@@ -110,13 +120,13 @@ await overStores(t, async (t, { post }) => {
     refuses(t, await post('fetch', { path: 'f/new' }), 400, 'no_such_topic', 'nothing was added')
   })
 
-  await t.test('a fault of the batch itself has no index', async (t) => {
+  await t.test('a fault in the batch itself is reported without an index', async (t) => {
     const remove = '{"op":"remove","path":"f"}'
     for (const found of ['{}', 'null', '"x"', '5', 'true', remove]) {
       const answer = await post('batch', `{"operations":${found}}`)
       refuses(t, answer, 400, 'invalid_parameter', `operations ${found}`, '"operations"', 'an array')
     }
-    refuses(t, await post('batch', '{}'), 400, 'missing_parameter', 'none', '"operations"')
+    refuses(t, await post('batch', '{}'), 400, 'missing_parameter', 'no operations', '"operations"')
     refuses(t, await post('batch', '{"ops":[]}'), 400, 'unknown_parameter', 'misspelt', '"ops"')
     for (const lines of [`${remove}\n${remove}`, `${remove}\r\n${remove}\n`, `${remove}\n\n {"op":`])
       refuses(t, await post('batch', lines), 400, 'invalid_json', 'lines', 'application/x-ndjson')
@@ -141,30 +151,50 @@ await overStores(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'f' }), item('f', '1'), 'nothing was removed')
   })
 
-  await t.test(`a value of ${valueLevelsMax} levels is accepted everywhere, one more nowhere`, async (t) => {
-    const levels = `nested more than ${valueLevelsMax} levels deep`
-    for (const make of [arrays, objects]) {
-      const [value, beyond] = [make(valueLevelsMax), make(valueLevelsMax + 1)]
-      const expectation = make.name
-      await post('remove', { path: 'deep' })
-      const created = await batch(`{"op":"addAndSet","path":"deep","value":${value}}`)
-      gives(t, created, '{"results":[{"path":"deep","created":true}]}', `${expectation} in an operation`)
-      const set = `{"path":"deep","value":${value},"constraint":{"value":${value}}}`
-      gives(t, await post('set', set), '{"path":"deep"}', `${expectation} in a constraint`)
-      gives(t, await batch(`{"op":"set",${set.slice(1)}`), '{"results":[{"path":"deep"}]}', `${expectation} in both`)
-      const tooDeep = `{"op":"set","path":"deep","value":${beyond}}`
-      refusesOperation(t, await batch(tooDeep), 400, 'invalid_parameter', 0, `${expectation} + 1`, '"value"', levels)
-      const constrained = `{"path":"deep","value":1,"constraint":{"value":${beyond}}}`
-      refuses(t, await post('set', constrained), 400, 'invalid_parameter', `${expectation} + 1`, '"constraint"', levels)
-      const operation = `{"op":"set",${constrained.slice(1)}`
-      const refused = await batch('{"op":"remove","path":"deep"}', operation)
-      refusesOperation(t, refused, 400, 'invalid_parameter', 1, `${expectation} + 1 in a batch`, '"constraint"', levels)
-      gives(t, await post('fetch', { path: 'deep' }), item('deep', value), `${expectation}: nothing else was done`)
-    }
-    const brackets = 2 ** 20 - 100
-    const open = await post('batch', `{"operations":[{"op":"set","path":"a","value":${'['.repeat(brackets)}`)
-    refuses(t, open, 400, 'invalid_parameter', 'a body full of brackets', '"operations"', levels)
-    const elements = await post('batch', `{"operations":${'['.repeat(brackets)}`)
-    refuses(t, elements, 400, 'invalid_parameter', 'arrays in place of operations', '"operations"', levels)
-  })
+  await t.test(
+    `values of ${valueLevelsMax} levels are accepted everywhere, and deeper values are rejected everywhere`,
+    async (t) => {
+      const levels = `nested more than ${valueLevelsMax} levels deep`
+      for (const make of [arrays, objects]) {
+        const [value, beyond] = [make(valueLevelsMax), make(valueLevelsMax + 1)]
+        const expectation = make.name
+        await post('remove', { path: 'deep' })
+        const created = await batch(`{"op":"addAndSet","path":"deep","value":${value}}`)
+        gives(t, created, '{"results":[{"path":"deep","created":true}]}', `${expectation} in an operation`)
+        const set = `{"path":"deep","value":${value},"constraint":{"value":${value}}}`
+        gives(t, await post('set', set), '{"path":"deep"}', `${expectation} in a constraint`)
+        gives(t, await batch(`{"op":"set",${set.slice(1)}`), '{"results":[{"path":"deep"}]}', `${expectation} in both`)
+        const tooDeep = `{"op":"set","path":"deep","value":${beyond}}`
+        refusesOperation(t, await batch(tooDeep), 400, 'invalid_parameter', 0, `${expectation} + 1`, '"value"', levels)
+        const constrained = `{"path":"deep","value":1,"constraint":{"value":${beyond}}}`
+        refuses(
+          t,
+          await post('set', constrained),
+          400,
+          'invalid_parameter',
+          `${expectation} + 1`,
+          '"constraint"',
+          levels,
+        )
+        const operation = `{"op":"set",${constrained.slice(1)}`
+        const refused = await batch('{"op":"remove","path":"deep"}', operation)
+        refusesOperation(
+          t,
+          refused,
+          400,
+          'invalid_parameter',
+          1,
+          `${expectation} + 1 in a batch`,
+          '"constraint"',
+          levels,
+        )
+        gives(t, await post('fetch', { path: 'deep' }), item('deep', value), `${expectation}: nothing else was changed`)
+      }
+      const brackets = 2 ** 20 - 100
+      const open = await post('batch', `{"operations":[{"op":"set","path":"a","value":${'['.repeat(brackets)}`)
+      refuses(t, open, 400, 'invalid_parameter', 'a body full of brackets', '"operations"', levels)
+      const elements = await post('batch', `{"operations":${'['.repeat(brackets)}`)
+      refuses(t, elements, 400, 'invalid_parameter', 'arrays in place of operations', '"operations"', levels)
+    },
+  )
 })

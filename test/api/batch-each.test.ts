@@ -1,4 +1,4 @@
-/** Batches that are not atomic: each operation is carried out or refused on its own, and all in one commit. */
+/** Non-atomic batches: each operation is executed or rejected on its own, and all share one commit. */
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
@@ -10,7 +10,7 @@ await overStores(t, async (t, { post, addKey }) => {
   const results = (text: string): readonly { code?: string; message?: string }[] =>
     (JSON.parse(text) as { results: { code?: string; message?: string }[] }).results
 
-  await t.test('refused operations change nothing, and the others are executed', async (t) => {
+  await t.test('rejected operations change nothing, and the others are executed', async (t) => {
     await post('addAndSet', { path: 's', type: 'string', value: 'x' })
     const answer = await each([
       { op: 'addAndSet', path: 'a', value: 1 },
@@ -36,10 +36,10 @@ await overStores(t, async (t, { post, addKey }) => {
         'incompatible_properties',
       ],
     )
-    gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":3}', 'the last that was accepted')
+    gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":3}', 'the last accepted value')
   })
 
-  await t.test('a refusal is worded as its route words it', async (t) => {
+  await t.test('a rejected operation gets the same error as on its own route', async (t) => {
     for (const [route, body] of [
       ['set', { path: 'no', value: 1 }],
       ['set', { path: 's', value: 1 }],
@@ -59,7 +59,7 @@ await overStores(t, async (t, { post, addKey }) => {
     )
   })
 
-  await t.test('operations that the key may not do are refused one by one', async (t) => {
+  await t.test('operations that the key does not permit are rejected individually', async (t) => {
     const limited = await addKey('each-below-k', { allow: ['set', 'add'], under: ['k'] })
     const { status, text } = await each(
       [
@@ -75,10 +75,10 @@ await overStores(t, async (t, { post, addKey }) => {
       results(text).map(({ code }) => code),
       [undefined, 'forbidden_path', 'forbidden_operation', 'forbidden_operation'],
     )
-    gives(t, await post('fetch', { path: 'k/1' }), '{"path":"k/1","type":"json","value":1}', 'the first')
+    gives(t, await post('fetch', { path: 'k/1' }), '{"path":"k/1","type":"json","value":1}', 'the first was executed')
   })
 
-  await t.test('a batch whose operations are all refused returns 200', async (t) => {
+  await t.test('a batch whose operations are all rejected returns 200', async (t) => {
     const before = await post('fetch', { selector: '*.*', type: 'any', with_version: true })
     const { status, text } = await each(
       Array.from({ length: 1000 }, (_, i) => ({ op: 'set', path: `no/${i}`, value: 1 })),
@@ -88,7 +88,7 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { selector: '*.*', type: 'any', with_version: true }), before.text, 'nothing changed')
   })
 
-  await t.test('a refused operation at any place leaves the others unaffected', async (t) => {
+  await t.test('a rejected operation at any position does not affect the others', async (t) => {
     for (const refused of [0, 1, 499, 998, 999]) {
       const operations = Array.from({ length: 1000 }, (_, i) =>
         i === refused ? { op: 'set', path: `no/${i}`, value: 1 } : { op: 'addAndSet', path: `m/${i}`, value: refused },
@@ -103,7 +103,7 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { selector: '*m//', count: true }), '{"count":1000}', 'all were written')
   })
 
-  await t.test('a read sees all accepted operations of a batch or none', async (t) => {
+  await t.test('a read sees either all accepted operations of a batch or none', async (t) => {
     const paths = ['p/1', 'p/2', 'p/3']
     let isOver = false
     const writing = (async () => {
@@ -119,10 +119,10 @@ await overStores(t, async (t, { post, addKey }) => {
     }
     isOver = true
     await writing
-    t.pass('it is one commit')
+    t.pass('the batch is one commit')
   })
 
-  await t.test('`atomic: true` is the default, and other values are refused', async (t) => {
+  await t.test('`atomic` defaults to true and accepts only booleans', async (t) => {
     const operations = [
       { op: 'addAndSet', path: 'atomic', value: 1 },
       { op: 'set', path: 'no', value: 1 },

@@ -1,6 +1,6 @@
 /**
- * Batches: the results of their operations, each of which sees the earlier ones; that a refused one changes nothing; and
- * how many operations and bytes one may have.
+ * Batches: the results of operations, each of which sees the earlier ones; rejected operations, which change nothing; and the
+ * limits on operations and bytes.
  */
 import t, { type Test } from 'tap'
 import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
@@ -17,7 +17,7 @@ await overStores(t, async (t, server) => {
   const batch = (...operations: readonly Operation[]): Promise<Answer> => post('batch', { operations })
   const results = (...texts: readonly string[]): string => `{"results":[${texts.join(',')}]}`
 
-  await t.test('each result is what the route of the operation would have answered', async (t) => {
+  await t.test('each result equals the response of the route of its operation', async (t) => {
     await post('addAndSet', { path: 'r/there', value: 1, properties: { a: 'b' } })
     const answer = await batch(
       { op: 'addAndSet', path: '/r/new/', value: 1, type: 'json', properties: { note: 'x' } },
@@ -46,7 +46,7 @@ await overStores(t, async (t, server) => {
     refuses(t, other, 400, 'incompatible_properties', 'its properties were stored')
   })
 
-  await t.test('an operation sees what the earlier ones of its batch have done', async (t) => {
+  await t.test('an operation sees the effects of earlier operations in its batch', async (t) => {
     await post('addAndSet', { path: 'o/type', value: 1 })
     const retyped = await batch(
       { op: 'remove', path: 'o/type' },
@@ -63,7 +63,7 @@ await overStores(t, async (t, server) => {
       { op: 'addAndSet', path: 'o/c', value: [3, 3], constraint: { value: 2 } },
       { op: 'set', path: 'o/c', value: 4, constraint: { value: [3, 3] } },
     )
-    t.equal(chained.status, 200, 'constraints on what was just set')
+    t.equal(chained.status, 200, 'constraints match values set earlier in the batch')
     gives(t, await post('fetch', { path: 'o/c' }), '{"path":"o/c","type":"json","value":4}', 'the last value')
 
     const brief = await batch(
@@ -79,7 +79,7 @@ await overStores(t, async (t, server) => {
       results(`${created}true}`, `${created}false}`, '{"removed":1}', '{"removed":0}'),
       'created, removed',
     )
-    refuses(t, await post('fetch', { path: 'o/brief' }), 400, 'no_such_topic', 'it is gone')
+    refuses(t, await post('fetch', { path: 'o/brief' }), 400, 'no_such_topic', 'the topic is gone')
 
     const replaced = await batch(
       { op: 'remove', path: 'o/c' },
@@ -89,10 +89,12 @@ await overStores(t, async (t, server) => {
     t.equal(replaced.status, 200, 'a topic is replaced')
     gives(t, await post('fetch', { path: 'o/c' }), '{"path":"o/c","type":"json"}', 'the new one has no value')
     const late = await batch({ op: 'set', path: 'o/late', value: 1 }, { op: 'add', path: 'o/late' })
-    refusesOperation(t, late, 400, 'no_such_topic', 0, 'none sees a later one', '"o/late"')
+    refusesOperation(t, late, 400, 'no_such_topic', 0, 'no operation sees a later one', '"o/late"')
   })
 
-  await t.test('a batch with a refused operation names it and changes nothing', (t) => refused(t, server, batch))
+  await t.test('a batch with a rejected operation reports its index and changes nothing', (t) =>
+    refused(t, server, batch),
+  )
 
   await t.test('a batch has 1 to 1,000 operations', async (t) => {
     const adds = (count: number): Operation[] =>
@@ -104,12 +106,12 @@ await overStores(t, async (t, server) => {
     const beyond = [400, 'invalid_parameter', '1,001', '"operations"', 'an array of 1001', '1 to 1000'] as const
     refuses(t, await batch(...adds(1001)), ...beyond)
     gives(t, await post('fetch', { selector: '*n//' }), nothing, 'nothing was created')
-    gives(t, await batch(...adds(1000)), text(1000), 'a thousand')
+    gives(t, await batch(...adds(1000)), text(1000), '1,000')
     gives(t, await post('remove', { selector: '*n//' }), '{"removed":1000}', 'all of them')
-    refuses(t, await batch(), 400, 'invalid_parameter', 'none', '"operations"', 'an empty array', '1 to 1000')
+    refuses(t, await batch(), 400, 'invalid_parameter', 'no operations', '"operations"', 'an empty array', '1 to 1000')
   })
 
-  await t.test('a body of a batch is bounded as any other', async (t) => {
+  await t.test('the body of a batch has the same size limit as any other body', async (t) => {
     const around = '{"operations":[{"op":"addAndSet","path":"big","value":""}]}'
     const filled = (bytes: number): string => around.replace('""', `"${'x'.repeat(bytes - around.length)}"`)
     gives(t, await post('batch', filled(2 ** 20)), results('{"path":"big","created":true}'), 'as large as allowed')
@@ -117,7 +119,7 @@ await overStores(t, async (t, server) => {
   })
 })
 
-/** Each refusal, in the middle of a batch that would change four topics. */
+/** Puts each rejected operation in the middle of a batch that would change four topics. */
 async function refused(
   t: Test,
   { post }: Server,
@@ -159,7 +161,7 @@ async function refused(
       { op: 'add', path: 'x/new' },
       operation,
       { op: 'addAndSet', path: 'x/never', value: 'after' },
-      { op: 'set', path: 'x/nowhere', value: 'another refusal, which is not the first' },
+      { op: 'set', path: 'x/nowhere', value: 'a later rejected operation' },
     )
     const expectation = `${code} of ${operation.op}`
     refusesOperation(t, answer, status, code, 3, expectation, mention)

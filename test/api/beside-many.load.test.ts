@@ -1,6 +1,6 @@
 /**
  * While the only worker handles many requests of one kind, another client's fetch by path waits for a few slices, not for
- * the requests. The pattern takes several milliseconds for each of the paths, which are as long as paths may be.
+ * the requests. The pattern takes several milliseconds for each of the paths, which have the maximum length.
  */
 import t from 'tap'
 import { OtherClient } from '../support/load/other-client.js'
@@ -9,10 +9,10 @@ import type { Answer, Body } from '../support/service/client.js'
 import { type Server, startServer } from '../support/service/server.js'
 import { eachStore } from '../support/stores/stores.js'
 
-/** Requests of one kind at once. */
+/** Concurrent requests of one kind. */
 const together = 40
 
-/** The longest wait of the other client, in ms; on a slow machine this share of what the requests take together. */
+/** The other client's maximum wait, in ms or, on a slow machine, as a share of the total time of the requests. */
 const waitMsMax = 500
 const waitShareMax = 1 / 4
 
@@ -24,7 +24,7 @@ const many = Array.from({ length: 1000 }, (_, i) => `m/${i}`)
 const operations = [...longest, ...many].map((path) => ({ op: 'addAndSet', path, value: path }))
 const upload = operations.map((operation) => `${JSON.stringify(operation)}\n`).join('')
 
-/** Sends one request, and resolves once it is answered. */
+/** Sends one request and resolves when the response has arrived. */
 type Send = () => Promise<unknown>
 
 function kindsOf(server: Server, since: string): Readonly<Record<string, Send>> {
@@ -44,16 +44,16 @@ function kindsOf(server: Server, since: string): Readonly<Record<string, Send>> 
     'pages of branches': ask('fetch', { selector, deep_branch_depth: 2, deep_branch_limit: 1 }),
     counts: ask('fetch', { selector, count: true }),
     'fetches of many paths': ask('fetch', { paths: many, with_properties: true, with_version: true, type: 'any' }),
-    'trials of removals': ask('remove', { selector, dry_run: true }),
+    'dry runs of removals': ask('remove', { selector, dry_run: true }),
     batches: ask('batch', { operations: operations.slice(-1000) }),
     uploads: ask('batch', upload, { 'content-type': 'application/x-ndjson' }),
     'first pages of changes': ask('changes', { selector }),
     'later pages of changes': ask('changes', { selector, since }),
-    'openings of streams': open({ selector }),
+    'new streams': open({ selector }),
   }
 }
 
-/** So many uploads or batches at once may be refused, which is an answer as well. */
+/** With this many concurrent uploads or batches, some may get 503, which also counts as a response. */
 function expectAnswer({ status, text }: Answer): void {
   if (status !== 200 && status !== 503) throw new Error(`${status} ${text}`)
 }
@@ -76,12 +76,12 @@ await eachStore(t, async (t, store) => {
       await other.seen(1)
       const togetherMs = await timeOf(() => Promise.all(Array.from({ length: together }, send)))
       const { maxMs, faults } = await other.seen(1)
-      t.same(faults, [], `no fault beside ${together} ${name}`)
+      t.same(faults, [], `no fault alongside ${together} ${name}`)
       seen.push(`${Math.round(maxMs)} ms of ${Math.round(togetherMs)}`)
       return maxMs < Math.max(waitMsMax, waitShareMax * togetherMs)
     }
-    // A busy machine may delay a fetch as well, but hardly in each of three rounds.
+    // A busy machine may also delay a fetch, but hardly in each of three rounds.
     const isOnceServed = (await isServed()) || (await isServed()) || (await isServed())
-    t.ok(isOnceServed, `beside ${together} ${name}, a fetch waits at most ${seen}`)
+    t.ok(isOnceServed, `alongside ${together} ${name}, a fetch waits at most ${seen}`)
   }
 })

@@ -1,6 +1,6 @@
 /**
- * The members of bodies: unknown ones, those given twice, of the wrong kind, sizes that only round to an integer, and values
- * nested deeper than common clients can read. Each fault has its code and a message that names the member; nothing is done.
+ * The members of bodies: unknown or duplicate members, wrong types, sizes that only round to an integer, and values nested
+ * deeper than common clients can read. Each fault has its code and a message that names the member; nothing is changed.
  */
 import t from 'tap'
 import { valueLevelsMax } from '../../dist/settings/limits.js'
@@ -8,7 +8,7 @@ import { parseImportLine } from '../../dist/tools/import-line.js'
 import { answers, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 
-/** A body that each route accepts, without its end. */
+/** A body accepted by each route, without its closing brace. */
 const accepted = {
   fetch: '{"path":"a"',
   set: '{"path":"a","value":1',
@@ -18,7 +18,7 @@ const accepted = {
 } as const
 const routes = Object.keys(accepted) as (keyof typeof accepted)[]
 
-/** Names that are no parameter of any route. */
+/** Names that are not parameters of any route. */
 const unknownNames = ['pth', 'Path', 'paht', 'Type', 'x y', '', 'é', '__proto__', 'constructor', 'a.b', 'a"b', 'a[0]']
 
 const allowedNames: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ const allowedNames: Readonly<Record<string, string>> = {
   remove: '"constraint", "dry_run", "path", "selector", "with_version"',
 }
 
-/** Properties with a name given twice, and the name. */
+/** Properties with a duplicate name, and that name. */
 const propertiesTwice = [
   ['{"a":"1","a":"1"}', 'a'],
   ['{"a":"1","b":"2","\\u0061":"1"}', 'a'],
@@ -51,7 +51,7 @@ const arrays = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 const objects = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
 const both = (levels: number) => `${'[{"]}":'.repeat(levels / 2)}"[["${'}]'.repeat(levels / 2)}${levels % 2 ? ']' : ''}`
 
-/** The rows of a body for each of some routes. */
+/** The rows for each of the given routes. */
 const onRoutes = (some: readonly (keyof typeof accepted)[], rows: (route: keyof typeof accepted) => readonly Row[]) =>
   some.flatMap(rows)
 
@@ -60,7 +60,7 @@ await overStores(
   async (t, { post }) => {
     const inTurn = (name: string, rows: readonly Row[]) => t.test(name, (t) => answers(t, post, rows))
 
-    await inTurn('an unknown parameter is refused by name, with a list of the known ones', [
+    await inTurn('an unknown parameter is rejected by name, with a list of the known ones', [
       ...onRoutes(routes, (route) => [
         ...unknownNames.map((name): Row => {
           return [route, `${accepted[route]},${JSON.stringify(name)}:1}`, 'unknown_parameter', JSON.stringify(name)]
@@ -74,7 +74,7 @@ await overStores(
     ])
 
     await post('addAndSet', { path: 'a', value: 1 })
-    await inTurn('a parameter given twice is refused by name', [
+    await inTurn('a duplicate parameter is rejected by name', [
       ...onRoutes(routes, (route) => {
         const value = route.toLowerCase().endsWith('set') ? ',"value":1' : ''
         const paths = ['"path":"a","path":"a"', '"path":"a","p\\u0061th":"b"', '"path":"a","path":null']
@@ -90,7 +90,7 @@ await overStores(
       ['fetch', { path: 'a' }, '{"path":"a","type":"json","value":1}'],
     ])
 
-    await inTurn('a property given twice is refused by name, however it is escaped', [
+    await inTurn('a duplicate property is rejected by name, even if the name is escaped', [
       ...onRoutes(['add', 'addAndSet'], (route) => {
         const value = route === 'add' ? '' : '"value":1,'
         const odd = '{"a":"{\\"a\\":1,\\"a\\":2}","b":"","__proto__":"","constructor":""}'
@@ -102,7 +102,7 @@ await overStores(
               return [route, body, 'invalid_property', `Property "${name}" is given more than once`]
             }),
           ),
-          // Names inside values are not counted.
+          // Names inside values do not count.
           [route, `{"path":"${route}",${value}"properties":${odd}}`, `{"path":"${route}","created":true}`],
           // The body is checked first.
           [route, repeated, 'duplicate_parameter', '"type"'],
@@ -114,7 +114,7 @@ await overStores(
     ])
 
     const typed = ['fetch', 'set', 'add', 'addAndSet'] as const
-    await inTurn('a parameter of the wrong kind is refused by name, with what is allowed', [
+    await inTurn('a parameter of the wrong type is rejected by name, with the allowed values', [
       ...['5', 'null', 'true', '[]', '{}', '["a"]'].flatMap((found): Row[] => [
         ...onRoutes(routes, (route): Row[] => {
           const body = `${accepted[route].replace(/:"\w+"/, `:${found}`)}}`
@@ -139,7 +139,7 @@ await overStores(
     ])
 
     const page = '{"has_more":false,"results":[{"path":"a","type":"json","value":1}]}'
-    await inTurn('a size is checked by its text, not by the number that it rounds to', [
+    await inTurn('a size is validated as written, not as the number it rounds to', [
       ...rightSizes.flatMap((size): Row[] => [
         ['fetch', `{"selector":">a","size":${size}}`, page],
         ['fetch', `{"selector":">a", "s\\u0069ze" : ${size} }`, page],
@@ -157,7 +157,7 @@ await overStores(
 
     await post('add', { path: 'deep' })
     const wide = `[${'[],{},'.repeat(2000)}[]]`
-    await inTurn(`a value of ${valueLevelsMax} levels is accepted, one more is refused by name`, [
+    await inTurn(`a value of ${valueLevelsMax} levels is accepted, and a deeper one is rejected by name`, [
       ...[arrays, objects, both].flatMap((make): Row[] => {
         const value = make(valueLevelsMax)
         const beyond = make === both ? `[${value}]` : make(valueLevelsMax + 1)
@@ -175,7 +175,7 @@ await overStores(
 
     const beyond = arrays(valueLevelsMax + 1)
     const room = 2 ** 20 - 30
-    await inTurn('values nested too deep are refused anywhere in a body', [
+    await inTurn('values nested too deeply are rejected anywhere in a body', [
       ['add', `{"path":"a","properties":{"a":${beyond}}}`, 'invalid_parameter', '"properties"', 'levels'],
       ['add', `{"path":${beyond}}`, 'invalid_parameter', '"path"', 'levels'],
       ['add', `{"path":"a","zz\\u007a":${beyond}}`, 'invalid_parameter', '"zzz"', 'levels'],
@@ -183,7 +183,7 @@ await overStores(
       ['set', '['.repeat(2 ** 20 - 1), 'invalid_body', 'an array'],
       ['set', `{"path":"a","value":${'['.repeat(room)}`, 'invalid_parameter', '"value"', 'levels'],
       ['set', `{"path":"a","value":${'{"a":'.repeat(room / 5)}`, 'invalid_parameter', '"value"', 'levels'],
-      // Invalid before it is too deep, and as deep as allowed, but open.
+      // The first is invalid before it is too deep; the second has the maximum depth but is never closed.
       ['set', `{"path":"a","value":[1,,${'['.repeat(5000)}`, 'invalid_json', 'byte 24'],
       ['set', `{"path":"a","value":${'['.repeat(valueLevelsMax)}`, 'invalid_json', 'the end'],
     ])
@@ -191,7 +191,7 @@ await overStores(
   { store: 'lmdb' },
 )
 
-t.test('a line of an import is refused for the same faults', (t) => {
+t.test('a line of an import is rejected for the same faults', (t) => {
   const lines: readonly (readonly [line: string, problem: RegExp])[] = [
     ['{"path":"a","properties":{"a":"1","\\u0061":"1"}}', /Property "a" is given more than once/],
     [`{"path":"a","value":${arrays(1001)}}`, /Parameter "value" is nested more than 1000 levels/],

@@ -1,6 +1,6 @@
 /**
- * Members that are repeated, too many or nested too deep are found however they are written, and what is wrong with the
- * JSON of a body comes before that.
+ * Repeated, surplus or too deeply nested members are found however they are written, and invalid JSON is reported before
+ * them.
  */
 import t from 'tap'
 import { parseRemove, parseWrite } from '../../dist/api/bodies/parse.js'
@@ -22,7 +22,7 @@ const parse = (route: string, body: string | Buffer): unknown => parsers[route]?
 const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 const refusal = (code: string, message: RegExp) => ({ code, status: 400, message })
 
-t.test('the first name that repeats an earlier one is reported, however it is escaped', (t) => {
+t.test('the first repeated name is reported, even if it is escaped', (t) => {
   const repeated = [
     ['"\\u0061":1,"a":2', 'a'],
     ['"é":1,"\\u00e9":2', 'é'],
@@ -42,7 +42,7 @@ t.test('the first name that repeats an earlier one is reported, however it is es
   t.end()
 })
 
-t.test('among many members the first that is unknown or repeated is reported', (t) => {
+t.test('the first unknown or repeated member of many is reported', (t) => {
   const members = (count: number): string => Array.from({ length: count }, (_, i) => `"m${i}":{"a":[${i}]}`).join()
   for (const route of ['set', 'add', 'addAndSet', 'remove', 'fetch']) {
     t.match(parse(route, `{"path":"a","value":1,${members(200)}}`), refusal('unknown_parameter', /"(m0|value)"/), route)
@@ -56,7 +56,7 @@ t.test('among many members the first that is unknown or repeated is reported', (
   t.end()
 })
 
-t.test('a member of the largest depth does not hide an error after it', (t) => {
+t.test('a member at the depth limit does not hide a later error', (t) => {
   const [deepest, beyond] = [arrays(valueLevelsMax), arrays(valueLevelsMax + 1)]
   t.match(parse('set', `{"path":"a","value":${deepest}}`), { kind: 'set' })
   t.match(parse('set', `{"path":"a","value":${deepest},x}`), refusal('invalid_json', /found "x"/))
@@ -70,21 +70,21 @@ t.test('a member of the largest depth does not hide an error after it', (t) => {
   const later = parse('batch', `{"operations":[${operation(deepest)},${operation(beyond)},${operation('1')}]}`)
   t.match(later, { ...refusal('invalid_parameter', /"value" is nested/), operation: 1 })
   const first = parse('batch', `{"operations":[${operation('1')},{},${operation(beyond)}]}`)
-  t.match(first, { ...refusal('missing_parameter', /"op"/), operation: 1 }, 'an earlier refusal comes first')
+  t.match(first, { ...refusal('missing_parameter', /"op"/), operation: 1 }, 'the earlier error is reported')
   t.end()
 })
 
 /** Bytes that are not UTF-8. */
 const notUtf8: Readonly<Record<string, readonly number[]>> = {
-  'a continuation byte alone': [0x80],
-  'a first byte of two before a letter': [0xc3, 0x61],
-  'a slash in two bytes': [0xc0, 0xaf],
+  'a lone continuation byte': [0x80],
+  'a two-byte lead before a letter': [0xc3, 0x61],
+  'an overlong slash': [0xc0, 0xaf],
   'a high surrogate': [0xed, 0xa0, 0x80],
   'beyond U+10FFFF': [0xf4, 0x90, 0x80, 0x80],
   'UTF-16': [0xfe, 0xff],
 }
 
-t.test('invalid UTF-8 is refused at any place, before any other error', (t) => {
+t.test('invalid UTF-8 is rejected at any position, before any other error', (t) => {
   for (const [expectation, bytes] of Object.entries(notUtf8)) {
     const places = ['{"path":"#","value":1}', '{"#":1}', '{"path":"a","value":{"b":["c#"]}}', '{"path":1}#', '#', 'x#']
     for (const place of places) {
@@ -98,7 +98,7 @@ t.test('invalid UTF-8 is refused at any place, before any other error', (t) => {
   t.end()
 })
 
-t.test('an escaped lone surrogate is allowed in values, not in paths or properties', (t) => {
+t.test('an escaped lone surrogate is allowed in values, but not in paths or properties', (t) => {
   for (const text of ['\\ud800', '\\udfff', '\\ud800\\u0041', '\\udc00\\ud800', 'x\\ud83d']) {
     const set = parse('set', `{"path":"a","value":"${text}"}`) as { readonly valueText: Uint8Array }
     t.equal(Buffer.from(set.valueText).toString(), `"${text}"`)
@@ -109,7 +109,7 @@ t.test('an escaped lone surrogate is allowed in values, not in paths or properti
   t.end()
 })
 
-t.test('a value keeps the bytes that were sent, wherever it is', (t) => {
+t.test('a value keeps its exact bytes at any position in the body', (t) => {
   const { pick } = seededRandom(t)
   const values = [
     ...['-0', '1e400', '12345678901234567890', '1.10', '"\\u0041\\/"', '{"a":1,"a":2}', '[ 1 , {} ]', 'null', '"é😀"'],
@@ -125,7 +125,7 @@ t.test('a value keeps the bytes that were sent, wherever it is', (t) => {
   t.end()
 })
 
-t.test('a member that only other operations have is refused in a batch, whatever it is', (t) => {
+t.test("a batch operation with a member of another operation is rejected, regardless of the member's value", (t) => {
   const foreign = {
     set: ['properties'],
     increment: ['properties', 'value'],

@@ -1,8 +1,8 @@
 /**
- * Writers change a tree at random and clients follow it by polls and streams, while workers, writers and whole services are
- * killed, and all are replaced by rolling restarts. No client sees a topic that goes back, a part of a batch, or a state
- * without an acknowledged change; no token is refused; in the end each has exactly what a fetch returns. SECONDS=600 runs
- * longer, with more kinds of disturbance, and over PostgreSQL, too.
+ * Writers change a tree at random while clients follow it by polls and streams. In the meantime, workers, writers and whole
+ * services are killed, and rolling restarts replace all processes. No client sees a topic go back to an older value, part of
+ * a batch, or a state without an acknowledged change, and no token is rejected. In the end each client's state equals a
+ * fetch. SECONDS=600 runs longer, with more kinds of disturbance, and also over PostgreSQL.
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -19,20 +19,20 @@ t.setTimeout((4 * seconds + 400) * 1000)
 
 const workers = seconds > 0 ? 3 : 2
 
-/** Between two disturbances, in ms. */
+/** Pause between two disturbances, in ms. */
 const calmMsMin = 200
 const calmMsMax = 1500
 
-/** What happens to the service, in turn. */
+/** Disturbances of the service, in turn. */
 const allDisturbances = ['worker', 'writer', 'restart', 'worker in a restart', 'service'] as const
 const disturbances = seconds > 0 ? allDisturbances : (['writer', 'worker in a restart', 'service'] as const)
 
-/** A service that is disturbed again and again. */
+/** A service that is disturbed repeatedly. */
 class DisturbedService {
   readonly done: Record<string, number> = {}
-  /** Where it is now; undefined while there is none. */
+  /** The running server; undefined while the service is down. */
   running: Server | undefined
-  /** The last one that was started. */
+  /** The server that was started last. */
   server: Server
 
   private constructor(
@@ -50,7 +50,7 @@ class DisturbedService {
     return new DisturbedService(start, await start(), random)
   }
 
-  /** Does it, if it can be done: with PostgreSQL there is no writer. */
+  /** Applies the disturbance if possible: with PostgreSQL there is no writer. */
   async disturb(what: (typeof allDisturbances)[number]): Promise<void> {
     const { server, random } = this
     if (what === 'worker') this.#kill('workersKilled', random.pick(server.workerPids()))
@@ -72,12 +72,12 @@ class DisturbedService {
       process.kill(pid, 'SIGKILL')
       this.#count(figure)
     } catch (error) {
-      // It had just ended.
+      // The process had just exited.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
 
-  /** Resolves when a rolling restart is done, or was broken off. */
+  /** Resolves when a rolling restart has finished or failed. */
   async #restart(): Promise<void> {
     const { log } = this.server
     const ends = (): number => log.filter(({ msg }) => /^rolling restart (done|failed)$/.test(String(msg))).length
@@ -87,7 +87,7 @@ class DisturbedService {
     this.#count('restarts')
   }
 
-  /** Kills every process, the primary first or last, and starts the service again. */
+  /** Kills every process, the primary first or last, and restarts the service. */
   async #killAll(): Promise<void> {
     const { pid, token, exited } = this.server
     const pids = [pid, ...childrenOf(pid)]
@@ -99,7 +99,7 @@ class DisturbedService {
     this.running = this.server
   }
 
-  /** All workers serve, so that the next disturbance does not meet a service that only starts. */
+  /** Waits until all workers serve, so that the next disturbance does not hit a service that is still starting. */
   whole(): Promise<unknown> {
     const { server } = this
     return until('all workers serve', async () => {
@@ -129,5 +129,5 @@ await eachKind(t, async (t, kind, makeStore) => {
   await followed.check(t, service.server)
   reportResults(t, { ...followed.results(), ...service.done })
   const check = await service.server.command('check')
-  t.equal(check.code, 0, `the store is sound: ${check.stdout}${check.stderr}`)
+  t.equal(check.code, 0, `the store is intact: ${check.stdout}${check.stderr}`)
 })

@@ -1,4 +1,4 @@
-/** POST /topics/changes: pages since a token, the present state first, and answers that wait for a change. */
+/** POST /topics/changes: pages since a token, the initial state first, and responses that wait for a change. */
 import t from 'tap'
 import { tokenBytesMax } from '../../dist/changes/token.js'
 import { pathBytesMax } from '../../dist/settings/limits.js'
@@ -16,36 +16,39 @@ await overStores(t, async (t, server) => {
   const page = (body: object, token?: string) => changesPage(client, body, token)
   for (const [path, value] of Object.entries({ a: 1, 'a/b': 2, 'a/b/c': 3, b: 4, 'b/a': 5 })) await set(path, value)
 
-  await t.test('a request without `since` gets the state in tree order, then changes', async (t) => {
-    const first = await page({ selector: '*a//' })
-    t.strictSame(first.results, [
-      { path: 'a', type: 'json', value: 1 },
-      { path: 'a/b', type: 'json', value: 2 },
-      { path: 'a/b/c', type: 'json', value: 3 },
-    ])
-    t.equal(first.has_more, false, 'a state of one page is complete')
-    await set('a/b', 20)
-    await set('b', 40)
-    await post('remove', { path: 'a/b/c' })
-    const second = await page({ selector: '*a//', since: first.next })
-    t.strictSame(
-      [...second.results].sort((x, y) => (x.path < y.path ? -1 : 1)),
-      [
-        { path: 'a/b', type: 'json', value: 20 },
-        { path: 'a/b/c', removed: true },
-      ],
-    )
-    t.equal(second.has_more, false)
-    const third = await page({ selector: '*a//', since: second.next })
-    t.strictSame(third, { has_more: false, results: [], next: third.next }, 'nothing has changed since')
-    t.match(
-      (await page({ selector: '*b//', since: first.next })).results,
-      [{ path: 'b', value: 40 }],
-      'another selector',
-    )
-  })
+  await t.test(
+    'a request without `since` returns the state in tree order, and its token leads to the changes',
+    async (t) => {
+      const first = await page({ selector: '*a//' })
+      t.strictSame(first.results, [
+        { path: 'a', type: 'json', value: 1 },
+        { path: 'a/b', type: 'json', value: 2 },
+        { path: 'a/b/c', type: 'json', value: 3 },
+      ])
+      t.equal(first.has_more, false, 'a state of one page is complete')
+      await set('a/b', 20)
+      await set('b', 40)
+      await post('remove', { path: 'a/b/c' })
+      const second = await page({ selector: '*a//', since: first.next })
+      t.strictSame(
+        [...second.results].sort((x, y) => (x.path < y.path ? -1 : 1)),
+        [
+          { path: 'a/b', type: 'json', value: 20 },
+          { path: 'a/b/c', removed: true },
+        ],
+      )
+      t.equal(second.has_more, false)
+      const third = await page({ selector: '*a//', since: second.next })
+      t.strictSame(third, { has_more: false, results: [], next: third.next }, 'nothing has changed since')
+      t.match(
+        (await page({ selector: '*b//', since: first.next })).results,
+        [{ path: 'b', value: 40 }],
+        'another selector',
+      )
+    },
+  )
 
-  await t.test('a walk resumes at its token, and changes behind it follow it', async (t) => {
+  await t.test('a walk resumes at its token, and changes to topics already sent follow', async (t) => {
     for (let i = 0; i < 7; i++) await set(`walk/${i}`, i)
     const first = await page({ selector: '?walk/', size: 3 })
     t.strictSame([first.has_more, first.results.map(({ path }) => path)], [true, ['walk/0', 'walk/1', 'walk/2']])
@@ -66,21 +69,25 @@ await overStores(t, async (t, server) => {
     t.strictSame([...fold.topics.keys()].sort(), ['walk/0', 'walk/1', 'walk/2', 'walk/3', 'walk/4', 'walk/5'])
   })
 
-  await t.test('a page has each topic once, within size', async (t) => {
+  await t.test('a page contains each topic once and at most `size` topics', async (t) => {
     const { next } = await page({ selector: '?many/', since: 'now' })
     for (let i = 0; i < 5; i++) for (const value of [1, 2]) await set(`many/${i}`, value)
     const first = await page({ selector: '?many/', size: 4, since: next })
     t.strictSame([first.has_more, first.results.length], [true, 4])
     const paths = new Set(first.results.map(({ path }) => path))
-    // PostgreSQL's log has the changes of each session together, so a later page may have a topic again.
+    // PostgreSQL's log groups changes by session, so a later page may repeat a topic.
     for (let last = first; last.has_more; ) {
       last = await page({ selector: '?many/', size: 4, since: last.next })
       const shown = new Set(last.results.map(({ path }) => path))
-      t.ok(shown.size === last.results.length && shown.size <= 4, 'each once')
+      t.ok(shown.size === last.results.length && shown.size <= 4, 'each topic once')
       for (const path of shown) paths.add(path)
     }
     t.equal(paths.size, 5)
-    t.strictSame((await page({ selector: '?many/', size: 5, since: next })).has_more, false, 'a full page is the last')
+    t.strictSame(
+      (await page({ selector: '?many/', size: 5, since: next })).has_more,
+      false,
+      'a full page may be the last',
+    )
   })
 
   await t.test('results have the requested form, byte for byte as in a fetch', async (t) => {
@@ -105,18 +112,22 @@ await overStores(t, async (t, server) => {
     await post('addAndSet', { path: 'form/j', type: 'string', value: 'now a string' })
     const json = await post('changes', { selector: '?form/', since: next })
     t.match(json.text, '{"path":"form/n","type":"json","value":2.50}')
-    t.match(json.text, '{"path":"form/j","removed":true}', 'of another type now')
+    t.match(json.text, '{"path":"form/j","removed":true}', 'the topic now has another type')
     const any = await post('changes', { selector: '?form/', type: 'any', with_values: false, since: next })
     t.match(any.text, '{"path":"form/j","type":"string"}')
   })
 
-  await t.test('a request with `wait` is answered at a change, or empty after that time', async (t) => {
+  await t.test('a request with `wait` returns at the first change, or empty when the time is up', async (t) => {
     const { next } = await page({ path: 'a', since: 'now' })
     const waiting = page({ path: 'a', since: next, wait: 50 })
     await set('b', 'not of interest')
     await set('a', 'of interest')
     t.strictSame((await waiting).results, [{ path: 'a', type: 'json', value: 'of interest' }])
-    t.strictSame((await page({ path: 'a', since: next, wait: 50 })).results.length, 1, 'at once, if there is something')
+    t.strictSame(
+      (await page({ path: 'a', since: next, wait: 50 })).results.length,
+      1,
+      'an earlier change is returned immediately',
+    )
     const empty = await page({ path: 'a', since: 'now', wait: 1 })
     t.strictSame([empty.has_more, empty.results], [false, []])
     await set('a', 'later')
@@ -126,7 +137,7 @@ await overStores(t, async (t, server) => {
     t.match((await removal).results, [{ removed: true }])
   })
 
-  await t.test('every poll that waits for a topic is answered', async (t) => {
+  await t.test('every poll waiting for a topic returns its change', async (t) => {
     const { next } = await page({ selector: '*all//', since: 'now' })
     const polls = Array.from({ length: client.connections - 1 }, () =>
       page({ selector: '*all//', since: next, wait: 50 }),
@@ -136,7 +147,7 @@ await overStores(t, async (t, server) => {
       t.strictSame(results, [{ path: 'all/1', type: 'json', value: 1 }])
   })
 
-  await t.test('a key sees the changes in its subtrees only', async (t) => {
+  await t.test('a key sees only changes in its subtrees', async (t) => {
     const token = await addKey('limited', { under: ['own'], allow: ['fetch'] })
     const first = await page({ selector: '*.*' }, token)
     t.strictSame(first.results, [])
@@ -156,7 +167,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('a malformed token is refused, and one of another store is gone', async (t) => {
+  await t.test('a malformed token returns 400, and a token of another store returns 410', async (t) => {
     const { next } = await page({ path: 'a' })
     for (const since of [
       '',
@@ -177,7 +188,7 @@ await overStores(t, async (t, server) => {
     refuses(t, await post('changes', { path: 'a', after: 'b' }), 400, 'unknown_parameter', 'after')
   })
 
-  await t.test('a token of a walk that stopped at a longest path is short enough', async (t) => {
+  await t.test('the token of a walk stopped at a path of maximum length fits the limit', async (t) => {
     const longest = `long/${'x'.repeat(pathBytesMax - 5)}`
     await set(longest, 1)
     await set('long/y', 1)
@@ -187,7 +198,7 @@ await overStores(t, async (t, server) => {
     t.match((await page({ selector: '?long/', size: 1, since: first.next })).results, [{ path: 'long/y' }])
   })
 
-  await t.test('paths of any characters and many segments are followed', async (t) => {
+  await t.test('changes to paths with any characters and many segments are returned', async (t) => {
     const paths = ['π/☃/𝒳', 'a b', 'a\u0001', 'x/'.repeat(500).slice(0, -1)]
     const { next } = await page({ selector: '*.*', since: 'now' })
     for (const path of paths) await set(path, path)

@@ -1,5 +1,5 @@
 /**
- * Concurrent writers on one path: exactly one of them creates the topic, and a removed topic stays removed.
+ * Concurrent writers on one path: exactly one creates the topic, and a removed topic stays removed.
  */
 
 import t from 'tap'
@@ -10,11 +10,11 @@ import { overStores } from '../support/service/over-stores.js'
 const rounds = 20
 
 await overStores(t, async (t, server) => {
-  /** Connections that all send at once; the kernel spreads them over the workers. */
+  /** Connections that all send at the same time; the kernel spreads them over the workers. */
   const clients = Array.from({ length: 12 }, () => server.connect())
   const { post } = server
 
-  /** The same request over every connection at the same time. */
+  /** Sends the same request over every connection at the same time. */
   const atOnce = (route: string, body: (client: number) => object): Promise<Answer[]> =>
     Promise.all(clients.map((client, i) => client.post(route, body(i))))
   const created = (answers: readonly Answer[]) => answers.filter(({ text }) => text.includes('"created":true')).length
@@ -50,7 +50,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('exactly one of many concurrent removes removes the topic', async (t) => {
+  await t.test('exactly one of many concurrent remove requests removes the topic', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `gone/${round}`
       await post('addAndSet', { path, value: round })
@@ -64,7 +64,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('set never brings back a topic that a concurrent remove has removed', async (t) => {
+  await t.test('set never restores a topic removed by a concurrent remove', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `back/${round}`
       await post('addAndSet', { path, value: 0 })
@@ -80,11 +80,11 @@ await overStores(t, async (t, server) => {
         sets.every(({ status, code }) => status === 200 || code === 'no_such_topic'),
         `round ${round}: each set came before or after the remove`,
       )
-      t.equal((await post('fetch', { path })).code, 'no_such_topic', `round ${round}: it stays removed`)
+      t.equal((await post('fetch', { path })).code, 'no_such_topic', `round ${round}: the topic stays removed`)
     }
   })
 
-  await t.test('a topic removed and set concurrently exists exactly if addAndSet came last', async (t) => {
+  await t.test('a topic removed and set concurrently exists if and only if addAndSet ran last', async (t) => {
     for (let round = 0; round < rounds; round++) {
       const path = `both/${round}`
       await post('addAndSet', { path, value: 0 })
@@ -97,7 +97,7 @@ await overStores(t, async (t, server) => {
       t.equal(
         exists,
         creation.text.includes('"created":true'),
-        `round ${round}: it exists if and only if it was created after the remove`,
+        `round ${round}: the topic exists if and only if it was created after the remove`,
       )
     }
   })

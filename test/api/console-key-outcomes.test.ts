@@ -1,6 +1,6 @@
 /**
- * Each outcome of a change of an API key has its answer: a token is in it only if the key has it, and what is not known is not
- * called undone. The primary is simulated; api/console-keys asks a real one.
+ * Each outcome of an API key change has its response: it contains a token only if the key has that token, and an unknown
+ * outcome is never reported as undone. The primary is simulated; api/console-keys uses a real one.
  */
 import t from 'tap'
 import { createKeysRoute } from '../../dist/api/console/keys.js'
@@ -10,10 +10,10 @@ import { type KeyRequest, NothingDone } from '../../dist/keys/requests.js'
 
 const record: KeyRecord = { name: 'maker', tokenHash: 'a'.repeat(64), allow: ['fetch', 'admin'], under: [], madeMs: 1 }
 
-/** Asks for a change of a primary that lists these keys and responds so to all else. */
+/** Requests a change from a primary that lists these keys and answers every other command with `respond`. */
 async function changed(op: string, respond: () => unknown, names = ['other']) {
   const keys = async ({ command, by }: KeyRequest) => {
-    t.notOk(JSON.stringify(by).includes('secret'), 'the token of the caller stays here')
+    t.notOk(JSON.stringify(by).includes('secret'), "the caller's token is not sent to the primary")
     const listed = names.map((name) => ({ ...record, name, allow: ['fetch'] }))
     return command === 'listKeys' ? { response: listed } : { response: await respond(), late: [7] }
   }
@@ -24,14 +24,14 @@ async function changed(op: string, respond: () => unknown, names = ['other']) {
   return { status: answer.status, headers: answer.headers, ...(JSON.parse(String(answer.body)) as object) }
 }
 
-t.test('what was done is answered, with the workers that are late', async (t) => {
+t.test('a completed change returns its result and the workers that are late', async (t) => {
   const done = { status: 200, headers: [['cache-control', 'no-store']], late: [7] }
   for (const op of ['create', 'rotate']) t.match(await changed(op, () => true), { ...done, token: /^topicd_/ }, op)
   t.match(await changed('revoke', () => true), done)
-  t.match(await changed('revoke', () => false, []), done, 'one that is gone, whoever revoked it')
+  t.match(await changed('revoke', () => false, []), done, 'a key that is already gone')
 })
 
-t.test('what was not done, or perhaps, is answered without a token', async (t) => {
+t.test('a change that failed or has an unknown outcome returns no token', async (t) => {
   const failing = (error: Error) => () => Promise.reject(error)
   const undone = /the disk is full; nothing was changed/
   const unknown = /process 7 ended; .* may have been changed or not/

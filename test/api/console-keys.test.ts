@@ -1,6 +1,6 @@
 /**
- * `/console/keys`: a key with the right `admin` lists, creates, rotates and revokes API keys, never with more than it has, from
- * no other origin, with a line in the log for each change.
+ * `/console/keys`: a key with the permission `admin` lists, creates, rotates and revokes API keys, but never grants more than it
+ * has. Requests from other origins are rejected, and each change is logged.
  */
 import t from 'tap'
 import { hashToken } from '../../dist/auth/token.js'
@@ -45,13 +45,13 @@ class Console {
   }
 }
 
-/** The statuses of the token on every connection, and so in every worker. */
+/** The token's statuses on every connection, and so in every worker. */
 async function statuses(server: Server, token: string | undefined): Promise<string> {
   const sent = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token: token ?? '' }))
   return [...new Set((await Promise.all(sent)).map(({ status }) => status))].join()
 }
 
-/** A body without path and selector is refused with this, if its key may fetch. */
+/** The status of a body without path and selector, if its key may fetch. */
 const known = '400'
 
 await overStores(t, async (t, server) => {
@@ -60,18 +60,21 @@ await overStores(t, async (t, server) => {
   const full = await admin('full', ['fetch', 'set', 'add', 'remove'])
   const reader = await admin('reader', ['fetch'])
 
-  await t.test('without the right, nothing is listed or changed, and it allows nothing else', async (t) => {
-    const plain = new Console(server, server.token)
-    for (const body of [{ op: 'list' }, { op: 'revoke', name: 'reader' }])
-      refuses(t, await plain.send(body), 403, 'forbidden_operation', body.op, 'administer')
-    refuses(t, await new Console(server, 'none').send({ op: 'list' }), 401, 'unauthorized', 'an unknown key')
-    const only = await server.addKey('only-admin', { allow: ['admin'] })
-    refuses(t, await server.post('fetch', { path: 'a' }, { token: only }), 403, 'forbidden_operation', 'a fetch')
-    const made = await new Console(server, only).send({ op: 'create', name: 'none' })
-    refuses(t, made, 400, 'invalid_key', 'a key with what it may do to topics', 'allow')
-  })
+  await t.test(
+    'a key without the permission `admin` administers nothing, and one with it alone accesses no topics',
+    async (t) => {
+      const plain = new Console(server, server.token)
+      for (const body of [{ op: 'list' }, { op: 'revoke', name: 'reader' }])
+        refuses(t, await plain.send(body), 403, 'forbidden_operation', body.op, 'administer')
+      refuses(t, await new Console(server, 'none').send({ op: 'list' }), 401, 'unauthorized', 'an unknown key')
+      const only = await server.addKey('only-admin', { allow: ['admin'] })
+      refuses(t, await server.post('fetch', { path: 'a' }, { token: only }), 403, 'forbidden_operation', 'a fetch')
+      const made = await new Console(server, only).send({ op: 'create', name: 'none' })
+      refuses(t, made, 400, 'invalid_key', 'a new key without permissions for topics', 'allow')
+    },
+  )
 
-  await t.test('the list names keys, and contains no hash', async (t) => {
+  await t.test('the list names keys and contains no hash', async (t) => {
     await server.addKey('listed', { allow: ['set'], under: ['a/b'], expiresMs: Date.now() + dayMs, rate: 7 })
     const { headers, text } = await full.send({ op: 'list' })
     t.equal(headers['cache-control'], 'no-store')
@@ -80,7 +83,7 @@ await overStores(t, async (t, server) => {
     t.match(await full.named('listed'), { allow: ['set'], under: ['a/b'], ...times, rate: 7 })
   })
 
-  await t.test('a key that is created has the limits of its maker', async (t) => {
+  await t.test('a new key has the limits of the key that created it', async (t) => {
     const expiresMs = Date.now() + dayMs
     const limited = await admin('limited', ['fetch', 'set'], { expiresMs, rate: 50 })
     const made = await limited.does({ op: 'create', name: 'made' })
@@ -106,7 +109,7 @@ await overStores(t, async (t, server) => {
     t.equal(await full.named('more'), undefined)
   })
 
-  await t.test('a key with subtrees cannot have the right, whoever adds it', async (t) => {
+  await t.test('a key with subtrees cannot have the permission `admin`, regardless of its creator', async (t) => {
     const both = { op: 'create', name: 'both', allow: ['admin'], under: ['a'] }
     refuses(t, await full.send(both), 400, 'invalid_key', 'in the console', 'subtrees')
     const record = { name: 'both', tokenHash: hashToken('x'), allow: ['admin'], under: ['a'], madeMs: 0 }
@@ -114,7 +117,7 @@ await overStores(t, async (t, server) => {
     t.equal(await full.named('both'), undefined)
   })
 
-  await t.test('a rotation and a revocation are in effect in every worker when they are answered', async (t) => {
+  await t.test('a rotation or revocation is in effect in every worker when its response arrives', async (t) => {
     const { token } = await full.does({ op: 'create', name: 'turned', allow: ['fetch'] })
     const first = await full.does({ op: 'rotate', name: 'turned', keep_former_for: '1h' })
     t.match(first.former_until, /Z$/)
@@ -148,7 +151,7 @@ await overStores(t, async (t, server) => {
     refuses(t, await next.send({ op: 'create', name: 'late' }), 401, 'unauthorized', 'afterwards')
   })
 
-  await t.test('after its revocation, a key creates nothing more', async (t) => {
+  await t.test('a revoked key creates no further keys', async (t) => {
     const thief = await admin('thief', ['fetch'])
     const made = async () => (await full.list()).filter(({ name }) => name.startsWith('loot-')).length
     let count = 0
@@ -161,7 +164,7 @@ await overStores(t, async (t, server) => {
     t.equal(await made(), known)
   })
 
-  await t.test('a change is checked in every member', async (t) => {
+  await t.test('every member of a change is validated', async (t) => {
     const create = { op: 'create', name: 'x' }
     for (const [body, code, mention] of [
       [{}, 'missing_parameter', 'op'],
@@ -191,7 +194,7 @@ await overStores(t, async (t, server) => {
     t.equal(await full.named('x'), undefined)
   })
 
-  await t.test('a page of another origin is refused, and told nothing', async (t) => {
+  await t.test('a page of another origin is rejected and learns nothing', async (t) => {
     const { host } = new URL(server.url)
     const body = { op: 'create', name: 'stolen' }
     for (const headers of [
@@ -211,7 +214,7 @@ await overStores(t, async (t, server) => {
     t.equal(await full.named('stolen'), undefined)
   })
 
-  await t.test('each change leaves a line in the log, without a token', async (t) => {
+  await t.test('each change is logged without a token', async (t) => {
     const { token = '' } = await full.does({ op: 'create', name: 'audited', allow: ['fetch'] })
     await full.send({ op: 'rotate', name: 'audited' }, { 'x-forwarded-for': `203.0.113.9${' '.repeat(500)}` })
     await reader.send({ op: 'rotate', name: 'full' })

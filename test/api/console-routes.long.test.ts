@@ -1,6 +1,6 @@
 /**
- * The console's own routes beside the settings and processes of a service: below a base path, without a policy on origins even
- * if there is one, absent with the console, and refused in time by a primary that does not answer. And the service at a glance.
+ * The console's own routes under the settings and processes of a service: below a base path, unaffected by a policy on origins,
+ * absent without the console, and rejected in time by a primary that does not respond. Also tests the overview.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -20,7 +20,7 @@ const sent = (token: string) => ({ authorization: `Apikey ${token}`, 'content-ty
 
 const get = (url: string, token: string) => fetch(url, { headers: sent(token) })
 
-await t.test('a policy on origins does not hold for them', async (t) => {
+await t.test('a policy on origins does not affect the routes of the console', async (t) => {
   const flags = ['--cors-origins', '*', '--base-path', '/x']
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'cors'), flags })
   const token = await adminOf(server)
@@ -45,14 +45,14 @@ await t.test('a policy on origins does not hold for them', async (t) => {
   t.equal((await send('/topics/fetch', 'OPTIONS', token, preflight)).status, 204)
 })
 
-await t.test('they are absent without the console', async (t) => {
+await t.test('the routes of the console are absent without the console', async (t) => {
   const server = await startServer(t, { dataDir: join(directory, 'without'), flags: ['--no-console'] })
   const token = await adminOf(server)
   refuses(t, await server.client.send('/console/keys', list, { token }), 404, 'unknown_route', 'the keys')
   t.equal((await get(`${server.url}/console/overview`, token)).status, 404)
 })
 
-await t.test('they say so if the primary is of an earlier version', async (t) => {
+await t.test('the routes of the console return 503 if the primary is of an earlier version', async (t) => {
   const earlier = `import { parseRequest as parse } from './sound-protocol.js'
     export * from './sound-protocol.js'
     const problem = 'the request is malformed: it has an unknown member'
@@ -65,7 +65,7 @@ await t.test('they say so if the primary is of an earlier version', async (t) =>
   t.equal((await get(`${server.url}/console/overview`, token)).status, 503)
 })
 
-await t.test('a key learns its limits and, if it may fetch everything, the service at a glance', async (t) => {
+await t.test('a key reads its limits and, if it may fetch everything, the overview of the service', async (t) => {
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'overview') })
   const read = async (route: string, token = server.token) => {
     const answer = await get(`${server.url}/console/${route}`, token)

@@ -1,6 +1,5 @@
 /**
- * Constraints over HTTP: for each of them, each route and each state of the topic, what is answered and what is there
- * afterwards.
+ * Constraints over HTTP: for each constraint, route and state of the topic, the response and the state afterwards.
  */
 import t, { type Test } from 'tap'
 import { answers, gives, type Row, refuses, refusesOperation } from '../support/expected-answers.js'
@@ -8,21 +7,21 @@ import type { Answer } from '../support/service/client.js'
 import { overStores } from '../support/service/over-stores.js'
 import type { Server } from '../support/service/server.js'
 
-/** What can be at the path: nothing, a topic without a value, with the value 1, or with the value 2. */
+/** States of the path: no topic, a topic without a value, one with the value 1, or one with the value 2. */
 type State = 'absent' | 'empty' | '1' | '2'
 
 const states: readonly State[] = ['absent', 'empty', '1', '2']
 
 const forms = { value: '{"value":1}', no_value: '{"no_value":true}', no_topic: '{"no_topic":true}' } as const
 
-/** The state in which each constraint holds, and what its message says in the other ones. */
+/** The state in which each constraint holds, and part of its message in the other states. */
 const holdsIn: Readonly<Record<keyof typeof forms, readonly [State, contrary: string]>> = {
   value: ['1', 'no topic with that value'],
   no_value: ['empty', 'no topic without a value'],
   no_topic: ['absent', 'a topic'],
 }
 
-/** The requests, and what each answers, and leaves, in the states in which its constraint holds. */
+/** The requests, each with its response and the resulting state where its constraint holds. */
 const requests: readonly {
   readonly route: string
   readonly members: string
@@ -67,14 +66,14 @@ await overStores(t, async (t, server) => {
   const { post } = server
   await t.test('each constraint holds on each route only in its state', (t) => table(t, server))
 
-  /** Whether the topic's value is this one, as a removal that is only tried says. */
+  /** Uses a dry run of a removal to find out whether the topic has this value. */
   const is = async (value: string): Promise<boolean> => {
     const answer = await post('remove', `{"path":"v","constraint":{"value":${value}},"dry_run":true}`)
     if (answer.status !== 200 && answer.code !== 'unsatisfied_constraint') throw new Error(answer.text)
     return answer.status === 200
   }
 
-  await t.test('values are compared by their texts, white space between tokens aside', async (t) => {
+  await t.test('values are compared as written, except for white space between tokens', async (t) => {
     const cases: readonly (readonly [stored: string, same: readonly string[], others: readonly string[]])[] = [
       ['1', ['1', ' 1 ', '\n1\t'], ['1.0', '10', '1e0', '"1"', 'null', '[1]']],
       ['12345678901234567890', ['12345678901234567890'], ['12345678901234567891', '12345678901234567000']],
@@ -98,7 +97,7 @@ await overStores(t, async (t, server) => {
   const inTurn = (name: string, rows: readonly Row[]) => t.test(name, (t) => answers(t, post, rows))
 
   const z = { path: 's', type: 'string', value: 'z' }
-  await inTurn('a constraint on a string is decided before the type', [
+  await inTurn('a constraint on a string is checked before the type', [
     ['addAndSet', { ...z, value: 'x y' }, '{"path":"s","created":true}'],
     ['set', { ...z, constraint: { value: 'xy' } }, 'unsatisfied_constraint'],
     ['set', { ...z, constraint: { value: 'x y' } }, '{"path":"s"}'],
@@ -115,7 +114,7 @@ await overStores(t, async (t, server) => {
   ])
 
   const other = { path: 'p', value: 3, properties: { note: 'y' } }
-  await inTurn('a constraint is decided before properties are compared', [
+  await inTurn('a constraint is checked before properties are compared', [
     ...[{ note: 'x' }, { REMOVAL: 'when no updates for 1d' }].flatMap((properties): Row[] => {
       const created = { path: 'p', value: 1, properties, constraint: { no_topic: true } }
       return [
@@ -130,7 +129,7 @@ await overStores(t, async (t, server) => {
     }),
   ])
 
-  await t.test('a version is that of the last change, as a fetch shows it', async (t) => {
+  await t.test("a version constraint holds only for the topic's last change, as a fetch shows it", async (t) => {
     const versionOf = async (path: string): Promise<number> => {
       const { text } = await post('fetch', { path, type: 'any', with_version: true })
       return (JSON.parse(text) as { version: number }).version
@@ -155,13 +154,13 @@ await overStores(t, async (t, server) => {
       for (const version of [set - 1, set + 1]) {
         for (const { route, members } of requests) {
           const body = `{"path":"n","constraint":{"version":${version}}${members && `,${members}`}}`
-          unsatisfied(await post(route, body), `${route} ${members} beside it`)
+          unsatisfied(await post(route, body), `${route} ${members} with a version next to it`)
         }
       }
       const constraint = { version: set }
       const added = await post('add', { path: 'n', constraint })
-      gives(t, added, '{"path":"n","created":false}', 'what changes nothing')
-      t.equal(await versionOf('n'), set, 'leaves the version')
+      gives(t, added, '{"path":"n","created":false}', 'an add that changes nothing')
+      t.equal(await versionOf('n'), set, 'the add leaves the version')
       gives(t, await post('remove', { path: 'n', constraint, dry_run: true }), '{"removed":1}', 'a dry run')
       const batch = (...operations: readonly object[]) => post('batch', { operations })
       const twice = await batch(
@@ -175,17 +174,17 @@ await overStores(t, async (t, server) => {
         { op: 'remove', path: 'n', constraint },
       )
       refusesOperation(t, recreated, 409, 'unsatisfied_constraint', 2, 'created by the same batch', 'that version')
-      t.equal(await versionOf('n'), set, 'nothing was done')
+      t.equal(await versionOf('n'), set, 'nothing was changed')
       const updated = await batch(
         { op: 'add', path: 'n', constraint },
         { op: 'addAndSet', path: 'n', value: 5, constraint },
       )
       gives(t, updated, '{"results":[{"path":"n","created":false},{"path":"n","created":false}]}', 'in a batch')
-      unsatisfied(await post('remove', { path: 'n', constraint }), 'after it')
+      unsatisfied(await post('remove', { path: 'n', constraint }), 'after the batch')
       const last = { version: await versionOf('n') }
       gives(t, await post('remove', { path: 'n', constraint: last }), '{"removed":1}', 'removed')
       await post('addAndSet', { path: 'n', value: 5, properties })
-      unsatisfied(await post('remove', { path: 'n', constraint: last }), 'created again')
+      unsatisfied(await post('remove', { path: 'n', constraint: last }), 're-created')
     }
   })
 
@@ -195,11 +194,11 @@ await overStores(t, async (t, server) => {
     const { version } = JSON.parse(text) as { version: number }
     const body = { path: 'n/once', value: 1, constraint: { version } }
     const answers = await Promise.all(Array.from({ length: 50 }, () => post('set', body)))
-    t.equal(answers.filter(({ status }) => status === 200).length, 1, 'one is answered 200')
-    t.equal(answers.filter(({ code }) => code === 'unsatisfied_constraint').length, 49, 'and the others 409')
+    t.equal(answers.filter(({ status }) => status === 200).length, 1, 'one returns 200')
+    t.equal(answers.filter(({ code }) => code === 'unsatisfied_constraint').length, 49, 'the others return 409')
   })
 
-  await t.test('a malformed constraint is refused on every route, and nothing is done', async (t) => {
+  await t.test('a malformed constraint is rejected on every route, and nothing is changed', async (t) => {
     const only = 'exactly one of "value", "version", "no_value" and "no_topic"'
     const members = '"constraint.no_topic", "constraint.no_value", "constraint.value", "constraint.version"'
     const malformed: readonly (readonly [constraint: string, code: string, ...mentions: readonly string[]])[] = [
@@ -235,12 +234,12 @@ await overStores(t, async (t, server) => {
       refuses(t, answer, 400, 'invalid_parameter', 'with a selector', '"constraint"', 'a constraint on one "path" only')
     }
     const fetched = await post('fetch', { path: 't', constraint: { value: 1 } })
-    refuses(t, fetched, 400, 'unknown_parameter', 'a fetch takes none', '"constraint"')
-    gives(t, await post('fetch', { path: 't' }), '{"path":"t","type":"json","value":1}', 'nothing was done')
+    refuses(t, fetched, 400, 'unknown_parameter', 'a fetch takes no constraint', '"constraint"')
+    gives(t, await post('fetch', { path: 't' }), '{"path":"t","type":"json","value":1}', 'nothing was changed')
   })
 })
 
-/** Brings about each state, and makes each request with each constraint, on its own and in a batch. */
+/** Brings about each state and sends each request with each constraint, on its own and in a batch. */
 async function table(t: Test, { post }: Server): Promise<void> {
   const bringAbout = async (state: State): Promise<void> => {
     await post('remove', { path: 't' })
@@ -274,7 +273,7 @@ async function table(t: Test, { post }: Server): Promise<void> {
             if (batched) refusesOperation(t, answer, status, String(code), 0, expectation, mention)
             else refuses(t, answer, status, String(code), expectation, mention)
           }
-          t.equal(await found(), after, `${expectation}: what is there afterwards`)
+          t.equal(await found(), after, `${expectation}: the state afterwards`)
         }
       }
     }

@@ -1,4 +1,4 @@
-/** A fetch that only counts: how many topics of a type a selector matches, within the key's subtrees. */
+/** A fetch that only counts the topics of a type that match a selector, within the key's subtrees. */
 import t from 'tap'
 import { answers, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
@@ -18,7 +18,7 @@ await overStores(t, async (t, { post, addKey }) => {
     ['*none//', 0, 0],
     ['*.*', 6, 1],
   ] as const
-  await t.test('a count is of one type, json by default, or of both', (t) =>
+  await t.test('a count covers one type, json by default, or both', (t) =>
     answers(t, post, [
       ...matches.flatMap(([selector, json, string]): Row[] => [
         [...count({ selector }), `{"count":${json}}`],
@@ -30,7 +30,7 @@ await overStores(t, async (t, { post, addKey }) => {
   )
 
   const ofPages = { size: 10, after: 'a', deep_branch_depth: 1, deep_branch_limit: 1, with_values: true }
-  await t.test('a count with a path, or with a member of pages, is refused', (t) =>
+  await t.test('a count with a path or with a member of pages is rejected', (t) =>
     answers(t, post, [
       [...count({ path: 'a' }), 'invalid_parameter', '"count"'],
       ...Object.entries({ ...ofPages, with_properties: false, with_version: true }).map(([name, value]): Row => {
@@ -46,7 +46,7 @@ await overStores(t, async (t, { post, addKey }) => {
     ]),
   )
 
-  await t.test('a count needs the right to fetch, and counts only accessible topics', async (t) => {
+  await t.test('a count needs the permission to fetch and includes only accessible topics', async (t) => {
     const writer = await addKey('no-fetches', { allow: ['set', 'add', 'remove'] })
     const all = { selector: '*a//', type: 'any' }
     await answers(t, post, [[...count(all), 'forbidden_operation', 'may not fetch']], writer)

@@ -1,4 +1,4 @@
-/** Dry runs of removals: they answer with the count, within what the key may access, and change nothing. */
+/** Dry runs of removals: they return the count, limited to topics the key may access, and change nothing. */
 import t, { type Test } from 'tap'
 import { answers, gives, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
@@ -48,7 +48,7 @@ await overStores(t, async (t, server) => {
     t.equal(await state(), before, 'nothing has changed')
   }
 
-  await t.test('dry_run is true or false, and only removals have it', (t) =>
+  await t.test('dry_run must be true or false, and only removals accept it', (t) =>
     inTurn(t, [
       ...[{ path: 'a' }, { selector: '*a//' }].flatMap((target) =>
         [0, 'true', null, []].map((found): Row => {
@@ -65,7 +65,7 @@ await overStores(t, async (t, server) => {
     ]),
   )
 
-  await t.test('a dry run needs the right to remove, and counts only accessible topics', async (t) => {
+  await t.test('a dry run needs the permission to remove and counts only accessible topics', async (t) => {
     const tried = (target: object, answer: string, ...mentions: readonly string[]): Row => {
       return ['remove', { ...target, dry_run: true }, answer, ...mentions]
     }
@@ -83,10 +83,10 @@ await overStores(t, async (t, server) => {
     await inTurn(t, rows, await addKey('below-a-b', { allow: ['remove'], under: ['a/b', 'b'] }))
   })
 
-  await t.test('a topic that is replaced in one step is counted at any moment', (t) => swapped(t, server))
+  await t.test('a topic that is replaced in one step is counted at any time', (t) => swapped(t, server))
 })
 
-/** A topic that is replaced all the while, by one of the other type, in one step. */
+/** A topic that is continually replaced, in one step, by a topic of the other type. */
 async function swapped(t: Test, server: Server): Promise<void> {
   await server.post('add', { path: 'swapped' })
   let done = false

@@ -1,6 +1,6 @@
 /**
- * Refused requests, from the route to the body: each fault has its status, its code and a message that says where it is,
- * and the service keeps serving. Members of bodies are bodies-strict's.
+ * Rejected requests, from the route to the body: each fault has its status, its code and a message that locates it, and the
+ * service keeps serving. bodies-strict tests the members of bodies.
  */
 import t, { type Test } from 'tap'
 import { apiRoutes } from '../../dist/api/routes/routes.js'
@@ -81,7 +81,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
       refuses(t, await post('fetch', body), 400, 'invalid_body', body, kind)
   })
 
-  await t.test('every worker survives all these refusals and serves requests', async (t) => {
+  await t.test('every worker survives all these rejected requests and serves requests', async (t) => {
     for (let i = 0; i < 20; i++) gives(t, await post('fetch', { path: 'a' }), item, `request ${i}`)
     t.equal(server.timesLogged('worker died'), 0, 'no worker died')
     t.equal(server.workerPids().length, server.workers, 'every worker is alive')

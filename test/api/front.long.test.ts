@@ -1,18 +1,17 @@
 /**
- * The root of the routes' port: it leads to the console, or says what is here where that is turned off; with a base path
- * too.
+ * The root of the routes' port: it redirects to the console or, without the console, lists the routes, also with a base path.
  */
 import t, { type Test } from 'tap'
 import { type Server, startServer } from '../support/service/server.js'
 
 t.setTimeout(600_000)
 
-/** Without following a redirection. */
+/** Does not follow redirects. */
 function ask(url: string, method = 'GET'): Promise<Response> {
   return fetch(url, { method, redirect: 'manual' })
 }
 
-/** What is at the root of the port, with a path below it. */
+/** The URL of a path on the routes' port. */
 const at = (server: Server, path: string) => new URL(path, server.url).href
 
 async function leadsToConsole(t: Test, server: Server, path: string): Promise<void> {
@@ -31,21 +30,21 @@ async function leadsToConsole(t: Test, server: Server, path: string): Promise<vo
   }
 }
 
-t.test('the root leads browsers to the console, and names pages to programs', async (t) => {
+t.test('the root redirects browsers to the console and lists pages for programs', async (t) => {
   const server = await startServer(t)
   await leadsToConsole(t, server, '/')
   const here = (await (await ask(at(server, '/'))).json()) as { readonly pages: readonly string[] }
   t.strictSame(here.pages, ['/healthz', '/openapi.json', '/client.js', '/console'])
-  t.notMatch(server.output, /warning/i, 'the HTTP library finds nothing to warn of')
+  t.notMatch(server.output, /warning/i, 'the HTTP library gives no warnings')
 })
 
-t.test('a base path and the root above it lead to the console', async (t) => {
+t.test('a base path and the root above it redirect to the console', async (t) => {
   const server = await startServer(t, { flags: ['--base-path', '/x/y'] })
   for (const path of ['/', '/x/y', '/x/y/']) await leadsToConsole(t, server, path)
   for (const path of ['/x', '/x/', '/x/y/z', '/x/yz']) t.equal((await ask(at(server, path))).status, 404, path)
 })
 
-t.test('the root names the existing pages if the console is off', async (t) => {
+t.test('the root lists the existing pages if the console is off', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
   for (const path of ['/', '/x', '/x/']) {
     const answer = await ask(at(server, path))

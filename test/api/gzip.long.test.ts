@@ -1,6 +1,6 @@
 /**
- * Pages compressed for clients that take gzip (`--gzip`): which answers are, that each is the plain one once it is unpacked,
- * and that connections stay as they are while their pages are compressed.
+ * Pages compressed for clients that accept gzip (`--gzip`): which responses are compressed, that each unpacks to the plain
+ * response, and that connections stay intact while their pages are compressed.
  */
 import { randomBytes } from 'node:crypto'
 import { Agent } from 'node:http'
@@ -16,7 +16,7 @@ import { type Server, startServer, until } from '../support/service/server.js'
 
 const kibibyte = 1024
 
-/** The largest bodies that are sent plain, and that are compressed at once. */
+/** The largest bodies that are sent plain, and that are compressed synchronously. */
 const plainBytes = 4 * kibibyte
 const atOnceBytes = 16 * kibibyte
 
@@ -42,7 +42,7 @@ async function send(
   return { ...reply, text: (isGzipped ? gunzipSync(reply.bytes) : reply.bytes).toString() }
 }
 
-/** Many small topics, in one request. */
+/** Adds many small topics in one request. */
 async function addMany({ post }: Server, parent: string, count: number, value: (i: number) => unknown): Promise<void> {
   const operations = Array.from({ length: count }, (_, i) => ({
     op: 'addAndSet',
@@ -52,7 +52,7 @@ async function addMany({ post }: Server, parent: string, count: number, value: (
   await post('batch', { operations })
 }
 
-/** A topic whose answer has exactly so many bytes. */
+/** Adds a topic whose response has exactly this many bytes. */
 async function addOfBytes({ post }: Server, path: string, bytes: number): Promise<void> {
   const around = `{"path":"${path}","type":"json","value":""}`.length
   await post('addAndSet', { path, value: 'x'.repeat(bytes - around) })
@@ -63,7 +63,7 @@ t.test('a service with --gzip compresses pages', async (t) => {
   await addMany(server, 'page', 300, (i) => ({ of: i, more: 'é'.repeat(40) }))
   const page = { selector: '*page//', size: 300 }
 
-  await t.test('answers of more than 4 KiB are compressed', async (t) => {
+  await t.test('responses of more than 4 KiB are compressed', async (t) => {
     for (const [bytes, isGzipped] of [
       [plainBytes, false],
       [plainBytes + 1, true],
@@ -80,7 +80,7 @@ t.test('a service with --gzip compresses pages', async (t) => {
       t.equal(Number(reply.headers['content-length']), reply.bytes.length)
       t.equal(reply.headers['content-type'], 'application/json')
       const vary = isGzipped ? 'origin, accept-encoding' : 'origin'
-      t.match([plain.headers.vary, reply.headers.vary], [vary, vary], 'what they depend on')
+      t.match([plain.headers.vary, reply.headers.vary], [vary, vary], 'vary names the headers that matter')
       if (isGzipped) t.ok(reply.bytes.length < 500, `${reply.bytes.length} bytes`)
     }
   })
@@ -98,14 +98,14 @@ t.test('a service with --gzip compresses pages', async (t) => {
       const reply = await send(server, route, body, 'gzip, deflate, br')
       t.equal(plain.status, 200, plain.text.slice(0, 200))
       t.equal(reply.headers['content-encoding'], 'gzip')
-      // A token differs each time.
+      // The token differs each time.
       const withoutToken = ({ text }: Reply): string => text.replace(/,"next":"[^"]*"/, '')
       t.equal(withoutToken(reply), withoutToken(plain))
       t.ok(reply.bytes.length < plain.bytes.length / 3, `${plain.bytes.length} to ${reply.bytes.length} bytes`)
     }
   })
 
-  await t.test('only a client that takes gzip gets it', async (t) => {
+  await t.test('only a client that accepts gzip gets it', async (t) => {
     const encodingFor = async (header: string | string[] | undefined) =>
       (await send(server, 'fetch', page, header)).headers['content-encoding']
     for (const taking of ['gzip', 'GZIP', '*', 'br, gzip;q=0.5', 'gzip ; q=0.001', 'gzip,deflate', ['br', 'gzip']])
@@ -114,7 +114,7 @@ t.test('a service with --gzip compresses pages', async (t) => {
       t.equal(await encodingFor(refusing), undefined, String(refusing))
   })
 
-  await t.test('refusals, answers to writes and events are not compressed', async (t) => {
+  await t.test('errors, responses to writes and events are not compressed', async (t) => {
     const refused = await send(server, 'fetch', { path: 'x'.repeat(1900) }, 'gzip')
     t.match(refused, { status: 400, headers: { 'content-encoding': undefined } })
     const operations = Array.from({ length: 300 }, (_, i) => ({ op: 'set', path: `page/${i}`, value: i }))
@@ -135,9 +135,9 @@ t.test('a service without --gzip compresses nothing', async (t) => {
   t.match(reply.headers, { 'content-encoding': undefined, vary: undefined, 'content-length': '50000' })
 })
 
-t.test('connections stay in order while pages are compressed', { timeout: 600_000 }, async (t) => {
+t.test('responses on a connection stay in order while pages are compressed', { timeout: 600_000 }, async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--page-bytes-max', String(9 * 1024 * kibibyte)] })
-  // Base64 of random bytes gets a quarter smaller, so that much is left to send.
+  // Base64 of random bytes shrinks by only a quarter, so much is left to send.
   for (let i = 0; i < 16; i++)
     await server.post('addAndSet', { path: `large/${i}`, value: randomBytes(380_000).toString('base64') })
   await addMany(server, 'small', 1000, (i) => ({ of: i, unit: 'metre' }))
@@ -148,7 +148,7 @@ t.test('connections stay in order while pages are compressed', { timeout: 600_00
     t.ok(plain.bytes.length > 8_000_000, `${plain.bytes.length} bytes`)
     const reply = await send(server, 'fetch', large, 'gzip')
     t.equal(reply.headers['content-encoding'], 'gzip')
-    t.ok(reply.text === plain.text, 'it is the same')
+    t.ok(reply.text === plain.text, 'it equals the plain page')
   })
 
   const asking = (...headers: readonly string[]): string =>
@@ -156,7 +156,7 @@ t.test('connections stay in order while pages are compressed', { timeout: 600_00
   const { hostname, port } = new URL(server.url)
   const open = () => RawConnection.open(hostname, Number(port))
 
-  await t.test('clients that leave free their share', async (t) => {
+  await t.test('clients that disconnect free their share of the compression', async (t) => {
     for (let i = 0; i < 20; i++) {
       const connection = await open()
       await connection.write(asking())
@@ -164,8 +164,8 @@ t.test('connections stay in order while pages are compressed', { timeout: 600_00
       connection.abort()
       await connection.closed
     }
-    t.ok((await send(server, 'fetch', large, 'gzip')).text === plain.text, 'others get theirs')
-    await until('nothing of theirs is compressed any more', async () => {
+    t.ok((await send(server, 'fetch', large, 'gzip')).text === plain.text, 'other clients get their pages')
+    await until('none of their pages is compressed any more', async () => {
       const { headers } = await send(server, 'fetch', large, 'gzip')
       return headers['content-encoding'] === 'gzip' ? true : undefined
     })
@@ -182,10 +182,10 @@ t.test('connections stay in order while pages are compressed', { timeout: 600_00
     const received = Buffer.concat(pieces)
     const bodyAt = received.indexOf('\r\n\r\n') + 4
     t.match(received.subarray(0, bodyAt).toString().toLowerCase(), 'content-encoding: gzip\r\n')
-    t.ok(gunzipSync(received.subarray(bodyAt)).toString() === plain.text, 'then it gets all of the page')
+    t.ok(gunzipSync(received.subarray(bodyAt)).toString() === plain.text, 'the client gets the whole page')
   })
 
-  await t.test('connections that are kept get the right page each time', async (t) => {
+  await t.test('kept-alive connections get the right page each time', async (t) => {
     const body = { selector: '*small//', size: 1000 }
     const right = (await send(server, 'fetch', body, undefined)).text
     const encodings = new Set<string | undefined>()
@@ -207,7 +207,7 @@ t.test('connections stay in order while pages are compressed', { timeout: 600_00
   })
 })
 
-t.test('no more is compressed at a time than the bound allows', async (t) => {
+t.test('compression in progress stays within its limit', async (t) => {
   const body = Buffer.alloc(1024 * kibibyte, 'text')
   const plainRoute: Route<object> = { path: '/x', isRead: true, handle: () => ({ status: 200, body }) }
   const route = compressingRoutes<object>()(plainRoute)
@@ -217,11 +217,14 @@ t.test('no more is compressed at a time than the bound allows', async (t) => {
   const round = async (): Promise<boolean[]> => (await Promise.all(Array.from({ length: 30 }, answer))).map(isGzipped)
   const first = await round()
   const bound = first.indexOf(false)
-  t.ok(bound >= 12 && bound <= 16, `${bound} MiB and what zlib keeps for them`)
+  t.ok(bound >= 12 && bound <= 16, `${bound} MiB plus zlib's own memory`)
   t.notOk(first.slice(bound).includes(true), 'the others are sent plain')
-  t.strictSame(await round(), first, 'everything that was compressed is free again')
+  t.strictSame(await round(), first, 'all memory for compression is free again')
   body.fill('other')
   const later = answer()
   body.fill(0)
-  t.ok(gunzipSync((await later).body).equals(Buffer.alloc(body.length, 'other')), 'the bytes at the time of the answer')
+  t.ok(
+    gunzipSync((await later).body).equals(Buffer.alloc(body.length, 'other')),
+    'the bytes as they were when the route responded',
+  )
 })

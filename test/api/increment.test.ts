@@ -1,18 +1,18 @@
-/** Increments: exact sums of what is stored and what is sent, alone and in batches, however many clients add at once. */
+/** Increments: exact sums of stored and sent numbers, alone and in batches, with any number of concurrent clients. */
 import t from 'tap'
 import { answers, gives, type Row, refuses, refusesOperation } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post, addKey }) => {
   await post('remove', { selector: '*.*' })
-  /** Of a body, since a number of many digits has no other form. */
+  /** Takes the members as JSON, because a number of many digits has no other form. */
   const set = (members: string) => post('set', `{${members}}`)
   const stored = async (path: string): Promise<string> => {
     const { text } = await post('fetch', { path })
     return text.replace(/^.*"value":/, '').replace(/}$/, '')
   }
 
-  await t.test('the sum is exact, whatever the forms of the numbers', async (t) => {
+  await t.test('the sum is exact for every notation of the numbers', async (t) => {
     const long = '9'.repeat(999)
     for (const [value, increment, sum] of [
       ['1', '1', '2'],
@@ -34,12 +34,12 @@ await overStores(t, async (t, { post, addKey }) => {
     }
   })
 
-  await t.test('an increment of another value than such a number is refused', async (t) => {
+  await t.test('an increment of a value that is no number of at most 1,000 digits is rejected', async (t) => {
     const wrong = ['"1"', 'null', '[1]', '{}', `1${'0'.repeat(1000)}`, '1e1000', `"${'1'.repeat(5000)}"`]
     for (const value of wrong) {
       await post('addAndSet', `{"path":"c","value":${value}}`)
       await answers(t, post, [['set', { path: 'c', increment: 1 }, 'not_a_number', '"c"', '1000 digits']])
-      t.equal(await stored('c'), value, 'stays')
+      t.equal(await stored('c'), value, 'the value stays')
     }
     await post('addAndSet', `{"path":"c","value":${'9'.repeat(1000)}}`)
     await post('add', { path: 'empty' })
@@ -53,7 +53,7 @@ await overStores(t, async (t, { post, addKey }) => {
     ])
   })
 
-  await t.test('an increment is a number of at most a thousand digits', async (t) => {
+  await t.test('an increment must be a number of at most 1,000 digits', async (t) => {
     await post('addAndSet', { path: 'c', value: 0 })
     const wrong = [
       ['"1"', 'the string "1"'],
@@ -74,12 +74,12 @@ await overStores(t, async (t, { post, addKey }) => {
     t.equal(await stored('c'), '0')
   })
 
-  await t.test('increments obey constraints and take part in batches', async (t) => {
+  await t.test('increments obey constraints and can be part of batches', async (t) => {
     await post('addAndSet', { path: 'c', value: 5 })
     const constrained = await set('"path":"c","increment":1,"constraint":{"value":5}')
     gives(t, constrained, '{"path":"c","value":6}', 'a constraint that holds')
     const again = await set('"path":"c","increment":1,"constraint":{"value":5}')
-    refuses(t, again, 409, 'unsatisfied_constraint', 'one that does not')
+    refuses(t, again, 409, 'unsatisfied_constraint', 'a constraint that does not hold')
     const batch = await post('batch', {
       operations: [
         { op: 'increment', path: 'c', increment: 10 },
@@ -98,7 +98,7 @@ await overStores(t, async (t, { post, addKey }) => {
       batch,
       '{"results":[{"path":"c","value":16},{"path":"c","value":16.5},{"path":"new","created":true},{"path":"new","value":2},' +
         '{"path":"c"},{"path":"c","value":99},{"removed":1},{"path":"new","created":true},{"path":"new","value":8}]}',
-      'each sees those before it',
+      'each operation sees those before it',
     )
     t.strictSame([await stored('c'), await stored('new')], ['99', '8'])
     const undone = await post('batch', {
@@ -108,7 +108,7 @@ await overStores(t, async (t, { post, addKey }) => {
       ],
     })
     t.match(JSON.parse(undone.text), { code: 'no_such_topic', operation: 1 })
-    t.equal(await stored('c'), '99', 'none is carried out if one is refused')
+    t.equal(await stored('c'), '99', 'no operation is applied if one is rejected')
     const each = await post('batch', {
       atomic: false,
       operations: [
@@ -123,23 +123,23 @@ await overStores(t, async (t, { post, addKey }) => {
       [100, 'not_a_number', 101],
     )
     const named = await post('batch', { operations: [{ op: 'set', path: 'c', increment: 1 }] })
-    gives(t, named, '{"results":[{"path":"c","value":102}]}', 'as its route is called')
+    gives(t, named, '{"results":[{"path":"c","value":102}]}', 'an increment in a set operation')
     const both = await post('batch', { operations: [{ op: 'increment', path: 'c', increment: 1, value: 1 }] })
-    refusesOperation(t, both, 400, 'unknown_parameter', 0, 'a value beside it')
+    refusesOperation(t, both, 400, 'unknown_parameter', 0, 'a value next to the increment')
   })
 
-  await t.test('an increment needs the rights to set and to fetch', async (t) => {
+  await t.test('an increment needs the permissions to set and to fetch', async (t) => {
     await post('addAndSet', { path: 'c', value: 1 })
     const setting = await addKey('increment-set', { allow: ['set'] })
     const reading = await addKey('increment-both', { allow: ['set', 'fetch'], under: ['c'] })
     const body = { path: 'c', increment: 1 }
-    refuses(t, await post('set', body, { token: setting }), 403, 'forbidden_operation', 'only set')
-    gives(t, await post('set', body, { token: reading }), '{"path":"c","value":2}', 'both')
+    refuses(t, await post('set', body, { token: setting }), 403, 'forbidden_operation', 'only the permission to set')
+    gives(t, await post('set', body, { token: reading }), '{"path":"c","value":2}', 'both permissions')
     const elsewhere = await post('set', { path: 'new', increment: 1 }, { token: reading })
     refuses(t, elsewhere, 403, 'forbidden_path', 'outside its subtrees')
   })
 
-  await t.test('64 clients on one topic lose nothing, and none gets the answer of another', async (t) => {
+  await t.test('64 concurrent clients of one topic lose no increment, and each gets its own response', async (t) => {
     await post('addAndSet', { path: 'c', value: 0 })
     const clients = 64
     const rounds = 20
@@ -155,9 +155,9 @@ await overStores(t, async (t, { post, addKey }) => {
     )
     t.ok(
       values.every((own) => own.every((value, i) => i === 0 || value > (own[i - 1] ?? 0))),
-      'each sees its own go up',
+      'the sums that a client gets increase',
     )
-    t.equal(new Set(values.flat()).size, clients * rounds, 'no two have the same sum')
+    t.equal(new Set(values.flat()).size, clients * rounds, 'no two responses have the same sum')
     t.equal(await stored('c'), String(clients * rounds))
   })
 })

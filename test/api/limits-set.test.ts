@@ -1,4 +1,4 @@
-/** Limits and a base path that settings give. */
+/** Limits and a base path from settings. */
 import { join } from 'node:path'
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
@@ -10,9 +10,9 @@ const flags = ['--base-path', '/diffusion/v1/', '--batch-operations-max', '5', '
 const server = await startServer(t, { flags: [...flags, '--page-bytes-max', '1024'] })
 const { post, client } = server
 
-await t.test('the routes are below the base path, and only there', async (t) => {
-  t.match(server.url, /\/diffusion\/v1$/, 'the URL ends with it')
-  gives(t, await post('add', { path: 'a' }), '{"path":"a","created":true}', 'below it')
+await t.test('the routes are available only below the base path', async (t) => {
+  t.match(server.url, /\/diffusion\/v1$/, 'the URL ends with the base path')
+  gives(t, await post('add', { path: 'a' }), '{"path":"a","created":true}', 'below the base path')
   const outside = new Client(new URL(server.url).origin, server.token, 1)
   t.teardown(() => outside.close())
   const answer = await outside.post('fetch', { path: 'a' })
@@ -34,7 +34,7 @@ await t.test('a page without a size has at most the largest allowed size', async
   t.equal(pathsOf(await client.walk('*t//', { type: 'string' })).length, 7)
 })
 
-await t.test('a page is bounded by the bytes that are sent', async (t) => {
+await t.test("the limit on a page's bytes applies to the bytes actually sent", async (t) => {
   const add = (i: number, value: string) =>
     post('addAndSet', { path: `b/${i}`, value, properties: { note: 'y'.repeat(200) } })
   const counts = async (members: object): Promise<[number, boolean]> => {
@@ -52,7 +52,7 @@ await t.test('a page is bounded by the bytes that are sent', async (t) => {
 await t.test('a nearly full disk accepts only batches of removals', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   await makeDirectory(dataDir, ['a', 'b'])
-  // More than any disk has.
+  // More than the capacity of any disk.
   const { post } = await startServer(t, { dataDir, flags: ['--disk-free-bytes-min', String(2 ** 50)] })
   const remove = { op: 'remove', path: 'a' }
   for (const operation of [

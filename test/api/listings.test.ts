@@ -1,6 +1,6 @@
 /**
- * fetch in other forms: branches that are limited, items with properties or without values, topics of both types, and
- * what is refused about them.
+ * Other forms of fetch: limited branches, items with properties or without values, topics of both types, and the faults that
+ * are rejected.
  */
 import t, { type Test } from 'tap'
 import { answers, type Row } from '../support/expected-answers.js'
@@ -14,8 +14,8 @@ const tree = ['x/0', 'x/x/1', 'x/x/x/2', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6']
 const uint32Max = 2 ** 32 - 1
 
 await overStores(t, async (t, server) => {
-  await t.test('each branch gives at most its limit', (t) => limitedBranches(t, server))
-  await t.test('a wrong limit is refused', (t) => wrongLimits(t, server))
+  await t.test('each branch returns at most its limit', (t) => limitedBranches(t, server))
+  await t.test('a wrong limit is rejected', (t) => wrongLimits(t, server))
   await t.test('items have the requested members', (t) => forms(t, server))
 })
 
@@ -42,20 +42,28 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     t.strictSame(await pathsWith(1, uint32Max), tree, 'the largest limit')
   })
 
-  await t.test('only matches count toward the limit of a branch', async (t) => {
+  await t.test('only matches count towards the limit of a branch', async (t) => {
     t.strictSame(await pathsWith(1, 1, { selector: '*.*/[136]' }), ['x/x/1', 'y/y/y/y/3', 'z/z/6'])
     t.strictSame(await pathsWith(1, 1, { selector: '#>x/x/1////?x/x/x//' }), ['x/x/1'], 'a branch of two ranges')
   })
 
-  await t.test('a page after a path counts what its branch has up to there', async (t) => {
+  await t.test("a page after a path counts the branch's matches up to there", async (t) => {
     t.strictSame(await pathsWith(1, 2, { after: 'x/0' }), ['x/x/1', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
     t.strictSame(await pathsWith(1, 2, { after: 'x/x/1' }), ['y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
-    t.strictSame(await pathsWith(1, 1, { after: 'y/y' }), ['y/y/y/4', 'z/5'], 'no topic, and nothing before it')
-    t.strictSame(await pathsWith(1, 1, { after: 'y/y/z' }), ['z/5'], 'no topic, behind the result')
+    t.strictSame(
+      await pathsWith(1, 1, { after: 'y/y' }),
+      ['y/y/y/4', 'z/5'],
+      'a path without a topic, before all matches of the branch',
+    )
+    t.strictSame(
+      await pathsWith(1, 1, { after: 'y/y/z' }),
+      ['z/5'],
+      'a path without a topic, after the match of the branch',
+    )
     t.strictSame(await pathsWith(1, 1, { after: 'z/5' }), [])
   })
 
-  await t.test('pages of any size are one large page, and has_more is exact', async (t) => {
+  await t.test('pages of any size add up to one large page, and has_more is exact', async (t) => {
     for (const [depth, limit] of [
       [1, 1],
       [1, 2],
@@ -109,7 +117,7 @@ async function wrongLimits(t: Test, { post }: Server): Promise<void> {
     ]
   })
   const item = '{"path":"x/0","type":"json"}'
-  // With a path, as a size is: checked and ignored.
+  // With a path, these members are validated and ignored, like a size.
   await answers(t, post, [...rows, ['fetch', body('"deep_branch_depth":1', '"path":"x/0"'), item]])
 }
 
@@ -139,7 +147,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
     ]),
   )
 
-  await t.test('with_version shows the version of the last change and its time, after the type', async (t) => {
+  await t.test('with_version shows the version and time of the last change, after the type', async (t) => {
     const members = /,"version":(\d+),"updated":"([^"]+)"/g
     const of = (body: object) => post('fetch', { type: 'any', with_version: true, ...body })
     const versions: number[] = []
@@ -159,21 +167,25 @@ async function forms(t: Test, { post }: Server): Promise<void> {
     ]) {
       const [shown, plain] = [await of(more), await of({ ...more, with_version: false })]
       t.equal(shown.text.replaceAll(members, ''), plain.text, `${JSON.stringify(more)} shows nothing else`)
-      t.notMatch(plain.text, /"version"/, 'without it, none is shown')
+      t.notMatch(plain.text, /"version"/, 'no version is shown otherwise')
       const found = [...shown.text.matchAll(members)]
       t.equal(found.length, plain.text.split('"type":').length - 1, 'each item has a version')
       t.match(shown.text, /"type":"(json|string)","version":\d+,"updated":"[^"]+Z"[,}]/, 'after the type')
       for (const [, version, updated] of found) {
         versions.push(Number(version))
-        t.equal(updated, new Date(Math.floor(Number(version) / 1024)).toISOString(), 'its time is that of the version')
-        t.ok(Math.abs(Date.parse(updated ?? '') - Date.now()) < 600_000, 'which is now')
+        t.equal(
+          updated,
+          new Date(Math.floor(Number(version) / 1024)).toISOString(),
+          'the time is derived from the version',
+        )
+        t.ok(Math.abs(Date.parse(updated ?? '') - Date.now()) < 600_000, 'the time is now')
       }
     }
-    t.equal(new Set(versions.slice(4, 8)).size, new Set(versions.slice(0, 4)).size, 'a page shows those of the topics')
-    t.strictSame(versions.slice(4, 8), versions.slice(0, 4), 'in its order')
+    t.equal(new Set(versions.slice(4, 8)).size, new Set(versions.slice(0, 4)).size, "a page shows its topics' versions")
+    t.strictSame(versions.slice(4, 8), versions.slice(0, 4), 'in the order of the page')
     await post('set', { path: 'f/q', value: 1 })
     const [[, later] = []] = (await of({ path: 'f/q' })).text.matchAll(members)
-    t.ok(Number(later) > (versions[2] ?? 0), 'a value that is not retained gives a version, too')
+    t.ok(Number(later) > (versions[2] ?? 0), 'setting a value that is not retained changes the version')
   })
 
   await t.test('with_values: false leaves the values out', (t) =>
@@ -195,7 +207,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
 
   const string = '{"path":"f/p","type":"string","value":"x"}'
   const items = [plain, string, '{"path":"f/q","type":"json"}', '{"path":"f/r","type":"string"}']
-  await t.test('type any gives topics of both types in tree order, each with its own', (t) =>
+  await t.test('type any returns topics of both types in tree order, each with its own type', (t) =>
     answers(t, post, [
       ['fetch', { selector: '*f//', type: 'any' }, page(...items)],
       ...[1, 2, 3].map((size): Row => {
@@ -210,7 +222,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
 
   const flags = ['with_values', 'with_properties', 'with_version']
   const any = '"any", "json" or "string" is allowed'
-  await t.test('flags that are not true or false, and wrong types, are refused by name', (t) =>
+  await t.test('flags that are not true or false, and wrong types, are rejected by name', (t) =>
     answers(t, post, [
       ...flags.flatMap((name) =>
         [1, 'true', null, []].flatMap((value): Row[] => [

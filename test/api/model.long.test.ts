@@ -1,9 +1,9 @@
 /**
- * Random requests to the service and the model, every answer compared byte for byte. Only versions are the service's to
- * choose: after each change the model learns the topic's, which must be a greater one than all before at its path.
+ * Random requests to the service and to the model; every response is compared byte for byte. Only the service chooses versions:
+ * after each change the model learns the topic's version, which must be greater than all earlier ones at its path.
  *
- * One request at a time, each over the next of many connections, so that the workers take turns and each has to see
- * what the others wrote. `SEED=<number>` replays a run.
+ * Requests run one at a time, each over the next of many connections, so that the workers take turns and each must see the
+ * others' writes. `SEED=<number>` replays a run.
  */
 import t from 'tap'
 import { bodyText, type Members, Model, type TopicType } from '../support/models/model.js'
@@ -24,7 +24,7 @@ const properties: readonly Readonly<Record<string, string>>[] = [
 ]
 
 await overStores(t, async (t, { post }) => {
-  await t.test(`${requests} random requests are answered as the model answers them`, async (t) => {
+  await t.test(`${requests} random requests get the same responses from the service and the model`, async (t) => {
     const random = seededRandom(t)
     const model = new Model()
     const counts = { held: 0, refused: 0 }
@@ -47,10 +47,10 @@ await overStores(t, async (t, { post }) => {
       const { text: item } = await post('fetch', { path: changed, type: 'any', with_values: false, with_version: true })
       const { version } = JSON.parse(item) as { version: number }
       const isTold = told === undefined || told === version
-      const wrong = isTold ? model.learn(changed, version) : `the write said ${told}, the topic has ${version}`
+      const wrong = isTold ? model.learn(changed, version) : `the write returned ${told}, the topic has ${version}`
       if (wrong !== undefined) return void t.fail(`request ${i}, ${route} of ${body}: ${wrong}`)
     }
-    t.ok(model.topics.size > 0, `${model.topics.size} topics in the end`)
+    t.ok(model.topics.size > 0, `${model.topics.size} topics at the end`)
     t.ok(counts.held > 50 && counts.refused > 50, `constraints: ${counts.held} held, ${counts.refused} did not`)
   })
 })
@@ -96,7 +96,7 @@ function randomRequest(random: Random, model: Model): [route: string, members: M
     case 6:
       return ['remove', given({ path, constraint, with_version })]
     case 7:
-      // Rare, or the tree would never grow.
+      // Rare; otherwise the tree would never grow.
       return random.oneIn(10) ? ['remove', { selector: randomSelector(random) }] : ['add', given({ path, type })]
     default: {
       const after = random.oneIn(2) ? randomPath(random) : undefined
@@ -112,7 +112,7 @@ function randomRequest(random: Random, model: Model): [route: string, members: M
   }
 }
 
-/** Members that change which items a fetch gives, and what they show; none half of the time. */
+/** Members that change which items a fetch returns and what they contain; none half of the time. */
 function randomForm(random: Random): Members {
   if (random.oneIn(2)) return {}
   return {
@@ -123,7 +123,7 @@ function randomForm(random: Random): Members {
   }
 }
 
-/** For a constraint on the topic at this path: mostly one that it has or had. */
+/** A version for a constraint on the topic at this path: usually one that the topic has or had. */
 function randomVersion(random: Random, model: Model, path: string): number {
   const former = model.versions.get(path) ?? []
   const current = model.topics.get(path)?.version ?? former.at(-1) ?? 0
@@ -131,7 +131,7 @@ function randomVersion(random: Random, model: Model, path: string): number {
   return random.pick([...former, current - 1, current + 1, 0].filter((version) => version >= 0))
 }
 
-/** The members without those that are undefined. */
+/** The members that are not undefined. */
 function given(members: { readonly [name in keyof Members]: Members[name] | undefined }): Members {
   return Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined)) as Members
 }

@@ -1,6 +1,6 @@
 /**
- * The API description is valid and true: it is compared with the requests that the service accepts and the answers
- * that it gives.
+ * The API description is valid and accurate: it is compared with the requests that the service accepts and the responses
+ * that it sends.
  */
 
 import { createConfig, lintFromString } from '@redocly/openapi-core'
@@ -18,7 +18,7 @@ interface Json {
 const { stdout } = await runCommand(['openapi'])
 const document = JSON.parse(stdout) as Json
 
-/** The member of a document that nested names lead to. */
+/** The nested member at a path of names. */
 function inside(json: Json, ...names: readonly string[]): Json {
   return names.reduce((member, name) => present(member[name]), json)
 }
@@ -31,7 +31,7 @@ const operations = Object.entries(inside(document, 'paths')).flatMap(([path, { p
 
 const config = await createConfig({ extends: ['recommended'] })
 
-/** The linter's problems with a description, each with the name of its rule. */
+/** The linter's problems with a description, each with its rule. */
 async function lint(described: object): Promise<string[]> {
   const problems = await lintFromString({ source: JSON.stringify(described), absoluteRef: '/openapi.json', config })
   return problems.map(({ severity, ruleId, message }) => `${severity} ${ruleId}: ${message}`)
@@ -58,17 +58,21 @@ await t.test('the description is OpenAPI 3.1 with all routes and two pages', asy
   t.strictSame(unresolved, [])
   t.notMatch(stdout, 'readOnly', 'no member is read-only')
   t.notMatch(stdout, /"undefined/, 'no description is missing')
-  t.notMatch(stdout, '"default"', 'generated types would demand a member that has a default')
+  t.notMatch(stdout, '"default"', 'no defaults, which generated types would make mandatory')
 })
 
-await t.test('both authorization schemes are described, with usable operation ids', async (t) => {
+await t.test('the description has both authorization schemes and usable operation ids', async (t) => {
   const ids = [...stdout.matchAll(/"operationId": "(\w+)"/g)].map(([, id = '']) => id)
   t.equal(ids.length, 9)
   t.strictSame(
     ids.filter((id) => id in globalThis),
     [],
   )
-  t.strictSame(document.security, [{ bearer: [] }, { apiKey: [] }], 'generators take the first')
+  t.strictSame(
+    document.security,
+    [{ bearer: [] }, { apiKey: [] }],
+    'bearer is first, because generators take the first',
+  )
   t.match(inside(document, 'components', 'securitySchemes'), {
     apiKey: { type: 'apiKey', in: 'header', name: 'authorization' },
     bearer: { type: 'http', scheme: 'bearer' },
@@ -79,7 +83,7 @@ await t.test('both authorization schemes are described, with usable operation id
   )
 })
 
-await t.test('requests by path and by selector have separate schemas with bounds', async (t) => {
+await t.test('requests by path and by selector have separate schemas with limits', async (t) => {
   const schemas = inside(document, 'components', 'schemas')
   t.strictSame(
     ['FetchByPath', 'FetchBySelector', 'RemoveByPath', 'RemoveBySelector'].map((name) => schemas[name]?.required),
@@ -112,11 +116,11 @@ await t.test('requests by path and by selector have separate schemas with bounds
   t.match(
     inside(larger, 'components', 'schemas', 'FetchBySelector', 'properties', 'size'),
     { maximum: 5000 },
-    'the largest size is the setting',
+    'the maximum size follows the setting',
   )
 })
 
-await t.test('examples match their schemas and the answers of a new service', async (t) => {
+await t.test('examples match their schemas and the responses of a new service', async (t) => {
   const { post } = await startServer(t)
   let count = 0
   const creating = ['addAndSet', 'add', 'set']
@@ -127,9 +131,13 @@ await t.test('examples match their schemas and the answers of a new service', as
   for (const { name: route, examples } of inOrder) {
     for (const { name, request, answer } of examples) {
       holds(t, route, 'request', request, `${route} ${name}: the request`)
-      holds(t, route, 200, answer, `${route} ${name}: the answer`)
+      holds(t, route, 200, answer, `${route} ${name}: the response`)
       const { status, text } = await post(route, request)
-      t.strictSame({ status, answer: JSON.parse(text) }, { status: 200, answer }, `${route} ${name}: as answered`)
+      t.strictSame(
+        { status, answer: JSON.parse(text) },
+        { status: 200, answer },
+        `${route} ${name}: the actual response`,
+      )
       const described = inside(document, 'paths', `/topics/${route}`, 'post')
       const ofJson = ['content', 'application/json', 'examples', name, 'value']
       t.strictSame(inside(described, 'requestBody', ...ofJson), request, `${route} ${name}: described`)
@@ -195,7 +203,7 @@ const accepted: readonly (readonly [route: string, body: object])[] = [
   ],
 ]
 
-/** Requests that the service refuses for their form. */
+/** Requests that the service rejects for their form. */
 const refused: typeof accepted = [
   ['fetch', {}],
   ['fetch', { path: 'a', selector: '>a' }],
@@ -236,12 +244,12 @@ const refused: typeof accepted = [
   ['batch', { operations: [{ op: 'set', path: 'a' }] }],
 ]
 
-/** Asserts that a body is as its route describes its requests, or its answers with a status. */
+/** Asserts that a body matches its route's description of requests, or of responses with a status. */
 function holds(t: Test, route: string, status: number | 'request', json: unknown, expectation: string): void {
   t.equal(description.mismatch(`/topics/${route}`, status, json), undefined, expectation)
 }
 
-await t.test('schemas accept the requests that the service accepts, and their answers', async (t) => {
+await t.test('schemas match accepted requests and their responses', async (t) => {
   for (const [route, body] of accepted) {
     const answer = await post(route, body)
     const what = `${route} ${JSON.stringify(body)}`
@@ -251,7 +259,7 @@ await t.test('schemas accept the requests that the service accepts, and their an
   }
 })
 
-await t.test('schemas refuse requests that the service refuses for their form', async (t) => {
+await t.test('schemas reject requests that the service rejects for their form', async (t) => {
   for (const [route, body] of refused) {
     const answer = await post(route, body)
     const what = `${route} ${JSON.stringify(body)}`
@@ -261,7 +269,7 @@ await t.test('schemas refuse requests that the service refuses for their form', 
   }
 })
 
-await t.test('refusals with 401, 403, 409, 413 and 415 are described', async (t) => {
+await t.test('errors with status 401, 403, 409, 413 and 415 are described', async (t) => {
   const refusals = [
     await post('set', { path: 'b', value: 1 }, { token: null }),
     await post('set', { path: 'b', value: 1 }, { token: reader }),

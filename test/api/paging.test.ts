@@ -1,5 +1,5 @@
 /**
- * Paging: a walk gives exactly the subtree, in tree order, each topic once, whatever the size of its pages.
+ * Paging: a walk returns exactly the subtree, in tree order, each topic once, with pages of any size.
  */
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
@@ -13,37 +13,37 @@ const subtree = [
   ...['t/é/a'],
 ]
 
-/** Topics outside the subtree: just before it, just after it, and some whose text begins with `t`. */
+/** Topics outside the subtree: just before it, just after it, and some whose paths start with `t`. */
 const others = ['s', 's/t', 'sz', 't!', 't-a', 'ta', 'u', 'é']
 
 await overStores(t, async (t, { post, client }) => {
   t.strictSame([...subtree].sort(treeOrder), subtree, 'the list itself is in tree order')
-  // Added in another order, so that nothing depends on it.
+  // Added in another order, so that the results cannot depend on it.
   for (const path of [...subtree, ...others].sort().reverse()) await post('addAndSet', { path, value: path })
-  // Topics of the other type between them must be neither returned nor counted.
+  // Topics of the other type in between must be neither returned nor counted.
   for (const path of ['t/a/aa', 't/a!/s', 't/zz']) await post('addAndSet', { path, type: 'string', value: path })
 
   for (const size of [1, 2, 3, 7, 10, 13, 14, 15, 1000]) {
-    await t.test(`pages of ${size} are the subtree in tree order, each topic once`, async (t) => {
+    await t.test(`pages of ${size} contain the subtree in tree order, each topic once`, async (t) => {
       const pages = await client.walk('*t//', { size })
       t.strictSame(pathsOf(pages), subtree, 'exactly the subtree, in order')
       t.equal(pages.length, Math.ceil(subtree.length / size), 'as few pages as possible: has_more ends the walk')
-      for (const page of pages.slice(0, -1)) t.equal(page.results.length, size, 'a page that has more is full')
+      for (const page of pages.slice(0, -1)) t.equal(page.results.length, size, 'every page but the last is full')
       t.ok(
         pages.every((page) => page.results.every((item) => item.value === item.path)),
-        'each with its own value',
+        'each topic has its own value',
       )
     })
   }
 
-  /** The paths of the first page after `after`, and whether more follow. */
+  /** The paths of the first page after `after`, and whether more pages follow. */
   async function next(after: string, size = 1000): Promise<[string[], boolean]> {
     const answer = await post('fetch', { selector: '*t//', size, after })
     const page = JSON.parse(answer.text) as FetchedPage
     return [pathsOf([page]), page.has_more]
   }
 
-  await t.test('a page after any topic has exactly the following topics', async (t) => {
+  await t.test('a page after any topic contains exactly the topics that follow it', async (t) => {
     for (const [i, path] of subtree.entries()) {
       t.strictSame(await next(path), [subtree.slice(i + 1), false], `after ${path}`)
       t.strictSame(await next(path, 1), [subtree.slice(i + 1, i + 2), i + 2 < subtree.length], `one after ${path}`)
@@ -70,7 +70,7 @@ await overStores(t, async (t, { post, client }) => {
     t.strictSame(await next('t/a\u0001'), [subtree.slice(7), false], 'the smallest possible next sibling')
   })
 
-  await t.test('an `after` that is not a path is refused', async (t) => {
+  await t.test('an `after` that is not a path is rejected', async (t) => {
     for (const after of ['', '/', 'a//b', 'a\0']) {
       refuses(
         t,
@@ -84,32 +84,35 @@ await overStores(t, async (t, { post, client }) => {
     refuses(t, await post('fetch', { selector: '*t//', after: 5 }), 400, 'invalid_parameter', 'a number', '"after"')
   })
 
-  await t.test('topics that stay are returned exactly once while others come and go between pages', async (t) => {
-    const seen: string[] = []
-    for (let after: string | undefined, more = true, turn = 0; more; turn++) {
-      const page = JSON.parse((await post('fetch', { selector: '*t//', size: 2, after })).text) as FetchedPage
-      seen.push(...pathsOf([page]))
-      more = page.has_more
-      after = page.results.at(-1)?.path
-      // Each turn adds one topic just ahead of the walk, and another that is removed before the next page; every other
-      // turn adds one behind it, and the turns between remove that.
-      await post('add', { path: `${after}/!new` })
-      await post('add', { path: `${after}/!gone` })
-      await post('remove', { path: `${after}/!gone` })
-      await post(turn % 2 === 0 ? 'add' : 'remove', { path: 't/!new' })
-    }
-    t.strictSame(
-      seen.filter((path) => !path.endsWith('new')),
-      subtree,
-      'those that stayed, in order, once each',
-    )
-    t.strictSame([...seen].sort(treeOrder), seen, 'the added ones are in order too')
-    await post('remove', { selector: '*t/.*!new' })
-  })
+  await t.test(
+    'topics that stay are returned exactly once while others are added and removed between pages',
+    async (t) => {
+      const seen: string[] = []
+      for (let after: string | undefined, more = true, turn = 0; more; turn++) {
+        const page = JSON.parse((await post('fetch', { selector: '*t//', size: 2, after })).text) as FetchedPage
+        seen.push(...pathsOf([page]))
+        more = page.has_more
+        after = page.results.at(-1)?.path
+        // Each turn adds one topic just ahead of the walk, and another that is removed before the next page; every other
+        // turn adds one behind the walk, which the next turn removes.
+        await post('add', { path: `${after}/!new` })
+        await post('add', { path: `${after}/!gone` })
+        await post('remove', { path: `${after}/!gone` })
+        await post(turn % 2 === 0 ? 'add' : 'remove', { path: 't/!new' })
+      }
+      t.strictSame(
+        seen.filter((path) => !path.endsWith('new')),
+        subtree,
+        'the topics that stayed, in order, each once',
+      )
+      t.strictSame([...seen].sort(treeOrder), seen, 'the added topics are also in order')
+      await post('remove', { selector: '*t/.*!new' })
+    },
+  )
 
-  await t.test('a walk continues although the topic named by after has been removed', async (t) => {
+  await t.test('a walk continues after the topic named by `after` has been removed', async (t) => {
     await post('remove', { path: 't/a/b' })
-    t.strictSame(await next('t/a/b'), [subtree.slice(5), false], 'the topics that follow it')
+    t.strictSame(await next('t/a/b'), [subtree.slice(5), false], 'the topics after the removed one')
     gives(t, await post('addAndSet', { path: 't/a/b', value: 't/a/b' }), '{"path":"t/a/b","created":true}', 'put back')
   })
 })

@@ -1,4 +1,4 @@
-/** A fetch of many topics by their paths: in their order, what is missing among them, and as they are at one moment. */
+/** A fetch of many topics by their paths: in request order, with missing topics marked, and from one snapshot. */
 import t from 'tap'
 import { answers, gives, type Row } from '../support/expected-answers.js'
 import { seededRandom } from '../support/random.js'
@@ -42,7 +42,7 @@ await overStores(t, async (t, { post, addKey }) => {
   ])
 
   const ofOthers = { path: 'a', selector: '*a//', size: 1, after: 'a', count: true, deep_branch_depth: 1 }
-  await inTurn('`paths` must be an array of paths, without members of other fetches', [
+  await inTurn('`paths` must be an array of paths, without members of other forms of fetch', [
     ...['a', 1, null, { a: 'b' }].map((paths): Row => ['fetch', { paths }, 'invalid_parameter', '"paths"']),
     ...[1, null, ['a'], {}, true].map((found): Row => {
       return ['fetch', { paths: ['a', found] }, 'invalid_parameter', 'paths[1]', 'a string is allowed']
@@ -55,7 +55,7 @@ await overStores(t, async (t, { post, addKey }) => {
     ['changes', { paths: ['a'] }, 'unknown_parameter', '"paths"'],
   ])
 
-  await t.test('each path must be within the subtrees of the key, which may fetch', async (t) => {
+  await t.test('the key needs the permission to fetch, and each path must lie in its subtrees', async (t) => {
     const writer = await addKey('no-fetches-of-paths', { allow: ['set', 'add', 'remove'] })
     await answers(t, post, [['fetch', { paths: ['a'] }, 'forbidden_operation']], writer)
     const restricted = await addKey('fetch-below-a', { allow: ['fetch'], under: ['a'] })
@@ -63,7 +63,7 @@ await overStores(t, async (t, { post, addKey }) => {
     await answers(t, post, [inside, ['fetch', { paths: ['a', 'b'] }, 'forbidden_path']], restricted)
   })
 
-  await t.test('paths that a page has no room for are counted as the rest', async (t) => {
+  await t.test('paths that do not fit on the page are counted as the rest', async (t) => {
     const big = 'x'.repeat(900_000)
     const paths = Array.from({ length: 20 }, (_, i) => `big/${i}`)
     for (const path of paths) await post('addAndSet', { path, value: big })
@@ -74,20 +74,20 @@ await overStores(t, async (t, { post, addKey }) => {
       const answer = JSON.parse(text) as { results: { path: string; value: string }[]; rest?: number }
       t.ok(answer.results.length > 0 && answer.results.every(({ value }) => value === big))
       seen.push(...answer.results.map(({ path }) => path))
-      t.equal(answer.rest ?? 0, paths.length - seen.length, 'those that are left')
+      t.equal(answer.rest ?? 0, paths.length - seen.length, 'the number of paths left')
       t.ok(requests < paths.length)
     }
     t.strictSame(seen, paths)
   })
 
-  await t.test('all results are of one moment', async (t) => {
+  await t.test('all results are from one snapshot', async (t) => {
     const random = seededRandom(t)
     const paths = Array.from({ length: 50 }, (_, i) => `moment/${i}`)
     let isOver = false
     const write = async (): Promise<void> => {
       for (let value = 0; !isOver; value++) {
         const operations = paths.map((path) => ({ op: 'addAndSet', path, value }))
-        if ((await post('batch', { operations })).status !== 200) throw new Error('a batch was refused')
+        if ((await post('batch', { operations })).status !== 200) throw new Error('a batch was rejected')
       }
     }
     await post('batch', { operations: paths.map((path) => ({ op: 'addAndSet', path, value: -1 })) })

@@ -1,4 +1,4 @@
-/** The fast reader of a fetch body gives what the full parser gives, or leaves the body to it. */
+/** The fast reader of fetch bodies either agrees with the full parser or leaves the body to it. */
 import t from 'tap'
 import { readPlainFetch } from '../../dist/api/bodies/plain-fetch.js'
 import { readBody } from '../../dist/api/bodies/read-object.js'
@@ -6,13 +6,13 @@ import { shapes } from '../../dist/api/bodies/shapes.js'
 import { isProblem } from '../../dist/api/problems.js'
 import { seededRandom } from '../support/random.js'
 
-/** What the full parser makes of a body. */
+/** The full parser's result for a body. */
 function parseInFull(text: string): object | 'refused' {
   const body = readBody(Buffer.from(text), shapes.fetch)
   return isProblem(body) ? 'refused' : body
 }
 
-t.test('the fast reader reads what nearly every client sends', (t) => {
+t.test('the fast reader reads the bodies that nearly every client sends', (t) => {
   const bodies: readonly object[] = [
     { path: 'a/b c' },
     { selector: '?a/.*//' },
@@ -41,7 +41,7 @@ t.test('the fast reader leaves everything else to the full parser', (t) => {
   t.end()
 })
 
-t.test('random bodies that the fast reader reads mean the same to the full parser', (t) => {
+t.test('the fast reader agrees with the full parser on random bodies', (t) => {
   const { below, pick } = seededRandom(t)
   const pieces = [
     ...['{', '}', '"', ':', ',', ' ', '\\', '"path"', '"selector"', '"type"', '"size"', '"after"', '"json"'],
@@ -63,7 +63,7 @@ t.test('random bodies that the fast reader reads mean the same to the full parse
     fast++
     const full = parseInFull(text)
     if (JSON.stringify(full) !== JSON.stringify(quick))
-      t.fail(`${text}: ${JSON.stringify(quick)}, but ${JSON.stringify(full)} in full`)
+      t.fail(`${text}: ${JSON.stringify(quick)}, but ${JSON.stringify(full)} from the full parser`)
   }
   t.ok(fast > 1000, `the fast reader read ${fast} bodies`)
   t.end()

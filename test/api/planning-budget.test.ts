@@ -1,19 +1,19 @@
 /**
- * The REMOVAL clauses of one request have one budget for their planning: a request beyond it is refused with the reason,
- * and changes nothing.
+ * The REMOVAL clauses of one request share a planning budget: a request that exceeds it is rejected with the reason and
+ * changes nothing.
  */
 import t from 'tap'
 import { parseImportLine } from '../../dist/tools/import-line.js'
 import { refuses, refusesOperation } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
 
-/** Takes half of the budget. */
+/** A selector that takes half of the budget. */
 const half = (name: number): string => `*u${name}[${'\\\\pL\\\\PN'.repeat(18)}]x`
 
 const removal = (selector: string) => ({ REMOVAL: `when no updates for 1d remove '${selector}'` })
 
 await overStores(t, async (t, { post }) => {
-  await t.test('a clause that costs too much alone is refused, by each route', async (t) => {
+  await t.test('each route rejects a clause that exceeds the budget alone', async (t) => {
     const properties = removal(half(0).replace(']x', `${'\\\\pL\\\\PN'.repeat(30)}]x`))
     for (const [route, more] of [
       ['add', {}],
@@ -30,7 +30,11 @@ await overStores(t, async (t, { post }) => {
       Array.from({ length: count }, (_, i) => ({ op: 'add', path: `p/${i}`, properties: removal(selectorOf(i)) }))
     refusesOperation(t, await post('batch', { operations: operations(3, half) }), 400, 'invalid_property', 2, 'three')
     t.equal((await post('fetch', { path: 'p/0' })).status, 400, 'nothing was created')
-    t.equal((await post('batch', { operations: operations(1000, () => half(1)) })).status, 200, '1000 times the same')
+    t.equal(
+      (await post('batch', { operations: operations(1000, () => half(1)) })).status,
+      200,
+      'the same clause 1000 times',
+    )
     t.equal((await post('batch', { operations: operations(1, half) })).status, 200, 'one')
     const plain = operations(1000, (i) => `*plant/line-${i}//`)
     t.equal((await post('batch', { operations: plain })).status, 200, '1000 subtrees')

@@ -1,4 +1,4 @@
-/** Topic properties over the routes: which are refused, which match an existing topic, and what they do. */
+/** Topic properties over the routes: which are rejected, which match an existing topic, and their effects. */
 import t from 'tap'
 import { propertiesMax } from '../../dist/settings/limits.js'
 import { answers, type Row } from '../support/expected-answers.js'
@@ -19,7 +19,7 @@ await overStores(t, async (t, { post }) => {
     { REMOVAL: 'when no updates for 10m' },
     { REMOVAL: "when time after 9999999999999 remove 'not yet known to be a selector ('" },
   ]
-  await inTurn('known properties take their own values, any other name takes any value', [
+  await inTurn('known properties accept only their own values, and any other name accepts any value', [
     ...accepted.flatMap((properties, i): Row[] => [
       ['add', { path: `taken/add${i}`, properties }, created(`taken/add${i}`)],
       ['addAndSet', { path: `taken/set${i}`, value: 1, properties }, created(`taken/set${i}`)],
@@ -48,7 +48,7 @@ await overStores(t, async (t, { post }) => {
     ['batch', { operations: [{ op: 'add', path: 'brief/2', ttl: '1s' }] }, `{"results":[${created('brief/2')}]}`],
   ])
 
-  await inTurn('a ttl that is no period, or comes with a REMOVAL, is refused', [
+  await inTurn('a ttl that is not a period or is given with a REMOVAL is rejected', [
     ...['', '15', '15M', '15 m', '0s', '36501d', '1.5h', '-1m', "15m remove '*x//'"].flatMap((ttl): Row[] => [
       ['add', { path: 'no', ttl }, 'invalid_parameter', 'Parameter "ttl" is the string', 'from 1s to 36500d'],
       ['addAndSet', { path: 'no', value: 1, ttl }, 'invalid_parameter', '"ttl"'],
@@ -67,7 +67,7 @@ await overStores(t, async (t, { post }) => {
     ['REMOVAL', '', 'expected "when"'],
     ['REMOVAL', 'when this session closes', 'are not supported here'],
   ] as const
-  await inTurn('a known property that is malformed is refused by name, and nothing is created', [
+  await inTurn('a malformed known property is rejected by name, and nothing is created', [
     ...malformed.flatMap(([name, value, problem]): Row[] => [
       ['add', { path: 'no', properties: { other: 'x', [name]: value } }, 'invalid_property', `"${name}"`, problem],
       ['addAndSet', { path: 'no', value: 1, properties: { [name]: value } }, 'invalid_property', `"${name}"`, problem],
@@ -123,7 +123,7 @@ await overStores(t, async (t, { post }) => {
   ])
 
   const properties = { DONT_RETAIN_VALUE: 'true' }
-  await inTurn('a topic with DONT_RETAIN_VALUE accepts and checks values, and keeps none', [
+  await inTurn('a topic with DONT_RETAIN_VALUE accepts and validates values but keeps none', [
     ['addAndSet', { path: 'd', value: 1, properties }, created('d')],
     ['fetch', { path: 'd' }, '{"path":"d","type":"json"}'],
     ['set', { path: 'd', value: 2 }, '{"path":"d"}'],

@@ -1,6 +1,6 @@
 /**
- * Automatic removal as a client sees it: a topic is gone within five seconds of its due time, across restarts too, and
- * never before it. topics/removal-policy tests the conditions, store/removal-clock unusual clocks.
+ * Automatic removal as a client sees it: a topic is gone within five seconds of its due time, also across restarts, and never
+ * before. topics/removal-policy tests the conditions, store/removal-clock unusual clocks.
  */
 import t, { type Test } from 'tap'
 import { present } from '../support/elements.js'
@@ -16,7 +16,7 @@ async function gone({ post }: Server, path: string): Promise<void> {
 }
 
 interface Updated {
-  /** Of performance.now(): before the update was sent, and after its answer. */
+  /** Times of performance.now(): before the update was sent, and after its response. */
   readonly sentMs: number
   readonly answeredMs: number
 }
@@ -27,10 +27,10 @@ async function update({ post }: Server, topic: object): Promise<Updated> {
   return { sentMs, answeredMs: performance.now() }
 }
 
-/** From one poll to the next; a machine that takes longer was busy, which no bound can include. */
+/** Longest normal time between two polls; the excess on a busy machine does not count as lateness. */
 const pollMsMax = 100
 
-/** Waits until the topic is gone: not before it is due, and in time after that and, if it was down, after `upMs`. */
+/** Waits until the topic is gone: not before it is due, and in time after that or, if the service was down, after `upMs`. */
 async function goneInTime(t: Test, { post }: Server, path: string, updated: Updated, upMs = 0): Promise<void> {
   let busyMs = 0
   let nowMs = performance.now()
@@ -51,7 +51,7 @@ const dataDir = `${t.testdir()}/db`
 const server = await startServer(t, { workers: 2, dataDir })
 const { post } = server
 
-await t.test('a topic is removed within 5 seconds after it is due, not earlier', async (t) => {
+await t.test('a topic is removed within 5 seconds of its due time, not earlier', async (t) => {
   await post('add', { path: 'kept' })
   const cases = [
     { path: 'set', value: 1, properties },
@@ -60,14 +60,14 @@ await t.test('a topic is removed within 5 seconds after it is due, not earlier',
   await Promise.all(
     cases.map(async (topic) => {
       const { answeredMs } = await update(server, topic)
-      await until('half of its time', async () => performance.now() - answeredMs > quietMs / 2 || undefined)
+      await until('half of the period', async () => performance.now() - answeredMs > quietMs / 2 || undefined)
       await goneInTime(t, server, topic.path, await update(server, topic))
     }),
   )
-  t.match(await post('fetch', { path: 'kept' }), { status: 200 }, 'others stay')
+  t.match(await post('fetch', { path: 'kept' }), { status: 200 }, 'other topics stay')
 })
 
-await t.test('a clause removes what its selector matches', async (t) => {
+await t.test('a clause removes the topics that its selector matches', async (t) => {
   await post('addAndSet', { path: 'group/a', value: 1 })
   await post('addAndSet', { path: 'group/b', value: 1 })
   await post('addAndSet', {
@@ -79,7 +79,7 @@ await t.test('a clause removes what its selector matches', async (t) => {
   for (const path of ['group/b', 'guard']) t.match(await post('fetch', { path }), { status: 200 }, `${path} stays`)
 })
 
-await t.test('automatic removal continues after the deaths of the writer and all workers', (t) =>
+await t.test('automatic removal continues after the writer and all workers are killed', (t) =>
   eachKind(t, async (t, kind, makeStore) => {
     const server = await startServer(t, { workers: 2, store: await makeStore() })
     const updated = await update(server, { path: 'orphan', value: 1, properties })
@@ -92,11 +92,11 @@ await t.test('automatic removal continues after the deaths of the writer and all
   }),
 )
 
-await t.test('a topic that is due while the service is down is removed after it starts', async (t) => {
+await t.test('a topic that becomes due while the service is down is removed after the start', async (t) => {
   await post('addAndSet', { path: 'later', value: 1, properties: { REMOVAL: 'when no updates for 1h' } })
   const updated = await update(server, { path: 'down', value: 1, properties })
   await server.stop('SIGTERM')
-  await until('it is due', async () => performance.now() - updated.answeredMs > quietMs || undefined)
+  await until('the topic is due', async () => performance.now() - updated.answeredMs > quietMs || undefined)
   const again = await startServer(t, { workers: 2, dataDir, token: server.token })
   await goneInTime(t, again, 'down', updated, performance.now())
   t.match(await again.post('fetch', { path: 'later' }), { status: 200 })

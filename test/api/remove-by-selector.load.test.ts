@@ -1,6 +1,6 @@
 /**
- * Removal by selector alongside other requests: every topic is counted once, writers are served in between, and a removal
- * that its worker's death interrupts has removed a prefix of its matches and can be repeated.
+ * Removal by selector alongside other requests: every topic is counted once, other writes are served in between, and a removal
+ * interrupted by its worker's death has removed a prefix of its matches and can be repeated.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -12,19 +12,19 @@ import { overStores } from '../support/service/over-stores.js'
 import { startServer, until } from '../support/service/server.js'
 import { makeDirectory } from '../support/stores/store.js'
 
-/** Topics that are removed while others write. */
+/** Topics that are removed while other clients write. */
 const many = Number(process.env.REMOVE_TOPICS ?? 40_000)
 
-/** Paths in tree order, a thousand per group. */
+/** Paths in tree order, 1,000 per group. */
 function tree(topics: number): string[] {
   const numbers = Array.from({ length: topics }, (_, i) => String(i).padStart(7, '0'))
   return numbers.map((number) => `r/g${number.slice(0, 4)}/${number.slice(4)}`)
 }
 
-/** Removes, and resolves with the service's count. */
+/** Removes the matches and resolves with the service's count. */
 async function removed(client: Client, selector: string): Promise<number> {
   const { status, text } = await client.post('remove', { selector })
-  if (status !== 200) throw new Error(`the removal of ${selector} was answered ${status}: ${text}`)
+  if (status !== 200) throw new Error(`the removal of ${selector} returned ${status}: ${text}`)
   return (JSON.parse(text) as { removed: number }).removed
 }
 
@@ -56,7 +56,7 @@ await overStores(t, async (t, server) => {
     await Promise.all(writers)
     const remaining = pathsOf(await client.walk('?r//', { size: 1000 })).length
     t.equal(sum + remaining, created, `${sum} removed and ${remaining} remaining are all that were created`)
-    t.equal(await removed(client, '?r//'), remaining, 'the rest is removed too')
+    t.equal(await removed(client, '?r//'), remaining, 'the rest is also removed')
   })
 })
 
@@ -65,7 +65,7 @@ t.test(`other writers are served while ${many} topics are removed`, async (t) =>
   await makeDirectory(dataDir, [...tree(many), 'w/0', 'w/1'])
   const server = await startServer(t, { dataDir, workers: 2 })
   const clients = Array.from({ length: 5 }, () => server.connect())
-  // A worker that the server's own client is not connected to may learn of the first key later.
+  // A worker that the server's own client is not connected to may learn the first key later.
   const isKnown = (client: Client) => async () => (await client.post('fetch', {})).status !== 401 || undefined
   await Promise.all(clients.map((client) => until('the key is known', isKnown(client))))
   let removing = true
@@ -74,16 +74,16 @@ t.test(`other writers are served while ${many} topics are removed`, async (t) =>
   const writers = clients.slice(1).map(async (client, i) => {
     for (; removing; writes++) {
       const { status } = await client.post('set', { path: `w/${i % 2}`, value: writes })
-      if (status !== 200) throw new Error(`a write was answered ${status}`)
+      if (status !== 200) throw new Error(`a write returned ${status}`)
     }
   })
   await Promise.all(writers)
   t.equal(await removal, many, 'the count is exact')
-  // A commit removes 500 topics. Four writers that wait for four of them each have as many writes as there are commits.
+  // A commit removes 500 topics. Four writers that each wait four commits per write would write once per commit.
   t.ok(writes > many / 2000, `${writes} writes while ${many} topics were removed`)
 })
 
-t.test('a removal interrupted by a death has removed a prefix, and is repeatable', async (t) => {
+t.test('a removal interrupted by the death of its worker has removed a prefix and can be repeated', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   const paths = tree(30_000)
   await makeDirectory(dataDir, paths)
@@ -100,7 +100,7 @@ t.test('a removal interrupted by a death has removed a prefix, and is repeatable
     return code === 'no_such_topic' ? true : undefined
   })
   process.kill(worker, 'SIGKILL')
-  t.equal(await interrupted, 'died', 'it was never acknowledged')
+  t.equal(await interrupted, 'died', 'the removal was never acknowledged')
   await server.logged('worker died')
   const after = server.connect()
   await until('the next worker serves', () =>
@@ -111,7 +111,7 @@ t.test('a removal interrupted by a death has removed a prefix, and is repeatable
   )
   const remaining = pathsOf(await after.walk('?r//', { size: 1000 }))
   t.ok(remaining.length > 0 && remaining.length <= paths.length - 3000, `${remaining.length} of ${paths.length} remain`)
-  t.strictSame(remaining, paths.slice(paths.length - remaining.length), 'they are the last ones, without a gap')
-  t.equal(await removed(after, '?r//'), remaining.length, 'the repeated removal counts exactly those')
+  t.strictSame(remaining, paths.slice(paths.length - remaining.length), 'the last topics remain, without a gap')
+  t.equal(await removed(after, '?r//'), remaining.length, 'the repeated removal counts exactly the remaining topics')
   gives(t, await after.post('fetch', { selector: '?r//' }), '{"has_more":false,"results":[]}', 'nothing is left')
 })

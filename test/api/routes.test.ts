@@ -1,4 +1,4 @@
-/** The routes for single topics and for pages: what each answers, and what it leaves, as requests in turn. */
+/** The routes for single topics and for pages: the response to each request and its effect on the next ones. */
 import t from 'tap'
 import { answers, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
@@ -9,7 +9,7 @@ const json = (path: string, value: string): string => `{"path":"${path}","type":
 const string = (path: string, value: string): string => `{"path":"${path}","type":"string","value":"${value}"}`
 const page = (...items: readonly string[]): string => `{"has_more":false,"results":[${items.join(',')}]}`
 
-/** Rows for each of some bodies of one route, with the same answer. */
+/** Rows for several bodies of one route, with the same response. */
 const each = <Found>(
   found: readonly Found[],
   route: string,
@@ -20,7 +20,7 @@ const each = <Found>(
 await overStores(t, async (t, { post, client }) => {
   const inTurn = (name: string, rows: readonly Row[]) => t.test(name, (t) => answers(t, post, rows))
 
-  await inTurn('add creates a topic without a value, and no other', [
+  await inTurn('add creates a topic without a value, and no other topic', [
     ['add', { path: 'a' }, created('a')],
     ['fetch', { path: 'a' }, '{"path":"a","type":"json"}'],
     ['fetch', { selector: '*a//' }, page('{"path":"a","type":"json"}')],
@@ -47,7 +47,7 @@ await overStores(t, async (t, { post, client }) => {
   const paths = [
     ...[' ', 'a b', 'é', 'e\u0301', '日本/語', '😀', '\u0001\u001f\u007f', '"\\', '*?#>', '..', 'a\nb', '\ufeff'],
   ]
-  await inTurn('any text without empty segments, U+0000 or lone surrogates is a path', [
+  await inTurn('any string without empty segments, U+0000 or lone surrogates is a path', [
     ...paths.flatMap((path): Row[] => [
       ['add', { path }, created(path)],
       ['fetch', { path }, JSON.stringify({ path, type: 'json' })],
@@ -63,7 +63,7 @@ await overStores(t, async (t, { post, client }) => {
     ),
   ])
 
-  await inTurn('set replaces the value of an existing topic, and answers with its path', [
+  await inTurn('set replaces the value of an existing topic and returns its path', [
     ['add', { path: 't/a' }, created('t/a')],
     ['addAndSet', { path: 't/a/q', value: 2 }, created('t/a/q')],
     ...[1, 'text', null, [], 'same', 'same'].flatMap((value): Row[] => [
@@ -80,7 +80,7 @@ await overStores(t, async (t, { post, client }) => {
     ['set', { selector: '*a//', path: 't/a', value: 1 }, 'unknown_parameter', '"selector"'],
   ])
 
-  await inTurn('a string topic takes JSON strings only', [
+  await inTurn('a string topic accepts only JSON strings', [
     ['add', { path: 't/s', type: 'string' }, created('t/s')],
     ...['x', '', '5'].flatMap((value): Row[] => [
       ['set', { path: 't/s', type: 'string', value }, '{"path":"t/s"}'],
@@ -118,7 +118,7 @@ await overStores(t, async (t, { post, client }) => {
   const items = (...paths: readonly string[]): string => page(...paths.map(item))
   const selected = (selector: string, ...paths: readonly string[]): Row => ['fetch', { selector }, items(...paths)]
 
-  await inTurn('fetch by a path gives its topic, if that has the type', [
+  await inTurn('fetch by path returns the topic if it has the type', [
     ...each(['a/c', '/a/c', 'a/c/', '/a/c/'], 'fetch', (path) => ({ path }), item('a/c'), ''),
     ['fetch', { path: 'a', type: 'json' }, item('a')],
     ['fetch', { path: 'a/s', type: 'string' }, string('a/s', 'text')],
@@ -128,7 +128,7 @@ await overStores(t, async (t, { post, client }) => {
   ])
 
   const wrong = ['', '?', '*', '$a', '%a', '&a', '<a', '?a/(', '*(?=a)b', '*(a)\\1', '*a(b', '>a//b', '#', '#>a////%b']
-  await inTurn('fetch by a selector gives a page of its matches of the type, in tree order', [
+  await inTurn('fetch by selector returns a page of its matches of the type, in tree order', [
     selected('*a//', 'a', 'a/b', 'a/c', 'a/c/x'),
     selected('*a/c//', 'a/c', 'a/c/x'),
     selected('*a+b//', 'a+b', 'a+b/c', 'aab'),
@@ -147,7 +147,7 @@ await overStores(t, async (t, { post, client }) => {
     ['fetch', { path: 'a', selector: '*a//' }, 'path_or_selector', '"path"', '"selector"'],
   ])
 
-  await t.test('a page has ten results by default, after the given path', async (t) => {
+  await t.test('a page has ten results by default and starts after the given path', async (t) => {
     for (let i = 10; i < 22; i++) await post('addAndSet', { path: `many/${i}`, value: i })
     const many = (from: number, to: number, more: boolean): string => {
       const results = Array.from({ length: to - from }, (_, i) => json(`many/${from + i}`, String(from + i)))
@@ -161,7 +161,7 @@ await overStores(t, async (t, { post, client }) => {
     ])
   })
 
-  await t.test('remove removes what its path or selector matches, of either type, and counts it', async (t) => {
+  await t.test('remove removes and counts the matches of its path or selector, of either type', async (t) => {
     for (const [target, removed, ...left] of [
       [{ path: '/a/b/' }, 1, 'a', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a', 'a/s'],
       [{ path: 'a/s' }, 1, 'a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a'],
@@ -176,7 +176,7 @@ await overStores(t, async (t, { post, client }) => {
       await answers(t, post, [['remove', target, `{"removed":${removed}}`]])
       const pages = await client.walk('?.*//', { type: 'any' })
       const paths = pages.flatMap(({ results }) => results.map(({ path }) => path))
-      t.strictSame(paths.sort(), [...left].sort(), `${JSON.stringify(target)} leaves the others`)
+      t.strictSame(paths.sort(), [...left].sort(), `${JSON.stringify(target)} leaves the other topics`)
     }
     await answers(t, post, [
       ['remove', { path: 'none' }, '{"removed":0}'],

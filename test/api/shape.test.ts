@@ -1,4 +1,4 @@
-/** Bodies are read as their JSON schemas say: a validator of schemas, which knows nothing of the reader, accepts the same. */
+/** Bodies are read as their JSON schemas specify: an independent schema validator accepts the same bodies. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { readBody } from '../../dist/api/bodies/read-object.js'
@@ -17,7 +17,7 @@ const schemas = Object.assign(
   ...Object.values(bodySchemas).map(({ components }: SchemaCollection) => components.schemas),
 ) as Readonly<Record<string, Schema>>
 
-/** As the types are generated, without the members that they do not have. */
+/** The generated schemas, closed to additional members. */
 const closed = Object.fromEntries(
   Object.entries(schemas).map(([name, schema]) => [
     name,
@@ -25,12 +25,12 @@ const closed = Object.fromEntries(
   ]),
 )
 
-/** A body of any of these types has the members of all, and must have what all require. */
+/** The schema of a body of any of these types: it has the members of all and requires those that all require. */
 function merged(names: readonly string[]): object {
   const all = names.map((name) => schemas[name] as Schema)
   const required = (all[0]?.required ?? []).filter((name) => all.every((schema) => schema.required.includes(name)))
   const properties = Object.assign({}, ...all.map((schema) => schema.properties)) as object
-  // What is wrong with a value that is missing is said later.
+  // A missing value is reported later.
   return {
     type: 'object',
     properties,
@@ -43,7 +43,7 @@ function namesIn({ schemas }: SchemaCollection): readonly string[] {
   return (schemas as readonly { readonly $ref: string }[]).map(({ $ref }) => $ref.replace('#/components/schemas/', ''))
 }
 
-/** A batch is checked operation by operation (api/batch-bodies). */
+/** Batches are validated operation by operation (api/batch-bodies). */
 const namesOfPlain = ['fetch', 'changes', 'set', 'addAndSet', 'add', 'remove'] as const
 
 const bodies: Readonly<Record<string, readonly [Shape, readonly string[]]>> = {
@@ -70,7 +70,7 @@ const texts = [
 ]
 
 for (const [body, [shape, types]] of Object.entries(bodies)) {
-  t.test(`a body of ${body} is accepted if its schema accepts it`, (t) => {
+  t.test(`a body of ${body} is accepted if and only if its schema accepts it`, (t) => {
     const { pick, below } = seededRandom(t)
     const ajv = new Ajv2020({ strict: false })
     ajv.addSchema({ $id: '/api', components: { schemas: { ...closed, Body: merged(types) } } })

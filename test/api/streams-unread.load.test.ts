@@ -1,6 +1,6 @@
 /**
- * Streams whose clients read nothing: each costs its position and what the system has buffered for it, nobody else waits,
- * and one that reads again gets what it lacks. SECONDS=3600 CLIENTS=1000 shows that memory stays flat for an hour.
+ * Streams whose clients read nothing: each costs its position and its kernel buffers, no other client waits, and a client that
+ * reads again gets the missing changes. SECONDS=3600 CLIENTS=1000 shows that memory stays flat for an hour.
  */
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -15,23 +15,23 @@ const unread = 200
 const changes = 300
 const valueBytes = 50_000
 
-/** What a worker may grow by, in bytes: a thirtieth of what it would be if all that was not read were kept. */
+/** Maximum growth of a worker, in bytes: a thirtieth of the growth if it kept all unread data. */
 const growthMax = (unread * changes * valueBytes) / 30
 
-/** How long changes are made, on a machine that is fast enough, and for how many clients that read nothing. */
+/** Duration of the writes, on a machine that is fast enough, and number of clients that read nothing. */
 const seconds = Number(process.env.SECONDS ?? 6)
 const clients = Number(process.env.CLIENTS ?? 100)
 
-/** 10,000 changes a second. */
+/** 10,000 changes per second. */
 const batchesPerSecond = 10
 const operations = 1000
 
-/** What the larger worker may grow by between an early and a late tenth of the time: fragments, and garbage. */
+/** Maximum growth of the larger worker between the early and the late part of the run: fragmentation and garbage. */
 const lateGrowthMaxMiB = 64
 
 t.setTimeout((300 + 3 * seconds) * 1000)
 
-/** Asks for a stream, and reads nothing of it. */
+/** Opens a stream and never reads from it. */
 async function openUnread({ url, port, token }: Server): Promise<Socket> {
   const body = JSON.stringify({ selector: '*u//' })
   const socket = connect(port, new URL(url).hostname)
@@ -41,7 +41,7 @@ async function openUnread({ url, port, token }: Server): Promise<Socket> {
   return socket
 }
 
-t.test('clients that read nothing cost little, and delay nobody', async (t) => {
+t.test('clients that read nothing cost little and delay no other client', async (t) => {
   const server = await startServer(t)
   const resident = async (): Promise<number> =>
     (await scrape(server.adminUrl)).value('topicd_worker_resident_memory_bytes')
@@ -51,7 +51,7 @@ t.test('clients that read nothing cost little, and delay nobody', async (t) => {
   const { url, token } = server
   const reader = await ChangesStream.open({ url, token }, { selector: '*u//' })
   await reader.complete('the state')
-  await until('all are open', async () => ((await streamsOf(server)) === unread + 1 ? true : undefined))
+  await until('all streams are open', async () => ((await streamsOf(server)) === unread + 1 ? true : undefined))
   const before = await resident()
   let largest = before
   for (let i = 1; i <= changes; i++) {
@@ -66,21 +66,21 @@ t.test('clients that read nothing cost little, and delay nobody', async (t) => {
   let text = ''
   late?.setEncoding('utf8').on('data', (piece: string) => (text = (text + piece).slice(-2 * valueBytes)))
   late?.resume()
-  // It may have been closed for reading nothing.
+  // The service may have closed the connection because its client read nothing.
   const last = `"value":"${changes} `
-  await until('it has the last change, or is closed', async () =>
+  await until('the client has the last change or is disconnected', async () =>
     text.includes(last) || late?.destroyed ? true : undefined,
   )
-  t.pass('who reads again is not stuck')
+  t.pass('a client that reads again is not stuck')
   reader.close()
 })
 
-t.test('unread streams leave memory flat, and others are served as before', async (t) => {
+t.test('unread streams leave memory flat, and other clients are served as before', async (t) => {
   const server = await startServer(t, { workers: 2 })
   let opened = 0
   const open: Socket[] = []
   t.teardown(() => open.forEach((socket) => socket.destroy()))
-  /** The service closes the connection of a client that takes nothing for long, who does not see that: others come. */
+  /** The service disconnects a client that reads nothing for long; a paused client does not notice, so open others. */
   const openMissing = async (): Promise<void> => {
     const missing = clients + 1 - (await streamsOf(server))
     for (let i = 0; i < missing; i++) {
@@ -93,7 +93,7 @@ t.test('unread streams leave memory flat, and others are served as before', asyn
   const largestMiB = { early: 0, late: 0 }
   const { url, token } = server
   let reader = await ChangesStream.open({ url, token }, { selector: '>u/0' })
-  /** Waits for the value, and goes on where a stream has lasted long enough. */
+  /** Waits for the value; resumes in a new stream if the service has ended the old one. */
   const shows = (value: string): Promise<true> =>
     until(`the batch ${value}`, async () => {
       const { fold, isEnded } = reader
@@ -116,7 +116,7 @@ t.test('unread streams leave memory flat, and others are served as before', asyn
     if (status !== 200) t.fail(text)
     await shows(value)
     const share = n / batches
-    // After a tenth, all that is used from time to time is there.
+    // After a tenth of the run, everything that is needed only occasionally has been allocated.
     const when = share < 0.1 ? undefined : share < 0.3 ? 'early' : share > 0.8 ? 'late' : undefined
     if (when === undefined) continue
     longestMs[when] = Math.max(longestMs[when], performance.now() - sentMs)
@@ -139,7 +139,7 @@ async function streamsOf({ adminUrl }: Server): Promise<number> {
   return (await scrape(adminUrl)).value('topicd_changes_streams')
 }
 
-/** What a process has of its own, without files that are mapped; 0 of one that has ended. */
+/** A process's anonymous memory, without mapped files; 0 if it has exited. */
 function anonymousMiB(pid: number): number {
   try {
     const [, kiB = 0] = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []

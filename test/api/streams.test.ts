@@ -1,4 +1,4 @@
-/** POST /topics/changes with `accept: text/event-stream`: what comes, how it is taken up again, and how it ends. */
+/** POST /topics/changes with `accept: text/event-stream`: the events of a stream, resuming it, and its end. */
 import t from 'tap'
 import { refuses } from '../support/expected-answers.js'
 import { ChangesStream, changesPage } from '../support/service/changes.js'
@@ -33,7 +33,7 @@ await overStores(t, async (t, server) => {
     stream.close()
   })
 
-  await t.test('a stream resumes after the last event id, whatever the body has', async (t) => {
+  await t.test("a stream resumes after the last event id, regardless of the body's `since`", async (t) => {
     const before = await open({ selector: '*r//' })
     await set('r/1', 1)
     await before.complete('the first topic', ({ topics }) => topics.size === 1)
@@ -44,10 +44,10 @@ await overStores(t, async (t, server) => {
     t.strictSame([...after.fold.topics.keys()], ['r/2'])
     after.close()
     const page = await changesPage(client, { selector: '*r//', since: before.fold.next })
-    t.strictSame(page.results, [{ path: 'r/2', type: 'json', value: 2 }], 'a page goes on there too')
+    t.strictSame(page.results, [{ path: 'r/2', type: 'json', value: 2 }], 'a page also resumes there')
   })
 
-  await t.test('changes of one commit arrive together, in pages of the size', async (t) => {
+  await t.test('changes of one commit arrive together, in pages of the requested size', async (t) => {
     const stream = await open({ selector: '*c//', size: 2, since: 'now' })
     await stream.complete('the start')
     const operations = Array.from({ length: 5 }, (_, i) => ({ op: 'addAndSet', path: `c/${i}`, value: i }))
@@ -62,7 +62,7 @@ await overStores(t, async (t, server) => {
     stream.close()
   })
 
-  await t.test('many large values arrive', async (t) => {
+  await t.test('a stream delivers many large values', async (t) => {
     const value = 'x'.repeat(300_000)
     const stream = await open({ selector: '*l//', since: 'now' })
     for (let i = 0; i < 10; i++) await set(`l/${i}`, value)
@@ -71,7 +71,7 @@ await overStores(t, async (t, server) => {
     stream.close()
   })
 
-  await t.test('a key that is revoked, or loses rights, ends its streams', async (t) => {
+  await t.test('revoking a key ends its streams', async (t) => {
     const token = await addKey('revoked', { under: ['k'] })
     const stream = await open({ selector: '*k//' }, token)
     await stream.complete('the state')
@@ -84,13 +84,13 @@ await overStores(t, async (t, server) => {
     other.close()
   })
 
-  await t.test('a key that expires ends its streams', async (t) => {
+  await t.test('a stream ends when its key expires', async (t) => {
     const token = await addKey('short', { expiresMs: Date.now() + 3000 })
     const stream = await open({ selector: '*k//' }, token)
     t.equal(await stream.ended(), 'unauthorized')
   })
 
-  await t.test('a wrong request and a token that is gone are refused', async (t) => {
+  await t.test('malformed, unauthorized and outdated stream requests are rejected', async (t) => {
     const headers = { accept: 'text/event-stream' }
     const gone = 'AQAA_oOzJQ'
     refuses(t, await post('changes', { path: 'a', since: gone }, { headers }), 410, 'since_gone', 'since')
@@ -108,11 +108,11 @@ await overStores(t, async (t, server) => {
     refuses(t, await post('changes', { path: 'a' }, { headers, token: 'none' }), 401, 'unauthorized', 'key')
   })
 
-  await t.test('a poll whose key is revoked in the meantime shows nothing', async (t) => {
+  await t.test('a poll whose key is revoked while it waits returns 401', async (t) => {
     const token = await addKey('waits')
     const answer = post('changes', { selector: '*w//', since: 'now', wait: 50 }, { token })
     await server.request({ command: 'revokeKey', name: 'waits' })
-    await until('the key is refused', async () => (await post('fetch', {}, { token })).status === 401 || undefined)
+    await until('the key is rejected', async () => (await post('fetch', {}, { token })).status === 401 || undefined)
     await set('w/1', 1)
     refuses(t, await answer, 401, 'unauthorized', 'key')
   })

@@ -1,4 +1,4 @@
-/** How many lines an upload has written together, and for whom: an upload by itself, with a store that only counts. */
+/** The number of lines that an upload writes together, and for which key: a bare upload with a store that only counts. */
 import t, { type Test } from 'tap'
 import { Upload } from '../../dist/api/batch/upload.js'
 import { problem } from '../../dist/api/problems.js'
@@ -13,7 +13,7 @@ const access = accessOf({ name: 'k', tokenHash: '', allow: ['add', 'set'], under
 
 interface Trial {
   readonly upload: Upload
-  /** How many operations were written together, each time. */
+  /** The number of operations in each write. */
   readonly batches: readonly number[]
   /** Called with each batch while it is written. */
   onWrite: () => void
@@ -67,11 +67,11 @@ const batchesOf = async (trial: Trial, count: number): Promise<readonly number[]
   return trial.batches
 }
 
-await t.test('an upload writes more lines together while that is quick', async (t: Test) => {
+await t.test('an upload writes more lines together as long as writes are fast', async (t: Test) => {
   const time = skippableTime(t)
   const linesAtOnce = new PacedBound(4000)
   t.strictSame(await batchesOf(trial(linesAtOnce), 10_000), [250, 500, 1000, 2000, 4000, 2250])
-  t.strictSame(await batchesOf(trial(linesAtOnce), 8001), [4000, 4000, 1], 'a later upload goes on from there')
+  t.strictSame(await batchesOf(trial(linesAtOnce), 8001), [4000, 4000, 1], 'a later upload continues from there')
   const slow = trial(linesAtOnce)
   slow.onWrite = () => time.pass(3001)
   const fewer = [4000, 2000, 1000, 500, ...Array.from({ length: 10 }, () => 250)]
@@ -79,7 +79,7 @@ await t.test('an upload writes more lines together while that is quick', async (
   t.equal(linesAtOnce.value, 250)
 })
 
-await t.test('blank lines do not keep an upload whose key is unknown', async (t: Test) => {
+await t.test('an upload whose key becomes unknown ends even at a blank line', async (t: Test) => {
   const { upload, revoke } = trial()
   upload.take(Buffer.from('\n'))
   await turn()

@@ -1,4 +1,4 @@
-/** How uploads end early: by their bounds, by a drain, by a revoked key; and where a client resumes. */
+/** Uploads that end early, by their limits, a drain or a revoked key; and where a client resumes. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { uploadsMax } from '../../dist/http/uploads.js'
@@ -11,7 +11,7 @@ const line = (i: number): string => `{"op":"addAndSet","path":"n/${i}","value":$
 const lines = (from: number, count: number): string => Array.from({ length: count }, (_, i) => line(from + i)).join('')
 const oneDone = { done: true, durable: 1, refused: 0 }
 
-/** Waits until the upload's answer says that so many lines are durable. */
+/** Waits until the upload's response reports this many durable lines. */
 const isDurable = (request: UploadRequest, count: number) =>
   until(`${count} durable`, async () => request.last?.durable === count || undefined)
 
@@ -20,7 +20,7 @@ function uploadText(server: Server, body: string): string {
   return `POST /topics/batch HTTP/1.1\r\n${headers.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
-t.test('an upload announced as too large is refused, one that grows too large ends', async (t) => {
+t.test('an upload announced as too large is rejected, and one that grows too large ends', async (t) => {
   const bytesMax = 100_000
   const server = await startServer(t, { flags: ['--upload-bytes-max', String(bytesMax)] })
   const padded = lines(0, 2000).padEnd(bytesMax)
@@ -41,38 +41,41 @@ t.test('an upload announced as too large is refused, one that grows too large en
   t.strictSame([code, durable], ['body_too_large', 1])
 })
 
-t.test('a drain ends an upload, whose counts tell where to resume', async (t) => {
+t.test('a drain ends an upload, and its counts show where to resume', async (t) => {
   const server = await startServer(t)
   const request = new UploadRequest(server)
   const hasEnded = async (): Promise<true | undefined> => request.isComplete || request.error !== undefined || undefined
   await request.write(lines(0, 1000))
-  await until('it continues', async () => (request.last === undefined ? undefined : true))
+  await until('the response has started', async () => (request.last === undefined ? undefined : true))
   server.signal('SIGHUP')
-  // A thousand lines at a time, with pauses, or the restart would wait for the processor.
+  // Sends 1,000 lines at a time, with pauses; otherwise the restart would wait for CPU time.
   for (let at = 1000; !(await hasEnded()); at += 1000) {
-    await Promise.race([request.write(lines(at, 1000)), until('it ends', hasEnded)])
+    await Promise.race([request.write(lines(at, 1000)), until('the upload ends', hasEnded)])
     await sleep(20)
   }
   const { code, durable = 0, refused } = (await request.end()).at(-1) ?? {}
   t.strictSame([code, refused], ['draining', 0])
   t.strictSame((await upload(server, lines(durable, 1000))).at(-1), { done: true, durable: 1000, refused: 0 })
   const { text } = await server.post('fetch', { selector: '*n//', count: true })
-  t.equal(text, `{"count":${durable + 1000}}`, 'nothing is missing')
+  t.equal(text, `{"count":${durable + 1000}}`, 'no line is missing')
 
   await server.logged('rolling restart done')
   const silent = new UploadRequest({ ...server, showsProgress: false })
   await silent.write(`not JSON\n${line(-1)}`)
-  await until('it is durable', async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined)
+  await until(
+    'the line is durable',
+    async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined,
+  )
   server.signal('SIGHUP')
-  await until('it ends', async () => silent.isComplete || undefined)
+  await until('the upload ends', async () => silent.isComplete || undefined)
   t.match(silent.refusal, { status: 503, code: 'draining', durable: 1, refused: 1, lines: [{ line: 1 }] })
   t.equal(silent.response?.headers['retry-after'], '1')
 })
 
-t.test('uploads end on one worker', async (t) => {
+t.test('a single worker ends uploads correctly', async (t) => {
   const server = await startServer(t)
 
-  await t.test('a key that is revoked ends its upload', async (t) => {
+  await t.test('revoking a key ends its upload', async (t) => {
     const token = await server.addKey('uploader', { allow: ['add', 'set'] })
     const request = new UploadRequest({ ...server, token })
     await request.write(line(1))
@@ -83,11 +86,11 @@ t.test('uploads end on one worker', async (t) => {
     await server.request({ command: 'revokeKey', name: 'uploader' })
     const { code, durable } = (await request.end(line(2))).at(-1) ?? {}
     t.strictSame([code, durable], ['unauthorized', 1])
-    t.equal(await unauthorized(), before + 1, 'it is counted, though its answer has begun')
+    t.equal(await unauthorized(), before + 1, 'the rejection is counted, although the response has started')
     t.equal((await server.post('fetch', { path: 'n/2' })).code, 'no_such_topic')
   })
 
-  await t.test(`a worker takes ${uploadsMax} uploads at a time, and refuses one more`, async (t) => {
+  await t.test(`a worker takes ${uploadsMax} uploads at a time and rejects one more`, async (t) => {
     const all = Array.from({ length: uploadsMax }, () => new UploadRequest(server))
     for (const [i, request] of all.entries()) await request.write(line(i))
     for (const request of all) await isDurable(request, 1)
@@ -96,10 +99,10 @@ t.test('uploads end on one worker', async (t) => {
     t.equal(further.response?.statusCode, 503)
     t.match(further.text, /"overloaded"/)
     for (const request of all) t.strictSame((await request.end()).at(-1), oneDone)
-    t.strictSame((await upload(server, line(0))).at(-1), oneDone, 'then another')
+    t.strictSame((await upload(server, line(0))).at(-1), oneDone, 'another upload is accepted afterwards')
   })
 
-  await t.test('a client that sends everything before it reads gets its whole answer', async (t) => {
+  await t.test('a client that sends everything before it reads gets its whole response', async (t) => {
     const count = 60_000
     const text = Array.from({ length: count }, (_, i) => `{"op":"set","path":"nothing/${i}","value":1}\n`).join('')
     const answer = await upload({ ...server, showsProgress: true }, text)
@@ -109,43 +112,43 @@ t.test('uploads end on one worker', async (t) => {
     t.equal(listed + unlisted, count, `${listed} listed`)
   })
 
-  await t.test('a client that leaves at any moment leaves nothing behind', async (t) => {
+  await t.test('a client that disconnects at any time leaves nothing behind', async (t) => {
     for (let i = 0; i < 60; i++) {
       const request = new UploadRequest({ ...server, showsProgress: i % 2 === 0 }, i % 3 === 0 ? 1_000_000 : undefined)
       if (i % 5 > 0) await request.write(line(i).repeat(i % 5 === 1 ? 1 : 5000))
       if (i % 5 > 2) await sleep(i)
       request.close()
     }
-    await until('all have left', async () => {
+    await until('all uploads have ended', async () => {
       const metrics = await scrape(server.adminUrl)
       return metrics.value('topicd_uploads') + metrics.value('topicd_requests_waiting') === 0 || undefined
     })
     t.strictSame((await upload(server, line(0))).at(-1), oneDone)
   })
 
-  await t.test('millions of empty lines keep no other client waiting', async (t) => {
+  await t.test('millions of empty lines do not delay other clients', async (t) => {
     const request = new UploadRequest({ ...server, showsProgress: false })
     const done = request.end('\n'.repeat(4 * 1024 * 1024) + line(1))
     let answered = 0
     for (; !request.isComplete; answered++) await server.post('fetch', { path: 'n/1' })
     t.strictSame((await done).at(-1), oneDone)
-    t.ok(answered > 10, `${answered} others were answered in the meantime`)
+    t.ok(answered > 10, `${answered} other requests were answered in the meantime`)
   })
 
-  await t.test('bytes behind an upload do not take its answer', async (t) => {
+  await t.test('an upload gets its response even if more bytes follow it', async (t) => {
     const connection = await server.raw()
     const writer = server.writerPid() ?? NaN
     process.kill(writer, 'SIGSTOP')
     await connection.write(uploadText(server, lines(0, 1500)))
-    // The only worker has taken the body before these requests, which need no writer.
+    // By the end of these requests, which need no writer, the only worker has taken the body.
     for (let i = 0; i < 20; i++) await server.post('fetch', { path: 'n/1' })
     await connection.write('more bytes of the body ')
-    // On a slow machine the writer has been replaced for its silence, and the next one executes what it was sent.
+    // On a slow machine the silent writer has been replaced, and the next one executes the writes that were sent to it.
     if (server.writerPid() === writer) process.kill(writer, 'SIGCONT')
     t.match(await connection.answer(), { status: 200, body: /"durable":1500/ })
   })
 
-  await t.test('a source that never ends learns that its upload is refused', async (t) => {
+  await t.test('an endless source gets the rejection of its upload', async (t) => {
     const request = new UploadRequest({ ...server, token: 'unknown' })
     for (let i = 0; request.response === undefined && request.error === undefined; i++) {
       await request.write(line(i))
@@ -155,7 +158,7 @@ t.test('uploads end on one worker', async (t) => {
     request.close()
   })
 
-  await t.test('an upload that begins while the worker drains is refused', async (t) => {
+  await t.test('an upload that starts while the worker drains is rejected', async (t) => {
     const connection = await server.raw()
     await connection.write(uploadText(server, line(1)))
     t.match(await connection.answer(), { status: 200 })

@@ -1,4 +1,4 @@
-/** Uploads of lines: each is carried out on its own while others arrive, and the answer says how far it is. */
+/** Uploads of lines: each line is executed on its own while more arrive, and the response reports progress. */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
@@ -20,7 +20,7 @@ await overStores(t, async (t, server) => {
   const { post } = server
   await post('remove', { selector: '*.*' })
 
-  await t.test('each line is an operation, and refused ones are listed by number', async (t) => {
+  await t.test('each line is an operation, and rejected lines are listed by number', async (t) => {
     const lines = await upload(
       { ...server, showsProgress: true },
       [
@@ -53,10 +53,15 @@ await overStores(t, async (t, server) => {
       lines.map(({ message = '' }) => message),
       [/^There is no topic/, /^The line is not valid JSON: /, /^The line must be a JSON object, but it is an array/],
     )
-    gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":12345678901234567890}', 'the last')
+    gives(
+      t,
+      await post('fetch', { path: 'a' }),
+      '{"path":"a","type":"json","value":12345678901234567890}',
+      'the last line',
+    )
   })
 
-  await t.test('thousands of lines are executed in order, with a count after each thousand', async (t) => {
+  await t.test('thousands of lines are executed in order, with a count after every 1,000', async (t) => {
     const text = numbered('u', 0, 5500) + numbered('u', 0, 1).replace('"value":0', '"value":"last"')
     for (const length of [undefined, text.length]) {
       const request = new UploadRequest(server, length)
@@ -71,13 +76,13 @@ await overStores(t, async (t, server) => {
       for (const count of [1000, 2000, 3000, 4000, 5000]) t.ok(counts.includes(count), `${count} of ${counts}`)
       t.equal(request.response?.headers['content-type'], 'application/x-ndjson')
       const isStream = request.response?.headers['content-length'] === undefined
-      t.equal(isStream, length === undefined, 'the answer to a small body that is announced comes at its end')
+      t.equal(isStream, length === undefined, 'a small body of announced length gets its response at the end')
       gives(t, await post('fetch', { path: 'u/0' }), '{"path":"u/0","type":"json","value":"last"}', 'in order')
-      gives(t, await post('fetch', { selector: '*u//', count: true }), '{"count":5500}', 'all are there')
+      gives(t, await post('fetch', { selector: '*u//', count: true }), '{"count":5500}', 'all topics exist')
     }
   })
 
-  await t.test('a refusal makes the answer an error unless progress is requested', async (t) => {
+  await t.test('a rejected line makes the response an error unless progress is requested', async (t) => {
     const refused = '{"op":"set","path":"none","value":1}\n'
     const before = await scrape(server.adminUrl)
     const {
@@ -92,11 +97,15 @@ await overStores(t, async (t, server) => {
       Array.from({ length: 100 }, (_, i) => [i + 1, 'no_such_topic']),
     )
     t.equal(lines[0]?.message, 'There is no topic at the path "none".')
-    gives(t, await post('fetch', { selector: '*partly//', count: true }), '{"count":2000}', 'what is durable stays')
+    gives(t, await post('fetch', { selector: '*partly//', count: true }), '{"count":2000}', 'durable lines stay')
     const after = await scrape(server.adminUrl)
     const more = (cause: string): number =>
       after.value('topicd_rejected_total', { cause }) - before.value('topicd_rejected_total', { cause })
-    t.strictSame(['no_such_topic', 'invalid_json', 'upload_refused'].map(more), [150, 1, 1], 'each is counted')
+    t.strictSame(
+      ['no_such_topic', 'invalid_json', 'upload_refused'].map(more),
+      [150, 1, 1],
+      'each rejection is counted',
+    )
     const operations = [{ op: 'remove', path: 'none' }, ...Array(3).fill({ op: 'set', path: 'none', value: 1 })]
     t.equal((await post('batch', { atomic: false, operations })).status, 200)
     const later = await scrape(server.adminUrl)
@@ -104,11 +113,11 @@ await overStores(t, async (t, server) => {
       later.value('topicd_rejected_total', { cause: 'no_such_topic' }) -
         after.value('topicd_rejected_total', { cause: 'no_such_topic' }),
       3,
-      'so are those of a batch',
+      'rejected operations of a batch are also counted',
     )
   })
 
-  await t.test('a body of another format is refused and named, and stores nothing', async (t) => {
+  await t.test('a body in another format is rejected by name and stores nothing', async (t) => {
     const lines = numbered('else', 0, 1000)
     const objects = lines.trim().split('\n')
     const bodies: readonly (readonly [string | Buffer, RegExp])[] = [
@@ -144,7 +153,7 @@ await overStores(t, async (t, server) => {
     gives(t, await post('fetch', { selector: '*else//', count: true }), '{"count":0}', 'nothing was stored')
     const later = `not JSON\n[${objects[0]}]\n${objects[1]}${objects[2]}\n${objects[3]}`
     const { durable, refused } = await refusedUpload(server, later)
-    t.strictSame([durable, refused], [1, 3], 'only the first line tells')
+    t.strictSame([durable, refused], [1, 3], 'only the first line reveals the format')
   })
 
   await t.test('a byte order mark before the first line is skipped', async (t) => {
@@ -157,15 +166,26 @@ await overStores(t, async (t, server) => {
     t.strictSame(await upload(server, mark), [{ done: true, durable: 0, refused: 0 }])
     const { lines: refused } = await refusedUpload(server, `${numbered('mark', 0, 1)}\ufeff${numbered('mark', 1, 1)}`)
     t.match(refused, [{ line: 2, code: 'invalid_json' }])
-    refuses(t, await post('set', '\ufeff{"path":"mark/0","value":1}'), 400, 'invalid_json', 'of another body')
+    refuses(
+      t,
+      await post('set', '\ufeff{"path":"mark/0","value":1}'),
+      400,
+      'invalid_json',
+      'a byte order mark in another body',
+    )
   })
 
-  await t.test('a slow source is answered line by line, once each is durable', async (t) => {
+  await t.test('a slow source gets a response for each line once it is durable', async (t) => {
     const request = new UploadRequest(server)
     for (let i = 1; i <= 3; i++) {
       await request.write(`{"op":"addAndSet","path":"slow","value":${i}}\n`)
       await until(`line ${i} is durable`, async () => (request.last?.durable === i ? true : undefined))
-      gives(t, await post('fetch', { path: 'slow' }), `{"path":"slow","type":"json","value":${i}}`, 'it is there')
+      gives(
+        t,
+        await post('fetch', { path: 'slow' }),
+        `{"path":"slow","type":"json","value":${i}}`,
+        'the value is stored',
+      )
     }
     await request.write('{"op":"addAndSet","path":"slow","val')
     request.close()
@@ -174,15 +194,15 @@ await overStores(t, async (t, server) => {
       t,
       await post('fetch', { path: 'slow' }),
       '{"path":"slow","type":"json","value":"mine"}',
-      'half a line is none',
+      'half a line is not executed',
     )
   })
 
-  await t.test('the answer comes at the end unless progress is requested', async (t) => {
+  await t.test('the response is sent at the end unless progress is requested', async (t) => {
     const request = new UploadRequest({ ...server, showsProgress: false })
     await request.write(numbered('unasked', 0, 2000))
     await until(
-      'they are durable',
+      'the lines are durable',
       async () => (await post('fetch', { path: 'unasked/1999' })).status === 200 || undefined,
     )
     t.equal(request.response, undefined)
@@ -190,11 +210,11 @@ await overStores(t, async (t, server) => {
     t.strictSame(lines.at(-1), { done: true, durable: 2001, refused: 0 })
     t.ok(
       lines.some(({ durable }) => durable === 1000),
-      'it has the same lines',
+      'the response has the same lines',
     )
   })
 
-  await t.test('a line longer than the largest body is refused on its own', async (t) => {
+  await t.test('a line longer than the largest body is rejected on its own', async (t) => {
     const bytesMax = 1024 * 1024
     const head = '{"op":"addAndSet","path":"long","value":"'
     const lineOf = (bytes: number): string => `${head}${'x'.repeat(bytes - head.length - 2)}"}`
@@ -212,13 +232,13 @@ await overStores(t, async (t, server) => {
     t.strictSame(lines.at(-1), { done: true, durable: 2, refused: 2 })
   })
 
-  await t.test('metrics show uploads that are being received, and their bytes', async (t) => {
+  await t.test('metrics show current uploads and their bytes', async (t) => {
     const before = (await scrape(server.adminUrl)).value('topicd_upload_bytes_total')
     const text = numbered('metrics', 0, 10)
     const request = new UploadRequest(server)
     await request.write(text)
     await until(
-      'it is received',
+      'the upload is being received',
       async () => (await scrape(server.adminUrl)).value('topicd_uploads') === 1 || undefined,
     )
     await request.end()
@@ -233,7 +253,7 @@ await overStores(t, async (t, server) => {
     t.strictSame(await upload(server, '\n\n'), [{ done: true, durable: 0, refused: 0 }])
   })
 
-  await t.test('lines that the key may not execute are refused one by one', async (t) => {
+  await t.test('lines that the key does not permit are rejected individually', async (t) => {
     const token = await server.addKey('upload-below-k', { allow: ['set', 'add'], under: ['k'] })
     const text = `${numbered('k', 0, 2)}${numbered('other', 0, 1)}{"op":"remove","path":"k/0"}\n`
     const { durable, lines } = await refusedUpload({ ...server, token }, text)
@@ -244,7 +264,7 @@ await overStores(t, async (t, server) => {
     t.equal(unknown.response?.statusCode, 401)
   })
 
-  await t.test('other routes take no lines', async (t) => {
+  await t.test('other routes do not accept lines', async (t) => {
     const options = { headers: { 'content-type': 'application/x-ndjson' } }
     refuses(t, await post('set', '{"path":"a","value":1}', options), 415, 'unsupported_media_type', 'set')
   })

@@ -1,5 +1,5 @@
 /**
- * Values come back exactly as they were sent, to the byte; only white space between tokens may be dropped.
+ * Values come back exactly as sent, byte for byte; only white space between tokens may be dropped.
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
@@ -7,7 +7,7 @@ import { exactValues, printable } from '../support/models/exact-values.js'
 import { overStores } from '../support/service/over-stores.js'
 
 await overStores(t, async (t, { post }) => {
-  /** Sets and fetches a value by path and on a page; both must return exactly this text. */
+  /** Sets a value and fetches it by path and on a page; both must return exactly this JSON. */
   async function comesBack(t: Test, text: string, expectation: string): Promise<void> {
     gives(t, await post('set', `{"path":"v","value":${text}}`), '{"path":"v"}', `set: ${expectation}`)
     const item = `{"path":"v","type":"json","value":${text}}`
@@ -21,7 +21,7 @@ await overStores(t, async (t, { post }) => {
     for (const text of exactValues) await comesBack(t, text, printable(text.slice(0, 60)))
   })
 
-  await t.test('addAndSet keeps the text too, for either type', async (t) => {
+  await t.test('addAndSet also keeps the exact text of a value, for either type', async (t) => {
     gives(t, await post('addAndSet', '{"path":"w","value":1.10}'), '{"path":"w","created":true}', 'json')
     gives(t, await post('fetch', { path: 'w' }), '{"path":"w","type":"json","value":1.10}', 'json comes back')
     for (const text of ['"\\u0041"', '"\\ud800"', '"😀"', '""']) {
@@ -30,7 +30,7 @@ await overStores(t, async (t, { post }) => {
     }
   })
 
-  await t.test('the value is found at any place of the body', async (t) => {
+  await t.test('the value is found at any position in the body', async (t) => {
     for (const body of [
       '{"value":1.10,"path":"v"}',
       '{"path":"v","value":1.10,"type":"json"}',
@@ -56,10 +56,10 @@ await overStores(t, async (t, { post }) => {
     const withoutSpace = (json: string) =>
       json.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part[0] === '"' ? part : ''))
     t.equal(withoutSpace(value), withoutSpace(spaced), 'everything else is unchanged')
-    t.notMatch(value, /[\t\r\n]/, 'an answer is one line')
+    t.notMatch(value, /[\t\r\n]/, 'a response is one line')
   })
 
-  await t.test('a value nested a thousand levels deep comes back', async (t) => {
+  await t.test('a value nested 1,000 levels deep comes back', async (t) => {
     const levels = 1000
     await comesBack(t, '['.repeat(levels) + ']'.repeat(levels), 'arrays')
     await comesBack(t, `${'{"a":'.repeat(levels)}1.10${'}'.repeat(levels)}`, 'objects')

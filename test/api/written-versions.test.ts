@@ -1,4 +1,4 @@
-/** Writes that show the version of their change: on each route, in batches, and where there is none to show. */
+/** Writes that return the version of their change: on each route, in batches, and where no version exists. */
 import t from 'tap'
 import { answers, gives, type Row } from '../support/expected-answers.js'
 import { overStores } from '../support/service/over-stores.js'
@@ -6,13 +6,13 @@ import { overStores } from '../support/service/over-stores.js'
 await overStores(t, async (t, { post, addKey }) => {
   await post('remove', { selector: '*.*' })
 
-  /** The version of a topic, as a fetch shows it. */
+  /** A topic's version as a fetch shows it. */
   const versionOf = async (path: string): Promise<number> => {
     const { text } = await post('fetch', { path, type: 'any', with_version: true })
     return (JSON.parse(text) as { version: number }).version
   }
 
-  await t.test('each route shows the version that a fetch then shows, after its other members', async (t) => {
+  await t.test('each route returns the version that a fetch shows next, after its other members', async (t) => {
     for (const [route, body, rest] of [
       ['add', { path: 'a' }, '"path":"a","created":true'],
       ['add', { path: 'a' }, '"path":"a","created":false'],
@@ -28,12 +28,12 @@ await overStores(t, async (t, { post, addKey }) => {
     const { text } = await post('remove', { path: 'a', with_version: true })
     const { version, ...removed } = JSON.parse(text) as { version: number }
     t.strictSame(removed, { removed: 1 })
-    t.ok(version > last, 'a removal has its own')
+    t.ok(version > last, 'a removal has its own version')
     const { text: added } = await post('add', { path: 'a', with_version: true })
     t.ok((JSON.parse(added) as { version: number }).version > version, 'another topic at the path')
   })
 
-  await t.test('each result of a batch has its own version, if the batch asks for them', async (t) => {
+  await t.test('each result of a batch has its own version, if the batch requests versions', async (t) => {
     const operations = [
       { op: 'addAndSet', path: 'b', value: 1 },
       { op: 'increment', path: 'b', increment: 1 },
@@ -48,8 +48,8 @@ await overStores(t, async (t, { post, addKey }) => {
       const found = await results({ operations, atomic, with_version: true })
       const [set, sum, present, none, brief, gone] = found.map(({ version }) => version ?? 0)
       t.equal(sum, await versionOf('b'), 'the last change')
-      t.equal(present, sum, 'nothing was changed')
-      t.ok(Number(set) < Number(sum) && Number(brief) < Number(gone), 'earlier ones')
+      t.equal(present, sum, 'an add that changed nothing')
+      t.ok(Number(set) < Number(sum) && Number(brief) < Number(gone), 'earlier changes have smaller versions')
       t.equal(none, 0, 'nothing was removed')
     }
     const refused = await results({
@@ -61,11 +61,11 @@ await overStores(t, async (t, { post, addKey }) => {
     const plain = await results({ operations })
     t.notOk(
       plain.some((result) => 'version' in result),
-      'not by default',
+      'no versions by default',
     )
   })
 
-  await t.test('where there is no version to show, none is shown or the request is refused', async (t) => {
+  await t.test('a write without a version to return omits it or is rejected', async (t) => {
     const version = { with_version: true }
     const rows: readonly Row[] = [
       ['remove', { path: 'none', ...version }, '{"removed":0}'],
@@ -79,7 +79,7 @@ await overStores(t, async (t, { post, addKey }) => {
     t.match(inOperation, { status: 400, code: 'unknown_parameter' })
   })
 
-  await t.test('a key without the right to fetch is shown no version', async (t) => {
+  await t.test('a key without the permission to fetch gets no version', async (t) => {
     const token = await addKey('no-versions', { allow: ['set', 'add', 'remove'] })
     const body = { path: 'k', value: 1 }
     const rows: readonly Row[] = [

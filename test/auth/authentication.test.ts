@@ -1,5 +1,5 @@
 /**
- * Authentication: every request needs a known API key, which is checked before anything of the body is read.
+ * Authentication: every request needs a known API key, which is checked before any part of the body is read.
  */
 import t from 'tap'
 import { apiRoutes } from '../../dist/api/routes/routes.js'
@@ -13,10 +13,10 @@ await overStores(t, async (t, server) => {
   await post('addAndSet', { path: 'a', value: 1 })
   const item = '{"path":"a","type":"json","value":1}'
 
-  /** A fetch with this authorization header, or with none. */
+  /** A fetch with this authorization header, or without one. */
   const fetchWith = (authorization: string | undefined) => post('fetch', { path: 'a' }, { headers: { authorization } })
 
-  await t.test('a request without a key is refused on every route, with the scheme to use', async (t) => {
+  await t.test('a request without a key is rejected on every route, with the scheme to use', async (t) => {
     for (const route of routes) {
       const answer = await post(route, { path: 'a' }, { token: null })
       refuses(t, answer, 401, 'unauthorized', route, 'authorization: Apikey')
@@ -24,7 +24,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('an unknown key or a malformed header is refused, and not repeated', async (t) => {
+  await t.test('an unknown key or a malformed header is rejected and not repeated', async (t) => {
     const changed = token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')
     for (const authorization of [
       ...['Apikey', 'Apikey ', 'Apikey x', `Apikey ${changed}`, `Apikey ${token}x`, `Apikey ${token.slice(0, -1)}`],
@@ -44,7 +44,7 @@ await overStores(t, async (t, server) => {
       gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
   })
 
-  await t.test('a refusal says what was found instead', async (t) => {
+  await t.test('a rejection states what was found instead', async (t) => {
     for (const [authorization, found] of [
       [undefined, 'there is no such header'],
       ['', 'there is no such header'],
@@ -76,7 +76,7 @@ await overStores(t, async (t, server) => {
     refuses(t, wrongType, 401, 'unauthorized', 'an unsupported content type')
   })
 
-  await t.test('a request without a key is refused though its body never arrives', async (t) => {
+  await t.test('a request without a key is rejected even if its body never arrives', async (t) => {
     const connection = await server.raw()
     await connection.write(
       'POST /topics/fetch HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n',
@@ -85,7 +85,7 @@ await overStores(t, async (t, server) => {
     connection.close()
   })
 
-  await t.test('a refused write changes nothing', async (t) => {
+  await t.test('a rejected write changes nothing', async (t) => {
     await post('set', { path: 'a', value: 2 }, { token: null })
     await post('remove', { path: 'a' }, { token: 'unknown' })
     gives(t, await post('fetch', { path: 'a' }), item, 'the topic is unchanged')

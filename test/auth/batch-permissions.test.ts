@@ -1,6 +1,6 @@
 /**
- * What a key needs for a batch and for a constraint: for each operation what its route needs, and for a constraint on a
- * value the right to fetch. The refusal names the first operation that the key may not carry out, and nothing changes.
+ * The permissions for a batch and for a constraint: each operation needs those of its route, and a constraint on a value needs
+ * the permission to fetch. The error names the first operation that the key may not execute, and nothing changes.
  */
 import t from 'tap'
 import { gives, refuses, refusesOperation } from '../support/expected-answers.js'
@@ -14,7 +14,7 @@ await overStores(t, async (t, { post, addKey }) => {
   const before = '{"path":"p","type":"json","value":1}'
   await post('addAndSet', { path: 'p', value: 1 })
 
-  await t.test('each operation needs the rights of its route', async (t) => {
+  await t.test('each operation needs the permissions of its route', async (t) => {
     const kinds = [['fetch'], ['set'], ['add'], ['remove'], ['set', 'add']] as const
     const needs = { set: ['set'], add: ['add'], addAndSet: ['set', 'add'], remove: ['remove'] } as const
     for (const allow of kinds) {
@@ -66,18 +66,26 @@ await overStores(t, async (t, { post, addKey }) => {
       const invalid = await post('batch', { operations: [inside[2], wrong] }, { token })
       refusesOperation(t, invalid, 400, 'invalid_property', 1, `${op} with a REMOVAL that is malformed`)
       const within = { ...operation, properties: clause('*a/b/r//') }
-      t.equal((await post('batch', { operations: [within] }, { token })).status, 200, `${op} with one inside`)
+      t.equal((await post('batch', { operations: [within] }, { token })).status, 200, `${op} with a REMOVAL inside`)
       await post('remove', { path: 'a/b/r' })
     }
     const unable = await addKey('no-removals', { allow: ['set', 'add'] })
     const clearing = { op: 'add', path: 'a/b/r', properties: clause('*a/b/r//') }
     const answer = await post('batch', { operations: [inside[2], clearing] }, { token: unable })
-    refusesOperation(t, answer, 403, 'forbidden_operation', 1, 'a REMOVAL of others, without that right', 'remove')
-    gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":2}', 'nothing else was done')
+    refusesOperation(
+      t,
+      answer,
+      403,
+      'forbidden_operation',
+      1,
+      'a REMOVAL of other topics, without that permission',
+      'remove',
+    )
+    gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":2}', 'nothing else was changed')
   })
 
   await t.test(
-    'a constraint on a value or a version needs the right to fetch, the other constraints do not',
+    'a constraint on a value or a version needs the permission to fetch, but other constraints do not',
     async (t) => {
       const token = await addKey('no-fetch', { allow: ['set', 'add', 'remove'] })
       const bodies: readonly (readonly [route: string, body: object])[] = [
@@ -106,7 +114,7 @@ await overStores(t, async (t, { post, addKey }) => {
         { operations: [{ op: 'add', path: 'n', constraint: { no_topic: true } }] },
         { token },
       )
-      gives(t, created, '{"results":[{"path":"n","created":true}]}', 'it may create what is not there')
+      gives(t, created, '{"results":[{"path":"n","created":true}]}', 'the key may create a missing topic')
       gives(t, await post('fetch', { path: 'p' }), before, 'nothing has changed')
     },
   )

@@ -1,4 +1,4 @@
-/** What a worker knows of keys: their ends, revocations, rates and counts, with a simulated clock and store. */
+/** A worker's state of keys: expiry, revocations, rates and counts, with a simulated clock and store. */
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { KeyLabels } from '../../dist/auth/key-counts.js'
@@ -22,14 +22,14 @@ const record = (name: string, limits: Partial<KeyRecord> = {}): KeyRecord => ({
   ...limits,
 })
 
-/** A keyring over records that a test changes, and the time that passes for it. */
+/** A keyring over records that the test changes, with simulated time. */
 async function open(t: Test, ...first: readonly KeyRecord[]) {
   mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: startMs })
   t.teardown(() => mock.timers.reset())
   let records = first
   let revision = 1
   const hanging = { polls: false }
-  /** Writes of the last uses: how many have begun, and what ends the last one while they hang. */
+  /** Writes of the last uses: how many have started, and a function that finishes the last one while they hang. */
   const touches = { count: 0, hang: false, end: (): void => {} }
   const store: Partial<TopicStore> = {
     keysRevision: () => (hanging.polls ? new Promise<number>(() => {}) : Promise.resolve(revision)),
@@ -61,7 +61,7 @@ async function open(t: Test, ...first: readonly KeyRecord[]) {
   return { keyring, pass, isKnown, change, hanging, touches }
 }
 
-t.test('a key is refused within a second of its expiry, even if the store hangs', async (t) => {
+t.test('a key is rejected within a second of its expiry, even if the store hangs', async (t) => {
   const { keyring, pass, isKnown, hanging } = await open(
     t,
     record('brief', { expiresMs: startMs + 5000 }),
@@ -70,17 +70,17 @@ t.test('a key is refused within a second of its expiry, even if the store hangs'
   await pass(250)
   hanging.polls = true
   await pass(4749)
-  t.ok(isKnown('brief'), '1 ms before')
+  t.ok(isKnown('brief'), '1 ms before its expiry')
   t.ok(isKnown('brief'), 'from the cache')
   t.notOk(keyring.hasExpired('Apikey brief'))
   await pass(1000)
-  t.notOk(isKnown('brief'), 'after the end')
-  t.ok(keyring.hasExpired('Apikey brief') && keyring.hasExpired('Bearer brief'), 'and this is why')
+  t.notOk(isKnown('brief'), 'after its expiry')
+  t.ok(keyring.hasExpired('Apikey brief') && keyring.hasExpired('Bearer brief'), 'both schemes report the expiry')
   t.notOk(keyring.hasExpired('Apikey other') || keyring.hasExpired('Apikey long') || keyring.hasExpired(''))
-  t.ok(isKnown('long'), 'another key goes on')
+  t.ok(isKnown('long'), 'another key stays valid')
 })
 
-t.test('a key that has not been used is refused from its last millisecond on', async (t) => {
+t.test('an unused key is rejected from its expiry on', async (t) => {
   const { pass, isKnown } = await open(t, record('brief', { expiresMs: startMs + 100 }))
   await pass(100)
   t.notOk(isKnown('brief'))
@@ -97,13 +97,13 @@ t.test('a key is valid again after a fast clock is set back', async (t) => {
   t.ok(isKnown('brief'))
 })
 
-t.test('a revoked key is refused within a second, even if the disk is slow', async (t) => {
+t.test('a revoked key is rejected within a second, even if the disk is slow', async (t) => {
   const { pass, isKnown, change, touches } = await open(t, record('a'))
   touches.hang = true
   t.ok(isKnown('a'))
   await pass(180_000)
   t.equal(touches.count, 1, 'one write of its use is in flight')
-  t.ok(isKnown('a'), 'it is still known')
+  t.ok(isKnown('a'), 'the key is still known')
   change()
   await pass(1000)
   t.notOk(isKnown('a'))
@@ -117,9 +117,9 @@ t.test('a key whose revocation fails is accepted again', async (t) => {
   t.equal(accepted(), 'a,b')
   keyring.suspend(1, 'a')
   t.equal(accepted(), 'b', 'immediately')
-  t.equal(changes, 1, 'its streams are told')
+  t.equal(changes, 1, 'its streams are notified')
   await keyring.reload()
-  t.equal(accepted(), 'b', 'whatever is read in the meantime')
+  t.equal(accepted(), 'b', 'even after a reload')
   keyring.resume(1)
   t.equal(accepted(), 'a,b', 'its revocation has failed')
   for (const revocation of [2, 3, 3]) keyring.suspend(revocation, 'a')
@@ -128,7 +128,7 @@ t.test('a key whose revocation fails is accepted again', async (t) => {
   change(record('b'))
   await keyring.reload()
   keyring.resume(3)
-  t.equal(accepted(), 'b', 'it is revoked')
+  t.equal(accepted(), 'b', 'the key is revoked')
 })
 
 t.test('both tokens of a rotated key are one caller until one expires', async (t) => {
@@ -140,34 +140,38 @@ t.test('both tokens of a rotated key are one caller until one expires', async (t
   )
   t.equal(keyring.find('Apikey old-a'), present(keyring.find('Apikey a')), 'one caller')
   await pass(3000)
-  t.strictSame([isKnown('old-a'), isKnown('a')], [false, true], 'the former token has ended')
+  t.strictSame([isKnown('old-a'), isKnown('a')], [false, true], 'the former token has expired')
   t.ok(keyring.hasExpired('Apikey old-a'))
   t.strictSame([isKnown('old-b'), isKnown('b')], [true, true])
   await pass(3000)
   t.strictSame([isKnown('old-b'), isKnown('b')], [false, false], 'no token outlives its key')
   change()
   await pass(500)
-  t.strictSame([isKnown('a'), keyring.hasExpired('Apikey old-a')], [false, false], 'of a revoked key nothing is known')
+  t.strictSame(
+    [isKnown('a'), keyring.hasExpired('Apikey old-a')],
+    [false, false],
+    'nothing is known about a revoked key',
+  )
 })
 
-t.test('a worker enforces its share of the rate over both tokens', async (t) => {
+t.test('a worker enforces its share of the rate across both tokens', async (t) => {
   const rotated = record('a', { rate: 8, former: { tokenHash: hashToken('old'), untilMs: startMs + 60_000 } })
   const { keyring, pass, change } = await open(t, rotated, record('free'))
   const limit = (token: string) => present(keyring.find(`Apikey ${token}`)?.rateLimit)
   t.strictSame(
     [limit('a').tryTake(), limit('old').tryTake(), limit('a').tryTake()],
     [true, true, false],
-    '8 / 4 at once',
+    'a burst of 8 / 4',
   )
   t.equal(keyring.find('Apikey free')?.rateLimit, undefined)
   const before = limit('a')
   change(rotated, record('more'))
   await pass(500)
   t.ok(keyring.find('Apikey more'), 'the change is known')
-  t.equal(limit('a'), before, 'the rest of the rate is not filled up by it')
+  t.equal(limit('a'), before, 'the change does not refill the rate')
   change({ ...rotated, rate: 4 })
   await pass(500)
-  t.not(limit('a'), before, 'another rate begins anew')
+  t.not(limit('a'), before, 'another rate starts over')
 })
 
 t.test('requests are counted by name for the first keys used', async (t) => {
@@ -183,16 +187,16 @@ t.test('requests are counted by name for the first keys used', async (t) => {
   request('new', 5)
   const counts = new Map(keyring.requests())
   t.equal(counts.size, keyNamesCountedMax + 1)
-  t.equal(counts.get('key-0'), 15, 'a key that is made again goes on counting')
-  t.equal(counts.get(`key-${keyNamesCountedMax - 1}`), 10, 'the last that is counted by name')
-  t.equal(counts.get('other'), 21, 'the two after it, and a key of that name')
+  t.equal(counts.get('key-0'), 15, 'a key that is created again continues its count')
+  t.equal(counts.get(`key-${keyNamesCountedMax - 1}`), 10, 'the last key that is counted by name')
+  t.equal(counts.get('other'), 21, 'the two keys after it, and the key named other')
 })
 
-t.test('a name keeps its label, so that no sum over the workers falls', (t) => {
+t.test('a name keeps its label, so no sum over the workers falls', (t) => {
   const labels = new KeyLabels()
   const worker = (first: number): readonly string[] =>
     Array.from({ length: keyNamesCountedMax }, (_, i) => labels.of(`key-${first + i}`))
-  t.equal(labels.of('other'), 'other', 'which takes no place')
+  t.equal(labels.of('other'), 'other', 'other takes no place')
   const first = worker(0)
   t.equal(new Set(first).size, keyNamesCountedMax)
   const second = worker(50)
@@ -201,7 +205,7 @@ t.test('a name keeps its label, so that no sum over the workers falls', (t) => {
   t.end()
 })
 
-t.test('a bounded number of spellings of a key is cached', async (t) => {
+t.test("the cache of a key's spellings is bounded", async (t) => {
   const maps = recordMaps(t, (key) => /^bearer +spelled$/.test(String(key)))
   const { keyring } = await open(t, record('spelled'))
   let most = 0
@@ -209,5 +213,5 @@ t.test('a bounded number of spellings of a key is cached', async (t) => {
     keyring.find(`bearer${' '.repeat(spaces)}spelled`)
     most = Math.max(most, ...[...maps].map(({ size }) => size))
   }
-  t.equal(most, 10_000, 'as many are kept')
+  t.equal(most, 10_000, 'at most 10,000 spellings are kept')
 })

@@ -1,4 +1,4 @@
-/** Keys that end, keys with two tokens, and keys with a rate, as clients see them. */
+/** Keys that expire, keys with two tokens, and keys with a rate, as clients see them. */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
 import type { Answer } from '../support/service/client.js'
@@ -11,25 +11,25 @@ const item = '{"path":"a","type":"json","value":1}'
 
 await overWorkers(t, async (t, server) => {
   await server.post('addAndSet', { path: 'a', value: 1 })
-  await t.test('a key is refused by every worker after its end', (t) => ends(t, server))
-  await t.test('both tokens are valid after a rotation, and later only the new one', (t) => rotates(t, server))
+  await t.test('every worker rejects a key after its expiry', (t) => ends(t, server))
+  await t.test('both tokens are valid after a rotation, and only the new one later', (t) => rotates(t, server))
   await t.test('a flood with one key gets its rate, and 429 beyond it', (t) => floods(t, server))
   await t.test('the rate is shared evenly by the workers', (t) => shares(t, server))
-  await t.test('a request beyond the rate is refused before its body, and keeps its connection', (t) =>
+  await t.test('a request beyond the rate is rejected before its body, and its connection stays open', (t) =>
     refusesUnread(t, server),
   )
 })
 
-/** Answers of a fetch of `a` with this token, over every connection of the client. */
+/** Responses to a fetch of `a` with this token, over every connection of the client. */
 function everywhere(server: Server, token: string): Promise<Answer[]> {
   return Promise.all(
     Array.from({ length: server.client.connections }, () => server.post('fetch', { path: 'a' }, { token })),
   )
 }
 
-/** Waits until every worker refuses the token; returns the last answers. */
+/** Waits until every worker rejects the token; returns the last responses. */
 async function untilRefused(server: Server, token: string): Promise<Answer[]> {
-  return until('the token is refused everywhere', async () => {
+  return until('the token is rejected everywhere', async () => {
     const answers = await everywhere(server, token)
     return answers.every(({ status }) => status === 401) ? answers : undefined
   })
@@ -39,12 +39,12 @@ async function ends(t: Test, server: Server): Promise<void> {
   const expiresMs = Date.now() + 2500
   const token = await server.addKey('brief', { expiresMs })
   const answers = await everywhere(server, token)
-  if (Date.now() < expiresMs) for (const answer of answers) gives(t, answer, item, 'before its end')
-  else t.comment('the machine was too slow to use the key before its end')
+  if (Date.now() < expiresMs) for (const answer of answers) gives(t, answer, item, 'before its expiry')
+  else t.comment('the machine was too slow to use the key before its expiry')
   const refused = await untilRefused(server, token)
-  t.ok(Date.now() >= expiresMs, 'not before')
+  t.ok(Date.now() >= expiresMs, 'the key is not rejected earlier')
   for (const answer of refused) {
-    refuses(t, answer, 401, 'unauthorized', 'afterwards', 'but its token has expired.')
+    refuses(t, answer, 401, 'unauthorized', 'after its expiry', 'but its token has expired.')
     t.equal(answer.headers['www-authenticate'], 'Apikey')
   }
 }
@@ -64,7 +64,7 @@ async function rotates(t: Test, server: Server): Promise<void> {
   for (const token of [first, second]) {
     for (const answer of await everywhere(server, token)) gives(t, answer, item, 'both tokens fetch')
     const write = await server.post('set', { path: 'a', value: 2 }, { token })
-    refuses(t, write, 403, 'forbidden_operation', 'neither may do more than before')
+    refuses(t, write, 403, 'forbidden_operation', 'no token has more permissions than before')
   }
 
   const third = await rotate(
@@ -72,15 +72,15 @@ async function rotates(t: Test, server: Server): Promise<void> {
     /is valid until [\dTZ:-]+; the one before it, which was valid until [\dTZ:-]+, expires now\n$/,
   )
   for (const { message } of await untilRefused(server, first))
-    t.match(message, 'its token is not known', 'the oldest ends at once')
+    t.match(message, 'its token is not known', 'the oldest token expires immediately')
   for (const { message } of await untilRefused(server, second))
-    t.match(message, 'its token has expired', 'the former one ends after its grace')
-  for (const answer of await everywhere(server, third)) gives(t, answer, item, 'the new one stays')
+    t.match(message, 'its token has expired', 'the former token expires after its grace')
+  for (const answer of await everywhere(server, third)) gives(t, answer, item, 'the new token stays valid')
 
   const fourth = await rotate('0s', /^topicd: the old token of "turned" expires now\n$/)
   for (const { message } of await untilRefused(server, third))
-    t.match(message, 'its token is not known', 'without a grace the former one ends at once')
-  for (const answer of await everywhere(server, fourth)) gives(t, answer, item, 'the newest stays')
+    t.match(message, 'its token is not known', 'without a grace the former token expires immediately')
+  for (const answer of await everywhere(server, fourth)) gives(t, answer, item, 'the newest token stays valid')
 }
 
 async function floods(t: Test, server: Server): Promise<void> {
@@ -100,7 +100,7 @@ async function floods(t: Test, server: Server): Promise<void> {
   }
   const seconds = (performance.now() - startMs) / 1000
   t.ok(allowed <= rate * (seconds + 1) + server.workers, `${allowed} of ${requests} in ${seconds.toFixed(1)} s`)
-  t.ok(allowed >= rate / server.workers, 'a worker that refuses has allowed its share')
+  t.ok(allowed >= rate / server.workers, 'a worker that rejects requests has allowed its share')
   for (const answer of refused.slice(0, 3)) {
     refuses(t, answer, 429, 'too_many_requests', 'beyond the rate', 'retry-after')
     t.equal(answer.headers['retry-after'], '1')
@@ -109,22 +109,26 @@ async function floods(t: Test, server: Server): Promise<void> {
   const after = await scrape(server.adminUrl)
   const more = (name: string, labels: Record<string, string>): number =>
     after.value(name, labels) - before.value(name, labels)
-  t.equal(more('topicd_rejected_total', { cause: 'too_many_requests' }), refused.length, 'they are counted')
-  t.equal(more('topicd_key_requests_total', { key: 'busy' }), requests, 'all its requests are counted by its name')
+  t.equal(
+    more('topicd_rejected_total', { cause: 'too_many_requests' }),
+    refused.length,
+    'rejected requests are counted',
+  )
+  t.equal(more('topicd_key_requests_total', { key: 'busy' }), requests, 'all requests are counted by key name')
   const others = Array.from({ length: 100 }, () => server.post('fetch', { path: 'a' }))
   t.ok(
     (await Promise.all(others)).every(({ status }) => status === 200),
-    'a key without a rate has none',
+    'a key without a rate is not limited',
   )
 }
 
 async function shares(t: Test, server: Server): Promise<void> {
   const token = await server.addKey('slow', { rate: 1 })
-  const answer = await until('a refusal', async () => {
+  const answer = await until('a rejection', async () => {
     return (await everywhere(server, token)).find(({ status }) => status === 429)
   })
-  t.equal(answer.headers['retry-after'], String(server.workers), 'one a second over all workers')
-  await until('one more is allowed', async () => {
+  t.equal(answer.headers['retry-after'], String(server.workers), 'one per second over all workers')
+  await until('another request is allowed', async () => {
     const answers = await everywhere(server, token)
     return answers.some(({ status }) => status === 200) || undefined
   })
@@ -138,11 +142,11 @@ async function refusesUnread(t: Test, server: Server): Promise<void> {
   const head = request.slice(0, -body.length)
   let sent = 0
   const status = async (): Promise<number | undefined> => (await connection.answers(++sent)).at(-1)?.status
-  await until('its worker has none left', async () => {
+  await until('its worker has no requests left', async () => {
     await connection.write(request)
     return (await status()) === 429 || undefined
   })
-  // In the same bytes as another request, so that no time passes in between, in which one more would be allowed.
+  // Sent in the same bytes as another request: no time passes in between, so the rate allows no further request.
   await connection.write(request + head)
   sent++
   t.equal(await status(), 429, 'answered while the body is missing')

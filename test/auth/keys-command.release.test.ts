@@ -1,18 +1,18 @@
 /**
- * API keys from the command line, while the service runs and while it does not. When a command that changes a key has
- * ended, every worker of this host serves by the change.
+ * API keys from the command line, while the service runs and while it does not. When a command that changes a key exits, every
+ * worker of this host uses the change.
  */
 import { join } from 'node:path'
 import t from 'tap'
 import { overStores } from '../support/service/over-stores.js'
 import { runCommand, startServer, until } from '../support/service/server.js'
 
-t.test('a key made while no service runs works once one does', async (t) => {
+t.test('a key created while no service runs works once a service starts', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   const made = await runCommand(['keys', 'add', 'early', '--create', '--data', dataDir])
   t.match(made.stdout, /^topicd_[\w-]{43}\n$/, 'the token alone')
   const again = await runCommand(['keys', 'add', 'early', '--data', dataDir])
-  t.equal(again.code, 1, 'a name is used once')
+  t.equal(again.code, 1, 'a name is unique')
   t.match(again.stderr, /early/)
   const server = await startServer(t, { dataDir, token: made.stdout.trim() })
   t.equal((await server.post('add', { path: 'a' })).status, 200)
@@ -26,7 +26,7 @@ await overStores(t, async (t, server) => {
     const requests = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
     return [...new Set((await Promise.all(requests)).map(({ status }) => status))].join(' and ')
   }
-  t.equal(await statuses(token), '400', 'every worker accepts the key as soon as the command has ended')
+  t.equal(await statuses(token), '400', 'every worker accepts the key as soon as the command exits')
   const listed = await server.command('keys', 'list')
   t.match(listed.stdout, /^brief +fetch +\(all\) +\d{4}-\d\d-\d\dT\d\d:\d\dZ +never, or within the last minute$/m)
   t.notOk(listed.stdout.includes(token), 'no token is listed')
@@ -35,12 +35,12 @@ await overStores(t, async (t, server) => {
   t.equal(rotated.code, 0)
   const turned = rotated.stdout.trim()
   t.equal(await statuses(turned), '400', 'every worker accepts the new token')
-  t.equal(await statuses(token), '401', 'every worker refuses the former one')
+  t.equal(await statuses(token), '401', 'every worker rejects the former token')
 
   const revoked = await server.command('keys', 'revoke', 'brief')
   t.strictSame([revoked.code, revoked.stderr], [0, ''])
-  t.equal(await statuses(turned), '401', 'every worker refuses a revoked key')
-  t.equal((await server.command('keys', 'revoke', 'brief')).code, 1, 'it cannot be revoked twice')
+  t.equal(await statuses(turned), '401', 'every worker rejects a revoked key')
+  t.equal((await server.command('keys', 'revoke', 'brief')).code, 1, 'a key cannot be revoked twice')
 })
 
 t.test('keys list --json prints a line of JSON for each key', async (t) => {
@@ -62,14 +62,14 @@ t.test('keys list --json prints a line of JSON for each key', async (t) => {
   t.strictSame(more, [])
 })
 
-t.test('keys list shows ends, rates and the grace of an old token where a key has them', async (t) => {
+t.test('keys list shows expiry, rate and the grace of an old token if a key has them', async (t) => {
   const data = join(t.testdir(), 'db')
   const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
   await run('add', 'plain', '--create')
   t.match(
     (await run('list')).stdout,
     /^NAME +PERMISSIONS +UNDER +CREATED +LAST USED\nplain .* never, or within the last minute\n$/,
-    'no column without need',
+    'no unneeded column',
   )
   const sinceMs = Date.now()
   await run('add', 'limited', '--expires', '30d', '--rate', '1000000')
@@ -95,25 +95,22 @@ t.test('keys list shows ends, rates and the grace of an old token where a key ha
   t.ok(inHours >= 1 && inHours < 1.1, `by default an hour from now: ${inHours}`)
 })
 
-t.test(
-  'a key that does not exist or has ended is not rotated, and a second rotation ends the oldest token',
-  async (t) => {
-    const data = join(t.testdir(), 'db')
-    const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
-    await run('add', 'brief', '--create', '--expires', '1s')
-    await run('add', 'a')
-    t.match(await run('rotate', 'none'), { code: 1, stdout: '', stderr: 'topicd: there is no key named "none"\n' })
-    t.match((await run('rotate', 'a')).stderr, /^topicd: the old token of "a" is valid until [\dTZ:-]+\n$/)
-    const again = await run('rotate', 'a', '--grace', '10m')
-    t.match(again, {
-      code: 0,
-      stderr: /^topicd: .* is valid until [\dTZ:-]+; the one before it, which was valid until .* expires now\n$/,
-    })
-    await until('the brief key has ended', async () => {
-      const { code, stdout, stderr } = await run('rotate', 'brief')
-      if (code === 0) return undefined
-      t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /the key "brief" expired at .*add it again/ })
-      return true
-    })
-  },
-)
+t.test('a missing or expired key cannot be rotated, and a second rotation invalidates the oldest token', async (t) => {
+  const data = join(t.testdir(), 'db')
+  const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
+  await run('add', 'brief', '--create', '--expires', '1s')
+  await run('add', 'a')
+  t.match(await run('rotate', 'none'), { code: 1, stdout: '', stderr: 'topicd: there is no key named "none"\n' })
+  t.match((await run('rotate', 'a')).stderr, /^topicd: the old token of "a" is valid until [\dTZ:-]+\n$/)
+  const again = await run('rotate', 'a', '--grace', '10m')
+  t.match(again, {
+    code: 0,
+    stderr: /^topicd: .* is valid until [\dTZ:-]+; the one before it, which was valid until .* expires now\n$/,
+  })
+  await until('the brief key has expired', async () => {
+    const { code, stdout, stderr } = await run('rotate', 'brief')
+    if (code === 0) return undefined
+    t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /the key "brief" expired at .*add it again/ })
+    return true
+  })
+})

@@ -1,4 +1,4 @@
-/** Keys while the disk is full: a command says that it changed nothing, and the first key of a service waits for room. */
+/** Keys while the disk is full: a command reports that it changed nothing, and a service's first key waits for space. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -19,7 +19,7 @@ async function isFull({ adminUrl }: Server): Promise<true | undefined> {
 }
 
 t.test(
-  'on a full disk keys add and keys rotate say that they changed nothing',
+  'keys add and keys rotate on a full disk report that they changed nothing',
   { skip: whyNoSmallDisk() },
   async (t) => {
     const { disk, dataDir } = smallDisk(t)
@@ -35,18 +35,18 @@ t.test(
       code: 1,
       stderr: /nearly full; the key keeps its token; the token that was just printed is void\n$/,
     })
-    t.equal((await server.post('fetch', {}, { token: kept })).status, 400, 'it does keep it')
+    t.equal((await server.post('fetch', {}, { token: kept })).status, 400, 'the key keeps its token')
     t.notMatch((await server.command('keys', 'list')).stdout, 'late')
 
     await server.stop()
     const alone = (): Promise<CommandResult> => runCommand(['keys', 'add', 'later', '--data', dataDir], leastFree)
     t.match(await alone(), { code: 1, stderr: said }, 'while no service runs')
     disk.resize(128 * mebibyte)
-    t.equal((await alone()).code, 0, 'once there is room')
+    t.equal((await alone()).code, 0, 'once there is space')
   },
 )
 
-t.test('the first key is created once there is room', { skip: whyNoSmallDisk() }, async (t) => {
+t.test('the first key is created once there is space', { skip: whyNoSmallDisk() }, async (t) => {
   const { disk, dataDir } = smallDisk(t)
   const file = join(t.testdir(), 'secret')
   const token = 'fedcba9876543210af3c6b9d52e74081'
@@ -61,5 +61,5 @@ t.test('the first key is created once there is room', { skip: whyNoSmallDisk() }
   disk.resize(128 * mebibyte)
   await server.logged('first key created')
   await listening
-  t.equal((await server.post('fetch', {})).status, 400, 'the token is that of a key')
+  t.equal((await server.post('fetch', {})).status, 400, 'the token belongs to a key')
 })

@@ -1,8 +1,8 @@
-/** `keys list` shows when a key was last used, to the minute. A worker that ends stores what it knows. */
+/** `keys list` shows when a key was last used, to the minute. A worker stores its data on exit. */
 import t from 'tap'
 import { startServer } from '../support/service/server.js'
 
-t.test('keys list shows when a key was last used, and never for a key that was not', async (t) => {
+t.test('keys list shows when a key was last used, or that it was never used', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const token = await server.addKey('used', { allow: ['fetch'], under: ['a'] })
   await server.command('keys', 'add', 'unused')

@@ -1,11 +1,11 @@
-/** A key whose token cannot be printed is not created or rotated, and the command says so. */
+/** A key whose token cannot be printed is not created or rotated, and the command reports it. */
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type CommandResult, cleanEnv, mainFile, runCommand, startServer } from '../support/service/server.js'
 
-/** Runs a command about keys with its output to a device that is always full. */
+/** Runs a keys command with its output to a device that is always full. */
 function runToNowhere(...args: readonly string[]): Omit<CommandResult, 'stdout'> {
   const full = openSync('/dev/full', 'w')
   try {
@@ -27,11 +27,7 @@ t.test('keys add and keys rotate > /dev/full change nothing without a service', 
   t.match(stderr, /^topicd: .*ENOSPC.*no key was created\n/m)
   t.equal((await runCommand(['keys', 'add', 'kept', '--data', data])).code, 0, 'the name is free')
   const taken = await runCommand(['keys', 'add', 'kept', '--data', data])
-  t.match(
-    taken,
-    { code: 1, stdout: '', stderr: /"kept"/ },
-    'a name that is taken is refused before any token is printed',
-  )
+  t.match(taken, { code: 1, stdout: '', stderr: /"kept"/ }, 'a taken name is rejected before any token is printed')
   const exported = () => runCommand(['export', '--with-keys', '--data', data])
   const before = await exported()
   t.match(before.stdout, '"kept"')

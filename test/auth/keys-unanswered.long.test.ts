@@ -1,11 +1,11 @@
-/** A writer that does not answer may have created the key: `keys add` must not call its token void. Faults are planted. */
+/** A writer that does not respond may have created the key: `keys add` must not call its token void. Faults are injected. */
 import { join } from 'node:path'
 import t from 'tap'
 import { present } from '../support/elements.js'
 import { patchedProgram } from '../support/faults/patched.js'
 import { runCommand, startServer, until } from '../support/service/server.js'
 
-/** By its name, a key's request kills its writer after it is done, fails, or is overtaken by another request. */
+/** Depending on the key's name, a request kills its writer after it has run, fails, or is overtaken by another request. */
 const planted = (mark: string): string => `import { existsSync, writeFileSync } from 'node:fs'
 import { keyResponse as sound } from './sound-key-requests.js'
 export async function keyResponse(store, request) {
@@ -38,7 +38,7 @@ await t.test('a writer that dies after its commit has created the key, and keys 
   t.ok(await mayAdd(stdout.trim()), 'the token is valid')
 })
 
-await t.test('keys add without a response says that the key may exist', async (t) => {
+await t.test('keys add without a response reports that the key may exist', async (t) => {
   const { code, stdout, stderr } = await keys('add', 'maybe')
   t.equal(code, 1)
   t.match(stdout, /^topicd_[\w-]{43}\n$/)
@@ -48,7 +48,7 @@ await t.test('keys add without a response says that the key may exist', async (t
   )
 })
 
-await t.test('a writer that dies after a rotation has done it, and both tokens stay valid', async (t) => {
+await t.test('a writer that dies after a rotation has stored it, and both tokens stay valid', async (t) => {
   const token = await server.addKey('turned')
   const { code, stdout } = await keys('rotate', 'turned')
   t.equal(code, 0)
@@ -58,7 +58,7 @@ await t.test('a writer that dies after a rotation has done it, and both tokens s
   }
 })
 
-await t.test('an overtaken rotation says that its token is void', async (t) => {
+await t.test('an overtaken rotation reports that its token is void', async (t) => {
   for (const name of ['revoked', 'rotated']) {
     await server.addKey(name)
     const { code, stdout, stderr } = await keys('rotate', name)
@@ -70,20 +70,20 @@ await t.test('an overtaken rotation says that its token is void', async (t) => {
     )
     t.equal((await server.post('fetch', {}, { token: stdout.trim() })).status, 401)
   }
-  t.notMatch((await server.command('keys', 'list')).stdout, 'revoked', 'it is not resurrected')
+  t.notMatch((await server.command('keys', 'list')).stdout, 'revoked', 'the revoked key is not resurrected')
 })
 
-await t.test('a key being revoked is refused while the writer hangs', async (t) => {
+await t.test('a key that is being revoked is rejected while the writer hangs', async (t) => {
   const token = await server.addKey('leaked')
   process.kill(present(server.writerPid()), 'SIGSTOP')
   const revoked = keys('revoke', 'leaked')
   let isDone = false
   void revoked.finally(() => (isDone = true))
-  await until('both workers refuse it', async () => {
+  await until('both workers reject the key', async () => {
     const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
     return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
   })
-  t.notOk(isDone, 'although it is not stored yet')
+  t.notOk(isDone, 'the revocation is not stored yet')
   // The primary kills the writer, and the spare executes the revocation.
   t.strictSame(await revoked, {
     code: 0,

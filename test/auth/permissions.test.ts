@@ -1,5 +1,5 @@
 /**
- * Permissions: a key may perform the operations that it was created for, in its subtrees, and nothing else.
+ * Permissions: a key may perform the operations that it was created for, in its subtrees, and no others.
  */
 
 import t, { type Test } from 'tap'
@@ -28,8 +28,8 @@ const bodies: Readonly<Record<string, object>> = {
 }
 
 await overStores(t, async (t, server) => {
-  await t.test('a key may perform only the operations that it is allowed', (t) => operations(t, server))
-  await t.test('a key reaches only the subtrees that it is given', (t) => subtrees(t, server))
+  await t.test('a key may perform only its permitted operations', (t) => operations(t, server))
+  await t.test('a key accesses only its subtrees', (t) => subtrees(t, server))
 })
 
 async function operations(t: Test, { post, addKey }: Server): Promise<void> {
@@ -86,7 +86,7 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
     gives(t, await act('remove', { path: 'a/b/new' }), '{"removed":1}', 'remove')
   })
 
-  await t.test('a path outside is refused on every route, whether a topic exists there or not', async (t) => {
+  await t.test('a path outside is rejected on every route, whether or not a topic exists there', async (t) => {
     for (const path of [...outside, 'none', 'a/b-', 'A/b', 'a/B']) {
       refuses(t, await act('fetch', { path }), 403, 'forbidden_path', `fetch ${path}`)
       refuses(t, await act('set', { path, value: 1 }), 403, 'forbidden_path', `set ${path}`)
@@ -97,7 +97,7 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
     for (const path of outside) gives(t, await post('fetch', { path }), item(path), `${path} is unchanged`)
   })
 
-  await t.test("a selector fetches from the key's subtrees only", async (t) => {
+  await t.test("a selector fetches only from the key's subtrees", async (t) => {
     for (const selector of ['*.*', '?.*//', '*a//', '#*a//////*x//', '*a/b//']) {
       gives(t, await act('fetch', { selector }), page(...inside), selector)
     }
@@ -110,17 +110,17 @@ async function subtrees(t: Test, { post, addKey }: Server): Promise<void> {
 
   await t.test('has_more and after do not reveal topics outside', async (t) => {
     const last = await act('fetch', { selector: '*.*', size: 3 })
-    gives(t, last, page(...inside), 'nothing more, though topics follow outside')
-    gives(t, await act('fetch', { selector: '*.*', after: 'a' }), page(...inside), 'after a topic before it')
-    gives(t, await act('fetch', { selector: '*.*', after: 'b' }), page(), 'after a topic beyond it')
+    gives(t, last, page(...inside), 'no more pages, although topics follow outside')
+    gives(t, await act('fetch', { selector: '*.*', after: 'a' }), page(...inside), 'after a topic before the subtree')
+    gives(t, await act('fetch', { selector: '*.*', after: 'b' }), page(), 'after a topic beyond the subtree')
     const across = await act('fetch', { selector: '*.*', after: 'a/b/c' }, both)
-    gives(t, across, page('a/b/c/d', 'x', 'x/y'), 'across the gap between two')
+    gives(t, across, page('a/b/c/d', 'x', 'x/y'), 'across the gap between two subtrees')
   })
 
-  await t.test("a selector removes from the key's subtree only", async (t) => {
+  await t.test("a selector removes only from the key's subtree", async (t) => {
     gives(t, await act('remove', { selector: '*x//' }), '{"removed":0}', 'a selector outside')
     gives(t, await act('remove', { selector: '*.*' }), '{"removed":4}', 'everything inside')
     const left = await post('fetch', { selector: '#*a//////*b//////*x//' })
-    gives(t, left, page(...outside), 'the rest stays')
+    gives(t, left, page(...outside), 'topics outside stay')
   })
 }

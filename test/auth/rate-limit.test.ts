@@ -1,18 +1,18 @@
-/** The rate of a key in one worker, with a simulated clock. */
+/** A key's rate in one worker, with a simulated clock. */
 import t from 'tap'
 import { RateLimit } from '../../dist/auth/rate-limit.js'
 
-/** A limit, and a clock that is moved by hand. */
+/** A limit, and a clock that the test moves. */
 function limitOf(rate: number, sharers = 1) {
   let nowMs = 5000
   const limit = new RateLimit(rate, sharers, () => nowMs)
-  /** How many of `requests` at once are within the rate. */
+  /** How many of `requests` simultaneous requests are within the rate. */
   const take = (requests: number): number =>
     Array.from({ length: requests }, () => limit.tryTake()).filter((isWithin) => isWithin).length
   return { limit, take, pass: (ms: number) => (nowMs += ms) }
 }
 
-t.test("a second's worth of requests may come at once, and not one more", (t) => {
+t.test("a burst of one second's requests is allowed, and not one more", (t) => {
   const { take } = limitOf(10)
   t.equal(take(11), 10)
   t.equal(take(1), 0)
@@ -52,7 +52,7 @@ t.test('a flood gets exactly the rate over a long time', (t) => {
   t.end()
 })
 
-t.test('a share below one request a second still allows one', (t) => {
+t.test('a share below one request per second still allows one', (t) => {
   for (const [rate, sharers, seconds] of [
     [1, 1, 1],
     [2, 1, 1],
@@ -73,6 +73,6 @@ t.test('a share below one request a second still allows one', (t) => {
       if (take(1) !== 1) tooEarly++
     }
   }
-  t.equal(tooEarly, 0, 'after that time one is always allowed')
+  t.equal(tooEarly, 0, 'a request after the retry time is always allowed')
   t.end()
 })

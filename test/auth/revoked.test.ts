@@ -1,6 +1,6 @@
 /**
- * The key is looked up again when the end of a body arrives: an upload that began before a revocation, or before the
- * key's end, is refused.
+ * The key is looked up again when the end of a body arrives: an upload that started before the key's revocation or expiry is
+ * rejected.
  */
 import t from 'tap'
 import { refuses } from '../support/expected-answers.js'
@@ -19,12 +19,12 @@ await overStores(
     const lastChunk = '0\r\n\r\n'
 
     const refusedEverywhere = (token: string) =>
-      until('the key is refused by every worker', async () => {
+      until('every worker rejects the key', async () => {
         const answers = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
         return (await Promise.all(answers)).every(({ status }) => status === 401) || undefined
       })
 
-    /** Begins an upload with its own key, revokes the key, and completes the upload once no worker accepts the key. */
+    /** Starts an upload with its own key, revokes the key, and completes the upload once no worker accepts the key. */
     async function uploadAcrossRevocation(name: string, before: (token: string) => string, after: string) {
       const token = await server.addKey(name)
       const connection = await server.raw()
@@ -42,14 +42,14 @@ await overStores(
       ['before its last byte', (token: string) => request(token).slice(0, -1), body.slice(-1)],
       ['before its last chunk', (token: string) => chunked(token).slice(0, -lastChunk.length), lastChunk],
     ] as const) {
-      await t.test(`an upload whose key is revoked ${expectation} is refused`, async (t) => {
+      await t.test(`an upload whose key is revoked ${expectation} is rejected`, async (t) => {
         const answer = await uploadAcrossRevocation(`key-${expectation.replaceAll(' ', '-')}`, before, after)
         t.match(answer, { status: 401, body: /"unauthorized".*its token is not known/ })
         refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
       })
     }
 
-    await t.test('an upload whose key ends before its last byte is refused', async (t) => {
+    await t.test('an upload whose key expires before its last byte is rejected', async (t) => {
       const token = await server.addKey('brief', { expiresMs: Date.now() + 2000 })
       const connection = await server.raw()
       await connection.write(request(token).slice(0, -1))

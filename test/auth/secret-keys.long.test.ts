@@ -1,4 +1,4 @@
-/** Keys whose tokens come from files, as containers get their secrets: created at the start, or by a command. */
+/** Keys whose tokens are read from files, such as container secrets: created at startup or by a command. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -7,14 +7,14 @@ import { runCommand, Server, startServer } from '../support/service/server.js'
 const token = 'operators+own/token.of-256_bits~0123456789ABCDEF=='
 const other = 'fedcba9876543210fedcba9876543210'
 
-t.test('a service without keys creates its first with the token in a file, and shows it nowhere', async (t) => {
+t.test('a service without keys creates its first with the token in a file and never shows the token', async (t) => {
   const directory = t.testdir({ secret: `${token}\n` })
   const [dataDir, file] = [join(directory, 'db'), join(directory, 'secret')]
   const flags = ['--first-key-file', file, '--access-log']
   const first = await startServer(t, { dataDir, token, flags })
   t.equal((await first.post('addAndSet', { path: 'a', value: 1 })).status, 200)
   t.match(await first.logged('first key created'), { name: 'first', file })
-  t.notOk(JSON.stringify(first.log).includes(token) || first.output.includes(token), 'no log has the token')
+  t.notOk(JSON.stringify(first.log).includes(token) || first.output.includes(token), 'no log contains the token')
   first.signal('SIGTERM')
   await first.exited
 
@@ -24,11 +24,11 @@ t.test('a service without keys creates its first with the token in a file, and s
     'API keys exist already, so no key was created with the token in this file: topicd keys add NAME --token-file FILE adds one'
   t.match(await again.logged(said), { file })
   rmSync(file)
-  t.match(await again.command('reload'), { code: 0 }, 'a reload does not need it')
+  t.match(await again.command('reload'), { code: 0 }, 'a reload does not need the file')
   t.equal((await again.post('fetch', { path: 'a' }, { token: other })).status, 401)
 })
 
-t.test('a service without any key says so, and keys add takes a token from a file', async (t) => {
+t.test('a service without keys reports it, and keys add reads a token from a file', async (t) => {
   const directory = t.testdir({ one: `${token}\n`, two: other, weak: 'a' })
   const server = new Server(t, join(directory, 'db'), { token })
   t.teardown(() => server.tearDown())
@@ -43,7 +43,7 @@ t.test('a service without any key says so, and keys add takes a token from a fil
   t.match(await add('weak', 'weak'), { code: 2, stderr: /--token-file: the token in .*weak can be guessed/ })
 })
 
-t.test('a file without a usable token keeps a service from starting, with the reason', async (t) => {
+t.test('a file without a usable token prevents a service from starting, with the reason', async (t) => {
   const directory = t.testdir({ weak: 'hunter2hunter2' })
   const start = (file: string) =>
     runCommand([...'serve --port 0 --admin-port 0 --data'.split(' '), join(directory, 'db'), '--first-key-file', file])

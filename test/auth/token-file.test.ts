@@ -1,4 +1,4 @@
-/** Tokens that an operator made: what is accepted in their files, and that nothing of one is ever shown. */
+/** Tokens created by an operator: the tokens accepted in files, and that no part of one is ever shown. */
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ function fileWith(content: string): string {
   return file
 }
 
-t.test('random bits in any usual notation are accepted, with or without a line end', async (t) => {
+t.test('random bits in any common notation are accepted, with or without a line end', async (t) => {
   for (let i = 0; i < 200; i++) {
     const bytes = randomBytes(16 + (i % 20))
     const notations = [bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')]
@@ -24,12 +24,12 @@ t.test('random bits in any usual notation are accepted, with or without a line e
       `${bytes.toString('hex').toUpperCase()}`,
     ]) {
       for (const end of ['', '\n', '\r\n']) t.equal(readTokenFile(fileWith(token + end)), token)
-      t.equal(tokenOf(`Apikey ${token}`), token, 'a header can have it')
+      t.equal(tokenOf(`Apikey ${token}`), token, 'a header can contain the token')
     }
   }
 })
 
-t.test('a guessable or malformed token is refused without being shown', async (t) => {
+t.test('a guessable or malformed token is rejected without being shown', async (t) => {
   for (const [content, reason] of [
     ['', /is missing/],
     ['\n', /is missing/],

@@ -1,6 +1,6 @@
 /**
- * The record of one API key that cannot be read: the others are read and revoked all the same, the key is named and refused,
- * and a revocation removes it.
+ * An API key record that cannot be read: other keys are still read and revoked, the unreadable key is named and rejected, and
+ * a revocation removes it.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -48,19 +48,19 @@ await eachStore(t, async (t, address) => {
   const keyring = await Keyring.open(store, (error) => failures.push((error as Error).message), 1, false)
   t.teardown(() => keyring.close())
   const isAccepted = (name: string): boolean => keyring.find(`Apikey token-of-${name}`) !== undefined
-  t.ok(isAccepted('good'), 'the others are read')
+  t.ok(isAccepted('good'), 'the other keys are read')
   const named = Object.keys(unreadable).map((name) =>
     failures.filter((line) => line.startsWith(`API key "${name}" is refused`)),
   )
   t.ok(
     named.every(({ length }) => length === 1),
-    'each is named',
+    'each unreadable key is named',
   )
   await store.revokeKey('revoked')
   await keyring.reload()
   t.notOk(isAccepted('revoked'), 'a revocation is noticed')
-  t.equal(failures.length, Object.keys(unreadable).length, 'each is named once')
-  t.equal(keyring.unreadable, failures.length, 'and counted')
+  t.equal(failures.length, Object.keys(unreadable).length, 'each unreadable key is named once')
+  t.equal(keyring.unreadable, failures.length, 'unreadable keys are counted')
 
   const listed = keyResponse(store, { command: 'listKeys' })
   await t.rejects(listed, {
@@ -84,7 +84,7 @@ await eachStore(t, async (t, address) => {
   )
 })
 
-t.test('an unreadable time of use or revision affects no other key', async (t) => {
+t.test('an unreadable time of use or revision does not affect other keys', async (t) => {
   const directory = join(t.testdir(), 'db')
   const first = await openStore('lmdb', { directory })
   for (const name of ['a', 'b']) await first.addKey(record(name))

@@ -32,10 +32,10 @@ function scopeOf(selector: string, size = 100): Scope {
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Lets all work finish that does not wait for the store. */
+/** Waits for all work that does not depend on the store. */
 const settle = (): Promise<void> => turns(100)
 
-/** A client: what it was shown, and whether anything went back. */
+/** A client that records what it was shown, and any value that went back. */
 class Client extends Fold {
   readonly wrong: string[] = []
   readonly #shown = new Map<string, number>()
@@ -54,7 +54,7 @@ class Client extends Fold {
   }
 }
 
-/** A client of one stream, which takes no more while `isBlocked` is set. */
+/** A client of one stream, which accepts no more data while `isBlocked` is set. */
 function recordingClient() {
   const client = new Client()
   const ends: string[] = []
@@ -84,7 +84,7 @@ function openStream(shared: Shared, scope: Scope, since?: string) {
 
 const noDefect = (t: Test) => (error: unknown) => t.fail(String(error))
 
-/** A store with these topics, a feed of it, and what streams of that share. */
+/** Creates a store with these topics, its feed, and the state that streams share. */
 function setUp(t: Test, values: Readonly<Record<string, number>> = {}) {
   const store = new SlowStore()
   if (Object.keys(values).length > 0) store.commit(values)
@@ -99,7 +99,7 @@ function countReads(store: SlowStore): { count: number } {
   return reads
 }
 
-/** Holds every read of a store back. @returns what lets the oldest go on */
+/** Holds back every read of a store. @returns a function that lets the oldest read continue */
 function holdReads(store: SlowStore): () => Promise<() => void> {
   const releases: (() => void)[] = []
   store.delay = () => new Promise<void>((resolve) => releases.push(resolve))
@@ -109,13 +109,13 @@ function holdReads(store: SlowStore): () => Promise<() => void> {
   }
 }
 
-/** What must not be an error for which there is a text. */
+/** The value, which must not be an error string. */
 function must<T extends object>(value: T | string): T {
   if (typeof value === 'string') throw new Error(value)
   return value
 }
 
-t.test('a change while the present state is read is on a later page', async (t) => {
+t.test('a change during the read of the initial state is on a later page', async (t) => {
   const store = new SlowStore()
   store.commit({ a: 1, b: 1 })
   store.onPage = () => {
@@ -131,7 +131,7 @@ t.test('a change while the present state is read is on a later page', async (t) 
   t.strictSame(client.state(), store.state(), 'a change during the walk is shown')
 })
 
-t.test('a change while a stream joins the feed is sent to it', async (t) => {
+t.test('a change while a stream joins the feed is sent to the stream', async (t) => {
   const { store, shared } = setUp(t, { a: 1 })
   const now = must(await readPageAfter(store, scopeOf('*.*'), 'now', bounds))
   const oldest = holdReads(store)
@@ -146,13 +146,13 @@ t.test('a change while a stream joins the feed is sent to it', async (t) => {
   const secondOfFeed = await oldest()
   secondOfFeed()
   await settle()
-  t.equal(state.sent, 1, 'a stream that reads is sent nothing by the feed')
+  t.equal(state.sent, 1, 'the feed sends nothing to a stream that reads')
   store.delay = () => Promise.resolve()
   ofStream()
   await eventually(() => !stream.isBehind)
-  t.strictSame(client.state(), { a: 2 }, 'nothing between the reading and the feed is lost')
+  t.strictSame(client.state(), { a: 2 }, 'no change between the read and the feed is lost')
   stream.end('rotated')
-  t.equal(store.followers, 0, 'nobody follows the log for nobody')
+  t.equal(store.followers, 0, 'no follower remains without a stream')
 })
 
 t.test('a stream since now shows changes from its opening on', async (t) => {
@@ -169,10 +169,10 @@ t.test('a stream since now shows changes from its opening on', async (t) => {
   t.equal(await changes.openStream(options, 'key'), 'full')
   opened.onGone()
   must(await changes.openStream(options, 'key')).onGone()
-  t.equal(changes.stats().streams, 0, 'one that never began gives its seat back')
+  t.equal(changes.stats().streams, 0, 'a stream that never started returns its seat')
   const late = changes.openStream(options, 'key')
   changes.drain()
-  t.equal(await late, 'draining', 'a drain while it is opened')
+  t.equal(await late, 'draining', 'a drain while a stream opens')
 })
 
 t.test('a stream whose key is revoked while it opens ends immediately', async (t) => {
@@ -186,7 +186,7 @@ t.test('a stream whose key is revoked while it opens ends immediately', async (t
   t.strictSame(client.state(), {})
 })
 
-t.test('a stream that is ended before it begins has only its end', async (t) => {
+t.test('a stream that is ended before it starts sends only its end', async (t) => {
   const store = new SlowStore()
   for (const [end, expected] of [
     [(changes: LiveChanges) => changes.keysChanged(), /^id:\nevent: end\ndata: \{"code":"access_changed"/],
@@ -220,7 +220,7 @@ t.test('a stream that joins as the only other one leaves gets changes', async (t
   await settle()
   store.commit({ 'b/1': 1 })
   await eventually(() => second.client.topics.size === 1)
-  t.equal(store.followers, 1, 'the log is followed for it')
+  t.equal(store.followers, 1, 'the log is followed for the new stream')
   second.stream.end('rotated')
   t.equal(store.followers, 0)
 })
@@ -236,11 +236,11 @@ t.test('a stream that no commit affects is not read again for the next change', 
   }
   store.commit({ 'a/1': 1 })
   await eventually(() => client.topics.size === 1)
-  t.equal(reads.count, 6, 'one read of the feed for each commit, and none of the stream')
+  t.equal(reads.count, 6, 'the feed reads once per commit, the stream not at all')
   stream.end('rotated')
 })
 
-t.test('a commit that affects no stream is not read, if it is announced and comes next', async (t) => {
+t.test('an announced next commit that affects no stream is not read', async (t) => {
   const { store, feed, shared } = setUp(t)
   const { stream, client, ends } = openStream(shared, scopeOf('*a//'))
   await eventually(() => client.isComplete && !stream.isBehind)
@@ -249,19 +249,19 @@ t.test('a commit that affects no stream is not read, if it is announced and come
   store.tells = () => 'all'
   for (let n = 1; n <= 5; n++) {
     store.commit({ 'b/1': n })
-    t.strictSame(feed.position?.place, await end(), 'it is behind the feed at once')
+    t.strictSame(feed.position?.place, await end(), 'the feed moves past the commit immediately')
   }
-  t.equal(reads.count, 5, 'those of this test')
+  t.equal(reads.count, 5, 'only this test has read')
   reads.count = 0
   store.commit({ 'b/1': 6, 'a/1': 6 })
   await eventually(() => client.topics.size === 1)
-  t.equal(reads.count, 1, 'one that concerns a stream is read')
+  t.equal(reads.count, 1, 'a commit that affects a stream is read')
   store.tells = () => 'none'
   store.commit({ 'a/1': 7 })
   store.tells = () => 'all'
   store.commit({ 'b/1': 8 })
   await eventually(() => client.state()['a/1'] === 7)
-  t.equal(reads.count, 2, 'so is one before which another was not told of')
+  t.equal(reads.count, 2, 'a commit after an unannounced one is read')
   await eventually(() => feed.position?.place.readUInt32BE() === 8)
 
   const others = openStream(shared, scopeOf('*b//'))
@@ -285,7 +285,7 @@ t.test('a commit that is announced after it was read is not read again', async (
   late.shift()?.()
   await eventually(() => client.state()['a/1'] === 3)
   await settle()
-  // More than one where a slice of its time ended in between.
+  // More than one read if the time slice ended in between.
   const before = reads.count
   for (const tell of late) tell()
   await settle()
@@ -294,7 +294,7 @@ t.test('a commit that is announced after it was read is not read again', async (
   store.commit({ 'b/1': 4 })
   store.commit({ 'a/1': 5 })
   await eventually(() => client.state()['a/1'] === 5)
-  t.ok(reads.count > before, 'what follows is read')
+  t.ok(reads.count > before, 'the following commits are read')
 })
 
 t.test('clients get the state with reads of any length, and no value goes back', async (t) => {
@@ -356,7 +356,7 @@ t.test('a stream ends with since_gone or store_unavailable if the log is lost or
   store.isTrimmed = true
   store.commit({ a: 2 })
   await eventually(() => first.ends.length > 0)
-  t.match(first.ends[0], /^id:\nevent: end\ndata: \{"code":"since_gone"/, 'the id is not to be sent again')
+  t.match(first.ends[0], /^id:\nevent: end\ndata: \{"code":"since_gone"/, 'the id must not be sent again')
   const changes = new LiveChanges(store, 1, noDefect(t))
   const since = decodeToken(first.client.next ?? '')
   const opened = await changes.openStream({ scope: scopeOf('*.*'), since, refusal: () => undefined }, 'key')
@@ -366,14 +366,14 @@ t.test('a stream ends with since_gone or store_unavailable if the log is lost or
   store.isTrimmed = false
   const second = openStream(shared, scopeOf('*.*'))
   await eventually(() => second.client.isComplete)
-  store.delay = () => Promise.reject(new StoreError('unavailable', 'away'))
+  store.delay = () => Promise.reject(new StoreError('unavailable', 'down'))
   store.commit({ a: 3 })
   await eventually(() => second.ends.length > 0)
   t.match(second.ends[0], /"code":"store_unavailable"/)
   t.equal(store.followers, 0)
 })
 
-t.test('a poll ends when its client leaves, or the service drains', async (t) => {
+t.test('a poll ends when its client disconnects or the service drains', async (t) => {
   const store = new SlowStore()
   const changes = new LiveChanges(store, 1, noDefect(t))
   const options = { waitMs: 60_000, bytesMax: 1000, keyName: 'key' }
@@ -394,7 +394,7 @@ t.test('a poll ends when its client leaves, or the service drains', async (t) =>
   t.equal(changes.stats().polls, 0)
 })
 
-t.test('a poll woken by several pages is answered with one that leads to the others', async (t) => {
+t.test('a poll woken by several pages returns one that leads to the others', async (t) => {
   const store = new SlowStore()
   const changes = new LiveChanges(store, 1, noDefect(t))
   const poll = async (since: Since): Promise<ChangesPage> => {
@@ -412,7 +412,7 @@ t.test('a poll woken by several pages is answered with one that leads to the oth
   t.ok(hasMore)
 })
 
-t.test('a stream has a heartbeat every 15 s, and lasts from 8 to 12 minutes', async (t) => {
+t.test('a stream has a heartbeat every 15 s and lasts from 8 to 12 minutes', async (t) => {
   const { store, shared } = setUp(t)
   const beforeMs = performance.now()
   const opened = Array.from({ length: 50 }, () => openStream(shared, scopeOf('*.*')))
@@ -422,9 +422,9 @@ t.test('a stream has a heartbeat every 15 s, and lasts from 8 to 12 minutes', as
     const { sent } = state
     const { next } = client
     stream.check(nowMs + 15_000)
-    t.equal(state.sent, sent + 1, 'a sign of life')
+    t.equal(state.sent, sent + 1, 'a heartbeat is sent')
     t.ok(client.isComplete && client.topics.size === 0)
-    t.equal(client.next, next, 'with the place where it is')
+    t.equal(client.next, next, 'the heartbeat has the current position')
     stream.check(beforeMs + 480_000)
     t.strictSame(ends, [])
     stream.check(nowMs + 721_000)
@@ -433,7 +433,7 @@ t.test('a stream has a heartbeat every 15 s, and lasts from 8 to 12 minutes', as
   t.equal(store.followers, 0)
 })
 
-/** Adds a listener that fails the test for whatever it does not expect. */
+/** Adds a listener that fails the test for any unexpected call. */
 async function listen(t: Test, feed: Feed, scope: Scope, expected: Partial<Listener>): Promise<void> {
   const unexpected = (what: string) => (): void => void t.fail(what)
   await feed.add(scope, {
@@ -448,7 +448,7 @@ function spin(ms: number): void {
   for (const endMs = performance.now() + ms; performance.now() < endMs; );
 }
 
-t.test('listeners that one commit wakes work in several turns', async (t) => {
+t.test('listeners woken by one commit work in several turns', async (t) => {
   const { store, feed } = setUp(t)
   const count = 50
   let woken = 0
@@ -466,7 +466,7 @@ t.test('listeners that one commit wakes work in several turns', async (t) => {
   t.ok(most < count / 2, `${most} of ${count} in a turn`)
 })
 
-t.test('a large commit is left to listeners whose patterns are costly', async (t) => {
+t.test('a large commit is left to listeners whose patterns are expensive', async (t) => {
   const { store, feed } = setUp(t)
   store.tells = () => 'all'
   let asked = 0
@@ -488,12 +488,12 @@ t.test('a large commit is left to listeners whose patterns are costly', async (t
   store.commit(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`a/${i}/x`, i])))
   await eventually(() => missed.length > 0)
   const told = missed.toSorted((a, b) => a - b)
-  t.strictSame(told, costly, 'each is told once')
-  t.ok(asked < 500, `${asked} of 100,000 questions were asked`)
+  t.strictSame(told, costly, 'each listener is notified once')
+  t.ok(asked < 500, `${asked} of 100,000 matches were tried`)
   await eventually(() => plain.length > 0)
-  t.strictSame(plain, [1], 'what needs no pattern gets its page')
+  t.strictSame(plain, [1], 'a listener without a pattern gets its page')
   const before = feed.position?.place ?? Buffer.alloc(0)
   store.commit({ b: 1 })
   await eventually(() => feed.position?.place.equals(before) === false)
-  t.equal(missed.length, 100, 'a commit that matches none of them is told to none')
+  t.equal(missed.length, 100, 'a commit that matches no listener notifies none')
 })

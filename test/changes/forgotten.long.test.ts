@@ -1,4 +1,4 @@
-/** A log that keeps few changes: a client that was away for longer is told so, and one that was not goes on. */
+/** A log that keeps few changes: a client that was offline for longer gets since_gone; any other client continues. */
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -20,10 +20,18 @@ t.test('a token older than the log returns since_gone', async (t) => {
   const { client, post } = server
   const first = await changesPage(client, { selector: '*.*' })
   for (let i = 0; i < kept; i++) await post('addAndSet', { path: `a/${i}`, value: i })
-  t.equal((await changesPage(client, { selector: '*.*', since: first.next })).results.length, kept, 'as many are kept')
+  t.equal(
+    (await changesPage(client, { selector: '*.*', since: first.next })).results.length,
+    kept,
+    'the configured number is kept',
+  )
   for (let i = 0; i < 2; i++) await post('addAndSet', { path: 'b', value: i })
   refuses(t, await post('changes', { selector: '*.*', since: first.next }), 410, 'since_gone', 'since')
-  t.equal((await post('changes', { selector: '*.*', since: first.next })).status, 410, 'too old a token is refused')
+  t.equal(
+    (await post('changes', { selector: '*.*', since: first.next })).status,
+    410,
+    'a token that is too old is rejected',
+  )
   const headers = { accept: 'text/event-stream', 'last-event-id': first.next }
   refuses(t, await post('changes', { selector: '*.*' }, { headers }), 410, 'since_gone', 'since')
   const metrics = await scrape(server.adminUrl)
@@ -32,7 +40,7 @@ t.test('a token older than the log returns since_gone', async (t) => {
   t.ok(metrics.value('topicd_changes_kept') >= kept)
 })
 
-t.test('a restored store returns since_gone for tokens of before', async (t) => {
+t.test('a restored store returns since_gone for earlier tokens', async (t) => {
   const server = await startServer(t)
   const { next } = await changesPage(server.client, { selector: '*.*' })
   const backup = `${server.dataDir}.backup`
@@ -46,10 +54,10 @@ t.test('a restored store returns since_gone for tokens of before', async (t) => 
   refuses(t, await again.post('changes', { selector: '*.*', since: next }), 410, 'since_gone', 'since')
 })
 
-/** An event of a stream, as a library hands it over. */
+/** An event of a stream, as a library delivers it. */
 type OnEvent = (event: string, data: string) => void
 
-/** How each library follows a stream, until the test's end. */
+/** Functions that follow a stream with each library, until the end of the test. */
 const libraries: Readonly<Record<string, (t: Test, url: string, fetch: typeof globalThis.fetch, on: OnEvent) => void>> =
   {
     eventsource(t, url, fetch, on) {
@@ -68,14 +76,14 @@ const libraries: Readonly<Record<string, (t: Test, url: string, fetch: typeof gl
     },
   }
 
-/** The `fetchChanges` of docs/changes.md, with what it refers to. */
+/** The `fetchChanges` of docs/changes.md, with the names that it refers to. */
 function documentedFetch(key: string, fetch: typeof globalThis.fetch, topics: Fold['topics']): typeof globalThis.fetch {
   const [block] = blocksOf(sectionOf(readDocument('docs/changes.md'), 'when-a-stream-ends'), 'js')
   const text = block?.text.replace('const topics = new Map()', '').replace('*plant//', '*.*')
   return new Function('key', 'fetch', 'topics', `${text}\nreturn fetchChanges`)(key, fetch, topics)
 }
 
-t.test('libraries that resume automatically drop an id that has gone, and show the state', async (t) => {
+t.test('libraries that resume automatically drop an id that is gone, and show the state', async (t) => {
   const { post, token, url } = await startServer(t, { workers: 1, flags: ['--changes-kept', '0'] })
   await post('addAndSet', { path: 'before', value: 1 })
   const cut = new AbortController()
@@ -111,7 +119,7 @@ t.test('libraries that resume automatically drop an id that has gone, and show t
 })
 
 for (const name of ['eventsource', 'eventsource-client']) {
-  t.test(`${name} forgets its id at an end that voids it, and no other`, async (t) => {
+  t.test(`${name} forgets its id only at an end that voids it`, async (t) => {
     const ids: (string | undefined)[] = []
     const bodies = ['id: a\ndata: 1\n\n', 'id:\nevent: end\ndata: 1\n\n', 'id: b\ndata: 1\n\nevent: end\ndata: 1\n\n']
     const service = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** Pages of a log with few changes that matter: what was read is not kept, and a page ends in time. */
+/** Pages of a log with few relevant changes: reads are not kept in memory, and a page is returned in time. */
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -15,7 +15,7 @@ import { turn } from '../support/turns.js'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Readings of the log, each of which has one topic of the scope. */
+/** Readings of the log, each with one topic of the scope. */
 const readings = 30
 const keysInReading = 500
 
@@ -30,7 +30,7 @@ const scope = new Scope({ text: '*wanted//', plan, under: undefined, form: store
 const cancellation = { aborted: false, onAborted: undefined }
 const since = { place: placeOf(0, 0), walk: undefined }
 
-/** Has the clock go on as the test says, by what this returns. */
+/** Simulates a clock that the test moves by the returned object. */
 function simulateClock(t: Test): { laterMs: number } {
   const { now } = performance
   const startMs = now.call(performance)
@@ -40,8 +40,8 @@ function simulateClock(t: Test): { laterMs: number } {
   return clock
 }
 
-t.test('a page keeps nothing that it read of the log', async (t) => {
-  // However long the collections take, the page is read to its end.
+t.test('a page keeps none of its readings of the log', async (t) => {
+  // The page is read to its end, no matter how long the collections take.
   simulateClock(t)
   const read: WeakRef<LoggedChanges>[] = []
   let mostKept = 0
@@ -77,10 +77,11 @@ t.test('a page keeps nothing that it read of the log', async (t) => {
 
   const cut = await readPageAfter(store, scope, since, { bytesMax: 100, cancellation })
   t.ok(cut !== 'gone' && cut.hasMore && cut.results.length < readings)
-  if (cut !== 'gone') t.strictSame(cut.next.place, placeOf(cut.results.length, 0), 'the next page begins with the next')
+  if (cut !== 'gone')
+    t.strictSame(cut.next.place, placeOf(cut.results.length, 0), 'the next page starts with the next topic')
 })
 
-t.test('a page ends after some seconds, even if it is empty', async (t) => {
+t.test('a page is returned after a few seconds, even if it is empty', async (t) => {
   const clock = simulateClock(t)
   let readings = 0
   const log: LogSnapshot = {
@@ -103,5 +104,5 @@ t.test('a page ends after some seconds, even if it is empty', async (t) => {
   const page = await readPageAfter(store, scope, since, { bytesMax: 1_000_000, cancellation })
   t.match(page, { results: { length: 0 }, hasMore: true })
   t.ok(readings > 2 && readings < 10, `after ${readings} readings, each a second later`)
-  t.ok(page !== 'gone' && page.next.place.equals(placeOf(readings, 0)), 'the next one goes on from there')
+  t.ok(page !== 'gone' && page.next.place.equals(placeOf(readings, 0)), 'the next page continues from there')
 })

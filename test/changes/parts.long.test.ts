@@ -8,8 +8,8 @@ import type { Path } from '../../dist/topics/path.js'
 import { seededRandom } from '../support/random.js'
 import { recordMaps } from '../support/recorded-maps.js'
 
-t.test('a token is decoded to its position, and no other text is a token', async (t) => {
-  // As long as those of version 1.0.0 on PostgreSQL: the store says that their place has gone.
+t.test('a token is decoded to its position, and no other string is a token', async (t) => {
+  // As long as the tokens of version 1.0.0 on PostgreSQL, whose places the store reports as gone.
   const place = Buffer.alloc(1024, 7)
   const walk = { id: Buffer.from('12345678'), after: 'ü'.repeat(pathBytesMax / 2) as Path }
   for (const position of [
@@ -30,7 +30,7 @@ t.test('a token is decoded to its position, and no other text is a token', async
   for (const text of ['', 'A', 'AQAA', '====', '\0', 'now']) t.equal(decodeToken(text), undefined)
 })
 
-t.test('the index finds the values whose ranges hold a key, as a search one by one does', async (t) => {
+t.test('the index finds the same values for a key as a linear search', async (t) => {
   const random = seededRandom(t)
   const index = new RangeIndex<number>()
   const all = new Map<number, readonly { readonly start: string; readonly end: string }[]>()
@@ -92,14 +92,14 @@ t.test('seats are limited for each kind and each key', async (t) => {
   t.ok(leave)
   t.ok(seats.take('stream', 'a'))
   t.equal(seats.take('stream', 'b'), undefined, 'one too many')
-  t.ok(seats.take('poll', 'b'), 'of the other kind')
+  t.ok(seats.take('poll', 'b'), 'a seat of the other kind')
   leave?.()
   leave?.()
-  t.equal(seats.taken('stream'), 1, 'a seat is given back once')
+  t.equal(seats.taken('stream'), 1, 'a seat is returned only once')
   t.ok(seats.take('stream', 'b'))
   const many = new Seats(10 * listenersOfKeyMax)
   for (let i = 0; i < listenersOfKeyMax; i++) many.take(i % 2 === 0 ? 'poll' : 'stream', 'one')
-  t.equal(many.take('stream', 'one'), undefined, 'one too many of a key')
+  t.equal(many.take('stream', 'one'), undefined, 'one too many for a key')
   t.ok(many.take('stream', 'other'))
 })
 
@@ -110,6 +110,6 @@ t.test('the count of a key is dropped with its last seat', (t) => {
   const counts = (): readonly number[] => [...maps].map(({ size }) => size)
   t.strictSame(counts(), [10])
   for (const leaveOne of leave) leaveOne?.()
-  t.strictSame(counts(), [0], 'none is left')
+  t.strictSame(counts(), [0], 'no count is left')
   t.end()
 })

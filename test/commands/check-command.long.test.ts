@@ -17,7 +17,7 @@ t.test('check --json prints a line of JSON for each finding and one for the tota
   }
   const sound = await check()
   t.equal(sound.code, 0)
-  // As docs/backup.md explains the number: with LMDB, two of each topic.
+  // With LMDB, two records per topic, as docs/backup.md explains.
   t.match(sound.lines, [{ checked: { records: 2 * topics.length, findings: 0 } }])
   t.equal(sound.lines.length, 1)
 

@@ -1,4 +1,4 @@
-/** The command line: help, version and refusals. A mistake ends the command with 2 and one line that names it. */
+/** The command line: help, version and errors. After a mistake, a command exits with 2 and one line that names it. */
 import { strict as assert } from 'node:assert'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { type GivenSettings, readConfig, UsageError } from '../../dist/settings/
 import { environmentName, type Setting, settingNames, settingTable } from '../../dist/settings/table.js'
 import { runCommand } from '../support/service/server.js'
 
-/** The commands, as they are called. */
+/** The commands, as they are typed. */
 const commands = [
   ...[
     'serve',
@@ -27,7 +27,7 @@ const commands = [
   ...['import', 'openapi', 'migrate'],
 ].map((command) => command.split(' '))
 
-/** What `topicd help` prints about a command. */
+/** The output of `topicd help` for a command. */
 async function helpOf(...command: readonly string[]): Promise<string> {
   return (await textFor(['help', ...command])) ?? ''
 }
@@ -66,7 +66,7 @@ t.test('the help for one command describes only that command', async (t) => {
     t.equal(await textFor([...command, '--help']), expected)
   }
   const elsewhere = await runCommand(['keys', 'add', 'a', '--port', 'nonsense', '--help'], { TOPICD_NONSENSE: '1' })
-  t.strictSame(elsewhere, { code: 0, stdout: await helpOf('keys', 'add'), stderr: '' }, 'even if the rest is wrong')
+  t.strictSame(elsewhere, { code: 0, stdout: await helpOf('keys', 'add'), stderr: '' }, 'even if the rest is invalid')
   const addHelp = await helpOf('keys', 'add')
   t.match(addHelp.replaceAll(/\s+/g, ' '), /--allow.*default fetch,set,add,remove/)
   t.notMatch(addHelp, '--port')
@@ -75,13 +75,13 @@ t.test('the help for one command describes only that command', async (t) => {
   t.equal(await textFor(['keys', '--help']), group)
 })
 
-/** Another text for a setting than its default; it may be wrong. */
+/** A value of a setting other than its default; it may be invalid. */
 function otherText({ kind, default: text, ...setting }: Setting): string {
   if (kind === 'number') return `${Number(text) === setting.max ? setting.min : setting.max}`
   return kind === 'switch' ? `${text !== 'true'}` : '/other'
 }
 
-t.test('openapi takes each setting that changes its output as a flag', (t) => {
+t.test('openapi accepts each setting that changes its output as a flag', (t) => {
   const described = (given: GivenSettings): string =>
     JSON.stringify(describeApi({ ...readConfig(given), version: '1' }))
   const plain = described({})
@@ -117,23 +117,23 @@ t.test('the version is that of the package', async (t) => {
   for (const args of [['-V'], ['version']]) t.equal(await textFor(args), `topicd ${version}\n`)
 })
 
-t.test('without a command the program prints the help on standard error, and exits with 2', async (t) => {
+t.test('the program without a command prints the help on standard error and exits with 2', async (t) => {
   const { code, stdout, stderr } = await runCommand([])
   t.equal(code, 2)
   t.equal(stdout, '')
   t.equal(stderr, await helpOf())
 })
 
-/** Mistakes: a command line, after the variables that are set, and what the refusal mentions. */
+/** Mistakes: a command line, after any environment variables, and parts of its error message. */
 const wrong: Readonly<Record<string, readonly [line: string, ...mentions: string[]]>> = {
   'an unknown command': ['sreve', 'unknown command "sreve"', 'did you mean "serve"?', 'topicd help'],
-  'an unknown command that resembles none': ['frobnicate', 'unknown command "frobnicate"', 'topicd help'],
+  'an unknown command that resembles no other': ['frobnicate', 'unknown command "frobnicate"', 'topicd help'],
   'help for an unknown action': ['help keys ad', '"keys ad"', '"keys add"'],
   'a flag before the command': ['--port 1 serve', '--port'],
   'an unknown flag': ['serve --prot 1', '--prot', '--port', 'topicd help serve'],
   'a flag of serve given to another command': ['check --port 1', '--port', 'topicd help check'],
   'a repeated flag': ['serve --port 1 --port 2', '--port', 'once'],
-  'an argument too many': ['import tree.ndjson', 'tree.ndjson'],
+  'one argument too many': ['import tree.ndjson', 'tree.ndjson'],
   'a flag without its value': ['serve --port', '--port'],
   'a flag in place of a value': ['serve --data --port 1', '--data'],
   'an empty data directory': ['check --data=', '--data'],
@@ -144,7 +144,7 @@ const wrong: Readonly<Record<string, readonly [line: string, ...mentions: string
   'an invalid variable': ['TOPICD_PAGE_SIZE_MAX=many serve', 'TOPICD_PAGE_SIZE_MAX', 'many', '1 to 100000'],
   'an invalid switch': ['TOPICD_ACCESS_LOG=yes serve', 'TOPICD_ACCESS_LOG', 'yes', 'true or false'],
   'a misspelt variable': ['TOPICD_WORKER=1 serve', 'TOPICD_WORKER is not a setting', 'TOPICD_WORKERS'],
-  'a short variable like none but for its start': ['TOPICD_FOO=1 check', 'TOPICD_FOO is not a setting (see'],
+  'a short variable that resembles no setting': ['TOPICD_FOO=1 check', 'TOPICD_FOO is not a setting (see'],
   'a variable in lower case': ['topicd_port=1 serve', 'topicd_port', 'TOPICD_PORT'],
   'a settings file that does not exist': ['serve --settings /nonexistent/topicd.env', '/nonexistent/topicd.env'],
   'a settings file that is a directory': ['check --settings /', 'settings file /'],
@@ -159,7 +159,7 @@ const wrong: Readonly<Record<string, readonly [line: string, ...mentions: string
   'an operation that does not exist': ['keys add a --allow fetch,delete', '--allow', 'fetch,delete', 'remove'],
   'an operation given twice': ['keys add a --allow set,set', '--allow', 'set'],
   'a subtree that is not a path': ['keys add a --under a//b', '--under', 'a//b'],
-  'a key that expires after no unit': ['keys add a --expires 30', '--expires is "30"; it must be a period such as 12h'],
+  'an expiry without a unit': ['keys add a --expires 30', '--expires is "30"; it must be a period such as 12h'],
   'a rate that is too high': ['keys add a --rate 1000001', '--rate is "1000001"'],
   'a grace without a unit': ['keys rotate a --grace 1', '--grace is "1"; it must be a period', 'help keys rotate'],
   'a password in an argument': [
@@ -173,7 +173,7 @@ const wrong: Readonly<Record<string, readonly [line: string, ...mentions: string
   'an address without a password': ['serve --port http://h/d', '"http://h/d"'],
 }
 
-/** The arguments of a command line, and the variables before them. */
+/** The arguments of a command line, and the environment variables before them. */
 function parsed(line: string): [args: readonly string[], env: Readonly<Record<string, string>>] {
   const words = line.split(' ')
   const variables = words.filter((word) => /^topicd_\w+=/i.test(word))
@@ -187,7 +187,7 @@ async function usageProblem(args: readonly string[], env: Readonly<Record<string
   Object.assign(process.env, env)
   try {
     const text = await textFor(args)
-    assert.equal(text, undefined, 'it runs a command')
+    assert.equal(text, undefined, 'the line runs a command')
     await runWords(args)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
@@ -196,10 +196,10 @@ async function usageProblem(args: readonly string[], env: Readonly<Record<string
     for (const name of Object.keys(env)) delete process.env[name]
     Object.assign(process.env, before)
   }
-  throw new Error('it is accepted')
+  throw new Error('the line is accepted')
 }
 
-t.test('each mistake is refused with one line that names it', async (t) => {
+t.test('each mistake is rejected with one line that names it', async (t) => {
   const data = join(t.testdirName, 'db')
   for (const [mistake, [line, ...mentions]] of Object.entries(wrong)) {
     const [args, env] = parsed(line)
@@ -211,11 +211,11 @@ t.test('each mistake is refused with one line that names it', async (t) => {
       `${mistake}: "${problem.trim()}"`,
     )
     t.notMatch(problem, 's3cret', `${mistake}: no password is repeated`)
-    t.notOk(existsSync(data), `${mistake}: nothing was done`)
+    t.notOk(existsSync(data), `${mistake}: nothing was created`)
   }
 })
 
-t.test('the program prints such a line, and exits with 2', async (t) => {
+t.test('the program prints the line for a mistake and exits with 2', async (t) => {
   for (const mistake of ['an invalid variable', 'a password in place of a name']) {
     const [args, env] = parsed(wrong[mistake]?.[0] ?? '')
     const expected = { code: 2, stdout: '', stderr: await usageProblem(args, env) }

@@ -1,4 +1,4 @@
-/** `topicd settings`: what serve would use and where each value comes from, or what keeps it from starting. */
+/** `topicd settings`: the settings that serve would use and their sources, or the reasons why it would not start. */
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -39,7 +39,7 @@ t.test('settings prints every setting, its value and its source, for people and 
   }
 })
 
-t.test('settings names everything that is wrong, and exits with 2', async (t) => {
+t.test('settings lists every error and exits with 2', async (t) => {
   const { code, stdout, stderr } = await runCommand(['settings', '--port', '70000'], { TOPICD_WORKERS: '0' })
   t.equal(code, 2)
   t.equal(stdout, '')
@@ -47,7 +47,7 @@ t.test('settings names everything that is wrong, and exits with 2', async (t) =>
   t.match(stderr, /TOPICD_WORKERS is "0"/)
 })
 
-t.test('settings refuses a host, base path or certificate that serve cannot use', async (t) => {
+t.test('settings rejects a host, base path or certificate that serve cannot use', async (t) => {
   for (const [flag, value, code] of [
     ['--host', '127.0.0.1:8080', 2],
     ['--host', '[::1]', 2],
@@ -63,13 +63,13 @@ t.test('settings refuses a host, base path or certificate that serve cannot use'
   t.match(await runCommand(['settings', ...tls]), { code: 2, stderr: /--tls-cert.*\/nonexistent\.pem/ })
 })
 
-t.test('settings examines the data directory, and creates none', async (t) => {
+t.test('settings examines the data directory and does not create it', async (t) => {
   const directory = t.testdir({ file: '' })
   const absent = join(directory, 'absent')
   const none = await runCommand(['settings', '--data', absent])
   t.equal(none.code, 0, 'serve would create it')
   t.match(none.stderr, /absent does not exist; serve would create it/)
-  t.notOk(existsSync(absent), 'nothing was made')
+  t.notOk(existsSync(absent), 'nothing was created')
 
   const file = await runCommand(['settings', '--data', join(directory, 'file')])
   t.equal(file.code, 2)
@@ -78,13 +78,13 @@ t.test('settings examines the data directory, and creates none', async (t) => {
 
 const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another account needs root'
 
-t.test('a data directory of another account is refused with its owner', { skip: needsRoot }, async (t) => {
+t.test('a data directory of another account is rejected with its owner', { skip: needsRoot }, async (t) => {
   const directory = t.testdir()
   const data = join(directory, 'db')
   mkdirSync(data)
   chmodSync(data, 0o700)
   chownSync(data, 65534, 65534)
-  // As root without its privileges: another account may not reach the checkout.
+  // As root without its privileges, because another account may not reach the checkout.
   const asMere = ['--bounding-set=-all', '--inh-caps=-all', process.execPath, mainFile, 'settings', '--data', data]
   const { status, stderr } = spawnSync('setpriv', asMere, { env: cleanEnv(), encoding: 'utf8' })
   t.equal(status, 2)
@@ -96,12 +96,16 @@ t.test('settings names a line of the file that something overrides', async (t) =
   writeFileSync(file, 'TOPICD_DATA=/elsewhere\nTOPICD_PORT=8080\n')
   const { code, stderr } = await runCommand(['settings', '--settings', file, '--data', t.testdirName, '--port', '8080'])
   t.equal(code, 0)
-  t.equal(stderr, `topicd: ${file} line 1: TOPICD_DATA has no effect: --data overrides it\n`, 'and not one that agrees')
+  t.equal(
+    stderr,
+    `topicd: ${file} line 1: TOPICD_DATA has no effect: --data overrides it\n`,
+    'a line that agrees is not named',
+  )
   const byEnvironment = await runCommand(['settings', '--settings', file], { TOPICD_DATA: t.testdirName })
   t.match(byEnvironment.stderr, 'TOPICD_DATA has no effect: the environment overrides it')
 })
 
-t.test('settings refuses one port for both listeners of an address', async (t) => {
+t.test('settings rejects one port for both listeners of an address', async (t) => {
   const tried = (...args: readonly string[]) => runCommand(['settings', '--port', '8081', ...args])
   const refused = { code: 2, stderr: /--port and --admin-port must differ/ }
   t.match(await tried(), refused)
@@ -109,7 +113,7 @@ t.test('settings refuses one port for both listeners of an address', async (t) =
   t.match(await tried('--host', '192.0.2.1'), { code: 0 })
 })
 
-t.test('a message to the journal has a priority, and one to anything else has none', async (t) => {
+t.test('a message to the journal has a priority, and other messages have none', async (t) => {
   const file = join(t.testdir(), 'stderr')
   const descriptor = openSync(file, 'w')
   const { dev, ino } = fstatSync(descriptor)
@@ -121,7 +125,7 @@ t.test('a message to the journal has a priority, and one to anything else has no
   t.match(piped.stderr, /^topicd: --port/)
 })
 
-t.test('no password is printed, wherever it is in the address', async (t) => {
+t.test('settings prints no password, wherever it is in the address', async (t) => {
   for (const [address, ...flags] of [
     ['postgresql://u:p@s3cret@h/d'],
     ['postgres://h/d?user=u&password=s3cret', '--json'],

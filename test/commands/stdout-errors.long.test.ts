@@ -1,6 +1,6 @@
 /**
- * A command whose output cannot be written ends with 1 and the reason. One whose reader has gone ends with 0, or with 1
- * if it is check.
+ * A command whose output cannot be written exits with 1 and the reason. If its reader has closed the pipe, it exits with 0, or
+ * with 1 if it is check.
  */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,21 +33,21 @@ async function endsOnClosedPipe(t: Test, code: number, stderr: string, ...args: 
   const { stdout, ended } = startCommand(t, args)
   stdout.destroy()
   await once(stdout, 'close')
-  t.strictSame(await ended, { code, stderr }, `${args[0]} with a reader that has gone`)
+  t.strictSame(await ended, { code, stderr }, `${args[0]} with a closed pipe`)
 }
 
-await t.test('without a service, a full device fails a command, and a closed pipe fails check', async (t) => {
+await t.test('a full device fails a command and a closed pipe fails check without a service', async (t) => {
   const data = join(directory, 'alone')
   await runCommand(['import', '--allow-unfinished', '--data', data], {}, '{"path":"a","value":1}\n')
   failsOnFullDevice(t, 'check', '--data', data)
   failsOnFullDevice(t, 'keys', 'list', '--data', data)
   await endsOnClosedPipe(t, 0, '', 'keys', 'list', '--data', data)
-  // An interrupted check has not shown that the store is sound.
+  // An interrupted check has not shown that the store is intact.
   const interrupted = 'topicd: nobody reads standard output; the check was interrupted\n'
   await endsOnClosedPipe(t, 1, interrupted, 'check', '--data', data)
 })
 
-await t.test('alongside a service, a full device fails a command, and a closed pipe does not', async (t) => {
+await t.test('a full device fails a command and a closed pipe does not alongside a service', async (t) => {
   const { dataDir, post } = await startServer(t)
   await post('addAndSet', { path: 'a', value: 1 })
   failsOnFullDevice(t, 'export', '--data', dataDir)

@@ -1,4 +1,4 @@
-/** Bodies that arrive in pieces are assembled byte for byte, within a bound on all bodies. */
+/** Bodies that arrive in pieces are assembled byte for byte, within a limit on all bodies. */
 import t from 'tap'
 import {
   type Arriving,
@@ -14,10 +14,10 @@ function piece(bytes: number, fill = 0): ArrayBuffer {
   return new Uint8Array(bytes).fill(fill).buffer
 }
 
-/** Bodies beside requests in flight that hold this many bytes. */
+/** Bodies next to requests in flight that hold this many bytes. */
 const bodiesWith = (workingBytes = 0): Bodies => new Bodies(() => workingBytes)
 
-t.test('pieces are copied, and appended in order', (t) => {
+t.test('pieces are copied and appended in order', (t) => {
   const bodies = bodiesWith()
   const body = arriving()
   const first = piece(3, 1)
@@ -33,20 +33,20 @@ t.test('pieces are copied, and appended in order', (t) => {
   t.end()
 })
 
-t.test('bytesHeld counts each buffer that is kept, until its release', (t) => {
+t.test('bytesHeld counts each kept buffer until its release', (t) => {
   const bodies = bodiesWith(7)
   const body = arriving()
   bodies.add(body, piece(1), 1_000_000)
   t.equal(bodies.bytesHeld, bodyBytesKeptMin + 7)
   bodies.add(body, piece(bodyBytesKeptMin), 1_000_000)
-  t.equal(bodies.bytesHeld, 2 * (bodyBytesKeptMin + 1) + 7, 'room for as much again, the old buffer released')
+  t.equal(bodies.bytesHeld, 2 * (bodyBytesKeptMin + 1) + 7, 'twice the size, with the old buffer released')
   bodies.releaseBody(body)
   bodies.releaseBody(body)
   t.equal(bodies.bytesHeld, 7)
   t.end()
 })
 
-t.test('large bodies beyond the bound are refused, small ones are not', (t) => {
+t.test('large bodies beyond the limit are rejected, but small ones are not', (t) => {
   const atLimit = bodiesWith(bodyBytesWaitingMax - bodyBytesSmallMax - 1)
   t.notOk(atLimit.isTooMuch(bodyBytesSmallMax + 1), 'the limit')
   t.ok(atLimit.isTooMuch(bodyBytesSmallMax + 2), 'the limit + 1')

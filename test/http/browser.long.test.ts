@@ -1,6 +1,6 @@
 /**
- * A page of another origin in a real browser: it uses the API and reads every answer if its origin is allowed, and the
- * browser refuses it otherwise. http/cors has the bytes, also for `*` and without the setting.
+ * A page of another origin in a real browser: it uses the API and reads every response if its origin is allowed; otherwise the
+ * browser blocks it. http/cors has the bytes, also for `*` and without the setting.
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
@@ -9,14 +9,14 @@ import { startServer } from '../support/service/server.js'
 
 t.setTimeout(600_000)
 
-/** What a page's script finds in an answer; or the name of the error that its `fetch` throws. */
+/** What a page's script reads of a response, or the name of the error that its `fetch` throws. */
 interface Read {
   readonly status: number
   readonly text: string
   readonly retryAfter: string | null
 }
 
-/** The script of the page: one function, which sends a request as any page would. */
+/** The script of the page: one function that sends a request as any page would. */
 const html = `<!doctype html><title>a page</title><script>
 async function ask(url, key, body, method = 'POST') {
   const headers = key === null ? {} : { authorization: 'Apikey ' + key, 'content-type': 'application/json' }
@@ -35,7 +35,7 @@ function ask(page: Page, ...args: readonly (string | null | undefined)[]): Promi
   return page.evaluate<Read | string>(`ask(${given.join(', ')})`)
 }
 
-/** Two origins of one page: its server's port under two names. */
+/** Opens one page at two origins: its server's port under two names. */
 async function start(t: Test) {
   const port = await servePage(t, html)
   const browser = await startBrowser(t)
@@ -49,7 +49,7 @@ async function start(t: Test) {
 
 const skip = whyNoBrowser()
 
-await t.test('a page of an allowed origin writes, reads and sees every refusal', { skip }, async (t) => {
+await t.test('a page of an allowed origin writes, reads and sees every error', { skip }, async (t) => {
   const { open, here } = await start(t)
   const server = await startServer(t, { flags: ['--cors-origins', here] })
   const { url, token } = server
@@ -69,27 +69,31 @@ await t.test('a page of an allowed origin writes, reads and sees every refusal',
     ['an unknown key', 401, 'unauthorized', 'unknown', '{"path":"web/é"}'],
     ['no key', 401, 'unauthorized', null, '{"path":"web/é"}'],
     ['other properties', 400, 'incompatible_type', token, '{"path":"web/é","type":"string","value":""}'],
-    ['no JSON', 400, 'invalid_json', token, '{'],
+    ['invalid JSON', 400, 'invalid_json', token, '{'],
   ] as const) {
     const answer = await ask(page, `${topics}/set`, key, body)
     t.match(answer, { status, text: new RegExp(`"code":"${code}"`) }, expectation)
   }
   const serving = read(200, '{"status":"serving"}')
   t.strictSame(await ask(page, `${url}/healthz`, null, undefined, 'GET'), serving, 'the page healthz')
-  t.strictSame(await ask(page, `${url}/healthz`, token, undefined, 'GET'), serving, 'and with a preflight')
+  t.strictSame(
+    await ask(page, `${url}/healthz`, token, undefined, 'GET'),
+    serving,
+    'the page healthz, with a preflight',
+  )
   t.equal(await ask(page, `${topics}/set`, token, '{}', 'PUT'), 'TypeError', 'a method that no route has')
 })
 
 await t.test('a page reads retry-after', { skip }, async (t) => {
   const { open, here } = await start(t)
-  // Nothing listens on that port, and so the keys are unknown.
+  // Nothing listens on that port, so the keys are unknown.
   const store = 'postgres://127.0.0.1:1/none'
   const away = await startServer(t, { flags: ['--cors-origins', here], store, token: 'none', check: false })
   const answer = await ask(await open(here), `${away.url}/topics/fetch`, 'none', '{"path":"a"}')
   t.match(answer, { status: 503, text: /"code":"store_unavailable"/, retryAfter: '1' })
 })
 
-await t.test('a page of any other origin is refused by the browser', { skip }, async (t) => {
+await t.test('the browser blocks a page of any other origin', { skip }, async (t) => {
   const { open, here, there } = await start(t)
   const server = await startServer(t, { flags: ['--cors-origins', here] })
   const page = await open(there)
@@ -97,5 +101,5 @@ await t.test('a page of any other origin is refused by the browser', { skip }, a
   t.equal(await ask(page, add, server.token, '{"path":"foreign"}'), 'TypeError', 'the preflight fails')
   t.match(await server.post('fetch', { path: 'foreign' }), { code: 'no_such_topic' }, 'so nothing was sent')
   const plain = await ask(page, `${server.url}/healthz`, null, undefined, 'GET')
-  t.equal(plain, 'TypeError', 'an answer without a preflight')
+  t.equal(plain, 'TypeError', 'a response without a preflight')
 })

@@ -1,6 +1,6 @@
 /**
- * Chunked bodies, byte by byte: they are accepted and limited like any other, and their connection closes after the
- * answer. The HTTP library accepts several malformed chunk sizes, so nothing behind a chunked body is ever executed.
+ * Chunked bodies, byte by byte: they are accepted and limited like any other body, and their connection closes after the
+ * response. The HTTP library accepts several malformed chunk sizes, so bytes after a chunked body are never executed.
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
@@ -21,7 +21,7 @@ function chunk(text: string): string {
 
 const lastChunk = '0\r\n\r\n'
 
-/** Sends the pieces in separate writes, with a request in between; resolves with the answers once it is closed. */
+/** Sends the pieces in separate writes, with a request in between; resolves with the responses when the connection closes. */
 async function exchange(server: Server, ...pieces: readonly (string | Buffer)[]): Promise<RawAnswer[]> {
   const connection = await server.raw()
   for (const [i, piece] of pieces.entries()) {
@@ -36,14 +36,14 @@ async function exchange(server: Server, ...pieces: readonly (string | Buffer)[])
 function accepted(t: Test, answers: readonly RawAnswer[], body: string, expectation: string): void {
   const found = answers.map(({ status, body }) => ({ status, body }))
   t.strictSame(found, [{ status: 200, body }], expectation)
-  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${expectation}: it announces the close`)
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${expectation}: the response announces the close`)
 }
 
 function refused(t: Test, answers: readonly RawAnswer[], status: number, code: string, expectation: string): void {
   const statuses = answers.map((answer) => answer.status)
   t.strictSame(statuses, [status], expectation)
   t.equal((JSON.parse(answers.at(0)?.body ?? '{}') as { code?: string }).code, code, `${expectation}: ${code}`)
-  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${expectation}: it announces the close`)
+  t.match(answers.at(0)?.head, /\r\nconnection: close/, `${expectation}: the response announces the close`)
 }
 
 await overStores(
@@ -60,7 +60,7 @@ await overStores(
         await post('remove', { path: 'c/é' })
         accepted(t, await exchange(server, head(token) + chunksOf(size)), created(true), `chunks of ${size}`)
         const item = '{"path":"c/é","type":"json","value":"äöü 12345678901234567890"}'
-        gives(t, await post('fetch', { path: 'c/é' }), item, 'it is stored')
+        gives(t, await post('fetch', { path: 'c/é' }), item, 'the value is stored')
       }
       // 60 bytes, whose length has a letter: 3C.
       const padded = text + ' '.repeat(60 - Buffer.byteLength(text))
@@ -112,38 +112,38 @@ await overStores(
         await connection.write(byte)
         await post('fetch', { path: 'none' })
       }
-      t.equal((await connection.answer())?.body, '{"path":"slow","created":true}', 'a byte at a time')
+      t.equal((await connection.answer())?.body, '{"path":"slow","created":true}', 'one byte at a time')
     })
 
-    await t.test('nothing behind a chunked body is executed', async (t) => {
+    await t.test('bytes after a chunked body are never executed', async (t) => {
       const hidden = requestText('/topics/add', token, '{"path":"hidden"}')
       const body = chunk('{"path":"seen"}')
       const fetch = head(token, '/topics/fetch')
       const notExecuted = async (expectation: string) =>
         refuses(t, await post('fetch', { path: 'hidden' }), 400, 'no_such_topic', `${expectation}: not executed`)
       const sixteen = '{"path":"seen" }'
-      /** A chunk whose size is written so. */
+      /** A chunk with its size in this notation. */
       const sized = (size: string, content = '{"path":"seen"}') =>
         `${fetch}${size}\r\n${content}\r\n${lastChunk}${hidden}`
       for (const [expectation, text] of [
-        ['a request behind its end', fetch + body + lastChunk + hidden],
-        ['a request behind an extra line end', `${fetch + body + lastChunk}\r\n${hidden}`],
+        ['a request after its end', fetch + body + lastChunk + hidden],
+        ['a request after an extra line end', `${fetch + body + lastChunk}\r\n${hidden}`],
         ['a request in its trailers', `${fetch}${body}0\r\nx:${hidden}`],
-        ['a request behind its trailers', `${fetch}${body}0\r\nx: y\r\n\r\n${hidden}`],
+        ['a request after its trailers', `${fetch}${body}0\r\nx: y\r\n\r\n${hidden}`],
         ['a request in a chunk extension', `${fetch}f;${hidden}`],
-        ['a request behind a chunk with an extension', sized('f;x=y')],
-        ['a request behind a size of g', sized('g', sixteen)],
-        ['a request behind a size of @', sized('@', sixteen)],
-        ['a request behind a size that overflows', sized('10000000000000000f')],
-        ['a request behind a size with a sign', sized('+f')],
-        ['a request behind a size with 0x', sized('0xf')],
-        ['a request behind an empty size', `${fetch}\r\n${hidden}`],
-        ['a request behind bare line feeds', `${fetch}f\n{"path":"seen"}\n0\n\n${hidden}`],
-        ['a request behind an empty body', fetch + lastChunk + hidden],
-        ['a request behind a body that is refused', head('unknown', '/topics/fetch') + body + lastChunk + hidden],
-        ['a request behind a body to no route', head(token, '/none') + body + lastChunk + hidden],
-        ['a request behind the body of a GET', head(token, '/topics/fetch', 'GET') + body + lastChunk + hidden],
-        ['a request behind a body that is too large', fetch + chunk('x'.repeat(bodyBytesMax + 1)) + lastChunk + hidden],
+        ['a request after a chunk with an extension', sized('f;x=y')],
+        ['a request after a size of g', sized('g', sixteen)],
+        ['a request after a size of @', sized('@', sixteen)],
+        ['a request after a size that overflows', sized('10000000000000000f')],
+        ['a request after a size with a sign', sized('+f')],
+        ['a request after a size with 0x', sized('0xf')],
+        ['a request after an empty size', `${fetch}\r\n${hidden}`],
+        ['a request after bare line feeds', `${fetch}f\n{"path":"seen"}\n0\n\n${hidden}`],
+        ['a request after an empty body', fetch + lastChunk + hidden],
+        ['a request after a rejected body', head('unknown', '/topics/fetch') + body + lastChunk + hidden],
+        ['a request after a body to no route', head(token, '/none') + body + lastChunk + hidden],
+        ['a request after the body of a GET', head(token, '/topics/fetch', 'GET') + body + lastChunk + hidden],
+        ['a request after a body that is too large', fetch + chunk('x'.repeat(bodyBytesMax + 1)) + lastChunk + hidden],
       ] as const) {
         const connection = await server.raw()
         await connection.write(text)
@@ -157,14 +157,14 @@ await overStores(
       await started.write(`${fetch + body + lastChunk}POST`)
       await started.write(hidden.slice(4))
       await started.closed
-      await notExecuted('a request begun in the same bytes')
+      await notExecuted('a request that starts in the same bytes')
       const late = await server.raw()
       await late.write(fetch + body + lastChunk)
-      t.equal((await late.answer())?.status, 400, 'it is answered')
+      t.equal((await late.answer())?.status, 400, 'the chunked request gets its response')
       await late.write(hidden)
       await late.closed
-      t.equal((await late.answers(2)).length, 1, 'a request behind its answer: no answer')
-      await notExecuted('a request behind its answer')
+      t.equal((await late.answers(2)).length, 1, 'a request after its response gets no response')
+      await notExecuted('a request after its response')
     })
 
     await t.test('the size limit counts the content of the chunks, not their framing', async (t) => {
@@ -177,7 +177,7 @@ await overStores(
       gives(t, await post('remove', { path: 'large' }), '{"removed":1}', 'the first was stored')
     })
 
-    await t.test('a chunked request is refused for its headers or its body', async (t) => {
+    await t.test('a chunked request is rejected for its headers or its body', async (t) => {
       const body = chunk('{"path":"seen"}')
       const text = head(token).replace('application/json', 'text/plain')
       for (const [expectation, status, code, ...sent] of [
@@ -207,13 +207,13 @@ await overStores(
         return endless.isClosed || undefined
       })
       await silent.closed
-      t.equal(silent.received, '', 'the silent connection gets no answer')
+      t.equal(silent.received, '', 'the silent connection gets no response')
     })
   },
   { store: 'lmdb', flags: ['--body-bytes-max', String(bodyBytesMax)] },
 )
 
-t.test('chunked bodies are within the bound on all bodies', async (t) => {
+t.test('chunked bodies count towards the limit on all bodies', async (t) => {
   const server = await startServer(t)
   const piece = chunk(`{"path":"kept","value":"${'x'.repeat(600_000)}`)
   const connections = await Promise.all(Array.from({ length: 130 }, () => server.raw()))
@@ -222,6 +222,6 @@ t.test('chunked bodies are within the bound on all bodies', async (t) => {
   await Promise.all(connections.map((connection) => connection.write(end)))
   const answers = await Promise.all(connections.map((connection) => connection.answer()))
   const count = (status: number) => answers.filter((answer) => answer?.status === status).length
-  t.equal(count(200) + count(503), 130, `${count(503)} of 130 are turned away`)
-  t.ok(count(200) > 0 && count(503) > 0, 'some are within the bound, some beyond it')
+  t.equal(count(200) + count(503), 130, `${count(503)} of 130 are rejected`)
+  t.ok(count(200) > 0 && count(503) > 0, 'some are within the limit, others beyond it')
 })

@@ -1,6 +1,6 @@
 /**
- * Which web pages may read the answers, byte by byte: what answers and preflights carry for an allowed origin, for any
- * other, for none, and without the setting. http/browser has a real page do it.
+ * The web pages that may read responses, byte by byte: the headers of responses and preflights for an allowed origin, for any
+ * other origin, for none, and without the setting. http/browser uses a real page.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { runCommand, type Server, startServer } from '../support/service/server.
 
 const origin = 'https://app.example'
 
-/** The setting's way of writing it, and another origin. */
+/** The setting's notation of that origin, and another origin. */
 const listed = 'HTTPS://App.Example:443, http://localhost:3000'
 
 const bodyBytesMax = 2048
@@ -29,21 +29,21 @@ const settings = dirFor('topicd.env')
 writeFileSync(settings, '')
 const serverWithout = await startServer(t, { flags: ['--settings', settings, ...smallBodies], dataDir: dirFor('none') })
 
-/** What a request says besides its route: header lines, and a body that is sent with its length. */
+/** A request besides its route: header lines, and a body that is sent with its length. */
 interface Request {
   readonly method?: string
   readonly path?: string
-  /** None to send no authorization header. */
+  /** Undefined to send no authorization header. */
   readonly token?: string | undefined
   readonly type?: string
   readonly lines?: readonly string[]
   /** Undefined to send no content-length either. */
   readonly body?: string | undefined
-  /** Whether the body is given in chunks. */
+  /** Whether the body is sent in chunks. */
   readonly isChunked?: boolean
 }
 
-/** Sends one request on a connection of its own; its one answer. */
+/** Sends one request on its own connection; resolves with its only response. */
 async function send(server: Server, request: Request, ...lines: readonly string[]): Promise<RawAnswer> {
   const { method = 'POST', path = '/topics/fetch', type = 'application/json', body, isChunked = false } = request
   const token = 'token' in request ? request.token : server.token
@@ -63,12 +63,12 @@ async function send(server: Server, request: Request, ...lines: readonly string[
   return answer
 }
 
-/** The values of a header, in the order of the answer. */
+/** The values of a header, in the order of the response. */
 function valuesOf({ head }: RawAnswer, name: string): string[] {
   return [...head.matchAll(new RegExp(`\r\n${name}: ([^\r]*)`, 'g'))].map(([, value = '']) => value)
 }
 
-/** Every header that tells a browser or a cache about origins. */
+/** Every header that informs a browser or a cache about origins. */
 function corsLines({ head }: RawAnswer): string[] {
   return head.split('\r\n').filter((line) => /^(access-control-|vary:)/.test(line))
 }
@@ -81,7 +81,7 @@ const allowedLines = [
 
 const linesForAll = ['access-control-allow-origin: *', 'access-control-expose-headers: retry-after']
 
-/** Each way to be answered, with its status. */
+/** Requests for every kind of response, with its status. */
 const requests: Readonly<Record<string, readonly [status: number, request: Request]>> = {
   'a write': [200, { path: '/topics/addAndSet', body: '{"path":"a","value":1}' }],
   'a fetch': [200, { body: '{"path":"a"}' }],
@@ -93,7 +93,7 @@ const requests: Readonly<Record<string, readonly [status: number, request: Reque
   'no key': [401, { body: '{"path":"a"}', token: undefined }],
   'no such route': [404, { path: '/topics/none', body: '{}' }],
   'another method': [405, { method: 'PUT', body: '{}' }],
-  'OPTIONS that is no preflight': [405, { method: 'OPTIONS' }],
+  'OPTIONS without a preflight': [405, { method: 'OPTIONS' }],
   'no length': [411, {}],
   'a body that is too large': [413, { body: 'x'.repeat(bodyBytesMax + 1) }],
   'another content type': [415, { body: '{}', type: 'text/plain' }],
@@ -143,7 +143,11 @@ await t.test('an origin is compared as a whole, in the form that browsers send',
     t.strictSame(corsLines(answer), ['vary: origin'], other.slice(0, 60))
   }
   const answer = await send(server, { body: '{"path":"a"}' }, 'origin: http://localhost:3000')
-  t.strictSame(valuesOf(answer, 'access-control-allow-origin'), ['http://localhost:3000'], 'the second of the list')
+  t.strictSame(
+    valuesOf(answer, 'access-control-allow-origin'),
+    ['http://localhost:3000'],
+    'the second origin in the list',
+  )
 })
 
 /** The header lines of a preflight. */
@@ -157,10 +161,10 @@ const routes = apiRoutes.map(pathOf)
 
 const pages = ['/healthz', '/openapi.json']
 
-/** An OPTIONS as browsers send it: without a key. */
+/** An OPTIONS as browsers send it, without a key. */
 const options = (path: string): Request => ({ method: 'OPTIONS', path, token: undefined })
 
-await t.test('a preflight is answered 204, without a key', async (t) => {
+await t.test('a preflight returns 204 without a key', async (t) => {
   for (const path of [...routes, ...pages]) {
     for (const [to, from, lines] of [
       [server, origin, allowedLines],
@@ -185,7 +189,7 @@ await t.test('a preflight is answered 204, without a key', async (t) => {
   }
 })
 
-await t.test('a preflight is refused like any OPTIONS, unless its origin is allowed', async (t) => {
+await t.test('a preflight is rejected like any OPTIONS unless its origin is allowed', async (t) => {
   for (const [expectation, request, status, lines, expected] of [
     ['another origin', options('/topics/set'), 405, asks('https://other.example'), ['vary: origin']],
     ['no origin', options('/topics/set'), 405, asks('').slice(1), ['vary: origin']],
@@ -204,7 +208,7 @@ await t.test('a page on the internet may call a service in a private network', a
   const asked = (to: Server, from: string, line: string) => send(to, options('/topics/set'), ...asks(from), line)
   t.strictSame(valuesOf(await asked(server, origin, privately), granted), ['true'])
   t.strictSame(valuesOf(await asked(serverForAll, 'https://other.example', privately), granted), ['true'], 'with *')
-  t.strictSame(valuesOf(await asked(server, origin, 'x: y'), granted), [], 'only if it asks')
+  t.strictSame(valuesOf(await asked(server, origin, 'x: y'), granted), [], 'only on request')
   t.strictSame(valuesOf(await asked(server, origin, privately.replace('true', 'false')), granted), [])
   t.strictSame(corsLines(await asked(server, 'https://other.example', privately)), ['vary: origin'], 'another origin')
 })
@@ -224,7 +228,7 @@ await t.test('responses to HEAD and after a 100 carry the headers', async (t) =>
   t.strictSame(corsLines(present(final)), allowedLines)
 })
 
-await t.test('nothing depends on the origin without the setting', async (t) => {
+await t.test('responses do not depend on the origin without the setting', async (t) => {
   await store(serverWithout)
   const withoutDate = ({ head, body }: RawAnswer) => `${head.replace(/\r\ndate: [^\r]+/, '')}\n${body}`
   const all = {
@@ -254,7 +258,7 @@ await t.test('the admin listener allows no page', async (t) => {
 })
 
 await t.test('a reload changes the origins', async (t) => {
-  /** What a request and a preflight are answered after a reload with this setting. */
+  /** The allowed origin of a response, and the status of a preflight, after a reload with this setting. */
   async function after(text: string): Promise<readonly (string | number | undefined)[]> {
     writeFileSync(settings, `TOPICD_CORS_ORIGINS=${text}\n`)
     const { code, stderr } = await serverWithout.command('reload')
@@ -270,13 +274,13 @@ await t.test('a reload changes the origins', async (t) => {
   t.match(await serverWithout.command('reload'), { code: 1, stderr: /line 1: TOPICD_CORS_ORIGINS is .+without a path/ })
 })
 
-/** What `topicd settings` says about a value. */
+/** Checks the result of `topicd settings` for a value. */
 const check = async (t: Test, text: string, expected: { readonly code: number; readonly stderr?: RegExp }) =>
   t.match(await runCommand(['settings', '--cors-origins', text]), expected, text.slice(0, 60))
 
 const origins = (count: number) => Array.from({ length: count }, (_, i) => `https://app-${i}.example`).join(',')
 
-await t.test('an invalid list of origins is refused, and the reason named', async (t) => {
+await t.test('an invalid list of origins is rejected with the reason', async (t) => {
   const many = origins(originsMax)
   for (const text of ['', '*', listed, 'http://[::1]:3000', 'https://bücher.example', `${origin},${origin}`, many]) {
     await check(t, text, { code: 0 })
@@ -289,7 +293,7 @@ await t.test('an invalid list of origins is refused, and the reason named', asyn
     [`${origin}/`, /without a path, a "\/" at the end or a wildcard, unlike "https:\/\/app\.example\/" /],
     ['https://*.app.example', /a wildcard, unlike "https:\/\/\*\.app\.example"/],
     ['app.example', /must be/],
-    // A password that is typed in the wrong place is not shown.
+    // A password typed in the wrong place is not shown.
     ['https://user:secret@app.example', /^(?!.*secret).*must be/s],
     ['file:///tmp', /must be/],
   ] as const) {

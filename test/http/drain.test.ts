@@ -1,4 +1,4 @@
-/** A drain sends large answers completely: a client may read as slowly as it likes, within the time of the drain. */
+/** A drain sends large responses completely: a client may read as slowly as it likes, within the time of the drain. */
 import t from 'tap'
 import { only } from '../support/elements.js'
 import { requestText } from '../support/service/raw.js'
@@ -8,7 +8,7 @@ import { until } from '../support/service/server.js'
 /** More than a kernel buffers. */
 const body = 'x'.repeat(30 * 1024 * 1024)
 
-t.test('slow readers get their whole answers while the server drains', async (t) => {
+t.test('slow readers get their whole responses while the server drains', async (t) => {
   let handled = 0
   const handle = () => {
     handled++
@@ -20,11 +20,11 @@ t.test('slow readers get their whole answers while the server drains', async (t)
   for (const connection of [partlySent, requested]) connection.pause()
   await partlySent.write(request)
   await requested.write(request.slice(0, -1))
-  await until('the first answer', async () => handled === 1 || undefined)
+  await until('the first response', async () => handled === 1 || undefined)
   const drained = server.drain(60_000)
   await requested.write(request.slice(-1))
-  await until('the second answer', async () => handled === 2 || undefined)
-  // A server without requests, whose drain began later, ends once it has waited for some.
+  await until('the second response', async () => handled === 2 || undefined)
+  // An idle server, whose drain started later, finishes it once it has waited for further requests.
   const idle = await serveRoutes(t, [])
   await idle.connect()
   await idle.server.drain(60_000)
@@ -35,9 +35,10 @@ t.test('slow readers get their whole answers while the server drains', async (t)
   ] as const) {
     await connection.closed
     const { answers, rest } = connection.parsed()
-    t.equal(rest, '', `${when}: no part of an answer`)
-    t.equal(only(answers).body.length, body.length, `${when}: all of it arrives`)
-    if (connection === requested) t.match(only(answers).head, /\r\nconnection: close/, 'it says that it ends')
+    t.equal(rest, '', `${when}: no partial response`)
+    t.equal(only(answers).body.length, body.length, `${when}: the whole response arrives`)
+    if (connection === requested)
+      t.match(only(answers).head, /\r\nconnection: close/, 'the response announces the close')
   }
   await drained
 })

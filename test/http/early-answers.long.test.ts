@@ -1,7 +1,7 @@
 /**
- * Answers that are sent while the body is still arriving, to clients that send everything before they read. A socket
- * that is closed with unread bytes is reset, and such a client would lose its answer, so the rest of the body is read
- * and dropped for a bounded time.
+ * Responses that are sent while the body is still arriving, to clients that send everything before they read. Closing a socket
+ * with unread bytes resets the connection, and such a client would lose its response, so the rest of the body is read and
+ * dropped for a limited time.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -16,10 +16,10 @@ t.setTimeout(600_000)
 
 const bodyBytesMax = 4096
 
-/** What such a client sends before it reads. */
+/** Bytes that such a client sends before it reads. */
 const sentBytes = 2 * 1024 * 1024
 
-/** How long a connection stays open after its answer, as in src/settings/limits.ts. */
+/** How long a connection stays open after its response, as in src/settings/limits.ts. */
 const silenceMs = 1000
 const lingerMs = 10_000
 
@@ -63,7 +63,7 @@ function head(
   return [...lines, ...headers, '', ''].join('\r\n')
 }
 
-/** A whole body, in pieces; a chunked one is one chunk and the last chunk. */
+/** A whole body, in pieces; a chunked body is one chunk and the last chunk. */
 function bodyOf({ headers = [] }: Case, bytes = sentBytes): Buffer[] {
   const pieces = Array.from({ length: bytes / 65_536 }, () => Buffer.alloc(65_536, 'x'))
   if (!headers.some((header) => header.includes('chunked'))) return pieces
@@ -83,8 +83,8 @@ await overStores(
         for (const piece of bodyOf(which)) await connection.write(piece)
         connection.resume()
         const answer = await connection.answer()
-        t.equal(answer?.status, status, 'it arrives')
-        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'and is whole')
+        t.equal(answer?.status, status, 'the response arrives')
+        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'the response is whole')
         connection.close()
       })
     }
@@ -105,14 +105,14 @@ await overStores(
       head(server, { headers: [...headers, 'expect: x'], answer: [417, 'expectation_failed'] })
     const hidden = requestText('/topics/add', server.token, '{"path":"hidden"}')
 
-    await t.test('the rest of the body is dropped, and nothing behind it is executed', async (t) => {
+    await t.test('the rest of the body is dropped, and bytes after it are never executed', async (t) => {
       const sized = `content-length: ${body.length}`
       for (const [expectation, headers, pieces] of [
         ['a body', [sized], [body]],
-        ['a body and a request at once', [sized], [body + hidden]],
+        ['a body and a request together', [sized], [body + hidden]],
         ['a body in two pieces, and a request', [sized], [body.slice(0, 5), body.slice(5) + hidden]],
         ['a body and bytes that are not a request', [sized], [`${body}\0\r\n\r\n\r\n`]],
-        ['a body longer than it says', ['content-length: 5'], [body + hidden]],
+        ['a body longer than its announced length', ['content-length: 5'], [body + hidden]],
         ['two lengths, and a request', ['content-length: 5', sized], [body + hidden]],
         ['chunks and a request', [chunked], [`12\r\n${body}\r\n`, '0\r\n\r\n', hidden]],
         ['chunks, trailers and a request', [chunked], [`12\r\n${body}\r\n0\r\nx: y\r\n\r\n${hidden}`]],
@@ -121,20 +121,20 @@ await overStores(
         await connection.write(unmetExpectation(headers))
         const first = await connection.answer()
         t.equal(first?.status, headers.length === 1 ? 417 : 400, `${expectation}: answered before the body arrives`)
-        t.match(first?.head, /\r\nconnection: close/, `${expectation}: it announces the close`)
+        t.match(first?.head, /\r\nconnection: close/, `${expectation}: the response announces the close`)
         const { received } = connection
         for (const piece of pieces) {
           await connection.write(piece)
           await barrier(server)
         }
         await connection.closed
-        t.equal(connection.received, received, `${expectation}: not one more byte is answered`)
+        t.equal(connection.received, received, `${expectation}: no further byte is answered`)
         for (const path of ['dropped', 'hidden'])
           refuses(t, await server.post('fetch', { path }), 400, 'no_such_topic', `${expectation}: no "${path}"`)
       }
     })
 
-    /** How long a connection stays open once its request is refused, after these writes and while `sending` goes on. */
+    /** How long a connection stays open after its request is rejected, while `send` writes. */
     const staysOpenMs = async (bytes: number, send: (write: (data: string) => Promise<void>) => Promise<void>) => {
       const connection = await server.raw()
       await connection.write(unmetExpectation([`content-length: ${bytes}`]))
@@ -152,9 +152,9 @@ await overStores(
       t.ok(tookMs < silenceMs, `after ${tookMs} ms`)
     })
 
-    // This process may pause for a second, which ends such a connection, and so each of these is tried again.
+    // This process may pause for a second, which closes such a connection, so each of these tests retries.
     await t.test('the connection closes after a second without a piece of the body', async (t) => {
-      const closedAfterMs = await until('it stays open while pieces arrive', async () => {
+      const closedAfterMs = await until('the connection stays open while pieces arrive', async () => {
         let sentMs = 0
         await staysOpenMs(1_000_000, async (write) => {
           for (let piece = 0; piece < 15; piece++) {
@@ -169,7 +169,7 @@ await overStores(
     })
 
     await t.test('the connection closes after ten seconds, even while the body arrives', () =>
-      until('it stays open for ten seconds, and no longer', async () => {
+      until('the connection stays open for ten seconds, and no longer', async () => {
         let isClosed = false
         const tookMs = await staysOpenMs(100_000_000, async (write) => {
           while (!isClosed) {
@@ -187,7 +187,7 @@ await overStores(
 t.test('a draining worker sends whole responses that end their connections', async (t) => {
   const server = await startServer(t, { flags: ['--body-bytes-max', String(bodyBytesMax), '--drain-ms', '60000'] })
   const refused = Object.entries(cases)
-  // Of their headers, all but the last byte is sent before the drain.
+  // All but the last byte of their headers is sent before the drain.
   const connections = await Promise.all(refused.map(() => server.raw()))
   await Promise.all(connections.map((connection, i) => connection.write(head(server, at(refused, i)[1]).slice(0, -1))))
   await server.post('fetch', { path: 'none' })
@@ -207,5 +207,5 @@ t.test('a draining worker sends whole responses that end their connections', asy
       )
     }),
   )
-  t.strictSame(await server.exited, { code: 0, signal: null }, 'the drain ended well')
+  t.strictSame(await server.exited, { code: 0, signal: null }, 'the drain succeeded')
 })

@@ -1,6 +1,6 @@
 /**
- * Connections that end with their answer leave nothing behind in a worker: the HTTP library loses 465 bytes for each
- * that is closed at the wrong moment.
+ * Connections that close after their response leave nothing behind in a worker: the HTTP library leaks 465 bytes for each one
+ * that is closed at the wrong time.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,15 +12,15 @@ import { lastRequests } from '../support/service/last-requests.js'
 import { type Server, startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-/** Of all kinds together, then of each. */
+/** Requests of all kinds together, then of each kind. */
 const warmUp = 30_000
 const warmUpEach = 2000
 const measured = 10_000
 
-/** They would lose 4.4 MiB. */
+/** A leak would lose 4.4 MiB. */
 const growthMiBMax = 2
 
-/** Else garbage that is not collected yet would hide what is lost. */
+/** Otherwise uncollected garbage would hide a leak. */
 const env = { NODE_OPTIONS: '--max-old-space-size=48 --max-semi-space-size=1' }
 
 const program = fileURLToPath(new URL('../support/load/short-connections.js', import.meta.url))
@@ -33,10 +33,10 @@ async function send({ url }: Server, request: string, count: number): Promise<vo
   })
   child.stdin.end(request)
   const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new Error(`the client ended with ${code}`)
+  if (code !== 0) throw new Error(`the client exited with ${code}`)
 }
 
-await t.test('connections that end with their answer leave nothing behind', async (t) => {
+await t.test('connections that close after their response leave nothing behind', async (t) => {
   const server = await startServer(t, { workers: 1, env, flags: ['--cors-origins', '*'] })
   const kinds = Object.entries(lastRequests(server.token))
   for (const [, { text }] of kinds) await send(server, text, Math.round(warmUp / kinds.length))
@@ -45,6 +45,6 @@ await t.test('connections that end with their answer leave nothing behind', asyn
     const before = residentMiB(only(server.workerPids())).own
     await send(server, text, measured)
     const grown = residentMiB(only(server.workerPids())).own - before
-    t.ok(grown < growthMiBMax, `${name}: ${measured} of them take ${grown.toFixed(1)} MiB`)
+    t.ok(grown < growthMiBMax, `${name}: ${measured} connections take ${grown.toFixed(1)} MiB`)
   }
 })

@@ -1,5 +1,5 @@
 /**
- * Exchanges that wait for a promise: how long they may, what counts as their time, and that they count until it settles.
+ * Exchanges that wait for a promise: their time limit, the time that counts, and that they count until the promise settles.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
@@ -15,7 +15,7 @@ import { turn } from '../support/turns.js'
 
 const refusal: Answer = { status: 503, body: '', cause: 'timed_out' }
 
-/** Exchanges, and the answers that they have sent. */
+/** Exchanges, and the responses that they have sent. */
 function makeExchanges() {
   const sent: Answer[] = []
   const measuredMs: number[] = []
@@ -44,13 +44,13 @@ t.test('the time that a body takes to arrive does not count as waiting', async (
   time.pass(1000)
   exchanges.finishWhenKnown(slow, new Promise(() => {}))
   exchanges.expire(beforeMs)
-  await until('an answer', async () => sent.length > 0 || undefined)
-  t.equal(quick.aborted, true, 'the one that has waited since before that time is cancelled')
-  t.equal(slow.aborted, false, 'the one whose body arrived later is not')
+  await until('a response', async () => sent.length > 0 || undefined)
+  t.equal(quick.aborted, true, 'the request that started to wait before that time is cancelled')
+  t.equal(slow.aborted, false, 'the request whose body arrived later is not')
   t.strictSame(sent, [refusal])
 })
 
-t.test('a stream whose client leaves before its response is told', async (t) => {
+t.test('a stream whose client disconnects before its response is notified', async (t) => {
   const { exchanges, sent, open } = makeExchanges()
   const gone: string[] = []
   const answerOf = (name: string): Answer => {
@@ -61,17 +61,17 @@ t.test('a stream whose client leaves before its response is told', async (t) => 
   const early = open()
   exchanges.finishWhenKnown(early, new Promise((settle) => (resolve = settle)))
   exchanges.abort(early)
-  resolve(answerOf('while it was made'))
+  resolve(answerOf('while its response was built'))
   const late = open()
-  exchanges.finishLater(late, answerOf('while it was queued'))
+  exchanges.finishLater(late, answerOf('while its response was queued'))
   exchanges.abort(late)
   exchanges.finishLater(open(), answerOf('never'))
-  await until('all are told', async () => (gone.length === 2 && sent.length > 0) || undefined)
-  t.strictSame(gone.sort(), ['while it was made', 'while it was queued'])
+  await until('both streams are notified', async () => (gone.length === 2 && sent.length > 0) || undefined)
+  t.strictSame(gone.sort(), ['while its response was built', 'while its response was queued'])
   t.equal(sent.length, 1)
 })
 
-t.test('a request whose answer takes more than 120 s is cancelled and refused', async (t) => {
+t.test('a request whose response takes more than 120 s is cancelled and gets 503', async (t) => {
   const time = skippableTime(t)
   const cancelled: boolean[] = []
   let ongoing: Ongoing | undefined
@@ -85,14 +85,14 @@ t.test('a request whose answer takes more than 120 s is cancelled and refused', 
   await client.write(requestText('/endless', 'any', '{}'))
   await until('the request is handled', async () => ongoing)
   time.pass(60_000)
-  t.strictSame(cancelled, [], 'not before')
+  t.strictSame(cancelled, [], 'the request is not cancelled earlier')
   time.pass(61_000)
-  if (!t.strictSame(cancelled, [true], 'its handler is told')) return
-  await until('the answer', async () => client.received.includes('}') || undefined)
-  t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'its client is told')
+  if (!t.strictSame(cancelled, [true], 'its handler is notified')) return
+  await until('the response', async () => client.received.includes('}') || undefined)
+  t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'its client gets an error')
 })
 
-t.test('a body counts until its handler ends, even if its client has gone', async (t) => {
+t.test('a body counts until its handler finishes, even if its client has disconnected', async (t) => {
   const { exchanges, open } = makeExchanges()
   let resolve: (answer: Answer) => void = () => {}
   const left = open(1000)
@@ -100,9 +100,9 @@ t.test('a body counts until its handler ends, even if its client has gone', asyn
   exchanges.finishWhenKnown(open(10), new Promise(() => {}))
   exchanges.abort(left)
   t.equal(exchanges.unanswered, 1)
-  t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both are at work')
+  t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both handlers are working')
   resolve(refusal)
-  await until('its handler has ended', async () => exchanges.working === 1 || undefined)
+  await until('its handler has finished', async () => exchanges.working === 1 || undefined)
   t.equal(exchanges.workingBytes, 10)
 })
 
@@ -110,7 +110,7 @@ t.test('an intended wait does not count as time of the request', async (t) => {
   const { exchanges, measuredMs, open } = makeExchanges()
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '', waitedMs: 1_000_000 }))
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '' }))
-  await until('both answers', async () => measuredMs.length === 2 || undefined)
+  await until('both responses', async () => measuredMs.length === 2 || undefined)
   const [waited = 0, plain = 0] = measuredMs
-  t.ok(waited < -900_000 && plain >= 0, `it counts as ${waited} ms, another one as ${plain} ms`)
+  t.ok(waited < -900_000 && plain >= 0, `the wait counts as ${waited} ms, another request as ${plain} ms`)
 })

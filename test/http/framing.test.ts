@@ -1,6 +1,6 @@
 /**
- * Requests whose end is missing or ambiguous are refused, as JSON where that is possible, and their connection is
- * closed, so that what follows is never taken for a request. Also expectations, and encodings of the body.
+ * Requests with a missing or ambiguous end are rejected, as JSON where possible, and their connection is closed, so that
+ * the following bytes are never taken for a request. Also expectations, and encodings of the body.
  */
 
 import t, { type Test } from 'tap'
@@ -38,7 +38,7 @@ await overStores(
       ['an unknown expectation, with chunks', head('Expect: 200-ok', chunked), 417, 'expectation_failed'],
       ['two expectations', head('expect: 100-continue', 'expect: x', sized), 417, 'expectation_failed'],
     ] as const) {
-      await t.test(`${expectation}: answered ${status}, and the connection closed`, async (t) => {
+      await t.test(`${expectation}: returns ${status} and closes the connection`, async (t) => {
         const connection = await server.raw()
         await connection.write(text)
         await connection.closed
@@ -66,7 +66,7 @@ await overStores(
       await connection.closed
     })
 
-    await t.test('invalid framing gets the same response without a route, and with another method', async (t) => {
+    await t.test('invalid framing gets the same response without a route and with another method', async (t) => {
       for (const text of [
         head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
         head('transfer-encoding: x').replace('POST', 'GET'),
@@ -78,7 +78,7 @@ await overStores(
       }
     })
 
-    await t.test('the library refuses some of these itself, with 400 but without JSON', async (t) => {
+    await t.test('the library rejects some of these itself, with 400 but without JSON', async (t) => {
       for (const [expectation, text] of [
         ['a list of lengths', head('content-length: 19, 19') + body],
         ['a length with a sign', head('content-length: +19') + body],
@@ -114,12 +114,12 @@ await overStores(
         await connection.write(rest)
         const [, answer] = await connection.answers(2)
         t.equal(answer?.status, status, `${expectation}: ${connection.received}`)
-        t.match(answer?.head, /\r\ncontent-type: application\/json/, `${expectation}: whole headers`)
+        t.match(answer?.head, /\r\ncontent-type: application\/json/, `${expectation}: complete headers`)
         connection.close()
       }
     })
 
-    await t.test('a content-encoding other than identity is answered 415, and named', async (t) => {
+    await t.test('a content-encoding other than identity returns 415 and is named', async (t) => {
       const send = (encoding: string) => post('add', { path: 'encoded' }, { headers: { 'content-encoding': encoding } })
       for (const encoding of ['gzip', 'GZIP', 'gzip, identity'])
         refuses(t, await send(encoding), 415, 'unsupported_encoding', encoding, `"${encoding}"`)

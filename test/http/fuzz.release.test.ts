@@ -1,7 +1,7 @@
 /**
- * Hostile requests over bare connections, made of the API description's examples: each is answered as described or has
- * its connection closed, what follows a sound one on its connection is understood, no worker dies, their memory stays
- * flat, other topics are unchanged, and another client is answered each time. FUZZ_REQUESTS=100000 sends more.
+ * Hostile requests over bare connections, derived from the API description's examples: each gets a described response or has
+ * its connection closed, a request after a sound one on its connection is understood, no worker dies, their memory stays
+ * flat, other topics are unchanged, and another client is always answered. FUZZ_REQUESTS=100000 sends more.
  */
 import t from 'tap'
 import { apiRoutes } from '../../dist/api/routes/routes.js'
@@ -15,28 +15,28 @@ import { startServer } from '../support/service/server.js'
 
 const requests = Number(process.env.FUZZ_REQUESTS ?? 4000)
 
-/** How much larger a worker's own memory may be at the end than after a tenth. A short run ends while they warm up. */
+/** Maximum growth of a worker's own memory between a tenth of the run and its end. A short run ends while workers warm up. */
 const growthMax = 1.3
 const growthRequestsMin = 50_000
 
 const routes = apiRoutes.filter(({ examples }) => examples.length > 0).map(({ name }) => name)
 
-/** A run without any of them, to any route, has shown nothing of them. */
+/** Each route must get each of them; otherwise the run has not tested it. */
 const forms = ['whole', 'chunked', 'cut', 'lost', 'reset', 'mutated', 'valid', 'changed', '200', '400']
 
 t.setTimeout(120_000 + requests * 20)
 
-t.test('hostile requests get described answers and end no worker', async (t) => {
+t.test('hostile requests get described responses and crash no worker', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
-  // The topics that must not change have a key of their own, and the fuzzed requests' key cannot reach them.
+  // The topics that must not change have their own key, and the fuzzed requests' key cannot reach them.
   const keeper = await server.addKey('keeper', { under: ['kept'] })
   const post = (route: string, members: object) => server.client.post(route, members, { token: keeper })
   for (let i = 0; i < 10; i++) await post('addAndSet', { path: `kept/${i}`, value: i })
   const pids = server.workerPids()
   const fuzzed = await server.addKey('fuzzer', { under: ['a', 'plant', 'accounts'] })
   const otherClient = new OtherClient(t, server, keeper, 'fetch', { path: 'kept/1' })
-  // Its first second, in which code is compiled, does not count.
+  // The first second, in which code is compiled, does not count.
   await otherClient.seen(1)
   const alone = await otherClient.seen(3)
   const memory: number[] = []
@@ -48,7 +48,7 @@ t.test('hostile requests get described answers and end no worker', async (t) => 
   const beside = await otherClient.seen(1)
   for (const fault of faults) t.fail(fault)
   t.strictSame(server.workerPids(), pids, 'no worker died')
-  t.strictSame([...alone.faults, ...beside.faults], [], 'the other client was answered each time')
+  t.strictSame([...alone.faults, ...beside.faults], [], 'the other client was always answered')
   if (requests >= growthRequestsMin)
     t.ok(at(memory, -1) < growthMax * at(memory, 0), `MiB after each tenth: ${memory.map(Math.round)}`)
   for (let i = 0; i < 10; i++) {

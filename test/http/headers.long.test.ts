@@ -1,4 +1,4 @@
-/** The headers of requests: how large they may be, and that those which are lists are read as lists, over all their lines. */
+/** The headers of requests: their maximum size, and that lists are read as lists, across all their lines. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -15,7 +15,7 @@ function withHead(server: Server, bytes: number): string {
   return text('x'.repeat(bytes - text('').indexOf('\r\n\r\n') - 4))
 }
 
-/** A head of `bytes` is read, in one piece and in two, and one byte more is answered 431. */
+/** A head of `bytes` is read, in one piece and in two, and one more byte returns 431. */
 async function holdsFor(t: Test, server: Server, bytes: number): Promise<void> {
   for (const split of [0, 1000]) {
     for (const [more, status] of [
@@ -39,13 +39,13 @@ t.test('lists in headers and long heads are read', async (t) => {
   writeFileSync(file, '')
   const server = await startServer(t, { flags: ['--settings', file], dataDir: join(t.testdirName, 'db') })
 
-  await t.test('a list of connection options may close, and the response says so once', async (t) => {
+  await t.test('a list of connection options may contain close, and the response repeats it once', async (t) => {
     for (const [expectation, closes, ...headers] of [
       ['alone', true, 'connection: close'],
       ['in a list', true, 'connection: close, TE'],
-      ['at its end, in other letters', true, 'connection: keep-alive,Close'],
+      ['at the end of a list, in other case', true, 'connection: keep-alive,Close'],
       ['in another line', true, 'connection: TE', 'connection: close'],
-      ['in none', false, 'connection: TE, closed'],
+      ['absent', false, 'connection: TE, closed'],
     ] as const) {
       for (const route of ['fetch', 'add', 'changes']) {
         const connection = await server.raw()
@@ -59,7 +59,7 @@ t.test('lists in headers and long heads are read', async (t) => {
     }
   })
 
-  await t.test('several lines of accept all count', async (t) => {
+  await t.test('several accept lines all count', async (t) => {
     for (const [type, ...headers] of [
       ['text/event-stream', 'accept: text/event-stream', 'accept: application/json;q=0.5'],
       ['application/json', 'accept: text/event-stream;q=0', 'accept: */*'],
@@ -72,7 +72,7 @@ t.test('lists in headers and long heads are read', async (t) => {
     }
   })
 
-  await t.test('the first of several proxies names the scheme of the client', async (t) => {
+  await t.test('the first of several proxies determines the scheme of the client', async (t) => {
     for (const [forwarded, scheme] of [
       ['https', 'https'],
       ['https, http', 'https'],
@@ -94,7 +94,7 @@ t.test('lists in headers and long heads are read', async (t) => {
   })
 })
 
-t.test('the status line of every refusal has a reason', (t) => {
+t.test('the status line of every error has a reason', (t) => {
   for (const [code, [status]] of Object.entries(problemTable)) {
     let line = ''
     const res = { writeStatus: (text: string) => (line = text), writeHeader() {} }

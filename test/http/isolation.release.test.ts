@@ -1,6 +1,6 @@
 /**
  * A client that sends malformed, huge, slow or too many requests gets only its share: on a single worker, another client's small
- * fetches and writes are answered soon, whatever the first one does.
+ * fetches and writes are answered quickly during any attack.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -9,15 +9,15 @@ import { requestText } from '../support/service/raw.js'
 import { type Server, startServer } from '../support/service/server.js'
 import { upload } from '../support/service/upload.js'
 
-/** Generous, since the machine may be busy: only a worker that stalls takes this long. */
+/** Generous, because the machine may be busy: only a stalled worker takes this long. */
 const slowestMsMax = 5000
 
 const attackMs = 1000
 
-/** Medians below this are not compared: at such times it is the machine's own unrest that is measured. */
+/** Medians below this are not compared: they measure the noise of the machine. */
 const medianMsMin = 1
 
-/** Repeats `attack` while another client reads and writes, and asserts how long that client waited at most. @returns the median, in ms */
+/** Repeats `attack` while another client reads and writes, and asserts that client's longest wait. @returns the median, in ms */
 async function beside(t: Test, server: Server, attack: () => Promise<unknown>): Promise<number> {
   const client = server.connect()
   const endMs = performance.now() + attackMs
@@ -34,7 +34,7 @@ async function beside(t: Test, server: Server, attack: () => Promise<unknown>): 
     const { status, text } = await (i % 2 === 0
       ? client.post('fetch', { path: 'other' })
       : client.post('set', { path: 'other', value: i }))
-    if (status !== 200) t.fail(`the other client was answered ${status}: ${text}`)
+    if (status !== 200) t.fail(`the other client got ${status}: ${text}`)
     waitedMs.push(performance.now() - startMs)
   }
   await Promise.all(attacking)
@@ -44,7 +44,7 @@ async function beside(t: Test, server: Server, attack: () => Promise<unknown>): 
   return medianOf(waitedMs)
 }
 
-t.test('another client on the worker is answered soon beside each attack', async (t) => {
+t.test('another client on the worker is answered quickly during each attack', async (t) => {
   const server = await startServer(t)
   const { post } = server
   await post('addAndSet', { path: 'other', value: 0 })
@@ -79,7 +79,10 @@ t.test('another client on the worker is answered soon beside each attack', async
       },
     ],
   ] as const) {
-    await t.test(`another client is answered soon beside ${title}`, async (t) => void (await beside(t, server, attack)))
+    await t.test(
+      `another client is answered quickly during ${title}`,
+      async (t) => void (await beside(t, server, attack)),
+    )
   }
 
   await t.test('a key that floods beyond its rate hardly slows another key', async (t) => {
@@ -87,14 +90,14 @@ t.test('another client on the worker is answered soon beside each attack', async
     const counts = { 200: 0, 429: 0 }
     const flood = async (): Promise<void> => {
       const { status } = await flooding.post('fetch', { path: 'other' })
-      if (status !== 200 && status !== 429) t.fail(`the flooding key was answered ${status}`)
+      if (status !== 200 && status !== 429) t.fail(`the flooding key got ${status}`)
       else counts[status]++
-      // Without a pause, this process would be what is measured.
+      // Without a pause, the test would measure its own process.
       await sleep(2)
     }
     const alone = await beside(t, server, () => sleep(2))
     const flooded = await beside(t, server, flood)
-    t.ok(counts[200] > 0 && counts[429] > 5 * counts[200], `${counts[429]} requests were refused`)
+    t.ok(counts[200] > 0 && counts[429] > 5 * counts[200], `${counts[429]} requests were rejected`)
     t.ok(flooded < 3 * Math.max(alone, medianMsMin), `median ${flooded.toFixed(3)} ms, ${alone.toFixed(3)} ms alone`)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * A body of exactly the largest size that the setting allows is stored by an idle service, and fetched, whole, with its
- * length announced or chunked; one byte more is refused.
+ * An idle service stores and returns a body of exactly the maximum size that the setting allows, with its length announced or
+ * chunked; one more byte is rejected.
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'
@@ -9,7 +9,7 @@ import { headersOf, sendPieces } from '../support/service/sender.js'
 import { type Server, startServer } from '../support/service/server.js'
 
 const largest = settingTable['body-bytes-max'].max
-/** Above it, a buffer that doubles exceeds the bound of the process together with the one that it replaces. */
+/** Above it, a doubling buffer and the one that it replaces together exceed the limit of the process. */
 const half = largest / 2
 
 /** A body of this size that sets a topic, and the SHA-256 of its value. */
@@ -27,13 +27,13 @@ function sha256(bytes: Uint8Array): string {
 const post = ({ url, token }: Server, route: string, pieces: readonly Buffer[], length?: number) =>
   sendPieces(`${url}/topics/${route}`, { headers: headersOf(token, length), pieces })
 
-/** The same bytes in pieces of 1 MiB and a little. */
+/** The same bytes in pieces of slightly more than 1 MiB. */
 function inPieces(body: Buffer): readonly Buffer[] {
   const bytes = 1_050_000
   return Array.from({ length: Math.ceil(body.length / bytes) }, (_, i) => body.subarray(i * bytes, (i + 1) * bytes))
 }
 
-t.test('bodies up to the largest that the setting allows are stored and fetched', async (t) => {
+t.test('bodies up to the maximum that the setting allows are stored and fetched', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--body-bytes-max', String(largest)] })
   for (const bytes of [half + 1, largest]) {
     for (const framing of ['in one', 'in pieces', 'chunked'] as const) {
@@ -44,10 +44,10 @@ t.test('bodies up to the largest that the setting allows are stored and fetched'
       t.match({ ...set, text: set.bytes.toString() }, { status: 200, text: /"created":true/ }, `${bytes} ${framing}`)
       const fetched = await post(server, 'fetch', [Buffer.from(JSON.stringify({ path, type: 'string' }))])
       const start = fetched.bytes.indexOf('"value":"') + '"value":"'.length
-      t.equal(sha256(fetched.bytes.subarray(start, -2)), hash, 'and fetched')
+      t.equal(sha256(fetched.bytes.subarray(start, -2)), hash, 'the value is fetched')
     }
   }
   const { body } = bodyOf('beyond', largest + 1)
-  t.equal((await post(server, 'addAndSet', [body], body.length)).status, 413, 'the largest + 1')
-  t.equal((await post(server, 'addAndSet', inPieces(body))).status, 413, 'the largest + 1, chunked')
+  t.equal((await post(server, 'addAndSet', [body], body.length)).status, 413, 'the maximum + 1')
+  t.equal((await post(server, 'addAndSet', inPieces(body))).status, 413, 'the maximum + 1, chunked')
 })

@@ -1,6 +1,6 @@
 /**
- * Answers that end their connection are whole: whatever ends it, whatever has arrived behind the request, and however
- * little room there is for them.
+ * Responses that end their connection are whole, regardless of why it ends, of bytes after the request, and of the room left
+ * for the response.
  */
 import t from 'tap'
 import { beginDrain } from '../support/service/drain.js'
@@ -18,28 +18,32 @@ const flags = ['--cors-origins', '*', '--page-size-max', '10000', '--page-bytes-
 const server = await startServer(t, { workers: 1, flags })
 
 for (const [name, { text, status }] of Object.entries(lastRequests(server.token))) {
-  await t.test(`the last answer of a connection is whole: ${name}`, async (t) => {
+  await t.test(`the last response of a connection is whole: ${name}`, async (t) => {
     const before = server.workerPids()
     for (const pieces of [[text], [text.slice(0, -1), text.slice(-1)]]) {
       const connection = await server.raw()
       const startMs = performance.now()
       for (const piece of pieces) {
         await connection.write(piece)
-        // So that each is read on its own.
+        // So that each piece is read on its own.
         await barrier(server)
       }
       await connection.closed
-      t.ok(performance.now() - startMs < idleMs, 'the service ends the connection, not its limit for idle ones')
+      t.ok(performance.now() - startMs < idleMs, 'the service closes the connection before the idle timeout')
       const [head = '', body = ''] = connection.received.split('\r\n\r\n')
       t.equal(Number(head.slice(9, 12)), status)
       t.match(head, /\r\nconnection: close/i)
       t.match(head, /\r\ndate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/i)
       const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
       const hasBody = status !== 204 && status !== 304 && !text.startsWith('HEAD')
-      t.equal(length === undefined, status === 204 || status === 304, 'its length is announced')
-      t.equal(Buffer.byteLength(body, 'latin1'), hasBody ? Number(length) : 0, 'all of it arrives, and no more')
+      t.equal(length === undefined, status === 204 || status === 304, 'the length is announced')
+      t.equal(
+        Buffer.byteLength(body, 'latin1'),
+        hasBody ? Number(length) : 0,
+        'the whole body arrives, and nothing else',
+      )
     }
-    t.strictSame(server.workerPids(), before, 'no worker has ended')
+    t.strictSame(server.workerPids(), before, 'no worker has exited')
   })
 }
 
@@ -55,12 +59,12 @@ await t.test('simultaneous fetches with chunked bodies each get their own page',
   }
 })
 
-/** More than three of the others, and little enough to wait in the library. */
+/** More than three of the other values, and small enough to wait in the library. */
 const lastValueBytes = 12_000
 const valueBytes = 4_000
 const values = 3_000
 
-/** Asks for so many values and for one more answer, which is the last, and reads nothing until both have been sent. */
+/** Requests this many values and one more response, the last, and reads nothing until both have been sent. */
 async function askWithoutReading(size: number) {
   const connection = await server.raw()
   connection.pause()
@@ -87,11 +91,11 @@ await t.test('a response for which the kernel has little room is whole', async (
     `${JSON.stringify({ op: 'addAndSet', path: `full/${i}`, value: 'x'.repeat(valueBytes) })}\n`
   await upload(server, Array.from({ length: values }, (_, i) => line(i)).join(''))
   await server.post('addAndSet', { path: 'last', value: 'y'.repeat(lastValueBytes) })
-  /** Whether the kernel takes so many values at once; if not, the further request ends the connection. */
+  /** Whether the kernel takes this many values at once; if not, the second request ends the connection. */
   const fits = async (size: number): Promise<boolean> => {
     const { answers, rest } = await askWithoutReading(size)
     if (answers.length === 0) return false
-    t.equal(answers.length, 2, `${size} values leave room for the last answer`)
+    t.equal(answers.length, 2, `${size} values leave room for the last response`)
     t.equal(rest, '')
     return true
   }
@@ -106,10 +110,10 @@ await t.test('a response for which the kernel has little room is whole', async (
   let tried = 0
   for (let more = 4; more >= -4 || (tried === 0 && fitting + more > 0); more -= more >= -4 ? 1 : -more)
     if (await fits(fitting + more)) tried++
-  t.ok(tried > 0, `${tried} sizes around it fit, too`)
+  t.ok(tried > 0, `${tried} sizes around it also fit`)
 })
 
-await t.test('a last fetch with a request behind it in one piece is answered', async (t) => {
+await t.test('a last fetch with another request after it in one piece is answered', async (t) => {
   await server.post('addAndSet', { path: 'a', value: 'x'.repeat(1000) })
   const fetch = (...headers: readonly string[]): string =>
     requestText('/topics/fetch', server.token, '{"path":"a"}', headers)
@@ -124,6 +128,6 @@ await t.test('a last fetch with a request behind it in one piece is answered', a
   for (const connection of connections) {
     await connection.write(fetch() + fetch() + fetch())
     const statuses = (await connection.answers(3)).map(({ status }) => status)
-    t.strictSame(statuses, [200, 200, 200], 'while the worker drains')
+    t.strictSame(statuses, [200, 200, 200], 'during a drain')
   }
 })

@@ -1,6 +1,6 @@
 /**
- * Each answer is sent in one piece, however busy the service. Answers in several pieces would be correct too but cost
- * more, so no other test would notice them.
+ * Each response is sent in one piece, even under load. Responses in several pieces would also be correct but cost more, so no
+ * other test would notice them.
  */
 import { connect } from 'node:net'
 import t from 'tap'
@@ -9,13 +9,13 @@ import { startServer } from '../support/service/server.js'
 const connections = 64
 const answersPerConnection = 100
 
-t.test('answers to concurrent overwrites arrive in one piece', async (t) => {
+t.test('responses to concurrent overwrites arrive in one piece', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const { hostname, port } = new URL(server.url)
   let pieces = 0
   let answers = 0
 
-  /** Overwrites one topic repeatedly, each time as soon as the answer is whole. */
+  /** Overwrites one topic repeatedly, each time as soon as the response is complete. */
   const overwrite = (path: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const body = JSON.stringify({ path, value: 1 })
@@ -42,6 +42,6 @@ t.test('answers to concurrent overwrites arrive in one piece', async (t) => {
     })
   await Promise.all(Array.from({ length: connections }, (_, i) => overwrite(`pieces/${i}`)))
 
-  t.equal(answers, connections * answersPerConnection, 'every write is answered')
-  t.ok(pieces < 1.02 * answers, `${answers} answers came in ${pieces} pieces`)
+  t.equal(answers, connections * answersPerConnection, 'every write gets a response')
+  t.ok(pieces < 1.02 * answers, `${answers} responses arrived in ${pieces} pieces`)
 })

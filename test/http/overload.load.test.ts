@@ -1,7 +1,7 @@
 /**
- * What a worker keeps for its clients is bounded, and other clients are served beside thousands of idle connections,
- * uploads that hardly move, answers that nobody reads, more writes than the disk can take, and more connections than
- * there are descriptors. Memory is the workers' resident pages, from /proc.
+ * A worker's buffers for its clients are bounded, and other clients are served alongside thousands of idle connections, stalled
+ * uploads, unread responses, more writes than the disk can take, and more connections than there are descriptors. Memory is the
+ * workers' resident pages, from /proc.
  */
 
 import { once } from 'node:events'
@@ -20,13 +20,13 @@ import { type Server, startServer, until } from '../support/service/server.js'
 
 const mebibyte = 1024 * 1024
 
-/** So slow that the writes of a test cannot all be committed meanwhile, and those that are accepted soon are. */
+/** Too slow to commit all writes of a test in time, but fast enough to commit the accepted ones soon. */
 const slowDisk = 'fdatasync:delay_enter=300ms'
 
-/** What one worker may occupy, whatever its clients do: the sum of the bounds, the code and the heap. */
+/** Maximum memory of one worker under any load: the sum of the limits, the code and the heap. */
 const residentBytesMax = 450 * mebibyte
 
-/** What the largest worker occupies, without the mapped store, which the system can reclaim. */
+/** Memory of the largest worker, without the mapped store, which the system can reclaim. */
 function residentBytes(server: Server): number {
   return Math.max(...server.workerPids().map((pid) => residentMiB(pid).own)) * mebibyte
 }
@@ -38,7 +38,7 @@ async function open(server: Server): Promise<Socket> {
   return socket
 }
 
-/** Does `work` while another client repeats a small fetch: how long it waited at most, and the most memory seen. */
+/** Runs `work` while another client repeats a small fetch. @returns that client's longest wait, and the peak memory */
 async function besideOthers(
   server: Server,
   work: () => Promise<void>,
@@ -51,7 +51,7 @@ async function besideOthers(
     while (working) {
       const startMs = performance.now()
       const { status, text } = await client.post('fetch', { path: 'small' })
-      if (status !== 200) throw new Error(`another client was answered ${status} ${text}`)
+      if (status !== 200) throw new Error(`another client got ${status} ${text}`)
       slowestMs = Math.max(slowestMs, performance.now() - startMs)
       bytesMax = Math.max(bytesMax, residentBytes(server))
       await sleep(20)
@@ -67,15 +67,15 @@ async function besideOthers(
 }
 
 function assertBounds(t: Test, { slowestMs, bytesMax }: { slowestMs: number; bytesMax: number }): void {
-  t.ok(slowestMs < 10_000, `others were served, after ${slowestMs.toFixed(0)} ms at most`)
+  t.ok(slowestMs < 10_000, `other clients were served, after ${slowestMs.toFixed(0)} ms at most`)
   t.ok(bytesMax < residentBytesMax, `memory stayed at ${(bytesMax / mebibyte).toFixed(0)} MiB`)
 }
 
-t.test('other clients are served within the memory bound', async (t) => {
+t.test('other clients are served within the memory limit', async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
 
-  await t.test('ten thousand idle connections delay no one', async (t) => {
+  await t.test('10,000 idle connections do not delay other clients', async (t) => {
     const idle: Socket[] = []
     const measured = await besideOthers(server, async () => {
       while (idle.length < 10_000) idle.push(...(await Promise.all(Array.from({ length: 500 }, () => open(server)))))
@@ -85,7 +85,7 @@ t.test('other clients are served within the memory bound', async (t) => {
     for (const socket of idle) socket.destroy()
   })
 
-  await t.test('a thousand stalled uploads delay no one and are cut off', async (t) => {
+  await t.test('1,000 stalled uploads do not delay other clients and are cut off', async (t) => {
     const body = JSON.stringify({ path: 'slow', value: 'x'.repeat(900_000) })
     const text = requestText('/topics/addAndSet', server.token, body)
     const sockets = await Promise.all(Array.from({ length: 1000 }, () => open(server)))
@@ -98,18 +98,18 @@ t.test('other clients are served within the memory bound', async (t) => {
         for (const socket of sockets) socket.write(text.charAt(at))
       }
       const upload = await server.connect().post('addAndSet', { path: 'whole', value: 'x'.repeat(900_000) })
-      t.equal(upload.status, 200, 'an upload that does move is accepted')
-      await until('they are cut off', async () => closed === sockets.length || undefined)
+      t.equal(upload.status, 200, 'an upload that makes progress is accepted')
+      await until('the uploads are cut off', async () => closed === sockets.length || undefined)
     })
     assertBounds(t, measured)
   })
 
-  await t.test('unread answers delay no one', async (t) => {
+  await t.test('unread responses do not delay other clients', async (t) => {
     await server.post('addAndSet', { path: 'smallish', value: 'x'.repeat(1900) })
     await server.post('addAndSet', { path: 'middling', value: 'x'.repeat(15_000) })
     for (let i = 0; i < 10; i++) await server.post('addAndSet', { path: `big/${i}`, value: 'x'.repeat(900_000) })
 
-    await t.test('unread pages of 8 MiB stay within the bound', async (t) => {
+    await t.test('unread pages of 8 MiB stay within the limit', async (t) => {
       const request = requestText('/topics/fetch', server.token, '{"selector":"*big//","size":10}')
       const sockets = await Promise.all(Array.from({ length: 60 }, () => open(server)))
       const measured = await besideOthers(server, async () => {
@@ -121,13 +121,13 @@ t.test('other clients are served within the memory bound', async (t) => {
     })
 
     for (const path of ['smallish', 'middling']) {
-      await t.test(`unread pipelined answers of a ${path} topic are cut off`, async (t) => {
+      await t.test(`unread pipelined responses of a ${path} topic are cut off`, async (t) => {
         const requests = requestText('/topics/fetch', server.token, JSON.stringify({ path })).repeat(100)
         const sockets = await Promise.all(Array.from({ length: 16 }, () => open(server)))
         const measured = await besideOthers(server, async () => {
           for (const socket of sockets) socket.pause()
           // A paused socket notices only by a failed write that it has been closed.
-          await until('they are cut off', async () => {
+          await until('the connections are closed', async () => {
             const living = sockets.filter(({ destroyed }) => !destroyed)
             for (const socket of living) if (socket.writableLength < mebibyte) socket.write(requests)
             return living.length === 0 || undefined
@@ -148,7 +148,7 @@ t.test('other clients are served within the memory bound', async (t) => {
     })
   })
 
-  await t.test('a hundred scans for large pages delay no one', async (t) => {
+  await t.test('100 scans for large pages do not delay other clients', async (t) => {
     const value = 'x'.repeat(50_000)
     await Promise.all(
       Array.from({ length: 200 }, (_, i) => server.connect().post('addAndSet', { path: `scanned/${i}`, value })),
@@ -161,13 +161,13 @@ t.test('other clients are served within the memory bound', async (t) => {
           return status === 200 && results.length > 0 && has_more === (results.at(-1)?.path !== 'scanned/99')
         }),
       )
-      t.ok(answers.every(Boolean), 'each page has results, and says whether there are more')
+      t.ok(answers.every(Boolean), 'each page has results and the right has_more')
     })
     assertBounds(t, measured)
   })
 })
 
-t.test('writes beyond what the disk can take are refused', { skip: whyNoStrace() }, async (t) => {
+t.test('writes beyond the capacity of the disk are rejected', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
   const pid = await until('a writer', async () => server.writerPid())
@@ -178,16 +178,16 @@ t.test('writes beyond what the disk can take are refused', { skip: whyNoStrace()
       Array.from({ length: 150 }, (_, i) => server.connect().post('addAndSet', { path: `many/${i}`, value })),
     )
     const refused = answers.filter(({ status }) => status !== 200)
-    t.ok(refused.length > 0 && refused.length < 150, `${refused.length} of 150 are refused`)
+    t.ok(refused.length > 0 && refused.length < 150, `${refused.length} of 150 are rejected`)
     for (const answer of refused.slice(0, 3)) {
-      refuses(t, answer, 503, 'overloaded', 'a write beyond the bound', 'later')
-      t.equal(answer.headers['retry-after'], '1', 'it says when to retry')
+      refuses(t, answer, 503, 'overloaded', 'a write beyond the limit', 'later')
+      t.equal(answer.headers['retry-after'], '1', 'the response says when to retry')
     }
   })
   await strace.detach()
   assertBounds(t, measured)
 
-  await t.test('writes whose clients have gone still count towards the bound', async (t) => {
+  await t.test('writes whose clients have disconnected still count towards the limit', async (t) => {
     await Strace.attach(t, pid, slowDisk)
     const text = requestText('/topics/addAndSet', server.token, JSON.stringify({ path: 'left', value }))
     let waitingMax = 0
@@ -206,7 +206,7 @@ t.test('writes beyond what the disk can take are refused', { skip: whyNoStrace()
   })
 })
 
-t.test('connections beyond the descriptors are closed, and earlier ones served', async (t) => {
+t.test('connections beyond the descriptors are closed, and earlier ones are served', async (t) => {
   const server = await startServer(t, { workers: 1, descriptorsMax: 600 })
   await server.post('addAndSet', { path: 'small', value: 1 })
   const kept = server.connect()
@@ -215,8 +215,8 @@ t.test('connections beyond the descriptors are closed, and earlier ones served',
   for (const socket of sockets) socket.resume()
   const destroyed = () => sockets.filter(({ destroyed }) => destroyed).length
   await until('the excess connections are closed', async () => destroyed() > 1000 || undefined)
-  t.match(await kept.post('fetch', { path: 'small' }), { status: 200 }, 'a client that was connected before is served')
-  // A worker that spins takes all of the time.
+  t.match(await kept.post('fetch', { path: 'small' }), { status: 200 }, 'an earlier client is served')
+  // A spinning worker would take all of the time.
   const [cpuBeforeMs, beforeMs] = [processorMs(first(server.workerPids())), performance.now()]
   await sleep(1000)
   const busyMs = processorMs(first(server.workerPids())) - cpuBeforeMs

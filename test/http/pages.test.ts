@@ -1,6 +1,6 @@
 /**
- * The pages of the routes' port that need no key: whether the worker serves, and the API description with the URL under
- * which it is served.
+ * The pages of the routes' port that need no key: the state of the worker, and the API description with the URL at which it
+ * is served.
  */
 import t from 'tap'
 import { refuses } from '../support/expected-answers.js'
@@ -27,13 +27,13 @@ async function get(server: Server, path: string, ...headers: readonly string[]) 
 await overStores(
   t,
   async (t, server) => {
-    await t.test('healthz answers 200 while the worker serves, without a key', async (t) => {
+    await t.test('healthz returns 200 without a key while the worker serves', async (t) => {
       const answer = await get(server, '/healthz')
       t.match(answer, { status: 200, body: '{"status":"serving"}' })
       t.match(answer.head, /\r\ncontent-type: application\/json\r\ncache-control: no-store/)
     })
 
-    await t.test('a console page and its files come over one connection', async (t) => {
+    await t.test('a console page and its files are served over one connection', async (t) => {
       const connection = await server.raw()
       let count = 0
       const load = async (path: string) => {
@@ -44,11 +44,11 @@ await overStores(
       const files = [...document.matchAll(/(?:href|src)="(console\/[^"]+)"/g)].map(([, path = '']) => path)
       t.equal(files.length, 3)
       for (const path of files) t.equal((await load(`/${path}`))?.status, 200, path)
-      t.equal((await load('/none'))?.status, 404, 'a refusal ends it')
+      t.equal((await load('/none'))?.status, 404, 'an error closes the connection')
       await connection.closed
     })
 
-    await t.test('the HTTP library finds nothing to warn of', async (t) => {
+    await t.test('the HTTP library gives no warnings', async (t) => {
       for (const path of ['/healthz', '/openapi.json', '/none']) {
         await get(server, path)
         await server.client.send(path, '', { method: 'HEAD', token: null })
@@ -70,7 +70,7 @@ await overStores(
         const [head = '', rest] = connection.received.toLowerCase().split('\r\n\r\n')
         t.equal(rest, '', `${path}: no body`)
         t.equal(Number(head.slice(9, 12)), status, path)
-        // The library adds its name where it sends the body; one without a body ends the connection.
+        // The library adds its name when it sends a body; a response without a body ends the connection.
         const differs = /^(date|uwebsockets|connection): /
         const lines = (text: string) =>
           text
@@ -79,7 +79,7 @@ await overStores(
             .sort()
         t.strictSame(lines(head), lines(got.head), `${path}: the same headers, except the date`)
         const dateIn = (text: string) => Date.parse(/^date: (.+)$/m.exec(text)?.[1] ?? '')
-        t.ok(Math.abs(dateIn(head) - dateIn(got.head)) <= 5000, `${path}: the date of the answer`)
+        t.ok(Math.abs(dateIn(head) - dateIn(got.head)) <= 5000, `${path}: the date of the response`)
       }
     })
 
@@ -97,7 +97,7 @@ await overStores(
       }
     })
 
-    await t.test('other methods are refused, and the allowed ones named', async (t) => {
+    await t.test('other methods are rejected with the allowed ones', async (t) => {
       for (const path of ['/healthz', '/openapi.json']) {
         for (const method of ['POST', 'DELETE', 'OPTIONS']) {
           const answer = await server.client.send(path, '', { method })
@@ -110,7 +110,7 @@ await overStores(
   { store: 'lmdb' },
 )
 
-t.test('both pages exist below the base path alone', async (t) => {
+t.test('both pages exist only below the base path', async (t) => {
   const server = await startServer(t, { flags: ['--base-path', '/diffusion/v1'] })
   t.equal((await get(server, '/diffusion/v1/healthz')).status, 200)
   const { body } = await get(server, '/diffusion/v1/openapi.json')
@@ -122,7 +122,7 @@ t.test('both pages exist below the base path alone', async (t) => {
   }
 })
 
-t.test('healthz answers 503 during a drain, and requests in flight are answered', async (t) => {
+t.test('healthz returns 503 during a drain, and requests in flight are answered', async (t) => {
   const server = await startServer(t, { flags: ['--drain-ms', '60000'] })
   // A request whose body has not arrived keeps the drain waiting.
   const body = '{"path":"late"}'
@@ -133,6 +133,6 @@ t.test('healthz answers 503 during a drain, and requests in flight are answered'
   t.match(answer, { status: 503, body: /"code":"draining"/ })
   t.match(answer?.head, /\r\nretry-after: 1/)
   await late.write(text.slice(-1))
-  t.equal((await late.answer())?.status, 200, 'what is in flight is answered')
+  t.equal((await late.answer())?.status, 200, 'the request in flight is answered')
   t.strictSame(await server.exited, { code: 0, signal: null })
 })

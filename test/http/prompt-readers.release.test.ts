@@ -1,7 +1,7 @@
 /**
- * Readers that take their pages as they come get whole answers: when many begin at once, and their pages together exceed
- * what a worker keeps for its clients, and beside clients that read nothing. Only those are closed. Where a value does
- * not fit at the moment, its fetch is refused, and a later one succeeds.
+ * Readers that consume their pages promptly get whole responses, even if many start together and their pages exceed a worker's
+ * buffers, and alongside clients that read nothing. Only the latter are disconnected. If a value does not fit at the moment, its
+ * fetch is rejected, and a later one succeeds.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -13,21 +13,21 @@ import { type RawAnswer, type RawConnection, requestText } from '../support/serv
 import { type Server, startServer, until } from '../support/service/server.js'
 
 const mebibyte = 1024 * 1024
-/** Their pages of 8 MiB are half as much again as what a worker keeps for its clients. */
+/** Together, their pages of 8 MiB are 1.5 times a worker's buffers for its clients. */
 const readers = 24
 
-/** As in `http/overload`: what one worker may occupy, whatever its clients do. */
+/** As in `http/overload`: the maximum memory of one worker under any load. */
 const residentMiBMax = 450
 
 const value = 'x'.repeat(100_000)
 const paths = Array.from({ length: 240 }, (_, i) => `big/${1000 + i}`)
 
-/** Asks for one answer, which ends the connection. */
+/** Requests one response, which ends the connection. */
 async function ask(server: Server, connection: RawConnection, body: object): Promise<void> {
   await connection.write(requestText('/topics/fetch', server.token, JSON.stringify(body), ['connection: close']))
 }
 
-/** The whole answer; undefined if the connection has ended without all of it. */
+/** The whole response; undefined if the connection closed before all of it had arrived. */
 async function answerTo(connection: RawConnection): Promise<RawAnswer | undefined> {
   await connection.closed
   return connection.parsed().answers.at(0)
@@ -53,7 +53,7 @@ async function walk(server: Server): Promise<void> {
   if (JSON.stringify(found) !== JSON.stringify(paths)) throw new Error(`${found.length} topics were found`)
 }
 
-/** Many readers walk at once, each to its end. */
+/** Many readers walk at the same time, each to the end. */
 async function walkAll(t: Test, server: Server): Promise<void> {
   let mebibytesMax = 0
   const pid = only(server.workerPids())
@@ -61,16 +61,16 @@ async function walkAll(t: Test, server: Server): Promise<void> {
   const walks = await Promise.allSettled(Array.from({ length: readers }, () => walk(server)))
   clearInterval(watch)
   const faults = walks.flatMap((walk) => (walk.status === 'rejected' ? [String(walk.reason)] : []))
-  t.same(faults, [], 'every reader has all topics, and no answer was broken')
+  t.same(faults, [], 'every reader gets all topics, and no response is cut off')
   t.ok(mebibytesMax < residentMiBMax, `memory stayed at ${mebibytesMax.toFixed()} MiB`)
 }
 
-/** Connections that were closed because their clients did not read. */
+/** Number of connections that were closed because their clients did not read. */
 async function closedUnread(server: Server): Promise<number> {
   return (await scrape(server.adminUrl)).value('topicd_rejected_total', { cause: 'unread' })
 }
 
-/** Connections that have asked for an answer, and read nothing of it. */
+/** Connections that have requested a response and read none of it. */
 async function openStalled(server: Server, body: object): Promise<RawConnection[]> {
   const stalled = await Promise.all(Array.from({ length: readers }, () => server.raw()))
   const fetches = async (): Promise<number> =>
@@ -80,7 +80,7 @@ async function openStalled(server: Server, body: object): Promise<RawConnection[
     connection.pause()
     await ask(server, connection, body)
   }
-  await until('all are answered', async () => (await fetches()) === before + readers || undefined)
+  await until('all responses are sent', async () => (await fetches()) === before + readers || undefined)
   return stalled
 }
 
@@ -93,29 +93,32 @@ t.test('readers of many pages get whole answers', async (t) => {
   const server = await startServer(t, { workers: 1 })
   for (const path of paths) await server.post('addAndSet', { path, value })
 
-  await t.test('many readers that start at once get whole pages', async (t) => {
+  await t.test('many readers that start together get whole pages', async (t) => {
     await walkAll(t, server)
-    t.equal(await closedUnread(server), 0, 'none was closed')
+    t.equal(await closedUnread(server), 0, 'no connection was closed')
   })
 
-  await t.test('many readers get whole pages beside as many that read nothing', async (t) => {
+  await t.test('many readers get whole pages alongside as many that read nothing', async (t) => {
     const stalled = await openStalled(server, { selector: '*big//', size: 1000 })
     await walkAll(t, server)
-    await until('some were closed', async () => (await closedUnread(server)) > 0 || undefined)
+    await until('some connections were closed', async () => (await closedUnread(server)) > 0 || undefined)
     const broken = (await answersTo(stalled)).filter((answer) => answer === undefined).length
-    t.equal(broken, await closedUnread(server), 'they are the ones that were closed')
+    t.equal(broken, await closedUnread(server), 'only closed connections have broken responses')
   })
 })
 
-t.test('a value that does not fit is refused until there is room', async (t) => {
+t.test('a value that does not fit is rejected until there is room', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--body-bytes-max', String(32 * mebibyte)] })
   await server.post('addAndSet', { path: 'small', value })
   await server.post('addAndSet', { path: 'huge', value: 'x'.repeat(24 * mebibyte) })
   const stalled = await openStalled(server, { path: 'huge' })
-  t.equal((await server.post('fetch', { path: 'small' })).status, 200, 'a smaller one is answered')
-  await until('it is answered', async () => (await server.post('fetch', { path: 'huge' })).status === 200 || undefined)
-  t.ok((await closedUnread(server)) > 0, 'once those who read nothing are closed')
+  t.equal((await server.post('fetch', { path: 'small' })).status, 200, 'a smaller value is returned')
+  await until(
+    'the value is returned',
+    async () => (await server.post('fetch', { path: 'huge' })).status === 200 || undefined,
+  )
+  t.ok((await closedUnread(server)) > 0, 'connections without progress were closed')
   const refused = (await answersTo(stalled)).filter((answer) => answer?.status === 503)
-  t.ok(refused.length > 0, `${refused.length} were refused`)
+  t.ok(refused.length > 0, `${refused.length} were rejected`)
   for (const { head, body } of refused as RawAnswer[]) t.match(head + body, /retry-after: 1\r\n.*"overloaded"/s)
 })

@@ -1,6 +1,6 @@
 /**
- * HTTP byte by byte, over bare sockets: requests in pieces, framing as request smuggling uses it, clients that
- * disconnect. No request that is hidden in another is ever executed, and the workers continue to serve.
+ * HTTP byte by byte, over bare sockets: requests in pieces, framing used for request smuggling, and clients that disconnect.
+ * A request hidden in another is never executed, and the workers continue to serve.
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
@@ -17,17 +17,17 @@ await overStores(
     await t.test('a request may arrive in any two pieces', (t) => inTwoPieces(t, server))
     await t.test('a request may arrive one byte at a time', (t) => byteByByte(t, server))
     await t.test('a request hidden in another is not executed', (t) => hiddenRequests(t, server))
-    await t.test('a request hidden in a refused one is not executed', (t) => refusedRequests(t, server))
+    await t.test('a request hidden in a rejected one is not executed', (t) => refusedRequests(t, server))
     await t.test('requests on one connection are answered in order', (t) => oneAfterAnother(t, server))
-    await t.test('a write with other bytes behind it in one piece is not applied', (t) => behind(t, server))
-    await t.test('a length in characters is named as a possible cause', (t) => countedInCharacters(t, server))
-    await t.test('an empty line behind a request costs the next one', (t) => emptyLine(t, server))
-    await t.test('bytes that are not HTTP/1.1 end their connection', (t) => notHttp(t, server))
+    await t.test('a write followed by other bytes in one piece is not applied', (t) => behind(t, server))
+    await t.test('the error for a wrong length mentions a length in characters', (t) => countedInCharacters(t, server))
+    await t.test('an empty line after a request loses the next request', (t) => emptyLine(t, server))
+    await t.test('bytes that are not HTTP/1.1 close their connection', (t) => notHttp(t, server))
     await t.test('clients that disconnect at any point harm nothing', (t) => disconnections(t, server))
     await t.test('every worker still serves', async (t) => {
       await barrier(server)
       t.equal(server.timesLogged('worker died'), 0, 'no worker died')
-      t.equal(server.workerPids().length, server.workers, 'all are there')
+      t.equal(server.workerPids().length, server.workers, 'all workers are alive')
     })
   },
   { store: 'lmdb' },
@@ -38,7 +38,7 @@ async function hasNot(t: Test, { post }: Server, path: string, expectation: stri
   refuses(t, await post('fetch', { path }), 400, 'no_such_topic', `${expectation}: not executed`)
 }
 
-/** Asserts that the connection, once it is closed, has got a refusal at most. */
+/** Asserts that the connection gets at most an error before it closes. */
 async function getsNoAnswer(t: Test, server: Server, text: string, expectation: string): Promise<void> {
   const connection = await server.raw()
   await connection.write(text)
@@ -72,7 +72,11 @@ async function inTwoPieces(t: Test, server: Server): Promise<void> {
   }
   const pages = await server.client.walk('?split/', { size: 1000 })
   const values = pages.flatMap(({ results }) => results.map(({ path, value }) => `${path} ${String(value)}`))
-  t.strictSame(new Set(values), new Set(lengths.map((at) => `split/${at} é ${at}`)), 'each was executed once, whole')
+  t.strictSame(
+    new Set(values),
+    new Set(lengths.map((at) => `split/${at} é ${at}`)),
+    'each request was executed once and whole',
+  )
 }
 
 async function byteByByte(t: Test, server: Server): Promise<void> {
@@ -92,7 +96,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
   const length = (value: number | string) => `content-length: ${value}\r\n`
   const chunked = 'transfer-encoding: chunked\r\n'
   const noName = ': x\r\n'
-  /** Headers, with the length of the hidden request, and the bytes that precede it. */
+  /** Headers, given the length of the hidden request, and the bytes before the hidden request. */
   const attempts: readonly (readonly [what: string, headers: (hidden: number) => string, before?: string])[] = [
     ['two lengths, the first short', (hidden) => head() + length(0) + length(hidden)],
     ['an empty length', () => head() + length('')],
@@ -107,9 +111,9 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     ['two encodings', () => `${head()}transfer-encoding: identity\r\n${chunked}`, lastChunk],
     ['an empty encoding', () => `${head()}transfer-encoding:\r\n${length(0)}`],
     ['a blank before the colon of the encoding', () => `${head() + length(0)}transfer-encoding : chunked\r\n`],
-    ['a length behind a header without a name', (hidden) => head() + noName + length(hidden)],
-    ['an encoding behind a header without a name', () => head() + noName + chunked, lastChunk],
-    ['a second length behind a header without a name', (hidden) => head() + length(0) + noName + length(hidden)],
+    ['a length after a header without a name', (hidden) => head() + noName + length(hidden)],
+    ['an encoding after a header without a name', () => head() + noName + chunked, lastChunk],
+    ['a second length after a header without a name', (hidden) => head() + length(0) + noName + length(hidden)],
     ['an encoding and a length around a header without a name', () => head() + length(0) + noName + chunked],
     ['a bare line feed before the length', (hidden) => `${head()}x: y\n${length(hidden)}`],
     ['bare line feeds at the end of the headers', (hidden) => `${head()}content-length: ${hidden}\n\n`],
@@ -120,7 +124,7 @@ async function hiddenRequests(t: Test, server: Server): Promise<void> {
     ['two lengths to no route', (hidden) => head('/none') + length(0) + length(hidden)],
     ['no length to no route', () => head('/none')],
     ['a body of a page', () => get('/healthz')],
-    ['a length of a page behind a header without a name', (hidden) => get('/healthz') + noName + length(hidden)],
+    ['a length of a page after a header without a name', (hidden) => get('/healthz') + noName + length(hidden)],
   ]
   for (const [i, [expectation, headers, before = '']] of attempts.entries()) {
     const hidden = requestText('/topics/add', server.token, `{"path":"hidden/${i}"}`)
@@ -141,20 +145,20 @@ async function refusedRequests(t: Test, server: Server): Promise<void> {
   ] as const) {
     const connection = await server.raw()
     await connection.write(text)
-    t.equal((await connection.answer())?.status, status, `${expectation}: refused`)
+    t.equal((await connection.answer())?.status, status, `${expectation}: rejected`)
     await barrier(server)
     connection.end()
     await connection.closed
-    t.equal((await connection.answers(2)).length, 1, `${expectation}: one answer`)
+    t.equal((await connection.answers(2)).length, 1, `${expectation}: one response`)
   }
-  await hasNot(t, server, 'hidden/behind', 'the body of a refused request')
+  await hasNot(t, server, 'hidden/behind', 'the body of a rejected request')
 }
 
 async function oneAfterAnother(t: Test, server: Server): Promise<void> {
   const connection = await server.raw()
   for (let i = 0; i < 10; i++) {
     await connection.write(requestText('/topics/addAndSet', server.token, `{"path":"series","value":${i}}`))
-    t.equal((await connection.answers(i + 1)).at(-1)?.body, `{"path":"series","created":${i === 0}}`, `answer ${i}`)
+    t.equal((await connection.answers(i + 1)).at(-1)?.body, `{"path":"series","created":${i === 0}}`, `response ${i}`)
   }
   connection.close()
 
@@ -183,13 +187,13 @@ async function behind(t: Test, server: Server): Promise<void> {
     await connection.write(requestText('/topics/add', server.token, `{"path":"behind/${i}"}`) + text)
     await connection.closed
     t.notMatch(connection.received, /^HTTP\/1\.1 200/, expectation)
-    // A worker applies its writes in their order.
+    // A worker applies its writes in order.
     const last = () => server.post('addAndSet', { path: 'last', value: 0 })
     await Promise.all(Array.from({ length: server.client.connections }, last))
     await hasNot(t, server, `behind/${i}`, expectation)
   }
-  await hasNot(t, server, 'behind/second', 'the second')
-  t.equal((await closed()) - before, Object.keys(texts).length, 'they are counted')
+  await hasNot(t, server, 'behind/second', 'the second write')
+  t.equal((await closed()) - before, Object.keys(texts).length, 'the closed connections are counted')
 }
 
 async function countedInCharacters(t: Test, server: Server): Promise<void> {
@@ -197,21 +201,25 @@ async function countedInCharacters(t: Test, server: Server): Promise<void> {
   const body = '{"path":"counted","value":"é"}'
   const text = requestText('/topics/addAndSet', server.token, body)
   await connection.write(text.replace(/content-length: \d+/, `content-length: ${body.length}`))
-  t.match(await connection.answer(), { status: 400, body: /invalid_json/ }, 'its text ends too early')
+  t.match(await connection.answer(), { status: 400, body: /invalid_json/ }, 'the body ends too early')
   await connection.write(requestText('/topics/fetch', server.token, '{"path":"none"}'))
-  t.match((await connection.answers(2)).at(1), { status: 400, body: /"invalid_framing".* in bytes, / }, 'the next one')
+  t.match(
+    (await connection.answers(2)).at(1),
+    { status: 400, body: /"invalid_framing".* in bytes, / },
+    'the next request',
+  )
   await connection.closed
 }
 
-/** A caveat of the library, which waits for the rest of a line that never comes. */
+/** A caveat of the library, which waits for the rest of a line that never arrives. */
 async function emptyLine(t: Test, server: Server): Promise<void> {
   const connection = await server.raw()
   await connection.write(`${requestText('/topics/add', server.token, '{"path":"empty/line"}')}\r\n`)
-  t.equal((await connection.answer())?.body, '{"path":"empty/line","created":true}', 'it is answered')
+  t.equal((await connection.answer())?.body, '{"path":"empty/line","created":true}', 'the first request is answered')
   await connection.write(requestText('/topics/add', server.token, '{"path":"empty/next"}'))
   await barrier(server)
   connection.close()
-  await hasNot(t, server, 'empty/next', 'the next one')
+  await hasNot(t, server, 'empty/next', 'the next request')
 }
 
 async function notHttp(t: Test, server: Server): Promise<void> {
@@ -255,7 +263,7 @@ async function disconnections(t: Test, server: Server): Promise<void> {
     else connection.end()
   }
   await barrier(server)
-  t.equal(server.timesLogged('worker died'), 0, 'writes whose clients had gone ended no worker')
+  t.equal(server.timesLogged('worker died'), 0, 'writes of disconnected clients crashed no worker')
 
   await Promise.all(
     Array.from({ length: 20 }, (_, i) => post('addAndSet', { path: `wide/${i}`, value: 'x'.repeat(400_000) })),
@@ -267,5 +275,5 @@ async function disconnections(t: Test, server: Server): Promise<void> {
     connection.abort()
   }
   const page = await post('fetch', { selector: '*wide//', size: 20 })
-  t.equal(page.text.length > 7_900_000, true, 'a client that stays gets a large page whole')
+  t.equal(page.text.length > 7_900_000, true, 'a client that stays gets the whole large page')
 }

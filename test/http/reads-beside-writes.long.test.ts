@@ -1,5 +1,5 @@
 /**
- * Writes that wait, as while the writer hangs, take nine tenths of a worker's places at most. The rest is for reads.
+ * Waiting writes, such as while the writer hangs, take at most nine tenths of a worker's places. The rest is for reads.
  */
 import t from 'tap'
 import type { Answer, Route } from '../../dist/http/answer.js'
@@ -7,7 +7,7 @@ import { type RawConnection, requestText } from '../support/service/raw.js'
 import { serveRoutes } from '../support/service/served.js'
 import { until } from '../support/service/server.js'
 
-/** What docs/guarantees.md says of a worker. */
+/** The limits per worker in docs/guarantees.md. */
 const [writesMax, requestsMax] = [9000, 10_000]
 
 t.test('reads are answered while waiting writes fill their places', async (t) => {
@@ -35,18 +35,18 @@ t.test('reads are answered while waiting writes fill their places', async (t) =>
     connection.close()
     return status
   }
-  /** Requests that wait count even once their clients have left, so few connections are open. */
+  /** Waiting requests count even after their clients have disconnected, so few connections are open. */
   const fill = async (name: string, count: number): Promise<void> => {
     while (server.waiting() < count) {
       const more = Math.min(500, count - server.waiting())
       const before = server.waiting()
       const connections = await Promise.all(Array.from({ length: more }, () => ask(name)))
-      await until('they wait', async () => server.waiting() === before + more || undefined)
+      await until('the requests wait', async () => server.waiting() === before + more || undefined)
       for (const connection of connections) connection.close()
     }
   }
   await fill('set', writesMax)
-  // A further one that is let in would be answered.
+  // If another write were accepted now, it would be answered.
   isStuck = false
   t.equal(await statusOf('set'), 503)
   t.equal(await statusOf('fetch'), 200)

@@ -1,4 +1,4 @@
-/** Bodies over slow links: they may take longer than the library allows, as long as something of them arrives. */
+/** Bodies over slow links: they may take longer than the library allows, as long as data keeps arriving. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { mayStillArrive } from '../../dist/http/body.js'
@@ -34,12 +34,12 @@ t.test('a body may arrive slowly but not stop', async (t) => {
   ])
   t.match(known, { status: 200, body: '{"path":"known","created":true}' })
   t.match(chunked, { status: 200, body: '{"path":"chunked","created":true}' })
-  t.equal(silent.received, '', 'one that stops is given up')
+  t.equal(silent.received, '', 'a body that stops is abandoned')
 })
 
-t.test('the time for a body is bounded by its size', async (t) => {
+t.test('the time for a body depends on its size', async (t) => {
   t.ok(mayStillArrive(100, 119_000))
   t.notOk(mayStillArrive(100, 121_000))
-  t.ok(mayStillArrive(16_000_000, 1_119_000), 'a large one has more')
+  t.ok(mayStillArrive(16_000_000, 1_119_000), 'a large body has more time')
   t.notOk(mayStillArrive(16_000_000, 1_121_000))
 })

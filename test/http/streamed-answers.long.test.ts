@@ -1,6 +1,6 @@
 /**
- * The framing of answers without a known length, byte by byte: whole chunks, one last chunk, and nothing behind it, however
- * the request was framed and whoever ends the answer, and however late its client reads.
+ * The framing of responses without a known length, byte by byte: whole chunks, one last chunk, and nothing after it, for any
+ * framing of the request, whichever side ends the response, and even if its client reads late.
  */
 import { strict as assert } from 'node:assert'
 import t from 'tap'
@@ -16,11 +16,11 @@ interface Streamed {
   readonly body: string
   /** Lines between the last chunk and the empty line. */
   readonly trailers: readonly string[]
-  /** What follows the end. */
+  /** The bytes after the end. */
   readonly rest: string
 }
 
-/** Reads an answer in chunks as RFC 9112, 7.1 has it, and nothing more tolerantly. */
+/** Parses a chunked response strictly as RFC 9112, 7.1 specifies. */
 function readStreamed(received: string): Streamed {
   const headEnd = received.indexOf('\r\n\r\n')
   const head = received.slice(0, headEnd)
@@ -29,13 +29,13 @@ function readStreamed(received: string): Streamed {
   let body = ''
   for (let at = headEnd + 4; ; ) {
     const [line, digits = ''] = /^([0-9a-f]+)\r\n/i.exec(received.slice(at, at + 20)) ?? []
-    assert(line !== undefined, `no chunk begins at ${JSON.stringify(received.slice(at - 20, at + 20))}`)
+    assert(line !== undefined, `no chunk starts at ${JSON.stringify(received.slice(at - 20, at + 20))}`)
     at += line.length
     const bytes = Number.parseInt(digits, 16)
     if (bytes === 0) return { head, body, ...readTrailers(received.slice(at)) }
     body += received.slice(at, at + bytes)
     at += bytes
-    assert.equal(received.slice(at, at + 2), '\r\n', 'a chunk is as long as it says')
+    assert.equal(received.slice(at, at + 2), '\r\n', 'a chunk has its announced length')
     at += 2
   }
 }
@@ -77,22 +77,25 @@ t.test('a service frames its streamed responses whole', async (t) => {
 
   for (const [how, isChunked] of framings) {
     await t.test(`an upload ${how} gets its whole response`, async (t) => {
-      // With less, the answer to one with a length would come at its end.
+      // With less data, the response to an upload with a length would be sent at its end.
       const [line, count] = [`{"op":"addAndSet","path":"a","value":"${'x'.repeat(300)}"}\n`, 15_000]
       for (const headers of [[], ['connection: close']]) {
         const connection = await server.raw()
         const text = request(server.token, 'batch', [...hasLines, ...headers], line.repeat(count), isChunked)
         for (let at = 0; at < text.length; at += 100_000) await connection.write(text.slice(at, at + 100_000))
-        await until('it is answered', async () => connection.received.includes('"done":true') || undefined)
+        await until('the upload is answered', async () => connection.received.includes('"done":true') || undefined)
         const isKept = !isChunked && headers.length === 0
         if (isKept) {
           await connection.write('GET /healthz HTTP/1.1\r\nhost: topicd\r\n\r\n')
-          await until('so is the next', async () => connection.received.includes('{"status":"serving"}') || undefined)
+          await until(
+            'the next request is answered',
+            async () => connection.received.includes('{"status":"serving"}') || undefined,
+          )
           connection.close()
         } else await connection.closed
         const { body, rest } = readStreamed(connection.received)
         t.strictSame(JSON.parse(body.trim().split('\n').at(-1) ?? ''), { done: true, durable: count, refused: 0 })
-        t.match(rest, isKept ? /^HTTP\/1\.1 200 OK\r\n/ : /^$/, 'what follows')
+        t.match(rest, isKept ? /^HTTP\/1\.1 200 OK\r\n/ : /^$/, 'the bytes after the response')
       }
     })
   }
@@ -111,15 +114,15 @@ t.test('a service frames its streamed responses whole', async (t) => {
   })
 })
 
-/** How the connection ends with a stream. */
+/** The end of a connection with a stream. */
 const endOfStream = '\r\n3\r\nend\r\n0\r\nconnection-state: closed\r\n\r\n'
 
-/** How many large pieces a stream has, how many small ones follow, and their size; without a count, all that are taken. */
+/** Numbers of large and of small pieces of a stream, and the size of the small ones; null means as many as are accepted. */
 type Pieces = readonly [large: number | null, small: number | null, smallBytes: number]
 
 const largePiece = Buffer.alloc(10_000, 'x')
 
-/** A route that streams the pieces that it is asked for, and then the end. `ended` is told how many there were. */
+/** A route that streams the requested pieces and then the end. It reports the numbers of pieces to `ended`. */
 function piecesRoute(ended: (large: number, small: number) => void): Route<object> {
   const send = (outlet: Outlet, piece: Uint8Array, count: number | null): number => {
     for (let sent = 0; ; sent++) if (sent === count || !outlet.send(piece)) return sent
@@ -143,7 +146,7 @@ function piecesRoute(ended: (large: number, small: number) => void): Route<objec
 t.test('a client that reads late gets the whole end of a stream', async (t) => {
   let ended: (large: number, small: number) => void = () => {}
   const { connect } = await serveRoutes(t, [piecesRoute((large, small) => ended(large, small))])
-  /** Lets a stream end before its client reads. */
+  /** Has a stream end before its client reads. */
   const stream = async (isChunked: boolean, ...pieces: Pieces) => {
     const connection = await connect()
     connection.pause()
@@ -153,11 +156,11 @@ t.test('a client that reads late gets the whole end of a stream', async (t) => {
     const headers = ['content-type: application/json', 'connection: close']
     await connection.write(request('key', 'pieces', headers, JSON.stringify(pieces), isChunked))
     const [large, small] = await counts
-    // The service is in this process: these are its turns, in which it would close the connection too early.
+    // The service runs in this process: in these turns, a faulty one would close the connection too early.
     await turns(20)
     connection.resume()
     await until(
-      'it has ended',
+      'the stream has ended',
       async () => connection.isClosed || connection.received.endsWith('\r\n\r\n') || undefined,
     )
     connection.close()
@@ -166,7 +169,7 @@ t.test('a client that reads late gets the whole end of a stream', async (t) => {
   const cut: string[] = []
   for (let smallBytes = 60; smallBytes < 200; smallBytes += 8) {
     for (const isChunked of [false, true]) {
-      // Some room is left for small pieces, of which the last fill the buffers.
+      // Leave some room for small pieces, the last of which fill the buffers.
       const large = (await stream(isChunked, null, 0, smallBytes)).large - 5
       const { small } = await stream(isChunked, large, null, smallBytes)
       for (const missing of [2, 1, 0]) {

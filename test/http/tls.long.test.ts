@@ -1,6 +1,6 @@
 /**
- * TLS on the service's own port, with certificates made by openssl: those that cannot be used are refused by name, and
- * a reload brings in a new one, which is read once, before the workers are replaced.
+ * TLS on the service's own port, with certificates created by openssl: unusable ones are rejected by name, and a reload loads
+ * a new one, which is read once, before the workers are replaced.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +19,7 @@ const skip = spawnSync('openssl', ['version']).error !== undefined && 'openssl i
 const directory = t.testdir()
 const file = (name: string): string => join(directory, name)
 
-/** Makes a key and a self-signed certificate for 127.0.0.1, in NAME.key and NAME.crt. */
+/** Creates a key and a self-signed certificate for 127.0.0.1, in NAME.key and NAME.crt. */
 function makeCertificate(name: string): void {
   const files = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)]
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30']
@@ -47,7 +47,7 @@ await t.test('a service with an unusable certificate or key does not start', { s
     const { code, stderr } = await runCommand(['serve', ...flags, '--data', file('unused'), ...ports])
     t.equal(code, 2, `${cert} with ${key}`)
     t.match(stderr, problem)
-    t.equal(stderr.trim().split('\n').length, 1, 'in one line')
+    t.equal(stderr.trim().split('\n').length, 1, 'one line')
   }
 })
 
@@ -81,10 +81,10 @@ function post(url: string, token: string, ca: string, body: object): Promise<Tls
 const isRoot = process.getuid?.() === 0
 const needsRoot = !isRoot && 'a change of account needs root'
 
-/** A user of every Debian, with a group of the same name, who runs the service where a change of account is possible. */
+/** A user of every Debian, with a group of the same name, who runs the service if the account can be changed. */
 const account = { name: 'daemon', uid: 1, gid: 1 }
 
-/** A service with the certificate and key in current.crt and current.key, at first copies of `first`. */
+/** A service with the certificate and key in current.crt and current.key, initially copies of `first`. */
 async function serveTls(t: Test, data: string, program = mainFile) {
   copyFileSync(file('first.crt'), file('current.crt'))
   copyFileSync(file('first.key'), file('current.key'))
@@ -119,7 +119,7 @@ await t.test('the service responds over TLS, and a reload loads a new certificat
   const large = 'x'.repeat(500_000)
   t.match(await send('addAndSet', 'first', { path: 'b', value: large }), { status: 200 }, 'a large body')
   const { text } = await send('fetch', 'first', { path: 'b' })
-  t.equal(text, JSON.stringify({ path: 'b', type: 'json', value: large }), 'a large answer')
+  t.equal(text, JSON.stringify({ path: 'b', type: 'json', value: large }), 'a large response')
   await t.rejects(send('fetch', 'second', { path: 'a' }), 'a client that trusts another certificate')
   await t.rejects(fetch(`${url.replace('https', 'http')}/topics/fetch`, { method: 'POST', body: '{}' }), 'plain HTTP')
 
@@ -136,7 +136,11 @@ await t.test('the service responds over TLS, and a reload loads a new certificat
   copyFileSync(file('second.crt'), file('current.crt'))
   const { stderr } = await runCommand(['reload', '--data', file('db')])
   t.match(stderr, /current\.key is not the key of the certificate/, 'half of a renewal')
-  t.match(await send('fetch', 'first', { path: 'a' }), { status: 200, name: 'first' }, 'the old one stays in use')
+  t.match(
+    await send('fetch', 'first', { path: 'a' }),
+    { status: 200, name: 'first' },
+    'the old certificate stays in use',
+  )
 
   copyFileSync(file('second.key'), file('current.key'))
   child.kill('SIGHUP')
@@ -147,7 +151,7 @@ await t.test('the service responds over TLS, and a reload loads a new certificat
   t.strictSame(await ended, [0, null])
 })
 
-/** Removes the certificate once the workers have been replaced, before the primary goes on. */
+/** Removes the certificate once the workers have been replaced, before the primary continues. */
 const removingCertificate = `import { rmSync } from 'node:fs'
 import { Workers as SoundWorkers } from './sound-workers.js'
 
@@ -162,13 +166,13 @@ export class Workers extends SoundWorkers {
 }
 `
 
-await t.test('a reload succeeds though the certificate vanishes once the workers run', { skip }, async (t) => {
+await t.test('a reload succeeds even if the certificate vanishes once the workers run', { skip }, async (t) => {
   const program = patchedProgram(t.testdir(), 'cluster/primary/workers.js', removingCertificate)
   const { child, ended, logged } = await serveTls(t, 'vanishing', program)
   await logged('listening')
   child.kill('SIGHUP')
   t.match(await logged('rolling restart done', 'rolling restart failed'), { msg: 'rolling restart done' })
-  t.notOk(existsSync(file('current.crt')), 'it has vanished')
+  t.notOk(existsSync(file('current.crt')), 'the certificate has vanished')
   child.kill('SIGTERM')
   t.strictSame(await ended, [0, null])
 })

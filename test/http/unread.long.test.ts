@@ -1,6 +1,6 @@
 /**
- * Which connections are closed when too much is unread, and when, over simulated connections and clocks: those whose
- * clients read nothing come before those whose clients read, whichever began first.
+ * The connections that are closed when too much data is unread, and when, over simulated connections and clocks: those whose
+ * clients read nothing before those whose clients read, regardless of which started first.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
@@ -15,7 +15,7 @@ import { eventually, turn } from '../support/turns.js'
 
 const mebibyte = 1024 * 1024
 
-/** Within a cork, the library accepts a piece of up to this size, though the kernel may have no room for it. */
+/** Within a cork, the library accepts a piece of up to this size even if the kernel has no room for it. */
 const corkBytes = 16 * 1024
 
 /** A connection of the library, and a kernel that takes as many bytes as its client makes room for. */
@@ -23,17 +23,17 @@ class Connection {
   room = 0
   isClosed = false
   isDone = false
-  /** Whether the answer was complete while more than a byte of it was not yet with the kernel: they may be lost. */
+  /** Whether the response was complete while the kernel still had to take more than one byte, which may be lost. */
   isEarly = false
   #isCorked = false
-  /** What the library has accepted, and the kernel not. */
+  /** Bytes that the library has accepted but the kernel has not. */
   #held = Buffer.alloc(0)
   readonly #pieces: Buffer[] = []
   #offset = 0
   #onWritable: (offset: number) => boolean = () => true
   #onAborted = (): void => {}
 
-  /** The client reads, so that the kernel has room, and maybe says so. */
+  /** Simulates a client that reads: the kernel has room again and, if `isNoticed`, reports it. */
   read(bytes: number, isNoticed = true): void {
     this.room += bytes
     this.#flush()
@@ -95,7 +95,7 @@ function answer(bytes: number, fill = 0) {
   return { status: 200, body: Buffer.alloc(bytes, fill) }
 }
 
-/** Answers of these sizes, none of which is read. */
+/** Sends responses of these sizes, none of which is read. */
 function unreadAnswers(closing: Closing, ...sizes: number[]): Connection[] {
   const responses = new Responses(closing)
   return sizes.map((size) => {
@@ -114,27 +114,27 @@ function simulateTime(t: Test): (ms: number) => void {
 
 const third = Math.floor(answerBytesWaitingMax / 3)
 
-t.test('an answer that cannot be refused closes the longest idle reader', async (t) => {
+t.test('a response that cannot be rejected closes the longest idle reader', async (t) => {
   const closing = new Closing(emptyAnswerRoom(), () => {})
   const connections = unreadAnswers(closing, third, third, third)
   const [reading, , stalled] = connections as [Connection, Connection, Connection]
   const closed = () => connections.map(({ isClosed }) => isClosed)
   reading.read(mebibyte)
   unreadAnswers(closing, third)
-  t.same(closed(), [false, true, false], 'not the one that began first')
+  t.same(closed(), [false, true, false], 'the one that started first stays open')
 
   stalled.read(1)
   unreadAnswers(closing, third)
-  t.same(closed(), [false, true, true], 'a byte is as good as none')
+  t.same(closed(), [false, true, true], 'reading a single byte does not help')
 })
 
-t.test('bytes that are read make room for further answers', async (t) => {
+t.test('bytes that are read make room for further responses', async (t) => {
   const closing = new Closing(emptyAnswerRoom(), () => {})
   const responses = new Responses(closing)
   const [connection] = unreadAnswers(closing, answerBytesWaitingMax) as [Connection]
   t.equal(closing.rests.bytesFree, 0)
-  t.equal(responses.hasRoom(answer(pageBytesMaxMax)), false, 'a page has to be refused')
-  t.equal(responses.hasRoom(answer(answerBytesAlwaysMax)), true, 'a small answer never has')
+  t.equal(responses.hasRoom(answer(pageBytesMaxMax)), false, 'a page must be rejected')
+  t.equal(responses.hasRoom(answer(answerBytesAlwaysMax)), true, 'a small response is always accepted')
   connection.read(answerBytesWaitingMax / 2)
   t.equal(responses.hasRoom(answer(pageBytesMaxMax)), true)
   connection.read(answerBytesWaitingMax / 2)
@@ -146,7 +146,7 @@ for (const [title, size, msMax] of [
   ['little', 8 * mebibyte, unreadMsMax],
   ['much', third, unreadMsCrowdedMax],
 ] as const) {
-  t.test(`a client that reads nothing is closed in time while ${title} is unread`, async (t) => {
+  t.test(`a client that reads nothing is disconnected in time while ${title} is unread`, async (t) => {
     const setTime = simulateTime(t)
     const causes: string[] = []
     const closing = new Closing(emptyAnswerRoom(), (cause) => causes.push(cause))
@@ -161,11 +161,11 @@ for (const [title, size, msMax] of [
     closing.closeUnread()
     t.equal(stalled.isClosed, true)
     t.same(causes, ['unread'])
-    t.notOk(reading.isClosed || reading.isDone, 'one that still reads is not, though the kernel did not say so')
+    t.notOk(reading.isClosed || reading.isDone, 'a client that reads stays, even if the kernel does not report it')
   })
 }
 
-t.test('every answer arrives whole, in any pieces', async (t) => {
+t.test('every response arrives whole, in any pieces', async (t) => {
   const random = seededRandom(t)
   const setTime = simulateTime(t)
   let seconds = 0
@@ -180,7 +180,7 @@ t.test('every answer arrives whole, in any pieces', async (t) => {
     return { connection, body: sent.body }
   })
   for (let unread = connections; unread.length > 0; ) {
-    // Enough in a round that none counts as reading nothing.
+    // Enough per round that no client counts as reading nothing.
     for (const { connection } of unread) connection.read(20_000 + random.below(50_000), !random.oneIn(3))
     setTime((seconds += 4) * 1000)
     closing.closeUnread()
@@ -189,7 +189,7 @@ t.test('every answer arrives whole, in any pieces', async (t) => {
   }
   t.ok(connections.every(({ connection, body }) => connection.received.equals(body)))
   const isEarly = connections.some(({ connection }) => connection.isEarly)
-  t.notOk(isEarly, 'none is taken for complete before')
+  t.notOk(isEarly, 'no response counts as complete too early')
   await eventually(() => closing.rests.count === 0)
-  t.equal(closing.rests.bytesFree, answerBytesWaitingMax, 'and nothing is kept')
+  t.equal(closing.rests.bytesFree, answerBytesWaitingMax, 'no buffers are kept')
 })

@@ -1,7 +1,7 @@
 /**
- * Uploads as the default HTTP clients of several languages send them, in chunks and with a length: each reads the whole
- * answer, though it begins while the client is still sending, and each sees why an upload is refused. A client that is not
- * installed is skipped with the reason.
+ * Uploads by the default HTTP clients of several languages, in chunks and with a length: each client reads the whole response,
+ * although it starts while the client is still sending, and sees why an upload is rejected. A client that is not installed is
+ * skipped with the reason.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
@@ -17,12 +17,12 @@ import { startServer } from '../support/service/server.js'
 import type { UploadLine } from '../support/service/upload.js'
 import { tied } from '../support/tied.js'
 
-/** Some clients are compiled first, which takes seconds, and many on a busy machine. */
+/** Some clients are compiled first, which takes seconds, or longer on a busy machine. */
 const clientMsMax = 90_000
 
 t.setTimeout(600_000)
 
-/** Enough for an answer to begin while a client is still sending. */
+/** Enough for a response to start while a client is still sending. */
 const lineCount = 20_000
 const refusedCount = lineCount / 500
 
@@ -34,16 +34,16 @@ interface Reply {
   readonly text: string
 }
 
-/** How one client sends its lines. */
+/** An HTTP client that uploads lines. */
 interface Client {
-  /** What it is called in paths. */
+  /** Its name in paths. */
   readonly name: string
-  /** Why it cannot be run here; false when it can. */
+  /** Why it cannot run here; false if it can. */
   readonly skip: string | false
   readonly upload: (name: string, token: string) => Promise<Reply>
 }
 
-/** The lines that each client sends: it makes its own. */
+/** The lines that each client sends, with its own topics. */
 function* linesOf(name: string): Iterable<string> {
   for (let i = 0; i < lineCount; i++) {
     const operation = i % 500 === 250 ? '"set","path":"none' : '"addAndSet","path":"up'
@@ -55,7 +55,7 @@ function headersFor(token: string): Readonly<Record<string, string>> {
   return { authorization: `Apikey ${token}`, 'content-type': 'application/x-ndjson' }
 }
 
-/** A client that is a process. It prints the text of the answer and then its status, and may read the lines. */
+/** A client that is a process. It prints the body of the response and then its status, and may read the lines. */
 function command(name: string, skip: string | false, line: (token: string) => readonly string[]): Client {
   const upload = async (name: string, token: string): Promise<Reply> => {
     const env = { ...process.env, URL: url, TOKEN: token, NAME: name, LINES: String(lineCount) }
@@ -97,7 +97,7 @@ async function uploadByFetch(body: string | ReadableStream, token: string): Prom
 
 const pieces = (name: string): ReadableStream => Readable.toWeb(Readable.from(linesOf(name)).map(Buffer.from))
 
-// A client is compiled when it is first run. The test's directory exists: the server was started.
+// A client is compiled when it first runs. The test's directory exists because the server has been started.
 const goProgram = join(t.testdirName, 'upload')
 const javaClass = join(t.testdirName, 'Upload.class')
 
@@ -133,7 +133,7 @@ const clients: readonly Client[] = [
 ]
 
 for (const { name, skip, upload } of clients) {
-  t.test(`${name} reads the whole response of an upload, and a refusal`, { skip }, async (t) => {
+  t.test(`${name} reads the whole response of an upload, and an error`, { skip }, async (t) => {
     const { status, text } = await upload(name, server.token)
     t.equal(status, 400, text.slice(0, 1000))
     const { lines, ...counts } = JSON.parse(text) as { lines: readonly UploadLine[] }

@@ -1,5 +1,5 @@
 /**
- * Invalid JSON is refused with the position of its first wrong byte, counted from 1, what was found there and what was
+ * Invalid JSON is rejected with the position of its first wrong byte, counted from 1, the text found there and what was
  * expected, in words that do not depend on the version of Node.
  */
 import t from 'tap'
@@ -8,18 +8,17 @@ import { treeOf } from '../support/json-tree.js'
 import { mutated } from '../support/models/json-texts.js'
 import { seededRandom } from '../support/random.js'
 
-/** What is wrong with a text, whether its value is read or passed over; undefined if it is JSON. */
+/** The problem of a text, which must be the same whether its value is read or skipped; undefined if it is JSON. */
 function problemOf(text: string): string | undefined {
   const [read, passed] = [new JsonReader(Buffer.from(text), 1000), new JsonReader(Buffer.from(text), 1000)]
   treeOf(read)
   passed.skip()
   const problem = read.problem()
-  if (passed.problem() !== problem)
-    t.fail(`${JSON.stringify(text)}: ${problem}, and ${passed.problem()} if passed over`)
+  if (passed.problem() !== problem) t.fail(`${JSON.stringify(text)}: ${problem}, and ${passed.problem()} if skipped`)
   return problem
 }
 
-/** The byte that the message names. */
+/** The byte number in the message. */
 function byteOf(text: string): number | undefined {
   const found = /^found .+ at byte (\d+), expected .+$/s.exec(problemOf(text) ?? '')
   return found === null ? undefined : Number(found[1])
@@ -76,11 +75,11 @@ t.test('each mistake is reported with its byte, the text there and the expectati
   for (const [body, problem] of problems) t.equal(problemOf(body), problem, JSON.stringify(body))
 })
 
-/** What may complete the last token of a text that breaks off, before its open brackets are closed. */
+/** Possible completions of the last token of an unfinished text, before its open brackets are closed. */
 const inners = ['', ...'0 " ":0 :0 "":0 "":0} 0" 00" 000" 0000" n" "0 ull ll l rue ue e alse lse se'.split(' ')]
 const ends = [...inners, ...['0', '00', '000', '0000', 'n'].map((rest) => `${rest}":0`)]
 
-/** Whether some end makes `start` valid JSON: tries all of them, independently of how the byte was found. */
+/** Whether any ending makes `start` valid JSON: tries all of them, independently of how the byte was found. */
 function canBecomeJson(start: string): boolean {
   let closers = ''
   for (const [token] of start.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
@@ -91,7 +90,7 @@ function canBecomeJson(start: string): boolean {
   return ends.some((end) => isJson(start + end + closers))
 }
 
-t.test('the named byte is the first that no valid JSON can have', async (t) => {
+t.test('the reported byte is the first that no valid JSON can have', async (t) => {
   const random = seededRandom(t)
   let checked = 0
   for (let round = 0; round < 1500; round++) {

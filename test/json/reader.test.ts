@@ -1,6 +1,6 @@
 /**
- * The reader of JSON accepts what JSON.parse accepts, reads the same from it, and nothing else; and the texts that it
- * hands out are the bytes that were sent. `MUTATIONS` sets how many mutated texts are tried; ten million take five minutes:
+ * The JSON reader accepts exactly what JSON.parse accepts and reads the same value; the texts that it returns are the bytes
+ * that were sent. `MUTATIONS` sets the number of mutated texts; ten million take five minutes:
  *
  *     MUTATIONS=10000000 node dist-test/support/run.js json/reader --timeout=1800
  */
@@ -16,7 +16,7 @@ function readerOf(text: string, levels = levelsMax): JsonReader {
   return new JsonReader(Buffer.from(text), levels)
 }
 
-/** What a text means, wrapped because it may be any value; undefined if it is not JSON. */
+/** The meaning of a text, wrapped because it may be any value; undefined if it is not JSON. */
 type Meaning = { readonly value: unknown } | undefined
 
 function parsed(text: string): Meaning {
@@ -33,7 +33,7 @@ function read(text: string): Meaning {
   return reader.problem() === undefined ? { value } : undefined
 }
 
-/** As a text that shows what JSON.stringify does not: -0, and numbers that are not finite. */
+/** Shows values that JSON.stringify does not distinguish: -0, and numbers that are not finite. */
 function shown(meaning: Meaning): string {
   return JSON.stringify(meaning, (_, value) =>
     typeof value === 'number' && JSON.stringify(value) !== String(value)
@@ -42,14 +42,14 @@ function shown(meaning: Meaning): string {
   )
 }
 
-/** What is wrong with a text, if its value is only passed over. */
+/** The problem of a text whose value is only skipped. */
 function passed(text: string): string | undefined {
   const reader = readerOf(text)
   reader.skip()
   return reader.problem()
 }
 
-t.test('a mutated text is accepted if JSON.parse accepts it, with the same meaning', (t) => {
+t.test('a mutated text is accepted if and only if JSON.parse accepts it, with the same meaning', (t) => {
   const random = seededRandom(t)
   const rounds = Number(process.env.MUTATIONS ?? 20_000)
   let accepted = 0
@@ -66,7 +66,7 @@ t.test('a mutated text is accepted if JSON.parse accepts it, with the same meani
   t.end()
 })
 
-/** Lengths around those at which a string is no longer read byte by byte. */
+/** Includes the lengths around which a string is no longer read byte by byte. */
 const lengthMax = 100
 
 const escapes = ['\\"', '\\\\', '\\n', '\\u0022', '\\/', '\\ud800', '\\ud83d\\ude00']
@@ -81,7 +81,7 @@ function randomString(random: Random): string {
   return `"${text}"`
 }
 
-t.test('strings of any length, with escapes anywhere, are found whole and decoded', (t) => {
+t.test('strings of any length, with escapes anywhere, are read whole and decoded', (t) => {
   const random = seededRandom(t)
   for (let round = 0; round < 3000; round++) {
     const [first, second] = [randomString(random), randomString(random)]
@@ -91,7 +91,7 @@ t.test('strings of any length, with escapes anywhere, are found whole and decode
   t.end()
 })
 
-t.test('a control character is found wherever it is in a string', (t) => {
+t.test('a control character is found at any position in a string', (t) => {
   for (let length = 1; length <= lengthMax; length++) {
     for (let at = 0; at < length; at++) {
       const problem = passed(`"${'x'.repeat(at)}\u001f${'x'.repeat(length - at - 1)}"`)
@@ -106,7 +106,7 @@ const numbers = [
   ...['12345678901234567890', '9007199254740993', `1${'0'.repeat(400)}`, `0.${'0'.repeat(400)}1`],
 ]
 
-t.test('a number has the value that JSON.parse gives it, and its own text', (t) => {
+t.test('a number has the value that JSON.parse returns, and its own text', (t) => {
   for (const text of numbers) {
     const reader = readerOf(` ${text} `)
     t.ok(Object.is(reader.value(), JSON.parse(text)), text.slice(0, 30))
@@ -117,7 +117,7 @@ t.test('a number has the value that JSON.parse gives it, and its own text', (t) 
   t.end()
 })
 
-t.test('the text of a value is sent back without tabs and line ends', (t) => {
+t.test('the text of a value is returned without tabs and line ends', (t) => {
   const textOf = (text: string): string => Buffer.from(readerOf(text).text()).toString()
   for (const text of ['[ 1.10 , { "a  b" : " c " } ]', '"\\t\\n"', '{"a":1,"a":2}', '"é😀"', ' null']) {
     t.equal(textOf(text), text.trim())
@@ -126,14 +126,14 @@ t.test('the text of a value is sent back without tabs and line ends', (t) => {
   const bytes = Buffer.from('{"value":[1, 2]}')
   const reader = new JsonReader(bytes, levelsMax)
   t.equal(reader.enterObject(), 'value')
-  t.equal(reader.text().buffer, bytes.buffer, 'it is a view')
+  t.equal(reader.text().buffer, bytes.buffer, 'the text is a view')
   t.end()
 })
 
 const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 const objects = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
 
-t.test('reading ends at one level too many, and calls the text valid', (t) => {
+t.test('reading stops one level beyond the limit, and the text counts as valid', (t) => {
   for (const make of [arrays, objects]) {
     for (const levels of [levelsMax, levelsMax + 1, 100_000]) {
       for (const way of ['skip', 'tree'] as const) {
@@ -144,8 +144,8 @@ t.test('reading ends at one level too many, and calls the text valid', (t) => {
         if (way === 'tree' && levels === levelsMax) t.strictSame(found, JSON.parse(make(levels)))
       }
     }
-    t.match(passed(`[${make(levelsMax - 1)},x]`), /^found "x"/, 'what is wrong after so many levels is found')
-    t.match(passed(`[x,${make(levelsMax + 1)}]`), /^found "x"/, 'and what is wrong before one too many')
+    t.match(passed(`[${make(levelsMax - 1)},x]`), /^found "x"/, 'an error after the deepest level is found')
+    t.match(passed(`[x,${make(levelsMax + 1)}]`), /^found "x"/, 'an error before a level too many is found')
   }
   t.equal(readerOf('['.repeat(1_000_000), Infinity).skip(), undefined, 'no depth overflows the stack')
   t.end()

@@ -1,4 +1,4 @@
-/** When a key or a replaced token ends, as it is written on the command line. */
+/** The expiry of a key or of a replaced token, in the notation of the command line. */
 import t from 'tap'
 import { parseExpiry, parseGrace, shownTime } from '../../dist/keys/expiry.js'
 import { keyExpiresMsMax } from '../../dist/settings/limits.js'
@@ -20,11 +20,11 @@ t.test('an expiry is a period, a day or a time in UTC', (t) => {
   ] as const) {
     t.equal(parseExpiry(text, nowMs), endMs, text)
   }
-  t.equal(parseExpiry('1s', keyExpiresMsMax - 1000), keyExpiresMsMax, 'the latest end')
+  t.equal(parseExpiry('1s', keyExpiresMsMax - 1000), keyExpiresMsMax, 'the latest expiry')
   t.end()
 })
 
-t.test('any other expiry is refused with what is allowed', (t) => {
+t.test('any other expiry is rejected with the allowed forms', (t) => {
   const form = /^must be a period such as 12h or 30d, or a UTC time such as 2027-01-31/
   const day = /^must be a day and time that exist$/
   const future = /^must be in the future$/
@@ -51,7 +51,7 @@ t.test('any other expiry is refused with what is allowed', (t) => {
   t.end()
 })
 
-t.test('a grace is a period, and may be zero', (t) => {
+t.test('a grace is a period and may be zero', (t) => {
   t.equal(parseGrace('0s', nowMs), 0)
   t.equal(parseGrace('0d', nowMs), 0)
   t.equal(parseGrace('1h', nowMs), 3_600_000)

@@ -1,6 +1,6 @@
 /**
- * A maker changes no key that it may not change, whatever was checked before: each store decides within the transaction, so
- * that a maker that was just revoked, rotated or replaced by another key changes nothing, and a repeated request does not fail.
+ * A maker can only change the keys that it may change, regardless of earlier checks. Each store decides within the transaction:
+ * a maker that was just revoked, rotated or replaced by another key changes nothing, and a repeated request does not fail.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -28,7 +28,7 @@ await eachStore(t, async (t, address) => {
   await store.addKey(maker)
   await store.addKey(key('strong', 'b', { allow: ['fetch', 'set'] }))
 
-  await t.test('a maker changes what it may', async (t) => {
+  await t.test('a maker changes the keys that it may change', async (t) => {
     t.equal(await store.addKey(key('made', '1'), by), 'added')
     t.equal(await store.rotateKey(rotation('made', '1', '2'), by), true)
     t.equal(await store.revokeKey('made', by), true)
@@ -37,11 +37,11 @@ await eachStore(t, async (t, address) => {
     t.equal(await names(), 'maker,strong')
   })
 
-  await t.test('what it may not, it does not change', async (t) => {
-    t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'one with more')
+  await t.test('a maker does not change other keys', async (t) => {
+    t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'a key with more permissions')
     t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
     t.equal(await store.revokeKey('strong', by), false)
-    // One without the right, with another token, or gone.
+    // One without the permission, one with another token, and one that is gone.
     for (const wrong of [key('strong', 'b'), key('maker', 'b'), key('none', 'a')]) {
       t.equal(await store.addKey(key('made', '1'), wrong), 'forbidden')
       t.equal(await store.revokeKey('maker', wrong), false)
@@ -50,9 +50,9 @@ await eachStore(t, async (t, address) => {
     t.equal(await names(), 'maker,strong')
   })
 
-  await t.test('a request that is repeated has the same outcome', async (t) => {
+  await t.test('a repeated request has the same outcome', async (t) => {
     for (let attempt = 1; attempt <= 2; attempt++) t.equal(await store.addKey(key('made', '1'), by), 'added')
-    // After the first, the maker's own token is another.
+    // After the first attempt, the maker has another token.
     for (let attempt = 1; attempt <= 2; attempt++)
       t.equal(await store.rotateKey(rotation('maker', 'a', 'c'), by), true, `attempt ${attempt}`)
     t.equal(await store.addKey(key('later', '4'), by), 'forbidden')
@@ -63,7 +63,7 @@ await eachStore(t, async (t, address) => {
   })
 })
 
-t.test('what a key has beyond its maker', async (t) => {
+t.test('a new key may not exceed its maker', async (t) => {
   const limited = key('x', '1', { allow: ['fetch', 'admin'], expiresMs: 100, rate: 10 })
   const within = { allow: ['fetch'], expiresMs: 100, rate: 10 } as const
   for (const [more, excess] of [
@@ -78,7 +78,7 @@ t.test('what a key has beyond its maker', async (t) => {
   t.equal(excessOf(key('x', '1'), maker), undefined, 'a maker without limits')
 })
 
-t.test('rights are words, each once, and admin has no subtrees', async (t) => {
+t.test('permissions are distinct words, and admin has no subtrees', async (t) => {
   const both = key('x', '1', { allow: ['admin'], under: ['a' as Path] })
   t.match(rightsProblem(both), /subtrees/)
   t.equal(isAdministrator(both), false)

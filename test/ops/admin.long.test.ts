@@ -1,6 +1,6 @@
 /**
- * The admin listener: its paths and methods, health, and readiness with its reasons. The contents of /metrics and
- * /openapi.json are tested in ops/metrics and api/openapi.
+ * The admin listener: its paths and methods, health, and readiness with reasons. ops/metrics and api/openapi test the contents
+ * of /metrics and /openapi.json.
  */
 
 import { once } from 'node:events'
@@ -40,7 +40,7 @@ await t.test('a service is not ready until a dead worker is replaced', async (t)
   t.ok(answers.has('not ready\n1 of 2 workers serve\n'), [...answers].join())
 })
 
-await t.test('a service that drains is not ready', async (t) => {
+await t.test('a draining service is not ready', async (t) => {
   await server.post('add', { path: 'a' })
   server.signal('SIGTERM')
   const { text } = await until('not ready', async () => {

@@ -1,6 +1,6 @@
 /**
- * The figures of the service page, which the primary computes: rates and quantiles between samples, their gaps, keys and
- * refusals, what is kept for how long, and that a service reports every metric that they are of.
+ * The figures of the service page, computed by the primary: rates and quantiles between samples, their gaps, keys and rejected
+ * requests, and how long they are kept; also that a service reports every metric that the figures use.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -43,7 +43,7 @@ t.test('a quantile is interpolated within its bucket', async (t) => {
 interface Counts {
   readonly answered?: number
   readonly failed?: number
-  /** Answers within 1 s, and others within 2 s. */
+  /** Responses within 1 s, and others within 2 s. */
   readonly seconds?: readonly [number, number]
   readonly commits?: readonly [commits: number, writes: number]
   readonly keys?: Readonly<Record<string, number>>
@@ -73,7 +73,7 @@ const table: Table<Counts> = {
 
 type Sample = readonly [atS: number, counts: Counts]
 
-/** The last one is for a page. */
+/** The last sample is for a page. */
 function historyOf(samples: readonly Sample[]): FiguresHistory {
   const history = new FiguresHistory()
   for (const [index, [atS, counts]] of samples.entries()) {
@@ -90,12 +90,12 @@ function sampleOf(text: string): Sample {
   return [atS, { answered, failed }]
 }
 
-t.test('a rate is between samples that are 1 to 8 s apart', async (t) => {
+t.test('a rate covers samples that are 1 to 8 s apart', async (t) => {
   for (const [name, samples, expected] of [
-    ['an error that is the first of its kind counts', '100:10 102:16 104.5:26+5', [undefined, [3, 0], [4, 2]]],
-    ['of several pages', '100:0 100.1:1 100.9:9 101:10 101.1:11', [undefined, undefined, undefined, [10, 0], [10, 0]]],
+    ['the first error of its kind counts', '100:10 102:16 104.5:26+5', [undefined, [3, 0], [4, 2]]],
+    ['several pages', '100:0 100.1:1 100.9:9 101:10 101.1:11', [undefined, undefined, undefined, [10, 0], [10, 0]]],
     ['a pause', '100:0 108:8 116.1:16 118.1:20', [undefined, [1, 0], undefined, [2, 0]]],
-    ['a count that has fallen', '100:8 102:7', [undefined, undefined]],
+    ['a decreased count', '100:8 102:7', [undefined, undefined]],
   ] as const) {
     const moments = momentsOf(...samples.split(' ').map(sampleOf))
     const rates = moments.map(({ responses }) => responses && [responses['2xx'], responses['5xx']])
@@ -105,7 +105,7 @@ t.test('a rate is between samples that are 1 to 8 s apart', async (t) => {
   t.match(last, { routes: { '/a': 3, '/b': 1 }, connections: 3, workerResidentBytes: { 'worker 1': 1 } })
 })
 
-t.test('quantiles and means are of the last 30 s', async (t) => {
+t.test('quantiles and means cover the last 30 s', async (t) => {
   const busy: Counts = { seconds: [100, 0], commits: [10, 10] }
   const moments = momentsOf(
     [100, {}],
@@ -117,24 +117,28 @@ t.test('quantiles and means are of the last 30 s', async (t) => {
   t.strictSame(moments[1]?.latencyS, { p50: 0.5, p99: 0.99, leastS: 1, mostS: 2 })
   t.equal(moments[1]?.writesPerCommit, 1)
   t.equal(moments[15]?.latencyS?.p50, 0.5, 'the values of 100 to 102 still count at 130')
-  t.strictSame(moments.at(-1)?.latencyS, { p50: 1.5, p99: 1.99, leastS: 1, mostS: 2 }, 'and no more at 134')
+  t.strictSame(
+    moments.at(-1)?.latencyS,
+    { p50: 1.5, p99: 1.99, leastS: 1, mostS: 2 },
+    'those values no longer count at 134',
+  )
   t.equal(moments.at(-1)?.writesPerCommit, 5)
 })
 
-t.test("the service's samples are kept for ten minutes, and a page's for half of one", async (t) => {
+t.test("the service keeps its samples for ten minutes and a page's samples for half a minute", async (t) => {
   const history = historyOf(Array.from({ length: 130 }, (_, i) => [1000 + 5 * i, { answered: i }]))
   const times = (sinceS = 0) => history.figures(sinceS).moments.map(({ atS }) => atS)
   t.match([times().length, times()[0]], [120, 1050])
   for (let i = 0; i < 50; i++) history.add(1646 + 2 * i, evaluate(table, {}), true)
   t.equal(times().filter((atS) => atS > 1645).length, 16)
   t.strictSame(times(1740), [1742, 1744])
-  t.strictSame(times(1744), [], 'a page has them all')
+  t.strictSame(times(1744), [], 'the page already has all samples')
   t.equal(times(1745).length, times().length, "the clock of the page's moments was set back")
   history.add(1600, evaluate(table, {}), true)
   t.strictSame(times(), [1600], "the service's clock was set back")
 })
 
-t.test('the ten busiest keys are named, and all refusals', async (t) => {
+t.test('the ten busiest keys and all causes of rejections are named', async (t) => {
   const keys = (each: (number: number) => number) =>
     Object.fromEntries(Array.from({ length: 13 }, (_, i) => [i === 0 ? '__proto__' : `key-${i}`, each(i)]))
   const { keys: named, ...rest } = historyOf([
@@ -171,7 +175,7 @@ t.test('a service reports every figure', async (t) => {
   t.match(moment, { workerResidentBytes: { [name]: Number }, workerLoopDelayS: { [name]: Number } })
 })
 
-t.test('every metric that is named is in a table', async (t) => {
+t.test('every metric named in the sources is in a table', async (t) => {
   const files = ['console-state', 'counts', 'history', 'moment'].map((name) => `src/ops/figures/${name}.ts`)
   const named = files.map(readDocument).flatMap(metricsIn)
   t.ok(named.length > 30 && named.every((name) => metricNames.has(name)), named.join())

@@ -1,6 +1,6 @@
 /**
- * A log that cannot be written ends no process and stops no request: a full device, a reader that has gone or does not
- * read. Lost lines are counted, and their number is logged once there is room again. Closed terminals: log-terminal.
+ * A log that cannot be written ends no process and stops no request: on a full device, or if its reader has gone or does not
+ * read. Lost lines are counted, and their number is logged once writing works again. Closed terminals: log-terminal.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
@@ -18,10 +18,10 @@ import { tied } from '../support/tied.js'
 
 t.setTimeout(600_000)
 
-/** Requests of each test: without a key, as any client could send them. */
+/** Requests of each test, without a key, as any client can send them. */
 const requests = 20
 
-/** Sends requests without a key; returns how many were answered 401. */
+/** Sends requests without a key; returns how many got 401. */
 async function refusals({ url }: BareService, count = requests): Promise<number> {
   let refused = 0
   for (let i = 0; i < count; i++) {
@@ -35,7 +35,7 @@ async function refusals({ url }: BareService, count = requests): Promise<number>
 const dropped = async ({ adminUrl }: BareService): Promise<number> =>
   (await scrape(adminUrl)).value('topicd_log_lines_dropped_total')
 
-/** How many lost lines are counted, at least `min`: of a busy worker, a scrape shows what it had counted earlier. */
+/** Waits for at least `min` lost lines, because a scrape may show an earlier count of a busy worker; returns their number. */
 function lostLines(service: BareService, min: number): Promise<number> {
   return until(`${min} lost lines are counted`, async () => {
     const count = await dropped(service)
@@ -43,13 +43,13 @@ function lostLines(service: BareService, min: number): Promise<number> {
   })
 }
 
-/** No worker was restarted, and the lost lines are counted. */
+/** Asserts that no worker was restarted and that the lost lines are counted. */
 async function unharmed(t: Test, service: BareService): Promise<void> {
   t.pass(`${await lostLines(service, requests)} lost lines are counted`)
-  t.equal((await scrape(service.adminUrl)).value('topicd_worker_restarts_total'), 0, 'no worker has ended')
+  t.equal((await scrape(service.adminUrl)).value('topicd_worker_restarts_total'), 0, 'no worker has exited')
 }
 
-/** What a store has of keys, read from a backup. */
+/** The keys in a store, read from a backup. */
 async function keysIn(dataDir: string, directory: string) {
   mkdirSync(join(directory, 'topics'), { recursive: true })
   const { code, stderr } = await runCommand(['backup', join(directory, 'topics/data.mdb'), '--data', dataDir])
@@ -60,10 +60,10 @@ async function keysIn(dataDir: string, directory: string) {
   return { keys, revision }
 }
 
-await t.test('a service whose log device is full answers, and revokes its first key', async (t) => {
+await t.test('a service with a full log device serves requests and revokes its first key', async (t) => {
   const directory = t.testdir()
   const full = openSync('/dev/full', 'w')
-  // Not the directory of its key: the first key is made in a new store only.
+  // Not the data directory of `service`, because a first key is created only in a new store.
   const [dataDir, other] = [join(directory, 'db'), join(directory, 'other')]
   const service = await bareService(other, ['--access-log', '--first-key'])
   const command = service.command.map((word) => (word === other ? dataDir : word)) as [string, ...string[]]
@@ -71,7 +71,7 @@ await t.test('a service whose log device is full answers, and revokes its first 
   t.equal(await refusals(service), requests)
   await unharmed(t, service)
   let copies = 0
-  const { keys } = await until('a key was made and revoked', async () => {
+  const { keys } = await until('a key was created and revoked', async () => {
     const found = await keysIn(dataDir, join(directory, `copy${copies++}`))
     return found.revision === 2 ? found : undefined
   })
@@ -79,7 +79,7 @@ await t.test('a service whose log device is full answers, and revokes its first 
   t.strictSame(await stop(), [0, null])
 })
 
-await t.test('a service whose log is not read answers, and later counts lost lines', async (t) => {
+await t.test('a service whose log is not read serves requests and later counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
   const { child, stop } = await runBare(t, service, ['ignore', 'pipe', 'inherit'])
   const stdout = present(child.stdout ?? undefined)
@@ -92,20 +92,20 @@ await t.test('a service whose log is not read answers, and later counts lost lin
 
   let text = ''
   stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-  const report = await until('the line that reports them', async () => {
+  const report = await until('the line that reports lost lines', async () => {
     await refusals(service, 1)
     return /^.*log lines were lost.*$/m.exec(text)?.[0]
   })
   const { level, count, role } = JSON.parse(report) as { level: number; count: number; role: string }
-  t.equal(count, await lostLines(service, count), 'it counts all of them')
+  t.equal(count, await lostLines(service, count), 'the line counts all lost lines')
   t.match({ level, role }, { level: 40, role: 'worker' })
   await refusals(service, 5)
   t.strictSame(await stop(), [0, null])
   for (const line of text.trimEnd().split('\n')) JSON.parse(line)
-  t.equal(text.match(/log lines were lost/g)?.length, 1, 'once')
+  t.equal(text.match(/log lines were lost/g)?.length, 1, 'lost lines are reported once')
 })
 
-await t.test('a service whose log reader has gone answers, and counts lost lines', async (t) => {
+await t.test('a service whose log reader has gone serves requests and counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])
   const { child, stop } = await runBare(t, service, ['ignore', 'pipe', 'pipe'])
   child.stdout?.destroy()
@@ -115,7 +115,7 @@ await t.test('a service whose log reader has gone answers, and counts lost lines
   t.strictSame(await stop(), [0, null])
 })
 
-await t.test('a refused start has its exit code even if the reason cannot be printed', async (t) => {
+await t.test('a failed start has its exit code even if the reason cannot be printed', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -126,5 +126,5 @@ await t.test('a refused start has its exit code even if the reason cannot be pri
     return code
   }
   t.equal(await code('--port', String((taken.address() as AddressInfo).port)), 10, 'a port in use')
-  t.equal(await code('--nonsense'), 2, 'a wrong flag')
+  t.equal(await code('--nonsense'), 2, 'an unknown flag')
 })

@@ -1,6 +1,6 @@
 /**
- * On a terminal the log is text for people, with times and levels, and the first key can be copied from it. A service
- * whose terminal was closed goes on. Everywhere else the log is JSON (ops/log).
+ * On a terminal the log is plain text, with times and levels, and the first key can be copied from it. A service whose terminal
+ * was closed keeps running. Everywhere else the log is JSON (ops/log).
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -12,7 +12,7 @@ t.setTimeout(600_000)
 
 const skip = whyNoTerminal()
 
-await t.test('a terminal gets no JSON, and the first key on its own line', { skip }, async (t) => {
+await t.test('a terminal gets no JSON and shows the first key on its own line', { skip }, async (t) => {
   const flags = ['--port', '0', '--admin-port', '0', '--data', join(t.testdir(), 'db'), '--first-key', '--access-log']
   const env = { ...process.env, NO_COLOR: '1' }
   const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', '--workers', '1', ...flags], env)
@@ -26,7 +26,7 @@ await t.test('a terminal gets no JSON, and the first key on its own line', { ski
   t.match(
     lines().find((line) => line !== ''),
     /^topicd listens on http:\/\/127\.0\.0\.1:\d+\/ and keeps its topics in /,
-    'the text for whoever started it is first',
+    'the text for the user is first',
   )
   const token = present(lines().find((line) => /^ {2}[\w.~+/=-]{20,}$/.test(line))).trim()
   const command =
@@ -34,7 +34,7 @@ await t.test('a terminal gets no JSON, and the first key on its own line', { ski
       terminal.shown(),
     )
   const [, url = '', pasted, body] = present(command ?? undefined)
-  t.equal(pasted, token, 'the token that is alone on its line is in a command that can be pasted')
+  t.equal(pasted, token, 'the token on its own line is also in a command to paste')
 
   const post = async (key: string) => {
     const headers = { authorization: `Apikey ${key}`, 'content-type': 'application/json' }
@@ -45,7 +45,7 @@ await t.test('a terminal gets no JSON, and the first key on its own line', { ski
   await until('the access log', async () => (lines().some((line) => answered.test(line)) ? true : undefined))
 
   await terminal.close()
-  for (let i = 0; i < 20; i++) t.equal(await post('wrong'), 401, 'it answers after its terminal was closed')
+  for (let i = 0; i < 20; i++) t.equal(await post('wrong'), 401, 'the service answers after its terminal was closed')
   process.kill(terminal.pid, 'SIGTERM')
   t.equal(await terminal.ended, 0)
 })
@@ -64,7 +64,7 @@ await t.test('a terminal shows a defect with its stack on separate lines', { ski
   t.strictSame(
     lines.filter((line) => line.length > 200),
     [],
-    'no line is as long as all settings',
+    'no line is long enough for all settings',
   )
   process.kill(terminal.pid, 'SIGUSR2')
   t.equal(await terminal.ended, 1)

@@ -1,5 +1,5 @@
 /**
- * The log: which events it has, what the access log adds, and what is never in either.
+ * The log: its events, the lines of the access log, and secrets that are never in either.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -23,7 +23,7 @@ await t.test('the access log has a line with the members of each request', async
   const behind = await server.raw()
   await behind.write(`${requestText('/topics/set', server.token, body)}what is this`)
   await behind.closed
-  // Before these come the requests that `addKey` sends until every worker knows the new key.
+  // The requests before these are sent by `addKey` until every worker knows the new key.
   const answered = () => server.log.filter(({ msg }) => msg === 'request')
   const requests = () => answered().slice(answered().findIndex(({ route }) => route === '/topics/addAndSet'))
   const lines = await until('six lines', async () => (requests().length >= 6 ? requests() : undefined))
@@ -37,10 +37,10 @@ await t.test('the access log has a line with the members of each request', async
     { route: '/topics/set', status: undefined, cause: 'bytes_behind', bytesIn, bytesOut: 0, key: 'first' },
   ])
   for (const { ms } of lines) t.ok(typeof ms === 'number' && ms >= 0 && ms < 10_000, `${ms} ms`)
-  t.notOk(server.output.includes(secret), 'it contains no path, value or token')
-  t.notOk(server.output.includes(token), 'not even a valid token')
+  t.notOk(server.output.includes(secret), 'the log contains no path, value or token')
+  t.notOk(server.output.includes(token), 'the log contains no valid token')
   await server.stop()
-  t.equal(requests().length, 6, 'one line each')
+  t.equal(requests().length, 6, 'one line for each request')
 })
 
 await t.test('requests are logged only in the access log', async (t) => {
@@ -48,14 +48,14 @@ await t.test('requests are logged only in the access log', async (t) => {
   const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key refused')
   const startedMs = performance.now()
   for (let i = 0; i < 20; i++) await server.post('fetch', { path: secret }, { token: secret })
-  // What a worker has not logged yet is lost when it is killed.
-  await until('every refusal is logged', async () => {
+  // A worker's unlogged counts are lost when it is killed.
+  await until('every rejection is logged', async () => {
     return refused().reduce((sum, line) => sum + Number(line.count), 0) >= 20 ? true : undefined
   })
   const seconds = Math.ceil((performance.now() - startedMs) / 1000)
   t.ok(
     refused().length <= 2 * (seconds + 1),
-    `a burst of refused keys has few lines: ${refused().length} in ${seconds} s`,
+    `a burst of rejected keys has few lines: ${refused().length} in ${seconds} s`,
   )
   process.kill(first(server.workerPids()), 'SIGKILL')
   await server.logged('worker replaced')
@@ -73,7 +73,7 @@ await t.test('requests are logged only in the access log', async (t) => {
   )
   t.equal(count('worker replaced'), 1)
   t.equal(count('stopped'), 1)
-  t.notOk(server.output.includes(secret), 'it contains no path and no token')
+  t.notOk(server.output.includes(secret), 'the log contains no path and no token')
 })
 
 await t.test('each line starts with the priority of its level under systemd', async (t) => {
@@ -85,7 +85,7 @@ await t.test('each line starts with the priority of its level under systemd', as
     for (const level of ${JSON.stringify(levels)}) log[level](level)`
   const env = { ...process.env, JOURNAL_STREAM: '9:1' }
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', program], { env, encoding: 'utf8' })
-  t.notMatch(output, /^\{/m, 'no line lacks one')
+  t.notMatch(output, /^\{/m, 'no line is without a priority')
   const found = [...output.matchAll(/^<(\d)>.*"msg":"(\w+)"/gm)].map(([, priority, level]) => `${level} ${priority}`)
-  t.strictSame(found, ['trace 7', 'debug 7', 'info 6', 'warn 4', 'error 3', 'fatal 2'], 'as syslog counts them')
+  t.strictSame(found, ['trace 7', 'debug 7', 'info 6', 'warn 4', 'error 3', 'fatal 2'], 'the priorities of syslog')
 })

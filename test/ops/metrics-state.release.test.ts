@@ -1,6 +1,6 @@
 /**
- * The metrics that are not counts: limits beside what they limit, versions, and the times of the last reload, the last
- * backup and the certificate's expiry. Times are seconds since the epoch.
+ * Metrics other than counts: limits next to the figures that they limit, versions, and the times of the last reload, the last
+ * backup and the certificate's expiry. Times are in seconds since the epoch.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -59,7 +59,7 @@ await t.test('a spare writer is reported while one is loaded', async (t) => {
   process.kill(present(server.sparePid()), 'SIGKILL')
   await spareIs(0)
   await spareIs(1)
-  t.equal((await scrape(server.adminUrl)).value('topicd_writer_restarts_total'), 0, 'the writer goes on')
+  t.equal((await scrape(server.adminUrl)).value('topicd_writer_restarts_total'), 0, 'the writer keeps running')
 })
 
 await t.test('a failed reload keeps the time of the last success', async (t) => {
@@ -78,7 +78,7 @@ await t.test('a failed reload keeps the time of the last success', async (t) => 
     }
   }
   const first = await seen()
-  t.match(first, { successful: 1, timeS: first.startS }, 'the start counts as the first')
+  t.match(first, { successful: 1, timeS: first.startS }, 'the start counts as the first reload')
   t.ok(first.timeS >= startS - 1 && first.timeS <= now())
   server.signal('SIGHUP')
   await server.logged('rolling restart done')
@@ -97,11 +97,11 @@ await t.test('the time of the last backup survives a failure and a restart', asy
   const file = join(directory, 'copy.mdb')
   const server = await startServer(t, { dataDir: join(directory, 'db') })
   const { types } = await scrape(server.adminUrl)
-  t.notOk(types.has(name), 'none was made')
+  t.notOk(types.has(name), 'no backup has been created')
   t.strictSame(
     [...types.keys()].filter((name) => name.includes('certificate')),
     [],
-    'nor is there a certificate',
+    'there is no certificate',
   )
   const startS = now()
   const { code, stderr } = await server.command('backup', file)
@@ -109,8 +109,8 @@ await t.test('the time of the last backup survives a failure and a restart', asy
   const seen = (await scrape(server.adminUrl)).value(name)
   t.ok(seen >= startS - 1 && seen <= now() + 1, `${seen}`)
   const refused = await server.command('backup', file)
-  t.equal(refused.code, 1, 'a backup that fails')
-  t.equal((await scrape(server.adminUrl)).value(name), seen, 'changes nothing')
+  t.equal(refused.code, 1, 'the backup fails')
+  t.equal((await scrape(server.adminUrl)).value(name), seen, 'a failed backup does not change the time')
   await server.stop()
   const again = await startServer(t, { dataDir: server.dataDir, token: server.token })
   t.equal((await scrape(again.adminUrl)).value(name), seen)
@@ -119,27 +119,33 @@ await t.test('the time of the last backup survives a failure and a restart', asy
 const noOpenssl =
   spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: certificates were NOT tested'
 
-await t.test('the expiry is that of the certificate in use, which a reload changes', { skip: noOpenssl }, async (t) => {
-  const directory = t.testdir()
-  const cert = join(directory, 'cert.pem')
-  const key = join(directory, 'key.pem')
-  const make = (days: number): number => {
-    const args = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days ${days}`.split(' ')
-    execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
-    const end = execFileSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
-    return Date.parse(end.trim().replace('notAfter=', '')) / 1000
-  }
-  const first = make(30)
-  const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
-  const expiry = async () => (await scrape(service.adminUrl)).value('topicd_certificate_expiry_timestamp_seconds')
-  const { child, stop } = await runBare(t, service, ['ignore', 'ignore', 'inherit'])
-  t.equal(await expiry(), first)
-  const second = make(60)
-  t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
-  child.kill('SIGHUP')
-  await until('the expiry of the new certificate', async () => (await expiry()) === second || undefined, 60_000)
-  t.strictSame(await stop(), [0, null])
-})
+await t.test(
+  'the reported expiry belongs to the certificate in use, which a reload changes',
+  { skip: noOpenssl },
+  async (t) => {
+    const directory = t.testdir()
+    const cert = join(directory, 'cert.pem')
+    const key = join(directory, 'key.pem')
+    const make = (days: number): number => {
+      const args = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days ${days}`.split(
+        ' ',
+      )
+      execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+      const end = execFileSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
+      return Date.parse(end.trim().replace('notAfter=', '')) / 1000
+    }
+    const first = make(30)
+    const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
+    const expiry = async () => (await scrape(service.adminUrl)).value('topicd_certificate_expiry_timestamp_seconds')
+    const { child, stop } = await runBare(t, service, ['ignore', 'ignore', 'inherit'])
+    t.equal(await expiry(), first)
+    const second = make(60)
+    t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
+    child.kill('SIGHUP')
+    await until('the expiry of the new certificate', async () => (await expiry()) === second || undefined, 60_000)
+    t.strictSame(await stop(), [0, null])
+  },
+)
 
 await t.test('an expiring certificate is logged as a warning', async (t) => {
   const warnings: string[] = []
@@ -151,11 +157,13 @@ await t.test('an expiring certificate is logged as a warning', async (t) => {
   watch.use({ expiresMs: Date.now() + weekMs + 60_000 })
   t.strictSame(warnings, [], 'no warning with more than a week left')
   watch.use({ expiresMs: Date.now() + weekMs + 500 })
-  t.strictSame(warnings, [], 'not yet')
+  t.strictSame(warnings, [], 'no warning before the next check')
   await until('a warning at a later check', async () => (warnings.length > 1 ? true : undefined))
   t.equal(warnings[0], 'the certificate expires soon')
   watch.use({ expiresMs: Date.now() + 500 })
-  await until('a warning of its end', async () => (warnings.includes('the certificate has expired') ? true : undefined))
+  await until('a warning of the expiry', async () =>
+    warnings.includes('the certificate has expired') ? true : undefined,
+  )
   watch.use(undefined)
   t.equal(watch.expiresMs(), undefined)
 })

@@ -1,6 +1,6 @@
 /**
- * How the reports of processes become the metrics of a service, with simulated processes: sums, what outlives a process, and
- * reports of other builds. Real processes: `ops/metrics`.
+ * The metrics of a service, combined from the reports of simulated processes: sums, values that outlive a process, and reports
+ * of other builds. `ops/metrics` uses real processes.
  */
 import t from 'tap'
 import { counter, evaluate, gauge, histogram, type Metric, type Table } from '../../dist/ops/metrics/metric.js'
@@ -9,7 +9,7 @@ import { keyNamesCountedMax } from '../../dist/settings/limits.js'
 import { at } from '../support/elements.js'
 import { until } from '../support/service/server.js'
 
-/** The table of a simulated process, which counts and has this many of everything. */
+/** The table of a simulated process, in which every value is the given number. */
 const table: Table<number> = {
   counts_total: counter('Counts.', (value) => value),
   states: gauge('States.', (value) => value),
@@ -36,7 +36,7 @@ class SimulatedProcess {
   }
 }
 
-/** A service with a process for each report. */
+/** A service with one process per report. */
 function serviceOf(...reports: readonly (readonly Metric[] | undefined)[]) {
   const processes = reports.map((metrics) => new SimulatedProcess(metrics))
   const serving = new Set(processes)
@@ -49,7 +49,7 @@ function serviceOf(...reports: readonly (readonly Metric[] | undefined)[]) {
     log: { error: (_: object, message: string) => errors.push(message) } as never,
   })
   for (const process of processes) metrics.watch(process)
-  /** Its lines about these metrics. */
+  /** The service's lines about the matching metrics. */
   const read = async (name: RegExp): Promise<readonly string[]> =>
     (await metrics.read()).split('\n').filter((line) => name.test(line) && !line.startsWith('# TYPE'))
   return { processes, serving, errors, read, figures: (sinceS: number) => metrics.figures(sinceS) }
@@ -78,7 +78,7 @@ await t.test('values are summed over the processes', async (t) => {
 
 const values = /^(counts_total|states|own\{|durations_count)/
 
-await t.test('counts outlive their process, and states do not', async (t) => {
+await t.test('counts outlive their process, but states do not', async (t) => {
   const { processes, serving, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   const leaving = at(processes, 0)
   serving.delete(leaving)
@@ -86,16 +86,16 @@ await t.test('counts outlive their process, and states do not', async (t) => {
   t.strictSame([...(await read(values))].sort(), left, 'while it drains')
   leaving.end()
   await leaving.ended
-  t.strictSame([...(await read(values))].sort(), left, 'and after its end')
+  t.strictSame([...(await read(values))].sort(), left, 'after it has exited')
 })
 
-await t.test('a process that does not answer has no values of its own', async (t) => {
+await t.test('a process that does not respond has no per-process values', async (t) => {
   const { processes, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   at(processes, 0).answers = false
   t.strictSame(await read(values), ['counts_total 7', 'states 7', 'own{pid="5"} 5', 'durations_count 9'])
 })
 
-await t.test('if the worker ends that is to report the metrics of the store, another one does', async (t) => {
+await t.test("if the worker that should report the store's metrics exits, another one does", async (t) => {
   const { processes, serving, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   const [first, second] = [at(processes, 0), at(processes, 1)]
   first.answers = false
@@ -109,7 +109,7 @@ await t.test('if the worker ends that is to report the metrics of the store, ano
   t.strictSame(await read(/^stored/), ['stored 3'])
 })
 
-await t.test('pages share a sample, at most one a second', async (t) => {
+await t.test('pages share a sample, at most one per second', async (t) => {
   const { processes, figures } = serviceOf(evaluate(table, 2))
   let samples = 0
   at(processes, 0).onRequest = () => samples++
@@ -132,7 +132,7 @@ await t.test('the first keys of the service have labels, and all others share on
     t.ok(lines.includes(`requests_total{key=${line}`), line)
 })
 
-await t.test('a process of another build reports what it has, and does no harm', async (t) => {
+await t.test('a process of another build reports its own metrics and does no harm', async (t) => {
   const later = evaluate({ newer: gauge('Newer.', () => 1) }, undefined)
   const strange = [{ name: 'strange', type: 'counter' }] as never
   const { processes, serving, errors, read } = serviceOf(evaluate(table, 2), undefined, later, strange)

@@ -1,6 +1,6 @@
 /**
- * The counts of the metrics, compared with the requests that were sent: they are sums over the workers, and do not fall
- * when workers are replaced.
+ * The counts of the metrics, compared with the requests that were sent: they are sums over the workers and do not fall when
+ * workers are replaced.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -42,7 +42,7 @@ await t.test('requests are counted by route and status, over all workers', async
   t.equal(more('topicd_response_bytes_total', { route: '/topics/addAndSet' }), answers, 'bytes out')
 })
 
-await t.test('requests are counted by key name, except those with refused tokens', async (t) => {
+await t.test('requests are counted by key name, except those with rejected tokens', async (t) => {
   t.equal(more('topicd_key_requests_total', { key: 'first' }), 2 * requests + 1)
   t.equal(more('topicd_key_requests_total'), 2 * requests + 1)
 })
@@ -54,15 +54,15 @@ await t.test('every request is counted in the histogram of durations', async (t)
     t.equal(more('topicd_request_duration_seconds_bucket', { route, le: '+Inf' }), count, `${route}: the last bucket`)
   }
   const seconds = more('topicd_request_duration_seconds_sum', { route: '/topics/addAndSet' })
-  t.ok(seconds > 0 && seconds < requests, `${seconds} s in all`)
+  t.ok(seconds > 0 && seconds < requests, `${seconds} s in total`)
 })
 
-await t.test('refused requests are counted by cause', async (t) => {
+await t.test('rejected requests are counted by cause', async (t) => {
   for (const cause of ['no_such_topic', 'unauthorized', 'method_not_allowed', 'length_required'])
     t.equal(more('topicd_rejected_total', { cause }), 1, cause)
 })
 
-await t.test('announced lengths of refused requests are not counted', async (t) => {
+await t.test('announced lengths of rejected requests are not counted', async (t) => {
   const start = await scrape(adminUrl)
   const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
   for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
@@ -73,7 +73,7 @@ await t.test('announced lengths of refused requests are not counted', async (t) 
     ] as const) {
       const connection = await server.raw()
       await connection.write(head(first, ...lengths))
-      // A page needs no key, and waits for the body.
+      // A page needs no key and waits for the body.
       const waits = first.startsWith('GET') && status === 401
       if (waits) connection.abort()
       else t.equal((await connection.answer())?.status, status, `${first}: ${lengths.join(', ')}`)
@@ -98,7 +98,7 @@ await t.test('commits are counted with their durations and numbers of writes', a
   const batchedWrites = batched.value('topicd_commit_writes_sum') - after.value('topicd_commit_writes_sum')
   t.ok(
     commits < batchedWrites && batchedWrites >= 60,
-    `writes at the same time share commits: ${commits} for ${batchedWrites}`,
+    `concurrent writes share commits: ${commits} for ${batchedWrites}`,
   )
 })
 
@@ -148,17 +148,17 @@ await t.test('each worker reports its memory and event loop to every reader', as
     return metrics.value('topicd_event_loop_delay_max_seconds') > 0.4 ? metrics : undefined
   })
   const again = await scrape(adminUrl)
-  t.ok(again.value('topicd_event_loop_delay_max_seconds') > 0.4, 'a reading takes nothing from the next')
+  t.ok(again.value('topicd_event_loop_delay_max_seconds') > 0.4, 'a read does not reset the maximum')
   let p99 = 0
   for (const pid of pids.map(String)) {
     const memory = seen.value('topicd_worker_resident_memory_bytes', { pid })
     t.ok(memory > 2 ** 24 && memory < seen.value('process_resident_memory_bytes'), `worker ${pid}: ${memory} bytes`)
     p99 = Math.max(p99, seen.value('topicd_worker_event_loop_delay_p99_seconds', { pid }))
   }
-  t.equal(p99, seen.value('topicd_event_loop_delay_p99_seconds'), 'the worst worker is one of them')
+  t.equal(p99, seen.value('topicd_event_loop_delay_p99_seconds'), "the overall value is the slowest worker's")
 })
 
-await t.test('a worker that does not respond has no current figures', async (t) => {
+await t.test('an unresponsive worker has no current figures', async (t) => {
   const [stopped = 0, other = 0] = server.workerPids()
   process.kill(stopped, 'SIGSTOP')
   const during = await scrape(adminUrl)
@@ -169,7 +169,7 @@ await t.test('a worker that does not respond has no current figures', async (t) 
     [String(other)],
   )
   t.ok(during.value('topicd_requests_total') >= after.value('topicd_requests_total'), 'its counts stay in the sums')
-  await until('it answers again', async () => {
+  await until('the worker responds again', async () => {
     const { samples } = await scrape(adminUrl)
     return samples.some(({ labels }) => labels.pid === String(stopped)) || undefined
   })
@@ -181,10 +181,10 @@ await t.test('names, types and help follow the conventions', async (t) => {
   for (const [name, kind] of after.types) {
     t.match(name, /^(topicd|process|nodejs)_[a-z0-9_]+$/, name)
     t.equal(kind === 'counter', name.endsWith('_total'), `${name} is a ${kind}`)
-    t.match(text, new RegExp(`^# HELP ${name} [A-Z].*\\.$`, 'm'), `${name} is explained`)
+    t.match(text, new RegExp(`^# HELP ${name} [A-Z].*\\.$`, 'm'), `${name} has a help text`)
   }
   const seen = after.samples.map(({ name, labels }) => name + JSON.stringify(labels))
-  t.equal(new Set(seen).size, seen.length, 'each sample once')
+  t.equal(new Set(seen).size, seen.length, 'each sample appears once')
 })
 
 const noPromtool =
@@ -199,7 +199,9 @@ await t.test('promtool reports nothing, with workers and while they are replaced
   await lints()
   for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   await lints()
-  await until('both again', async () => ((await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined))
+  await until('both workers serve again', async () =>
+    (await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined,
+  )
 })
 
 await t.test('no counter falls when workers are replaced or killed', async (t) => {
@@ -221,12 +223,12 @@ await t.test('no counter falls when workers are replaced or killed', async (t) =
   await server.logged('rolling restart done')
   const restarts = last.value('topicd_worker_restarts_total')
   process.kill(first(server.workerPids()), 'SIGKILL')
-  const restarted = await until('a worker in the place of the killed one', async () => {
+  const restarted = await until('a replacement of the killed worker', async () => {
     const metrics = await scrapeUnfallen('after a kill')
     return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2
       ? metrics
       : undefined
   })
   const { value } = restarted
-  t.ok(value('topicd_requests_total', { status: '200' }) >= 2 * requests, 'what the former workers counted is kept')
+  t.ok(value('topicd_requests_total', { status: '200' }) >= 2 * requests, 'counts of former workers are kept')
 })

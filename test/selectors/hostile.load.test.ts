@@ -1,7 +1,7 @@
 /**
- * Patterns made to stall a worker: they are planned in a moment, and a scan with them takes a bounded multiple of a
- * plain scan of the same topics in the same run. A plan is limited to a multiple of a yardstick's CPU time; other
- * single calls have limits of CPU time.
+ * Patterns designed to stall a worker: they are planned quickly, and a scan with them takes a bounded multiple of a plain scan
+ * of the same topics in the same run. A plan is limited to a multiple of a yardstick's CPU time; other single calls have limits
+ * of CPU time.
  */
 
 import t from 'tap'
@@ -14,7 +14,7 @@ import { encodeKey } from '../../dist/topics/key.js'
 import { endlessSlice } from '../support/slices.js'
 import { planned } from '../support/stores/store.js'
 
-/** A pattern that can be read. */
+/** Parses a valid pattern. */
 function patternOf(text: string): Pattern {
   const read = readPattern(text, { remainingSize: 8192, planning: new PlanningBudget() })
   if ('problem' in read) throw new Error(`${text}: ${read.problem}`)
@@ -27,7 +27,7 @@ function linearOf(text: string): Test {
   return test
 }
 
-/** The best of three scans in ms of CPU. As in a store, each key becomes a string before the matcher is called. */
+/** The best of three scans, in ms of CPU. As in a store, each key becomes a string before the matcher is called. */
 function scanMs(paths: readonly string[], matcher: Matcher): number {
   const keys = paths.map(encodeKey)
   const scan = (): void => {
@@ -68,26 +68,26 @@ function cpuMs(work: () => void): number {
 
 const numbers = JSON.stringify(Array.from({ length: 50_000 }, (_, i) => i / 7))
 
-/** The CPU time of something that has nothing to do with selectors: how fast this machine is now. */
+/** The CPU time of work unrelated to selectors: the current speed of this machine. */
 function yardstickMs(): number {
   return Math.min(...Array.from({ length: 3 }, () => cpuMs(() => JSON.parse(numbers))))
 }
 
-/** Yardsticks that a plan may cost: a fifth of that was measured, and an explosion would take minutes. */
+/** The maximum cost of a plan, in yardsticks: a fifth of that was measured, and an explosion would take minutes. */
 const yardsticksMax = 200
 
-t.test('the longest path is tested in less than a second, whatever the pattern', async (t) => {
+t.test('the longest path is tested in less than a second with any pattern', async (t) => {
   for (const pattern of ['(a+)+$', '(a|aa)+c', '(a|b)*a(a|b){300}', '((a?){20}){15}c', '(.*a){300}', '(.*b.*){100}c']) {
     const test = linearOf(pattern)
     for (const path of ['a'.repeat(1978), 'ab'.repeat(989), 'aab'.repeat(659)]) {
       const ms = cpuMs(() => test(path))
-      // Backtracking would practically never end.
+      // Backtracking would practically never finish.
       t.ok(ms < 1000, `${pattern} on ${path.slice(0, 4)}…: ${ms.toFixed(2)} ms`)
     }
   }
 })
 
-t.test('the built-in engine is used for no pattern that could match a text in two ways', async (t) => {
+t.test('the built-in engine is not used for patterns that could match a string in two ways', async (t) => {
   const used = (pattern: string) => harmlessExpression(patternOf(pattern)) !== undefined
   const single = ['a.b', 'a*', '[a-z]+\\d', '.*temp', '.*temp.*', 'a{2,5}b.+', '\\Qa+\\E.', 'a{3}b{2}c?', '(a)b+']
   for (const pattern of single) t.ok(used(pattern), pattern)
@@ -96,7 +96,7 @@ t.test('the built-in engine is used for no pattern that could match a text in tw
   for (const pattern of others) t.notOk(used(pattern), pattern)
 })
 
-t.test('the worst case of the built-in engine is quick on the longest path', async (t) => {
+t.test('the worst case of the built-in engine is fast on the longest path', async (t) => {
   const path = 'a'.repeat(1978)
   const run = 'a'.repeat(900)
   for (const pattern of [`a*${run}b`, `.*${run}b.*`, '.*b.*', '[a-c]*b', `a{1,900}${run}b`]) {
@@ -109,7 +109,7 @@ t.test('the worst case of the built-in engine is quick on the longest path', asy
   }
 })
 
-t.test('selectors made to explode cost little to plan, or to refuse', async (t) => {
+t.test('explosive selectors cost little to plan or to reject', async (t) => {
   const explosive = [
     '((a{1000}){1000}){1000}',
     '[\\pL\\pN]{1000}.',
@@ -134,7 +134,7 @@ t.test('selectors made to explode cost little to plan, or to refuse', async (t) 
   }
 })
 
-t.test('a pattern whose automaton keeps overflowing runs without it, with the same answers', async (t) => {
+t.test('a pattern whose automaton keeps overflowing runs without it, with the same results', async (t) => {
   const test = linearOf('(a|b)*a(a|b){12}')
   let bits = 1
   for (let i = 0; i < 3000; i++) {

@@ -1,6 +1,6 @@
 /**
- * What selectors match: random selectors over random trees, compared with a naive reference. The scan is simulated as a store
- * runs it: over sorted keys, range by range, following the matcher's seeks. docs/documents has the table of examples.
+ * The matches of random selectors over random trees, compared with a naive reference. The scan is simulated as a store runs it:
+ * over sorted keys, range by range, following the matcher's seeks. docs/documents has the table of examples.
  */
 
 import { RE2JS, RE2JSException } from 're2js'
@@ -29,7 +29,7 @@ class Tree {
     this.keys = entries.map(({ key }) => key)
   }
 
-  /** Runs a plan as a store does; throws when ranges are out of order or a seek leads back. */
+  /** Runs a plan as a store does; throws if ranges are out of order or a seek leads backwards. */
   scan({ ranges, matcher }: Plan): string[] {
     const found: string[] = []
     let last: Buffer = Buffer.alloc(0)
@@ -42,7 +42,7 @@ class Tree {
         const answer = matcher === undefined || matcher(at(this.paths, i), endlessSlice)
         if (answer === true) found.push(at(this.paths, i))
         if (typeof answer === 'boolean') continue
-        if (Buffer.compare(answer, key) <= 0) throw new Error(`a seek at ${this.paths[i]} leads back`)
+        if (Buffer.compare(answer, key) <= 0) throw new Error(`a seek at ${this.paths[i]} leads backwards`)
         from = answer
       }
     }
@@ -61,7 +61,7 @@ t.test('*path// finds the topic and its descendants, even if no pattern is valid
   }
 })
 
-t.test('a random selector finds what the reference finds, in order', async (t) => {
+t.test('a random selector finds the matches of the reference, in order', async (t) => {
   const random = seededRandom(t)
   let matches = 0
   for (let round = 0; round < 4; round++) {
@@ -81,7 +81,7 @@ t.test('a random selector finds what the reference finds, in order', async (t) =
   t.ok(matches > 1000, `${matches} matches`)
 })
 
-/** The pattern of a text; undefined if it has a problem. */
+/** The pattern of a source text; undefined if it has a problem. */
 function pattern(text: string): Pattern | undefined {
   const read = readPattern(text, { remainingSize: 8192, planning: new PlanningBudget() })
   return 'problem' in read ? undefined : read
@@ -103,10 +103,10 @@ t.test('anchors at the ends of a pattern change nothing', async (t) => {
       for (const pattern of anchored) t.same(tree.scan(planned(`*${pattern}${tail}`)), expected, `*${pattern}${tail}`)
     }
   }
-  t.equal(pattern('^a.b$')?.engine?.isLinear, false, 'nor do they need the linear-time engine')
+  t.equal(pattern('^a.b$')?.engine?.isLinear, false, 'anchors do not need the linear-time engine')
 })
 
-t.test('a `$` is refused where the pattern continues, unless the selector is a path', async (t) => {
+t.test('a `$` is rejected before the end of the pattern, unless the selector is a path', async (t) => {
   const problem = (selector: string) => {
     const plan = planSelector(selector)
     return 'problem' in plan ? plan.problem : undefined
@@ -131,7 +131,7 @@ t.test('the built-in engine agrees with the linear-time engine', async (t) => {
     const atoms = Array.from({ length: 1 + random.below(4) }, () => random.pick(single) + random.pick(repeats))
     const source = atoms.join('')
     const read = pattern(source)
-    if (read === undefined) return void t.fail(`${source} is refused`)
+    if (read === undefined) return void t.fail(`${source} is rejected`)
     for (const scope of ['self', 'descendants', 'subtree'] as const) {
       const harmless = harmlessExpression(read, scope)
       if (harmless === undefined) continue
@@ -146,7 +146,7 @@ t.test('the built-in engine agrees with the linear-time engine', async (t) => {
   t.ok(compared > 10_000, `${compared} comparisons`)
 })
 
-t.test('the parser accepts the patterns that the engine accepts, except named refusals', async (t) => {
+t.test('the parser accepts the patterns that the engine accepts, except for listed restrictions', async (t) => {
   const random = seededRandom(t)
   const groups = ['(', ')', '(?:', '(?i)', '(?s:', '(?P<n>', '(?<m>', '(?', '-s', ':', '|']
   const repetitions = ['*', '+', '?', '{2}', '{1,2}', '{,2}', '{2,1}', '{', '}']

@@ -1,5 +1,5 @@
 /**
- * Selector texts are parsed into values; the problem of an invalid one gives the position of the wrong character.
+ * Selectors are parsed into values; the problem of an invalid selector includes the position of the wrong character.
  */
 import t from 'tap'
 import { parseSelector as parseWithin } from '../../dist/selectors/parse-selector.js'
@@ -24,7 +24,7 @@ function sourceOf(text: string): unknown {
   return 'problem' in selector ? selector.problem : outline(selector)
 }
 
-/** A selector with each pattern as its source text. */
+/** A selector with the source text of each pattern. */
 function outline(selector: Exclude<ReturnType<typeof parseWithin>, { problem: string }>): unknown {
   switch (selector.kind) {
     case 'path':
@@ -40,7 +40,7 @@ function outline(selector: Exclude<ReturnType<typeof parseWithin>, { problem: st
   }
 }
 
-t.test('each form is parsed into its value', async (t) => {
+t.test('each form of selector is parsed into its value', async (t) => {
   const forms: readonly (readonly [string, unknown])[] = [
     ['a/b', 'a/b'],
     ['>a/b', 'a/b'],
@@ -128,7 +128,7 @@ t.test('the problem of an invalid selector gives the position of the wrong chara
   }
 })
 
-t.test('constructs that linear time cannot support are refused by name, in every form', async (t) => {
+t.test('constructs that linear time cannot support are rejected by name, in every form', async (t) => {
   const constructs: readonly (readonly [string, string])[] = [
     ['(?=b)', 'look-ahead "(?="'],
     ['(?!b)', 'look-ahead "(?!"'],
@@ -150,12 +150,12 @@ t.test('constructs that linear time cannot support are refused by name, in every
       t.ok('problem' in found && found.problem.startsWith(expected), text)
     }
   }
-  t.notOk('problem' in parseSelector('*\\Q(?=b)\\E//'), 'quoted, it is plain text')
+  t.notOk('problem' in parseSelector('*\\Q(?=b)\\E//'), 'a quoted construct is plain text')
 })
 
-t.test('each limit is allowed, and one more is refused', async (t) => {
+t.test('each limit is accepted, and one more is rejected', async (t) => {
   const refused = (text: string, problem: RegExp) =>
-    t.match(parseSelector(text), { problem }, `${text.slice(0, 20)}… refused`)
+    t.match(parseSelector(text), { problem }, `${text.slice(0, 20)}… rejected`)
   const allowed = (text: string) => t.notOk('problem' in parseSelector(text), `${text.slice(0, 20)}… allowed`)
   const nested = (depth: number) => `?${'('.repeat(depth)}a${')'.repeat(depth)}`
   allowed(nested(groupDepthMax))

@@ -1,6 +1,6 @@
 /**
- * Plans: which key ranges each selector becomes, and where a matcher is needed. Keys are written with / for the
- * separator and <01> or <c3> for other bytes that are not printable ASCII.
+ * Plans: the key ranges of each selector, and whether it needs a matcher. Keys are written with / for the separator and <01> or
+ * <c3> for other bytes that are not printable ASCII.
  */
 
 import t, { type Test } from 'tap'
@@ -34,7 +34,7 @@ t.test('a path is a range of one key', async (t) => {
   check(t, { a: ['a … a/'], 'a/b': ['a/b … a/b/'], '>/a/b/': ['a/b … a/b/'], é: ['<c3><a9> … <c3><a9>/'] })
 })
 
-t.test('a literal path or subtree needs ranges only, in every form', async (t) => {
+t.test('a literal path or subtree needs only ranges, in every form', async (t) => {
   const subtrees = ['?a/b//', '*a/b//', '*/a/b//', '?\\Qa/b\\E//', '?a/(b)//', '?^a$/b//', '?[a]/b//', '?\\x61/b//']
   for (const text of subtrees) t.same(outline(planned(text)), ['a/b … a/b<01>'], text)
   check(t, {
@@ -44,7 +44,7 @@ t.test('a literal path or subtree needs ranges only, in every form', async (t) =
   check(t, { '?a/b/': ['a/b/ … a/b<01>'], '*a/b/': ['a/b/ … a/b<01>'], '?a/b': ['a/b … a/b/'], '*a/b': ['a/b … a/b/'] })
 })
 
-t.test('patterns that accept every continuation need ranges only', async (t) => {
+t.test('patterns that accept every continuation need only ranges', async (t) => {
   check(t, {
     '?.*//': [everything],
     '*.*': [everything],
@@ -70,7 +70,7 @@ t.test('a few alternatives become a few ranges', async (t) => {
   })
 })
 
-t.test('too many alternatives bound the scan by their common start', async (t) => {
+t.test('too many alternatives limit the scan to their common prefix', async (t) => {
   check(t, { '?[a-z]{2}/x': ['a … {', 'matcher'], '?.[a-z]/x': [everything, 'matcher'] })
 })
 
@@ -88,7 +88,7 @@ t.test('a literal prefix bounds the scan, in every form', async (t) => {
   })
 })
 
-t.test('a set merges overlapping ranges, and needs a matcher only where they are not exact', async (t) => {
+t.test('a set merges overlapping ranges and needs a matcher only if they are not exact', async (t) => {
   check(t, {
     '#a////b': ['a … a/', 'b … b/'],
     '#b////a////b': ['a … a/', 'b … b/'],
@@ -98,7 +98,7 @@ t.test('a set merges overlapping ranges, and needs a matcher only where they are
   })
 })
 
-t.test('a pattern that no path can match has no range', async (t) => {
+t.test('a pattern that matches no path has no range', async (t) => {
   const nothing = ['?a\\x2fb', '?a\\x00', '?a\\x00.*//', '?a\\x2f.*//', '?()/a', '?a{0}/b', '?[^\\x00-\\x{10ffff}]']
   nothing.push(`?${'a'.repeat(pathBytesMax)}/b//`)
   for (const text of nothing) t.same(outline(planned(text)), [], text.slice(0, 30))
@@ -116,11 +116,7 @@ t.test('bounds and seeks are at most one byte longer than the longest key', asyn
     }
   }
   const { matcher } = planned(`?a/.*/${'c'.repeat(100)}`)
-  t.equal(
-    matcher?.(`a/${'x'.repeat(pathBytesMax - 10)}`, endlessSlice),
-    false,
-    'it seeks no key that no topic can have',
-  )
+  t.equal(matcher?.(`a/${'x'.repeat(pathBytesMax - 10)}`, endlessSlice), false, 'the matcher seeks no impossible key')
 })
 
 t.test('a matcher seeks the next key that can match', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * What planning may cost: a pattern is charged with what it contains, the selectors of one request have one budget, and
- * whatever is within the budget costs a bounded multiple of a plain selector in the same run.
+ * The cost of planning: a pattern is charged for its contents, the selectors of one request share a budget, and any selector
+ * within the budget costs a bounded multiple of a plain selector in the same run.
  */
 import t from 'tap'
 import { parseSelector } from '../../dist/selectors/parse-selector.js'
@@ -8,7 +8,7 @@ import { Planner, planSelector } from '../../dist/selectors/planner.js'
 import { PlanningBudget, TooCostly } from '../../dist/selectors/planning-budget.js'
 import { planningUnitsMax, selectorBytesMax } from '../../dist/settings/limits.js'
 
-/** What a selector costs before its ranges; Infinity if that is beyond the budget. */
+/** The cost of a selector before its ranges; Infinity if it exceeds the budget. */
 function unitsOf(text: string): number {
   const budget = new PlanningBudget()
   try {
@@ -37,7 +37,7 @@ const families: Readonly<Record<string, (count: number) => string>> = {
   ranges: (n) => `#${Array.from({ length: n }, (_, i) => `?a[ab]{6}${i}`).join('////')}`,
 }
 
-/** The most that fits into a selector and is planned, and the next one. */
+/** The largest selector of a family that is planned, and the next one, if it is short enough for a selector. */
 function boundary(selectorOf: (count: number) => string): readonly [planned: string, refused: string | undefined] {
   const planned = (count: number): boolean => !('problem' in planSelector(selectorOf(count)))
   let low = 0
@@ -61,38 +61,38 @@ function cpuMs(work: () => void): number {
   return (user + system) / 1000
 }
 
-/** Parses and compiles a text, which no cache does instead; the least of three times. */
+/** Parses and compiles a text without any cache; the minimum of three runs. */
 function parsingMs(text: string): number {
   return Math.min(...Array.from({ length: 3 }, () => cpuMs(() => unitsOf(text))))
 }
 
-/** Plain patterns that take as much CPU as the budget allows for, within a factor. */
+/** Plain patterns that take as much CPU as the budget allows, within a factor. */
 const plainTexts = Array.from({ length: 10 }, (_, i) =>
   `#${Array.from({ length: 500 }, (_, k) => `*line\\-${i}\\-${k}//`).join('////')}`.slice(0, selectorBytesMax),
 )
 
-t.test('the most expensive selectors, planned or refused, cost a bounded multiple of plain ones', async (t) => {
+t.test('the most expensive selectors, planned or rejected, cost a bounded multiple of plain ones', async (t) => {
   for (const [name, selectorOf] of Object.entries(families)) {
     const [planned, refused] = boundary(selectorOf)
     const plainMs = Math.min(...Array.from({ length: 3 }, () => cpuMs(() => plainTexts.map(unitsOf))))
     for (const text of refused === undefined ? [planned] : [planned, refused]) {
       const ms = parsingMs(text)
-      // At most 1.5 times was measured. Without a budget it was 20 to 200 times, and no selector was refused.
+      // At most 1.5 times was measured. Without a budget it was 20 to 200 times, and no selector was rejected.
       t.ok(ms < 6 * plainMs, `${name} (${text.length}): ${ms.toFixed(1)} ms, plain ones ${plainMs.toFixed(1)} ms`)
     }
   }
 })
 
-t.test('a class costs what it contains', async (t) => {
+t.test('a class costs as much as its contents', async (t) => {
   const many = (text: string) => unitsOf(`*u[${text.repeat(10)}]`)
   t.ok(many('\\pL') > 50 * many('a'), 'a Unicode class')
-  t.ok(many('\\PN') > 10 * many('a'), 'a negated one')
+  t.ok(many('\\PN') > 10 * many('a'), 'a negated class')
   t.ok(unitsOf('*(?i)u[\\pL]') > unitsOf('*u[\\pL]'), 'with folded case')
   t.ok(unitsOf('*(?i)[b-\\x{ffff}]') > 100 * unitsOf('*[b-\\x{ffff}]'), 'a range with folded case')
-  t.ok(unitsOf('*u[\\pL]{500}.+x') > 20 * unitsOf('*u[\\pL].+x'), 'repeated')
+  t.ok(unitsOf('*u[\\pL]{500}.+x') > 20 * unitsOf('*u[\\pL].+x'), 'a repeated class')
 })
 
-t.test('a selector beyond the budget is refused for the part that exceeds it', async (t) => {
+t.test('a selector beyond the budget is rejected for the part that exceeds it', async (t) => {
   const refused: readonly (readonly [string, RegExp])[] = [
     [`*u${`[${'\\pL\\PN'.repeat(25)}]`.repeat(50)}`, /exceeded at the class "\\pL"$/],
     ['*(?i)[B-\\x{10ffff}b-\\x{10ffff}]', /exceeded at the class "\[B-\\x\{10ffff\}b-\\x\{10ffff\}\]"$/],
@@ -108,17 +108,17 @@ t.test('a selector beyond the budget is refused for the part that exceeds it', a
   t.match(planSelector(refused[0]?.[0] ?? ''), { problem: /^takes more work to plan than the 250000 units allowed, / })
 })
 
-t.test('a set of 750 subtrees, and patterns with many Unicode classes, are planned', async (t) => {
+t.test('a set of 750 subtrees and patterns with many Unicode classes are planned', async (t) => {
   const subtrees = `#${Array.from({ length: 750 }, (_, i) => `*p${i}//`).join('////')}`.slice(0, selectorBytesMax)
   for (const text of [subtrees, `?${'[\\pL\\pN_-]+/'.repeat(20)}x`, '*(?i)[\\pL\\pN ]+/(a|b)+', '?[^x]{1,1000}y']) {
     t.notOk('problem' in planSelector(text), text.slice(0, 20))
   }
 })
 
-/** A path costs 70 units and 2 for each character. */
+/** A path costs 70 units plus 2 per character. */
 const pathOf = (length: number, name: number): string => `p${String(name).padStart(length - 1, '0')}`
 
-t.test('selectors share a budget, of which the last unit may be used', async (t) => {
+t.test('selectors share a budget, whose last unit may be used', async (t) => {
   for (const round of ['planned', 'from the cache']) {
     for (const [length, isPlanned] of [
       [90, true],
@@ -127,11 +127,11 @@ t.test('selectors share a budget, of which the last unit may be used', async (t)
       const planner = new Planner()
       const isRefused = Array.from({ length: 925 }, (_, i) => 'problem' in planner.plan(pathOf(100, i)))
       t.notOk(isRefused.includes(true), `925 paths of 270 units, ${round}`)
-      t.notOk('problem' in planner.plan(pathOf(100, 0)), 'the same text again costs nothing')
+      t.notOk('problem' in planner.plan(pathOf(100, 0)), 'the same selector again costs nothing')
       const last = planner.plan(pathOf(length, 1))
       if (isPlanned) t.notOk('problem' in last, `250 more, ${round}`)
       else t.match(last, { problem: /^takes, with the other selectors in this request, more work / }, `252, ${round}`)
-      t.notOk('problem' in planSelector(pathOf(length, 1)), 'alone, it is planned')
+      t.notOk('problem' in planSelector(pathOf(length, 1)), 'the selector is planned on its own')
     }
   }
 })

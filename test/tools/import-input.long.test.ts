@@ -1,6 +1,6 @@
 /**
- * An import whose input cannot be read ends with 1 and says so, and does not report empty input or a damaged store. One
- * that a wrong line ends announces the keys before it.
+ * An import whose input cannot be read exits with 1 and the reason, and reports neither empty input nor a damaged store. An
+ * import that ends at an invalid line announces the keys before it.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,18 +14,18 @@ const importedFrom = (file: string, data: string) => importFrom(file, data, '--a
 async function expectations(t: Test, data: string): Promise<void> {
   const existed = existsSync(data)
   t.strictSame(await importedFrom('/', data), { code: 1, stderr: 'topicd: standard input is a directory\n' })
-  t.equal(existsSync(data), existed, 'no store is made for a directory')
+  t.equal(existsSync(data), existed, 'no store is created for a directory')
   const { code, stderr } = await importedFrom('/proc/self/mem', data)
   t.equal(code, 1)
   t.match(stderr, /^topicd: standard input cannot be read: EIO: i\/o error, read$/m, 'a read error')
   t.notMatch(stderr, 'damaged')
 }
 
-t.test('without a service, an import of unreadable input ends with 1 and the reason', (t) =>
+t.test('an import of unreadable input exits with 1 and the reason without a service', (t) =>
   expectations(t, join(t.testdir(), 'db')),
 )
 
-t.test('beside a service, an import of unreadable input ends with 1 and the reason', async (t) =>
+t.test('an import of unreadable input exits with 1 and the reason alongside a service', async (t) =>
   expectations(t, (await startServer(t)).dataDir),
 )
 
@@ -37,7 +37,7 @@ t.test('a byte order mark before the first line is skipped', async (t) => {
   t.equal((await server.post('fetch', { path: 'marked' })).status, 200)
 })
 
-t.test('keys of an import that a wrong line ends are known to the workers', async (t) => {
+t.test('workers learn the keys of an import that ends at an invalid line', async (t) => {
   const server = await startServer(t)
   const token = makeToken()
   const record = { name: 'carried', tokenHash: hashToken(token), allow: ['fetch'], under: [], madeMs: 1 }

@@ -1,4 +1,4 @@
-/** Bytes are split into lines, wherever the pieces begin and end. */
+/** Bytes are split into lines, regardless of where the pieces start and end. */
 import t from 'tap'
 import { LineTooLong, splitLines } from '../../dist/tools/lines.js'
 
@@ -13,7 +13,7 @@ async function linesOf(chunks: AsyncIterable<Uint8Array>, bytesMax = 100, unfini
   return lines
 }
 
-t.test('the lines are the same, whatever pieces the bytes come in', async (t) => {
+t.test('bytes in pieces of any size are split into the same lines', async (t) => {
   const text = 'first\n\n{"é":1}\r\nlast\n'
   for (let bytes = 1; bytes <= Buffer.byteLength(text) + 1; bytes++) {
     t.strictSame(await linesOf(inPieces(text, bytes)), ['first', '', '{"é":1}\r', 'last'], `pieces of ${bytes} bytes`)
@@ -21,7 +21,7 @@ t.test('the lines are the same, whatever pieces the bytes come in', async (t) =>
   t.strictSame(await linesOf(inPieces('', 1)), [])
 })
 
-t.test('a byte order mark is no part of the first line, and counts for nothing', async (t) => {
+t.test('a byte order mark is not part of the first line and does not count', async (t) => {
   for (let bytes = 1; bytes <= 15; bytes++) {
     t.strictSame(await linesOf(inPieces('\ufeffexactly 10\n\ufeffa', bytes), 10), ['exactly 10', '\ufeffa'])
     const thrown = await linesOf(inPieces('\ufeffexactly 11!\n', bytes), 10).catch((error: unknown) => error)
@@ -34,14 +34,14 @@ t.test('a last line without a line feed is taken or dropped, as the caller choos
   t.strictSame(await linesOf(inPieces('one\ntwo', 2), 100, 'dropped'), ['one'])
 })
 
-t.test('a line may have the allowed length; one byte more is refused before its end has come', async (t) => {
+t.test('a line may have the allowed length; one more byte is rejected before the line ends', async (t) => {
   const unfinished = 'x'.repeat(10)
   t.strictSame(await linesOf(inPieces(`${unfinished}\n`, 3), 10), [unfinished])
   const thrown = await linesOf(inPieces(`${unfinished}x`, 3), 10).catch((error: unknown) => error)
   t.ok(thrown instanceof LineTooLong)
 })
 
-t.test('a finished line that is too long is refused, whatever the pieces, after the lines before it', async (t) => {
+t.test('a finished line that is too long is rejected after the lines before it, in pieces of any size', async (t) => {
   const text = `${'a'.repeat(10)}\n${'b'.repeat(11)}\nc\n`
   for (let bytes = 1; bytes <= text.length; bytes++) {
     const lines: string[] = []

@@ -1,13 +1,13 @@
 /**
- * When a value is the one of a constraint, which is when two JSON texts have the same tokens: random texts (SEED=…
- * replays them) with other white space do, and with one byte or token changed they do not.
+ * A value matches a constraint if both JSON texts have the same tokens: random texts (SEED=… replays them) match with other
+ * white space, but not with one byte or token changed.
  */
 import t from 'tap'
 import { ValueText } from '../../dist/topics/constraint.js'
 import { at } from '../support/elements.js'
 import { type Random, seededRandom } from '../support/random.js'
 
-/** Whether the value `b` is the one of a constraint with the text `a`. */
+/** Whether the value `b` matches a constraint with the text `a`. */
 function areSameTokens(a: Buffer, b: Buffer): boolean {
   return new ValueText(b).is(a)
 }
@@ -46,7 +46,7 @@ function spaced(random: Random, tokens: readonly string[]): string {
   return tokens.map((token) => space() + token).join('') + space()
 }
 
-t.test('texts that differ in white space are equal, other texts are not', (t) => {
+t.test('texts that differ only in white space are equal, and other texts are not', (t) => {
   const random = seededRandom(t)
   let bytesChanged = 0
   for (let round = 0; round < 2000; round++) {
@@ -66,7 +66,7 @@ t.test('texts that differ in white space are equal, other texts are not', (t) =>
   t.end()
 })
 
-t.test('a token more or less, or space in a string, makes another text', (t) => {
+t.test('an additional or missing token, or a space in a string, changes the text', (t) => {
   const random = seededRandom(t)
   for (let round = 0; round < 1000; round++) {
     const tokens = valueTokens(random, 4)
@@ -85,7 +85,7 @@ t.test('a token more or less, or space in a string, makes another text', (t) => 
 t.test('a padded value is compared without its padding, and its strings keep their spaces', (t) => {
   const padding = ' '.repeat(100_000)
   const value = new ValueText(Buffer.from(`[${padding}1,${padding}"a  \\"  b"${padding}]`))
-  t.ok(value.bytes < 100, `${value.bytes} bytes are left of it`)
+  t.ok(value.bytes < 100, `${value.bytes} bytes are left`)
   t.ok(value.is(Buffer.from('[1,"a  \\"  b"]')))
   t.ok(value.is(Buffer.from('[ 1 , "a  \\"  b" ]')))
   t.notOk(value.is(Buffer.from('[1,"a \\"  b"]')))

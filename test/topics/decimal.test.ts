@@ -1,9 +1,9 @@
-/** Sums of JSON numbers: exact to the last digit, in the shortest plain form. Random ones are compared with fractions. */
+/** Sums of JSON numbers: exact to the last digit, in the shortest plain form. Random sums are compared with fractions. */
 import t from 'tap'
 import { numberDigitsMax, sumOf } from '../../dist/topics/decimal.js'
 import { seededRandom } from '../support/random.js'
 
-t.test('sums are exact, and written in their shortest plain form', (t) => {
+t.test('sums are exact and written in their shortest plain form', (t) => {
   const sums: readonly (readonly [a: string, b: string, sum: string | undefined])[] = [
     ['0.1', '0.2', '0.3'],
     ['1', '1', '2'],
@@ -45,27 +45,27 @@ t.test('sums are exact, and written in their shortest plain form', (t) => {
   t.end()
 })
 
-t.test('numbers and sums have at most a thousand digits', (t) => {
+t.test('numbers and sums have at most 1,000 digits', (t) => {
   const nines = '9'.repeat(numberDigitsMax)
   t.equal(sumOf(nines, '0'), nines)
   t.equal(sumOf(`-${nines}`, '0'), `-${nines}`)
-  t.equal(sumOf(nines, '1'), undefined, 'a sum of one digit more')
+  t.equal(sumOf(nines, '1'), undefined, 'a sum with one digit too many')
   t.equal(sumOf(nines, '-1'), `${nines.slice(1)}8`)
-  t.equal(sumOf(`${nines}0`, '-1'), undefined, 'a number of one digit more')
+  t.equal(sumOf(`${nines}0`, '-1'), undefined, 'a number with one digit too many')
   t.equal(sumOf('1e999', '0'), `1${'0'.repeat(999)}`)
   t.equal(sumOf('1e1000', '0'), undefined)
   t.equal(sumOf('1e-1000', '0'), `0.${'0'.repeat(999)}1`)
   t.equal(sumOf('1e-1001', '0'), undefined)
-  t.equal(sumOf('1e999', '0.1'), undefined, 'a sum of a digit more after the point')
+  t.equal(sumOf('1e999', '0.1'), undefined, 'a sum with one digit too many after the point')
   t.equal(sumOf('1e998', '0.1'), `1${'0'.repeat(998)}.1`)
   t.equal(sumOf(`0.${nines}`, `0.${'0'.repeat(999)}1`), '1')
   t.equal(sumOf('1e99999999999999999999', '1'), undefined)
   t.equal(sumOf('1e-99999999999999999999', '1'), undefined)
-  t.equal(sumOf(`${'0'.repeat(2000)}1`, '1'), undefined, 'no JSON, and too long')
+  t.equal(sumOf(`${'0'.repeat(2000)}1`, '1'), undefined, 'invalid JSON that is also too long')
   t.end()
 })
 
-t.test('random sums are those of fractions', (t) => {
+t.test('random sums equal those of fractions', (t) => {
   const random = seededRandom(t)
   const scale = 60
   const digits = (count: number): string => Array.from({ length: count }, () => random.below(10)).join('')

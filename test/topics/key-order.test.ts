@@ -1,5 +1,5 @@
 /**
- * Keys: byte order is topic tree order, a key decodes to its path, and a range holds the topics that its name says.
+ * Keys: byte order is topic tree order, a key decodes to its path, and a range contains exactly the topics of its kind.
  */
 
 import t from 'tap'
@@ -25,7 +25,7 @@ function randomPath(random: Random): Path {
 const holds = ({ start, end }: range.KeyRange, key: Buffer) =>
   Buffer.compare(start, key) <= 0 && Buffer.compare(key, end) < 0
 
-t.test('a topic sorts before its descendants, and they before its next sibling', async (t) => {
+t.test('a topic sorts before its descendants, which sort before its next sibling', async (t) => {
   const paths = ['a', 'a/b', 'a/c', 'a/c/x', 'a!', 'a-b', 'a.b', 'b']
   const sorted = [...paths]
     .reverse()
@@ -45,7 +45,7 @@ t.test('random keys sort in tree order and decode to their paths', async (t) => 
   t.same(byKey, [...paths].sort(treeOrder))
 })
 
-t.test('compareBytes compares texts by their bytes of UTF-8', async (t) => {
+t.test('compareBytes compares strings by their UTF-8 bytes', async (t) => {
   const random = seededRandom(t)
   for (let i = 0; i < 5000; i++) {
     const [before, one, other] = [randomPath(random), randomPath(random), randomPath(random)]
@@ -56,7 +56,7 @@ t.test('compareBytes compares texts by their bytes of UTF-8', async (t) => {
   t.pass('5000 pairs')
 })
 
-t.test('writeKey writes the same key as encodeKey, at the position given', async (t) => {
+t.test('writeKey writes the same key as encodeKey, at the given position', async (t) => {
   const random = seededRandom(t)
   const target = Buffer.alloc(4096)
   for (let i = 0; i < 1000; i++) {
@@ -71,7 +71,7 @@ t.test('writeKey writes the same key as encodeKey, at the position given', async
   t.pass('1000 paths')
 })
 
-t.test('a path may have the longest length, and not one byte more', async (t) => {
+t.test('a path may have the maximum length and not one byte more', async (t) => {
   for (const char of ['a', 'é', '😀']) {
     const width = Buffer.byteLength(char)
     const longest = char.repeat(Math.floor(pathBytesMax / width)) + 'x'.repeat(pathBytesMax % width)
@@ -84,7 +84,7 @@ t.test('a path may have the longest length, and not one byte more', async (t) =>
   }
 })
 
-t.test('invalid paths are refused, and one outer slash on each side is dropped', async (t) => {
+t.test('invalid paths are rejected, and one outer slash on each side is dropped', async (t) => {
   for (const text of ['', '/', '//', 'a//b', '//a', 'a//', 'a\0b', '\0', '\ud800', 'a/\udc00b', 'é\0']) {
     t.type(parsePath(text), 'object', JSON.stringify(text))
   }
@@ -97,7 +97,7 @@ t.test('invalid paths are refused, and one outer slash on each side is dropped',
     t.equal(parsePath(text), path)
 })
 
-t.test('each range holds its topics and no others', async (t) => {
+t.test('each range contains its topics and no others', async (t) => {
   const random = seededRandom(t)
   for (let i = 0; i < 3000; i++) {
     const path = randomPath(random)
@@ -112,7 +112,7 @@ t.test('each range holds its topics and no others', async (t) => {
   t.pass('3000 pairs')
 })
 
-t.test('merged and intersected ranges hold exactly their topics', async (t) => {
+t.test('merged and intersected ranges contain exactly their topics', async (t) => {
   const random = seededRandom(t)
   const kinds = [range.topicRange, range.descendantsRange, range.subtreeRange]
   const randomRanges = () => Array.from({ length: random.below(5) }, () => random.pick(kinds)(randomPath(random)))

@@ -1,4 +1,4 @@
-/** Topics with the longest allowed paths: the bounds of every range around them are longer than any key. */
+/** Topics with paths of maximum length: the bounds of every range around them are longer than any key. */
 import { join } from 'node:path'
 import t from 'tap'
 import { pathBytesMax } from '../../dist/settings/limits.js'
@@ -10,7 +10,7 @@ import { openStore, readItems, single, waiting } from '../support/stores/store.j
 const path = (text: string): Path => parsePath(text) as Path
 const paths = ['a', 'b', 'é'].map((last) => path(`t/${'x'.repeat(pathBytesMax - 2 - Buffer.byteLength(last))}${last}`))
 
-t.test('the longest paths are stored, walked and removed like any other', async (t) => {
+t.test('paths of maximum length are stored, walked and removed like any other', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   for (const each of paths)
     await single.addAndSet(store, { path: each, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))
@@ -22,11 +22,11 @@ t.test('the longest paths are stored, walked and removed like any other', async 
   }
   t.same(await pathsAfter(), paths)
   for (const [index, each] of paths.entries()) {
-    t.same(await pathsAfter(each), paths.slice(index + 1), 'a page begins after the longest path')
+    t.same(await pathsAfter(each), paths.slice(index + 1), 'a page starts after the longest path')
     const itself = { ranges: [topicRange(each)], matcher: undefined }
     const descendants = { ranges: rangesFrom([subtreeRange(each)], keyAfter(encodeKey(each))), matcher: undefined }
-    t.equal(await store.removeMatches(descendants, waiting), 0, 'it has no descendants')
-    t.equal(await store.removeMatches(itself, waiting), 1, 'it alone is removed')
+    t.equal(await store.removeMatches(descendants, waiting), 0, 'the topic has no descendants')
+    t.equal(await store.removeMatches(itself, waiting), 1, 'only the topic is removed')
     t.same(await pathsAfter(), paths.slice(index + 1))
   }
 })

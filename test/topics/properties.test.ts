@@ -1,4 +1,4 @@
-/** The bounds and names of topic properties. What they do, and which are compatible, is api/properties-over-http's. */
+/** The limits and names of topic properties. api/properties-over-http tests their effects and compatibility. */
 import t from 'tap'
 import { propertiesBytesMax } from '../../dist/settings/limits.js'
 import { compatible, parseProperties, removalOf, retainsValue } from '../../dist/topics/properties.js'
@@ -12,12 +12,12 @@ function checkProperties(
   return checked !== undefined && 'problem' in checked ? checked : undefined
 }
 
-/** As a request's body is parsed: `__proto__` is then an own member like any other. */
+/** Parses like a request's body: `__proto__` becomes an own member like any other. */
 function parsed(text: string): Record<string, string> {
   return JSON.parse(text) as Record<string, string>
 }
 
-t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
+t.test('names and values share a limit in bytes of UTF-8', async (t) => {
   const problem = `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`
   t.equal(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 2) }), undefined)
   t.same(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 1) }), { name: 'ab', problem })
@@ -28,7 +28,7 @@ t.test('names and values together are bounded in bytes of UTF-8', async (t) => {
   t.same(checkProperties({ ...Object.fromEntries(many), z: '' }), { name: 'z', problem })
 })
 
-t.test('a lone surrogate is refused in values and names', async (t) => {
+t.test('a lone surrogate is rejected in values and names', async (t) => {
   t.same(checkProperties({ a: 'x\ud800y' }), {
     name: 'a',
     problem: 'contains a lone surrogate, which UTF-8 cannot encode',
@@ -62,5 +62,5 @@ t.test('the removal policy is parsed from REMOVAL', async (t) => {
   const policy = removalOf({ REMOVAL: "when no updates for 10m remove '*a//'" })
   t.equal(policy?.selector, '*a//')
   t.equal(policy && dueMs(policy, 0, 5), 600_005)
-  t.throws(() => removalOf({ REMOVAL: 'when' }), /properties are checked before/, 'unchecked properties are our error')
+  t.throws(() => removalOf({ REMOVAL: 'when' }), /properties are checked before/, 'unchecked properties are a defect')
 })

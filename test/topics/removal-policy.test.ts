@@ -1,5 +1,5 @@
 /**
- * REMOVAL expressions: which are valid, what the refusal of others says, and when a topic is due.
+ * REMOVAL expressions: which are valid, the problems of invalid ones, and when a topic is due.
  */
 import t from 'tap'
 import {
@@ -31,13 +31,13 @@ function due(text: string): number {
   return dueMs(policyOf(text), createdMs, updatedMs)
 }
 
-/** The longest problem that an answer repeats in full, in UTF-16 units, as src/api/problems.ts has it. */
+/** The longest problem that a response repeats in full, in UTF-16 units, as in src/api/problems.ts. */
 const problemMax = 200
 
 function problemOf(text: string): string {
   const policy = parseRemoval(text)
   if (!('problem' in policy)) throw new Error(`no problem: ${text.slice(0, 200)}`)
-  if (policy.problem.length > problemMax) throw new Error(`the answer would shorten: ${policy.problem}`)
+  if (policy.problem.length > problemMax) throw new Error(`the response would shorten: ${policy.problem}`)
   return policy.problem
 }
 
@@ -52,14 +52,18 @@ t.test('a period in any unit counts from the last update', async (t) => {
 t.test('"after" delays the start of the idle period', async (t) => {
   t.equal(due('when no updates for 15m after 1d'), createdMs + day + 15 * minute)
   t.equal(due('when no updates for 15m after 1m'), updatedMs + 15 * minute, 'an update after the grace period counts')
-  t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'one at its end too')
+  t.equal(
+    due('when no updates for 15m after 5m'),
+    updatedMs + 15 * minute,
+    'an update at the end of the grace period also counts',
+  )
 })
 
-t.test('a creation in the future delays no idle period without "after"', async (t) => {
+t.test('a creation time in the future does not delay an idle period without "after"', async (t) => {
   t.equal(dueMs(policyOf('when no updates for 2s'), updatedMs + 365 * day, updatedMs), updatedMs + 2 * second)
 })
 
-t.test('"time after" is due one millisecond after that time', async (t) => {
+t.test('"time after" is due one millisecond after the given time', async (t) => {
   t.equal(due('when time after 1518780068112'), 1518780068113)
   t.equal(due('when time after 0'), 1)
   t.equal(due(`when time after ${removalTimeMsMax}`), removalTimeMsMax + 1)
@@ -84,7 +88,7 @@ t.test('dates are read as Java reads RFC 1123', async (t) => {
   t.equal(due("when time after '31 Dec 9999 23:59:59 GMT'"), removalTimeMsMax - 999 + 1)
 })
 
-t.test('an invalid date is refused with the reason', async (t) => {
+t.test('an invalid date is rejected with the reason', async (t) => {
   const form = /expected a date such as 'Sun, 3 Jun 2018 11:05:30 GMT' \(GMT or an offset such as \+0100\)$/
   for (const [date, problem] of [
     ['Tue, 3 Jun 2018 11:05:30 GMT', /that day is a Sunday$/],
@@ -151,7 +155,7 @@ t.test('the selector of a remove clause loses its quotes and escapes', async (t)
   }
 })
 
-t.test('conditions on sessions and subscriptions are refused by name', async (t) => {
+t.test('conditions on sessions and subscriptions are rejected by name', async (t) => {
   const refused =
     /^has a syntax error at character \d+, near "[^"]+": conditions on sessions and subscriptions are not supported here, only "time after" and "no updates for"$/
   for (const condition of [
@@ -166,7 +170,7 @@ t.test('conditions on sessions and subscriptions are refused by name', async (t)
   }
 })
 
-t.test('a problem names the character, the text there and the expectation', async (t) => {
+t.test('a problem names the character, the text there and the expected text', async (t) => {
   const when = 'expected "when", as in "when no updates for 10m"'
   const condition = 'expected "time after", "no updates for" or "("'
   const joint = 'expected "and", "or", "remove" or the end'
@@ -214,7 +218,7 @@ t.test('a problem names the character, the text there and the expectation', asyn
   }
 })
 
-t.test('periods and times are bounded', async (t) => {
+t.test('periods and times are limited', async (t) => {
   const days = removalPeriodMsMax / day
   t.equal(due(`when no updates for ${days}d after ${days * 24}h`), createdMs + 2 * removalPeriodMsMax)
   t.match(problemOf(`when no updates for ${days + 1}d`), /a period is at least 1s and at most 36500d$/)
@@ -224,7 +228,7 @@ t.test('periods and times are bounded', async (t) => {
   t.match(problemOf(`when time after ${'9'.repeat(400)}`), /must be in the years 1970 to 9999/)
 })
 
-t.test('the length is bounded in bytes of UTF-8', async (t) => {
+t.test('the length is limited in bytes of UTF-8', async (t) => {
   const text = (bytes: number): string => {
     const head = "when no updates for 1s remove '"
     return `${head}${'é'.repeat((bytes - head.length - 2) >> 1)}${'x'.repeat((bytes - head.length) % 2)}x'`
@@ -237,7 +241,7 @@ t.test('the length is bounded in bytes of UTF-8', async (t) => {
   )
 })
 
-t.test('the number of conditions is bounded, however they are joined', async (t) => {
+t.test('the number of conditions is limited, regardless of operators and nesting', async (t) => {
   for (const joint of [' and ', ' or ']) {
     const text = (count: number): string =>
       `when ${Array.from({ length: count }, () => 'no updates for 1s').join(joint)}`
@@ -251,7 +255,7 @@ t.test('the number of conditions is bounded, however they are joined', async (t)
   t.match(problemOf(nested), /conditions are allowed$/)
 })
 
-t.test('the depth of parentheses is bounded, and their number where a topic is created', async (t) => {
+t.test('the depth of parentheses is limited, and their number when a topic is created', async (t) => {
   const text = (depth: number): string => `when ${'('.repeat(depth)}time after 5${')'.repeat(depth)}`
   t.equal(due(text(removalDepthMax)), 6)
   t.match(
@@ -265,5 +269,5 @@ t.test('the depth of parentheses is bounded, and their number where a topic is c
   t.equal(due(pairs(removalParenthesesMax)), 6)
   const tooMany = pairs(removalParenthesesMax).replace('((time after 5))', '(((time after 5)))')
   t.match(problemOf(tooMany), /at most 32 pairs of parentheses are allowed$/)
-  t.ok(removalOf({ REMOVAL: tooMany }), 'one that is stored')
+  t.ok(removalOf({ REMOVAL: tooMany }), 'a stored policy is not limited')
 })

@@ -1,4 +1,4 @@
-/** Versions increase strictly, whatever the clock does, and name the millisecond of their change. */
+/** Versions increase strictly with any clock, and contain the millisecond of their change. */
 import t from 'tap'
 import { nextVersion, versionMembers } from '../../dist/topics/version.js'
 
@@ -9,7 +9,7 @@ await t.test('the first change of a millisecond has its first version', async (t
   t.equal(nextVersion(nowMs * 1024 - 1, nowMs), nowMs * 1024)
 })
 
-await t.test('further changes of a millisecond get the following versions', async (t) => {
+await t.test('further changes of a millisecond get consecutive versions', async (t) => {
   let version = nextVersion(0, nowMs)
   for (let count = 1; count < 1500; count++) {
     const next = nextVersion(version, nowMs)
@@ -17,7 +17,7 @@ await t.test('further changes of a millisecond get the following versions', asyn
     version = next
   }
   t.equal(Math.floor(version / 1024), nowMs + 1)
-  t.equal(nextVersion(version, nowMs + 1), version + 1, 'and so do those of the next one')
+  t.equal(nextVersion(version, nowMs + 1), version + 1, 'changes of the next millisecond continue them')
   t.equal(nextVersion(version, nowMs + 2), (nowMs + 2) * 1024)
 })
 
@@ -27,7 +27,7 @@ await t.test('a clock that steps back does not lead to an earlier version', asyn
   t.equal(nextVersion(last, 0), last + 1)
 })
 
-await t.test('versions beyond exact numbers only count on', async (t) => {
+await t.test('versions beyond exact numbers only count up', async (t) => {
   const lastMs = Math.floor(Number.MAX_SAFE_INTEGER / 1024)
   t.equal(new Date(lastMs).toISOString().slice(0, 7), '2248-09')
   t.equal(nextVersion(1, lastMs), lastMs * 1024)
@@ -35,12 +35,12 @@ await t.test('versions beyond exact numbers only count on', async (t) => {
   t.equal(nextVersion(1, Date.parse('2300-01-01')), 2)
 })
 
-await t.test('an item says the version and the time of its millisecond', async (t) => {
+await t.test('an item contains the version and the time of its millisecond', async (t) => {
   const first = nowMs * 1024
   const updated = '"updated":"2026-11-24T16:04:05.123Z"'
   for (const version of [first, first + 1023]) t.equal(versionMembers(version), `,"version":${version},${updated}`)
   t.match(versionMembers(first + 1024), /:05\.124Z"$/)
   t.match(versionMembers(first - 1), /:05\.122Z"$/)
   const last = Number.MAX_SAFE_INTEGER
-  t.match(versionMembers(last), new RegExp(`^,"version":${last},"updated":"2248-.*Z"$`), 'the last one, too')
+  t.match(versionMembers(last), new RegExp(`^,"version":${last},"updated":"2248-.*Z"$`), 'the last version')
 })

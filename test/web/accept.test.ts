@@ -4,7 +4,7 @@ import { asksFor, takesGzip } from '../../dist/web/accept.js'
 
 const stream = 'text/event-stream'
 
-t.test('a type is asked for by its name, with a weight, and not below that of JSON', (t) => {
+t.test('a type is requested by name, with a weight not below that of JSON', (t) => {
   for (const accept of [
     stream,
     'Text/Event-Stream',
@@ -30,7 +30,7 @@ t.test('a type is asked for by its name, with a weight, and not below that of JS
   t.end()
 })
 
-t.test('gzip is taken by its name, or by * where it is not named', (t) => {
+t.test('gzip is accepted by name, or by * if it is not named', (t) => {
   for (const accept of ['gzip', 'br;q=1, gzip;q=0.5', '*']) t.equal(takesGzip(accept), true, accept)
   for (const accept of ['', 'br', 'gzip;q=0, *', '*;q=0']) t.equal(takesGzip(accept), false, accept)
   t.end()
