@@ -50,16 +50,8 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
   await t.test("a page after a path counts the branch's matches up to there", async (t) => {
     t.strictSame(await pathsWith(1, 2, { after: 'x/0' }), ['x/x/1', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
     t.strictSame(await pathsWith(1, 2, { after: 'x/x/1' }), ['y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
-    t.strictSame(
-      await pathsWith(1, 1, { after: 'y/y' }),
-      ['y/y/y/4', 'z/5'],
-      'a path without a topic, before all matches of the branch',
-    )
-    t.strictSame(
-      await pathsWith(1, 1, { after: 'y/y/z' }),
-      ['z/5'],
-      'a path without a topic, after the match of the branch',
-    )
+    t.strictSame(await pathsWith(1, 1, { after: 'y/y' }), ['y/y/y/4', 'z/5'], 'no topic there, and no match before it')
+    t.strictSame(await pathsWith(1, 1, { after: 'y/y/z' }), ['z/5'], 'no topic there, but a match before it')
     t.strictSame(await pathsWith(1, 1, { after: 'z/5' }), [])
   })
 
@@ -173,12 +165,8 @@ async function forms(t: Test, { post }: Server): Promise<void> {
       t.match(shown.text, /"type":"(json|string)","version":\d+,"updated":"[^"]+Z"[,}]/, 'after the type')
       for (const [, version, updated] of found) {
         versions.push(Number(version))
-        t.equal(
-          updated,
-          new Date(Math.floor(Number(version) / 1024)).toISOString(),
-          'the time is derived from the version',
-        )
-        t.ok(Math.abs(Date.parse(updated ?? '') - Date.now()) < 600_000, 'the time is now')
+        t.equal(updated, new Date(Math.floor(Number(version) / 1024)).toISOString(), 'the time in the version')
+        t.ok(Math.abs(Date.parse(updated ?? '') - Date.now()) < 600_000, 'the version is recent')
       }
     }
     t.equal(new Set(versions.slice(4, 8)).size, new Set(versions.slice(0, 4)).size, "a page shows its topics' versions")

@@ -68,11 +68,7 @@ await t.test('the description has both authorization schemes and usable operatio
     ids.filter((id) => id in globalThis),
     [],
   )
-  t.strictSame(
-    document.security,
-    [{ bearer: [] }, { apiKey: [] }],
-    'bearer is first, because generators take the first',
-  )
+  t.strictSame(document.security, [{ bearer: [] }, { apiKey: [] }], 'generators take bearer, the first')
   t.match(inside(document, 'components', 'securitySchemes'), {
     apiKey: { type: 'apiKey', in: 'header', name: 'authorization' },
     bearer: { type: 'http', scheme: 'bearer' },
@@ -133,11 +129,7 @@ await t.test('examples match their schemas and the responses of a new service', 
       holds(t, route, 'request', request, `${route} ${name}: the request`)
       holds(t, route, 200, answer, `${route} ${name}: the response`)
       const { status, text } = await post(route, request)
-      t.strictSame(
-        { status, answer: JSON.parse(text) },
-        { status: 200, answer },
-        `${route} ${name}: the actual response`,
-      )
+      t.strictSame({ status, answer: JSON.parse(text) }, { status: 200, answer }, `${route} ${name}: the response`)
       const described = inside(document, 'paths', `/topics/${route}`, 'post')
       const ofJson = ['content', 'application/json', 'examples', name, 'value']
       t.strictSame(inside(described, 'requestBody', ...ofJson), request, `${route} ${name}: described`)

@@ -62,10 +62,7 @@ t.test('a drain ends an upload, and its counts show where to resume', async (t) 
   await server.logged('rolling restart done')
   const silent = new UploadRequest({ ...server, showsProgress: false })
   await silent.write(`not JSON\n${line(-1)}`)
-  await until(
-    'the line is durable',
-    async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined,
-  )
+  await until('it is durable', async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined)
   server.signal('SIGHUP')
   await until('the upload ends', async () => silent.isComplete || undefined)
   t.match(silent.refusal, { status: 503, code: 'draining', durable: 1, refused: 1, lines: [{ line: 1 }] })

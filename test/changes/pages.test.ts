@@ -77,8 +77,7 @@ t.test('a page keeps none of its readings of the log', async (t) => {
 
   const cut = await readPageAfter(store, scope, since, { bytesMax: 100, cancellation })
   t.ok(cut !== 'gone' && cut.hasMore && cut.results.length < readings)
-  if (cut !== 'gone')
-    t.strictSame(cut.next.place, placeOf(cut.results.length, 0), 'the next page starts with the next topic')
+  if (cut !== 'gone') t.strictSame(cut.next.place, placeOf(cut.results.length, 0), 'the next page follows')
 })
 
 t.test('a page is returned after a few seconds, even if it is empty', async (t) => {

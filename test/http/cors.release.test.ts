@@ -143,11 +143,7 @@ await t.test('an origin is compared as a whole, in the form that browsers send',
     t.strictSame(corsLines(answer), ['vary: origin'], other.slice(0, 60))
   }
   const answer = await send(server, { body: '{"path":"a"}' }, 'origin: http://localhost:3000')
-  t.strictSame(
-    valuesOf(answer, 'access-control-allow-origin'),
-    ['http://localhost:3000'],
-    'the second origin in the list',
-  )
+  t.strictSame(valuesOf(answer, 'access-control-allow-origin'), ['http://localhost:3000'], 'the second origin')
 })
 
 /** The header lines of a preflight. */

@@ -37,8 +37,7 @@ t.test('slow readers get their whole responses while the server drains', async (
     const { answers, rest } = connection.parsed()
     t.equal(rest, '', `${when}: no partial response`)
     t.equal(only(answers).body.length, body.length, `${when}: the whole response arrives`)
-    if (connection === requested)
-      t.match(only(answers).head, /\r\nconnection: close/, 'the response announces the close')
+    if (connection === requested) t.match(only(answers).head, /\r\nconnection: close/, 'the close is announced')
   }
   await drained
 })

@@ -72,11 +72,7 @@ async function inTwoPieces(t: Test, server: Server): Promise<void> {
   }
   const pages = await server.client.walk('?split/', { size: 1000 })
   const values = pages.flatMap(({ results }) => results.map(({ path, value }) => `${path} ${String(value)}`))
-  t.strictSame(
-    new Set(values),
-    new Set(lengths.map((at) => `split/${at} é ${at}`)),
-    'each request was executed once and whole',
-  )
+  t.strictSame(new Set(values), new Set(lengths.map((at) => `split/${at} é ${at}`)), 'each is executed once and whole')
 }
 
 async function byteByByte(t: Test, server: Server): Promise<void> {
@@ -203,11 +199,7 @@ async function countedInCharacters(t: Test, server: Server): Promise<void> {
   await connection.write(text.replace(/content-length: \d+/, `content-length: ${body.length}`))
   t.match(await connection.answer(), { status: 400, body: /invalid_json/ }, 'the body ends too early')
   await connection.write(requestText('/topics/fetch', server.token, '{"path":"none"}'))
-  t.match(
-    (await connection.answers(2)).at(1),
-    { status: 400, body: /"invalid_framing".* in bytes, / },
-    'the next request',
-  )
+  t.match((await connection.answers(2)).at(1), { status: 400, body: /"invalid_framing".* in bytes, / }, 'next request')
   await connection.closed
 }
 

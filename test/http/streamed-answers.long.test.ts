@@ -87,10 +87,7 @@ t.test('a service frames its streamed responses whole', async (t) => {
         const isKept = !isChunked && headers.length === 0
         if (isKept) {
           await connection.write('GET /healthz HTTP/1.1\r\nhost: topicd\r\n\r\n')
-          await until(
-            'the next request is answered',
-            async () => connection.received.includes('{"status":"serving"}') || undefined,
-          )
+          await until('next response', async () => connection.received.includes('{"status":"serving"}') || undefined)
           connection.close()
         } else await connection.closed
         const { body, rest } = readStreamed(connection.received)

@@ -117,11 +117,7 @@ t.test('quantiles and means cover the last 30 s', async (t) => {
   t.strictSame(moments[1]?.latencyS, { p50: 0.5, p99: 0.99, leastS: 1, mostS: 2 })
   t.equal(moments[1]?.writesPerCommit, 1)
   t.equal(moments[15]?.latencyS?.p50, 0.5, 'the values of 100 to 102 still count at 130')
-  t.strictSame(
-    moments.at(-1)?.latencyS,
-    { p50: 1.5, p99: 1.99, leastS: 1, mostS: 2 },
-    'those values no longer count at 134',
-  )
+  t.strictSame(moments.at(-1)?.latencyS, { p50: 1.5, p99: 1.99, leastS: 1, mostS: 2 }, 'but not at 134')
   t.equal(moments.at(-1)?.writesPerCommit, 5)
 })
 

@@ -199,9 +199,7 @@ await t.test('promtool reports nothing, with workers and while they are replaced
   await lints()
   for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   await lints()
-  await until('both workers serve again', async () =>
-    (await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined,
-  )
+  await until('two workers', async () => ((await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined))
 })
 
 await t.test('no counter falls when workers are replaced or killed', async (t) => {

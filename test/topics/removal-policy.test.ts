@@ -52,11 +52,7 @@ t.test('a period in any unit counts from the last update', async (t) => {
 t.test('"after" delays the start of the idle period', async (t) => {
   t.equal(due('when no updates for 15m after 1d'), createdMs + day + 15 * minute)
   t.equal(due('when no updates for 15m after 1m'), updatedMs + 15 * minute, 'an update after the grace period counts')
-  t.equal(
-    due('when no updates for 15m after 5m'),
-    updatedMs + 15 * minute,
-    'an update at the end of the grace period also counts',
-  )
+  t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'an update at its end also counts')
 })
 
 t.test('a creation time in the future does not delay an idle period without "after"', async (t) => {
