@@ -9,7 +9,7 @@ import t from 'tap'
 /**
  * The maximum CPU time of a body, as a multiple of the valid value's. Measured alone, the ratio is at most 5.8 once V8 has
  * compiled everything. When the valid value cost twice as much as now, bodies whose members were all parsed, and whose errors
- * were all collected, had a ratio of 10 to 30, and REMOVALs of many parentheses one of 22.
+ * were all collected, had a ratio of 10 to 30; REMOVALs of many parentheses had 22.
  */
 const ratioMax = 12
 

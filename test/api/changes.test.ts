@@ -16,7 +16,7 @@ await overStores(t, async (t, server) => {
   const page = (body: object, token?: string) => changesPage(client, body, token)
   for (const [path, value] of Object.entries({ a: 1, 'a/b': 2, 'a/b/c': 3, b: 4, 'b/a': 5 })) await set(path, value)
 
-  await t.test('a request without `since` returns the state in tree order, later ones changes', async (t) => {
+  await t.test('a request without `since` gets the state in tree order, and later ones get changes', async (t) => {
     const first = await page({ selector: '*a//' })
     t.strictSame(first.results, [
       { path: 'a', type: 'json', value: 1 },
@@ -45,7 +45,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('a walk resumes at its token, and changes to topics already sent follow', async (t) => {
+  await t.test('a walk resumes at its token, and changes to topics already sent follow later', async (t) => {
     for (let i = 0; i < 7; i++) await set(`walk/${i}`, i)
     const first = await page({ selector: '?walk/', size: 3 })
     t.strictSame([first.has_more, first.results.map(({ path }) => path)], [true, ['walk/0', 'walk/1', 'walk/2']])

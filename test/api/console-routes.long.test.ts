@@ -1,6 +1,6 @@
 /**
- * The console's own routes under the settings and processes of a service: below a base path, unaffected by a policy on origins,
- * absent without the console, and rejected in time by a primary that does not respond. Also tests the overview.
+ * The console's own routes and the rest of a service: below a base path, unaffected by a policy on origins, absent without the
+ * console, and unavailable with a primary of an earlier version. Also tests the overview.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -20,7 +20,7 @@ const sent = (token: string) => ({ authorization: `Apikey ${token}`, 'content-ty
 
 const get = (url: string, token: string) => fetch(url, { headers: sent(token) })
 
-await t.test('a policy on origins does not affect the routes of the console', async (t) => {
+await t.test("a policy on origins does not affect the console's routes", async (t) => {
   const flags = ['--cors-origins', '*', '--base-path', '/x']
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'cors'), flags })
   const token = await adminOf(server)
@@ -45,14 +45,14 @@ await t.test('a policy on origins does not affect the routes of the console', as
   t.equal((await send('/topics/fetch', 'OPTIONS', token, preflight)).status, 204)
 })
 
-await t.test('the routes of the console are absent without the console', async (t) => {
+await t.test("the console's routes are absent without the console", async (t) => {
   const server = await startServer(t, { dataDir: join(directory, 'without'), flags: ['--no-console'] })
   const token = await adminOf(server)
   refuses(t, await server.client.send('/console/keys', list, { token }), 404, 'unknown_route', 'the keys')
   t.equal((await get(`${server.url}/console/overview`, token)).status, 404)
 })
 
-await t.test('the routes of the console return 503 if the primary is of an earlier version', async (t) => {
+await t.test("the console's routes return 503 if the primary is of an earlier version", async (t) => {
   const earlier = `import { parseRequest as parse } from './sound-protocol.js'
     export * from './sound-protocol.js'
     const problem = 'the request is malformed: it has an unknown member'

@@ -83,7 +83,7 @@ await overStores(t, async (t, server) => {
     await inTurn(t, rows, await addKey('below-a-b', { allow: ['remove'], under: ['a/b', 'b'] }))
   })
 
-  await t.test('a topic that is replaced in one step is counted at any time', (t) => swapped(t, server))
+  await t.test('a topic that is replaced in one step is always counted', (t) => swapped(t, server))
 })
 
 /** A topic that is continually replaced, in one step, by a topic of the other type. */

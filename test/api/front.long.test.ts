@@ -35,7 +35,7 @@ t.test('the root redirects browsers to the console and lists pages for programs'
   await leadsToConsole(t, server, '/')
   const here = (await (await ask(at(server, '/'))).json()) as { readonly pages: readonly string[] }
   t.strictSame(here.pages, ['/healthz', '/openapi.json', '/client.js', '/console'])
-  t.notMatch(server.output, /warning/i, 'the HTTP library gives no warnings')
+  t.notMatch(server.output, /warning/i, 'the HTTP library prints no warnings')
 })
 
 t.test('a base path and the root above it redirect to the console', async (t) => {

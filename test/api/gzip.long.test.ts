@@ -148,7 +148,7 @@ t.test('responses on a connection stay in order while pages are compressed', { t
     t.ok(plain.bytes.length > 8_000_000, `${plain.bytes.length} bytes`)
     const reply = await send(server, 'fetch', large, 'gzip')
     t.equal(reply.headers['content-encoding'], 'gzip')
-    t.ok(reply.text === plain.text, 'it equals the plain page')
+    t.ok(reply.text === plain.text, 'the page is the same')
   })
 
   const asking = (...headers: readonly string[]): string =>

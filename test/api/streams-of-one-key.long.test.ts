@@ -8,7 +8,7 @@ import { startServer, until } from '../support/service/server.js'
 /** As in docs/changes.md. */
 const listenersOfKeyMax = 1000
 
-/** How many are opened at the same time: fewer than a socket's backlog. */
+/** Number opened at the same time: fewer than a socket's backlog. */
 const openedAtOnce = 100
 
 t.test('a key has as many listeners as documented, without affecting other keys', async (t) => {

@@ -1,4 +1,4 @@
-/** The number of lines that an upload writes together, and for which key: a bare upload with a store that only counts. */
+/** Lines that an upload writes together, and its end if its key is revoked: a bare upload, with a store that only counts. */
 import t, { type Test } from 'tap'
 import { Upload } from '../../dist/api/batch/upload.js'
 import { problem } from '../../dist/api/problems.js'

@@ -1,4 +1,4 @@
-/** Uploads that end early, by their limits, a drain or a revoked key; and where a client resumes. */
+/** Uploads that end early because of a limit, a drain or a revoked key, and where clients resume. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { uploadsMax } from '../../dist/http/uploads.js'
@@ -62,7 +62,7 @@ t.test('a drain ends an upload, and its counts show where to resume', async (t) 
   await server.logged('rolling restart done')
   const silent = new UploadRequest({ ...server, showsProgress: false })
   await silent.write(`not JSON\n${line(-1)}`)
-  await until('it is durable', async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined)
+  await until('line 2 durable', async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined)
   server.signal('SIGHUP')
   await until('the upload ends', async () => silent.isComplete || undefined)
   t.match(silent.refusal, { status: 503, code: 'draining', durable: 1, refused: 1, lines: [{ line: 1 }] })

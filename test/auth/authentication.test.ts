@@ -44,7 +44,7 @@ await overStores(t, async (t, server) => {
       gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
   })
 
-  await t.test('a rejection states what was found instead', async (t) => {
+  await t.test('a rejection describes the header that was found', async (t) => {
     for (const [authorization, found] of [
       [undefined, 'there is no such header'],
       ['', 'there is no such header'],

@@ -29,7 +29,7 @@ async function open(t: Test, ...first: readonly KeyRecord[]) {
   let records = first
   let revision = 1
   const hanging = { polls: false }
-  /** Writes of the last uses: how many have started, and a function that finishes the last one while they hang. */
+  /** Writes of the last uses: the number started, and a function that finishes the last one while they hang. */
   const touches = { count: 0, hang: false, end: (): void => {} }
   const store: Partial<TopicStore> = {
     keysRevision: () => (hanging.polls ? new Promise<number>(() => {}) : Promise.resolve(revision)),

@@ -13,8 +13,8 @@ await overWorkers(t, async (t, server) => {
   await server.post('addAndSet', { path: 'a', value: 1 })
   await t.test('every worker rejects a key after its expiry', (t) => ends(t, server))
   await t.test('both tokens are valid after a rotation, and only the new one later', (t) => rotates(t, server))
-  await t.test('a flood with one key gets its rate, and 429 beyond it', (t) => floods(t, server))
-  await t.test('the rate is shared evenly by the workers', (t) => shares(t, server))
+  await t.test('a flood with one key gets its rate and 429 beyond it', (t) => floods(t, server))
+  await t.test('the workers share the rate evenly', (t) => shares(t, server))
   await t.test('a request beyond the rate is rejected before its body, and its connection stays open', (t) =>
     refusesUnread(t, server),
   )

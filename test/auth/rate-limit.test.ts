@@ -6,13 +6,13 @@ import { RateLimit } from '../../dist/auth/rate-limit.js'
 function limitOf(rate: number, sharers = 1) {
   let nowMs = 5000
   const limit = new RateLimit(rate, sharers, () => nowMs)
-  /** How many of `requests` simultaneous requests are within the rate. */
+  /** Number of requests within the rate if `requests` arrive at the same time. */
   const take = (requests: number): number =>
     Array.from({ length: requests }, () => limit.tryTake()).filter((isWithin) => isWithin).length
   return { limit, take, pass: (ms: number) => (nowMs += ms) }
 }
 
-t.test("a burst of one second's requests is allowed, and not one more", (t) => {
+t.test("a burst of one second's requests is allowed, and no more", (t) => {
   const { take } = limitOf(10)
   t.equal(take(11), 10)
   t.equal(take(1), 0)

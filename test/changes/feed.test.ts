@@ -35,7 +35,7 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** Waits for all work that does not depend on the store. */
 const settle = (): Promise<void> => turns(100)
 
-/** A client that records what it was shown, and any value that went back. */
+/** A client that records the values that it gets, and any value older than the one before. */
 class Client extends Fold {
   readonly wrong: string[] = []
   readonly #shown = new Map<string, number>()
@@ -495,5 +495,5 @@ t.test('a large commit is left to listeners whose patterns are expensive', async
   const before = feed.position?.place ?? Buffer.alloc(0)
   store.commit({ b: 1 })
   await eventually(() => feed.position?.place.equals(before) === false)
-  t.equal(missed.length, 100, 'a commit that matches no listener notifies none')
+  t.equal(missed.length, 100, 'a commit without matches notifies no listener')
 })

@@ -121,7 +121,7 @@ t.test('a message to the journal has a priority, and other messages have none', 
   t.match(piped.stderr, /^topicd: --port/)
 })
 
-t.test('settings prints no password, wherever it is in the address', async (t) => {
+t.test('settings prints no password, at any position in the address', async (t) => {
   for (const [address, ...flags] of [
     ['postgresql://u:p@s3cret@h/d'],
     ['postgres://h/d?user=u&password=s3cret', '--json'],

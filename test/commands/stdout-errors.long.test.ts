@@ -36,7 +36,7 @@ async function endsOnClosedPipe(t: Test, code: number, stderr: string, ...args: 
   t.strictSame(await ended, { code, stderr }, `${args[0]} with a closed pipe`)
 }
 
-await t.test('a full device fails a command and a closed pipe fails check without a service', async (t) => {
+await t.test('a full device fails a command, and a closed pipe fails check, without a service', async (t) => {
   const data = join(directory, 'alone')
   await runCommand(['import', '--allow-unfinished', '--data', data], {}, '{"path":"a","value":1}\n')
   failsOnFullDevice(t, 'check', '--data', data)
@@ -47,7 +47,7 @@ await t.test('a full device fails a command and a closed pipe fails check withou
   await endsOnClosedPipe(t, 1, interrupted, 'check', '--data', data)
 })
 
-await t.test('a full device fails a command and a closed pipe does not alongside a service', async (t) => {
+await t.test('a full device fails a command, but a closed pipe does not, alongside a service', async (t) => {
   const { dataDir, post } = await startServer(t)
   await post('addAndSet', { path: 'a', value: 1 })
   failsOnFullDevice(t, 'export', '--data', dataDir)

@@ -9,7 +9,7 @@ import { startServer } from '../support/service/server.js'
 
 t.setTimeout(600_000)
 
-/** What a page's script reads of a response, or the name of the error that its `fetch` throws. */
+/** A response as the page's script reads it. */
 interface Read {
   readonly status: number
   readonly text: string
@@ -95,7 +95,7 @@ await t.test('the browser blocks a page of any other origin', { skip }, async (t
   const page = await open(there)
   const add = `${server.url}/topics/add`
   t.equal(await ask(page, add, server.token, '{"path":"foreign"}'), 'TypeError', 'the preflight fails')
-  t.match(await server.post('fetch', { path: 'foreign' }), { code: 'no_such_topic' }, 'so nothing was sent')
+  t.match(await server.post('fetch', { path: 'foreign' }), { code: 'no_such_topic' }, 'nothing was sent')
   const plain = await ask(page, `${server.url}/healthz`, null, undefined, 'GET')
   t.equal(plain, 'TypeError', 'a response without a preflight')
 })

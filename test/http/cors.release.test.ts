@@ -14,7 +14,7 @@ import { runCommand, type Server, startServer } from '../support/service/server.
 
 const origin = 'https://app.example'
 
-/** The setting's notation of that origin, and another origin. */
+/** The setting, with another notation of that origin and a second origin. */
 const listed = 'HTTPS://App.Example:443, http://localhost:3000'
 
 const bodyBytesMax = 2048
@@ -110,12 +110,12 @@ async function store(server: Server): Promise<void> {
 for (const [title, to, origins, expected] of [
   ['every response to an allowed origin names it', server, [origin], allowedLines],
   [
-    'a request from another origin or none is served, with vary alone',
+    'a request from another origin or none is served, with only vary',
     server,
     ['https://other.example', undefined],
     ['vary: origin'],
   ],
-  ['with *, every response allows every page', serverForAll, ['null', undefined], linesForAll],
+  ['every response allows every page if the setting is *', serverForAll, ['null', undefined], linesForAll],
 ] as const) {
   await t.test(title, async (t) => {
     await store(to)

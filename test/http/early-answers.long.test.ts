@@ -19,7 +19,7 @@ const bodyBytesMax = 4096
 /** Bytes that such a client sends before it reads. */
 const sentBytes = 2 * 1024 * 1024
 
-/** How long a connection stays open after its response, as in src/settings/limits.ts. */
+/** Time that a connection stays open after its response, as in src/settings/limits.ts. */
 const silenceMs = 1000
 const lingerMs = 10_000
 
@@ -134,7 +134,7 @@ await overStores(
       }
     })
 
-    /** How long a connection stays open after its request is rejected, while `send` writes. */
+    /** Time that a connection stays open after its request is rejected, while `send` writes. */
     const staysOpenMs = async (bytes: number, send: (write: (data: string) => Promise<void>) => Promise<void>) => {
       const connection = await server.raw()
       await connection.write(unmetExpectation([`content-length: ${bytes}`]))

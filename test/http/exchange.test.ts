@@ -50,7 +50,7 @@ t.test('the time that a body takes to arrive does not count as waiting', async (
   t.strictSame(sent, [refusal])
 })
 
-t.test('a stream whose client disconnects before its response is notified', async (t) => {
+t.test('a stream is notified if its client disconnects before the response', async (t) => {
   const { exchanges, sent, open } = makeExchanges()
   const gone: string[] = []
   const answerOf = (name: string): Answer => {

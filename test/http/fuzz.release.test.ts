@@ -21,7 +21,7 @@ const growthRequestsMin = 50_000
 
 const routes = apiRoutes.filter(({ examples }) => examples.length > 0).map(({ name }) => name)
 
-/** Each route must get each of them; otherwise the run has not tested it. */
+/** Each route must get each form; otherwise the run has not tested that form. */
 const forms = ['whole', 'chunked', 'cut', 'lost', 'reset', 'mutated', 'valid', 'changed', '200', '400']
 
 t.setTimeout(120_000 + requests * 20)

@@ -25,7 +25,7 @@ for (const [name, { text, status }] of Object.entries(lastRequests(server.token)
       const startMs = performance.now()
       for (const piece of pieces) {
         await connection.write(piece)
-        // So that each piece is read on its own.
+        // The worker reads each piece on its own.
         await barrier(server)
       }
       await connection.closed
@@ -109,7 +109,7 @@ await t.test('a response for which the kernel has little room is whole', async (
   t.ok(tried > 0, `${tried} sizes around it also fit`)
 })
 
-await t.test('a last fetch with another request after it in one piece is answered', async (t) => {
+await t.test('a last fetch is answered even if another request follows it in one piece', async (t) => {
   await server.post('addAndSet', { path: 'a', value: 'x'.repeat(1000) })
   const fetch = (...headers: readonly string[]): string =>
     requestText('/topics/fetch', server.token, '{"path":"a"}', headers)

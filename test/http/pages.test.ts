@@ -48,7 +48,7 @@ await overStores(
       await connection.closed
     })
 
-    await t.test('the HTTP library gives no warnings', async (t) => {
+    await t.test('the HTTP library prints no warnings', async (t) => {
       for (const path of ['/healthz', '/openapi.json', '/none']) {
         await get(server, path)
         await server.client.send(path, '', { method: 'HEAD', token: null })

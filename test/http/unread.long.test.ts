@@ -1,6 +1,6 @@
 /**
- * The connections that are closed when too much data is unread, and when, over simulated connections and clocks: those whose
- * clients read nothing before those whose clients read, regardless of which started first.
+ * The connections that are closed if too much data is unread, and when, with simulated connections and clocks. Clients that
+ * read nothing are disconnected before clients that read, regardless of which started first.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'

@@ -150,7 +150,7 @@ for (const { name, skip, upload } of clients) {
   })
 }
 
-t.test('no worker has died of these uploads', (t) => {
+t.test('no worker dies during the uploads', (t) => {
   t.equal(server.timesLogged('worker died'), 0)
   t.end()
 })

@@ -1,6 +1,6 @@
 /**
- * Invalid JSON is rejected with the position of its first wrong byte, counted from 1, the text found there and what was
- * expected, in words that do not depend on the version of Node.
+ * Invalid JSON is rejected with the position of its first wrong byte, counted from 1, the text found there and the expected
+ * text, in words that do not depend on the version of Node.
  */
 import t from 'tap'
 import { JsonReader } from '../../dist/json/reader.js'

@@ -145,7 +145,7 @@ t.test('reading stops one level beyond the limit, and the text counts as valid',
       }
     }
     t.match(passed(`[${make(levelsMax - 1)},x]`), /^found "x"/, 'an error after the deepest level is found')
-    t.match(passed(`[x,${make(levelsMax + 1)}]`), /^found "x"/, 'an error before a level too many is found')
+    t.match(passed(`[x,${make(levelsMax + 1)}]`), /^found "x"/, 'an error before an excess level is found')
   }
   t.equal(readerOf('['.repeat(1_000_000), Infinity).skip(), undefined, 'no depth overflows the stack')
   t.end()

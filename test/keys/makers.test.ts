@@ -1,5 +1,5 @@
 /**
- * A maker can only change the keys that it may change, regardless of earlier checks. Each store decides within the transaction:
+ * A maker changes only the keys that it may change, even if earlier checks passed. Each store decides within the transaction:
  * a maker that was just revoked, rotated or replaced by another key changes nothing, and a repeated request does not fail.
  */
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ await eachStore(t, async (t, address) => {
     t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'a key with more permissions')
     t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
     t.equal(await store.revokeKey('strong', by), false)
-    // One without the permission, one with another token, and one that is gone.
+    // A maker without the permission, one with another token, and a missing one.
     for (const wrong of [key('strong', 'b'), key('maker', 'b'), key('none', 'a')]) {
       t.equal(await store.addKey(key('made', '1'), wrong), 'forbidden')
       t.equal(await store.revokeKey('maker', wrong), false)

@@ -21,7 +21,7 @@ t.setTimeout(600_000)
 /** Requests of each test, without a key, as any client can send them. */
 const requests = 20
 
-/** Sends requests without a key; returns how many got 401. */
+/** Sends requests without a key; returns the number of 401 responses. */
 async function refusals({ url }: BareService, count = requests): Promise<number> {
   let refused = 0
   for (let i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /**
  * Cached plans take no more memory than they are counted for, even though a worker does other work between them. A small
- * buffer is a part of one of Node.js's pools, and would keep all of it.
+ * buffer is part of one of Node.js's pools and would keep the whole pool.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -4,7 +4,7 @@ import { propertiesBytesMax } from '../../dist/settings/limits.js'
 import { compatible, parseProperties, removalOf, retainsValue } from '../../dist/topics/properties.js'
 import { dueMs } from '../../dist/topics/removal/policy.js'
 
-/** The first problem of the properties; undefined if there is none. */
+/** The first problem of the properties, if any. */
 function checkProperties(
   properties: Record<string, string>,
 ): { readonly name: string; readonly problem: string } | undefined {

@@ -52,7 +52,7 @@ t.test('a period in any unit counts from the last update', async (t) => {
 t.test('"after" delays the start of the idle period', async (t) => {
   t.equal(due('when no updates for 15m after 1d'), createdMs + day + 15 * minute)
   t.equal(due('when no updates for 15m after 1m'), updatedMs + 15 * minute, 'an update after the grace period counts')
-  t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'an update at its end also counts')
+  t.equal(due('when no updates for 15m after 5m'), updatedMs + 15 * minute, 'an update at that end also counts')
 })
 
 t.test('a creation time in the future does not delay an idle period without "after"', async (t) => {
@@ -65,7 +65,7 @@ t.test('"time after" is due one millisecond after the given time', async (t) => 
   t.equal(due(`when time after ${removalTimeMsMax}`), removalTimeMsMax + 1)
 })
 
-t.test('dates are read as Java reads RFC 1123', async (t) => {
+t.test("dates are parsed like Java's RFC 1123 dates", async (t) => {
   const noon = Date.UTC(2018, 5, 3, 12)
   for (const date of [
     'Sun, 3 Jun 2018 12:00:00 GMT',

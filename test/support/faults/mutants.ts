@@ -152,7 +152,7 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#isGone = place.total !== (isOwn',
     to: 'this.#isGone = place.total > (isOwn',
     test: 'changes/forgotten',
-    finds: /too old a token is refused/,
+    finds: /an outdated token/,
   },
   {
     fault: 'the token of the first page is taken after the page was read',
@@ -168,7 +168,7 @@ export const mutants: readonly Mutant[] = [
     from: 'if (hasMore || (',
     to: 'if (hasMore || false && (',
     test: 'changes/feed',
-    finds: /nothing between the reading and the feed is lost/,
+    finds: /no change between the read and the feed is lost/,
   },
   {
     fault: 'a revoked key keeps its streams',
@@ -240,7 +240,7 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#callers.clear();\n        this.#onChange();',
     to: 'this.#onChange();',
     test: 'auth/keys-command',
-    finds: /every worker refuses/,
+    finds: /every worker rejects/,
   },
   {
     fault: 'a key for `a` may touch `ab`',
@@ -264,7 +264,7 @@ export const mutants: readonly Mutant[] = [
     from: 'const chunked = /^chunked$/i;',
     to: 'const chunked = /chunked$/i;',
     test: 'http/framing',
-    finds: /an encoding before chunks: answered 400/,
+    finds: /an encoding before chunks: returns 400/,
   },
   {
     fault: 'a body in pieces loses what came before its buffer grew',
@@ -272,7 +272,7 @@ export const mutants: readonly Mutant[] = [
     from: 'buffer.set(kept.subarray(0, keptBytes));',
     to: 'buffer.set(kept.subarray(1, keptBytes));',
     test: 'http/body',
-    finds: /pieces are copied, and appended in order/,
+    finds: /pieces are copied and appended in order/,
   },
   {
     fault: 'an import loses a last line without a line end',
@@ -312,7 +312,7 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#exchanges.expire(performance.now() - answerMsMax);',
     to: '',
     test: 'http/exchange',
-    finds: /its handler is told/,
+    finds: /its handler is notified/,
   },
   {
     fault: 'a body no longer counts once its client has gone',
@@ -320,7 +320,7 @@ export const mutants: readonly Mutant[] = [
     from: 'exchange.done = exchange.aborted = true;',
     to: 'exchange.done = exchange.aborted = true; this.#workingBytes -= exchange.bytesIn; exchange.bytesIn = 0;',
     test: 'http/exchange',
-    finds: /both are at work/,
+    finds: /both handlers are working/,
   },
   {
     fault: "the wait of a long poll counts as the request's time",
@@ -328,7 +328,7 @@ export const mutants: readonly Mutant[] = [
     from: 'exchange.startMs += sent.waitedMs;',
     to: ';',
     test: 'http/exchange',
-    finds: /it counts as/,
+    finds: /the wait counts as/,
   },
   {
     fault: 'spellings of known keys are cached without a bound',
@@ -336,7 +336,7 @@ export const mutants: readonly Mutant[] = [
     from: 'if (this.#callers.size >= callersMax)',
     to: 'if (false)',
     test: 'auth/key-expiry',
-    finds: /as many are kept/,
+    finds: /at most 10,000 spellings are kept/,
   },
   {
     fault: 'a store lets a key change another one that has more',
@@ -344,7 +344,7 @@ export const mutants: readonly Mutant[] = [
     from: 'excessOf(key, maker) === undefined',
     to: 'true',
     test: 'keys/makers',
-    finds: /one with more/,
+    finds: /a key with more permissions/,
   },
   {
     fault: 'a page of another origin may change API keys',
@@ -360,7 +360,7 @@ export const mutants: readonly Mutant[] = [
     from: 'if (left === 0)',
     to: 'if (false)',
     test: 'changes/parts',
-    finds: /none is left/,
+    finds: /no count is left/,
   },
   {
     fault: 'all listeners that a commit wakes work in one turn',
@@ -424,7 +424,7 @@ export const mutants: readonly Mutant[] = [
     from: '40: 4',
     to: '40: 7',
     test: 'ops/log',
-    finds: /as syslog counts them/,
+    finds: /the priorities of syslog/,
   },
   {
     fault: 'unused sessions with PostgreSQL stay',
