@@ -1,6 +1,6 @@
 /**
- * Repeated, surplus or too deeply nested members are found however they are written, and invalid JSON is reported before
- * them.
+ * Repeated, surplus or too deeply nested members are found regardless of how they are written, and invalid JSON is reported
+ * before them.
  */
 import t from 'tap'
 import { parseRemove, parseWrite } from '../../dist/api/bodies/parse.js'

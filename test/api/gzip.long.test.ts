@@ -137,7 +137,7 @@ t.test('a service without --gzip compresses nothing', async (t) => {
 
 t.test('responses on a connection stay in order while pages are compressed', { timeout: 600_000 }, async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--page-bytes-max', String(9 * 1024 * kibibyte)] })
-  // Base64 of random bytes shrinks by only a quarter, so much is left to send.
+  // Base64 of random bytes shrinks by only a quarter, so that much data is left to send.
   for (let i = 0; i < 16; i++)
     await server.post('addAndSet', { path: `large/${i}`, value: randomBytes(380_000).toString('base64') })
   await addMany(server, 'small', 1000, (i) => ({ of: i, unit: 'metre' }))

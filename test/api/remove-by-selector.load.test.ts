@@ -1,5 +1,5 @@
 /**
- * Removal by selector alongside other requests: every topic is counted once, other writes are served in between, and a removal
+ * Removal by selector alongside other requests: every topic is counted once, and other writes are served in between. A removal
  * interrupted by its worker's death has removed a prefix of its matches and can be repeated.
  */
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** `keys list` shows when a key was last used, to the minute. A worker stores its data on exit. */
+/** `keys list` shows when a key was last used, to the minute. A worker stores the last uses when it exits. */
 import t from 'tap'
 import { startServer } from '../support/service/server.js'
 

@@ -1,4 +1,4 @@
-/** Tokens created by an operator: the tokens accepted in files, and that no part of one is ever shown. */
+/** Tokens created by an operator: which ones are accepted in files. No part of a token is ever shown. */
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -9,7 +9,7 @@ import { startServer } from '../support/service/server.js'
 
 t.setTimeout(600_000)
 
-/** A response as the page's script reads it. */
+/** A response as the page's script reads it. If `fetch` throws, the script returns the error's name instead. */
 interface Read {
   readonly status: number
   readonly text: string

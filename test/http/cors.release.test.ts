@@ -1,5 +1,5 @@
 /**
- * The web pages that may read responses, byte by byte: the headers of responses and preflights for an allowed origin, for any
+ * The headers that allow web pages to read responses, byte by byte: on responses and preflights for an allowed origin, for any
  * other origin, for none, and without the setting. http/browser uses a real page.
  */
 import { writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ const settings = dirFor('topicd.env')
 writeFileSync(settings, '')
 const serverWithout = await startServer(t, { flags: ['--settings', settings, ...smallBodies], dataDir: dirFor('none') })
 
-/** A request besides its route: header lines, and a body that is sent with its length. */
+/** A request, with a body that is sent with its length. */
 interface Request {
   readonly method?: string
   readonly path?: string

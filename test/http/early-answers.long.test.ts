@@ -1,7 +1,7 @@
 /**
  * Responses that are sent while the body is still arriving, to clients that send everything before they read. Closing a socket
- * with unread bytes resets the connection, and such a client would lose its response, so the rest of the body is read and
- * dropped for a limited time.
+ * with unread bytes resets the connection, and such a client would lose its response. The rest of the body is therefore read
+ * and dropped for a limited time.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'

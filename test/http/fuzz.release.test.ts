@@ -1,7 +1,7 @@
 /**
- * Hostile requests over bare connections, derived from the API description's examples: each gets a described response or has
- * its connection closed, a request after a sound one on its connection is understood, no worker dies, their memory stays
- * flat, other topics are unchanged, and another client is always answered. FUZZ_REQUESTS=100000 sends more.
+ * Hostile requests over bare connections, derived from the API description's examples. Each gets a described response or has its
+ * connection closed, and a request after a sound one is understood. No worker dies, memory stays flat, other topics stay
+ * unchanged, and another client is always answered. FUZZ_REQUESTS=100000 sends more.
  */
 import t from 'tap'
 import { apiRoutes } from '../../dist/api/routes/routes.js'

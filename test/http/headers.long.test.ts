@@ -1,4 +1,4 @@
-/** The headers of requests: their maximum size, and that lists are read as lists, across all their lines. */
+/** The headers of requests: their maximum size, and lists, which may span several lines. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,6 +1,6 @@
 /**
- * The framing of responses without a known length, byte by byte: whole chunks, one last chunk, and nothing after it, for any
- * framing of the request, whichever side ends the response, and even if its client reads late.
+ * The framing of responses without a known length, byte by byte: whole chunks, one last chunk, and nothing after it. The
+ * request's framing, the side that ends the response, and a late reader make no difference.
  */
 import { strict as assert } from 'node:assert'
 import t from 'tap'

@@ -81,7 +81,7 @@ function post(url: string, token: string, ca: string, body: object): Promise<Tls
 const isRoot = process.getuid?.() === 0
 const needsRoot = !isRoot && 'a change of account needs root'
 
-/** A user of every Debian, with a group of the same name; runs the service if the test can change its account. */
+/** A user that every Debian has, with a group of the same name; runs the service if the test can change its account. */
 const account = { name: 'daemon', uid: 1, gid: 1 }
 
 /** A service with the certificate and key in current.crt and current.key, initially copies of `first`. */

@@ -1,5 +1,5 @@
 /**
- * Uploads by the default HTTP clients of several languages, in chunks and with a length: each client reads the whole response,
+ * Uploads by the default HTTP clients of several languages, in chunks and with a length. Each client reads the whole response,
  * although it starts while the client is still sending, and sees why an upload is rejected. A client that is not installed is
  * skipped with the reason.
  */

@@ -1,6 +1,6 @@
 /**
  * The figures of the service page, computed by the primary: rates and quantiles between samples, their gaps, keys and rejected
- * requests, and how long they are kept; also that a service reports every metric that the figures use.
+ * requests, and how long they are kept. A service reports every metric that the figures use.
  */
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,5 +1,5 @@
 /**
- * A log that cannot be written ends no process and stops no request: on a full device, or if its reader has gone or does not
+ * A log that cannot be written stops neither processes nor requests: on a full device, or if its reader has gone or does not
  * read. Lost lines are counted, and their number is logged once writing works again. Closed terminals: log-terminal.
  */
 import { strict as assert } from 'node:assert'

@@ -66,7 +66,7 @@ function parsingMs(text: string): number {
   return Math.min(...Array.from({ length: 3 }, () => cpuMs(() => unitsOf(text))))
 }
 
-/** Plain patterns that take as much CPU as the budget allows, within a factor. */
+/** Plain patterns that take roughly as much CPU time as the budget allows. */
 const plainTexts = Array.from({ length: 10 }, (_, i) =>
   `#${Array.from({ length: 500 }, (_, k) => `*line\\-${i}\\-${k}//`).join('////')}`.slice(0, selectorBytesMax),
 )
@@ -77,7 +77,7 @@ t.test('the most expensive selectors, planned or rejected, cost a bounded multip
     const plainMs = Math.min(...Array.from({ length: 3 }, () => cpuMs(() => plainTexts.map(unitsOf))))
     for (const text of refused === undefined ? [planned] : [planned, refused]) {
       const ms = parsingMs(text)
-      // At most 1.5 times was measured. Without a budget it was 20 to 200 times, and no selector was rejected.
+      // At most 1.5 times was measured; without a budget it was 20 to 200 times, and no selector was rejected.
       t.ok(ms < 6 * plainMs, `${name} (${text.length}): ${ms.toFixed(1)} ms, plain ones ${plainMs.toFixed(1)} ms`)
     }
   }
