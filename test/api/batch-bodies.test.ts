@@ -56,7 +56,7 @@ await overStores(t, async (t, { post }) => {
   const batch = (...operations: readonly string[]) => post('batch', `{"operations":[${operations.join(',')}]}`)
   const item = (path: string, value: string): string => `{"path":"${path}","type":"json","value":${value}}`
 
-  await t.test('values come back exactly as sent, and constraints match them', async (t) => {
+  await t.test('values are returned exactly as sent, and constraints match them', async (t) => {
     const path = (i: number): string => `v/${String(i).padStart(3, '0')}`
     const all = (operation: (text: string, i: number) => string) => batch(...exactValues.map(operation))
     const texts = (at: (text: string, i: number) => string): string => `{"results":[${exactValues.map(at).join(',')}]}`

@@ -1,4 +1,4 @@
-/** POST /topics/changes: pages since a token, the initial state first, and responses that wait for a change. */
+/** POST /topics/changes: pages after a token, the initial state first, and responses that wait for a change. */
 import t from 'tap'
 import { tokenBytesMax } from '../../dist/changes/token.js'
 import { pathBytesMax } from '../../dist/settings/limits.js'

@@ -78,7 +78,7 @@ await overStores(t, async (t, server) => {
       const sets = answers.filter((_, i) => i !== remover)
       t.ok(
         sets.every(({ status, code }) => status === 200 || code === 'no_such_topic'),
-        `round ${round}: each set came before or after the remove`,
+        `round ${round}: each set ran before or after the remove`,
       )
       t.equal((await post('fetch', { path })).code, 'no_such_topic', `round ${round}: the topic stays removed`)
     }

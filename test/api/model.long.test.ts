@@ -112,7 +112,7 @@ function randomRequest(random: Random, model: Model): [route: string, members: M
   }
 }
 
-/** Members that change which items a fetch returns and what they contain; none half of the time. */
+/** Members that change the items of a fetch and their contents; none half of the time. */
 function randomForm(random: Random): Members {
   if (random.oneIn(2)) return {}
   return {

@@ -1,5 +1,5 @@
 /**
- * Values come back exactly as sent, byte for byte; only white space between tokens may be dropped.
+ * Values are returned exactly as sent, byte for byte; only white space between tokens may be dropped.
  */
 import t, { type Test } from 'tap'
 import { gives, refuses } from '../support/expected-answers.js'
@@ -23,7 +23,7 @@ await overStores(t, async (t, { post }) => {
 
   await t.test('addAndSet also keeps the exact text of a value, for either type', async (t) => {
     gives(t, await post('addAndSet', '{"path":"w","value":1.10}'), '{"path":"w","created":true}', 'json')
-    gives(t, await post('fetch', { path: 'w' }), '{"path":"w","type":"json","value":1.10}', 'json comes back')
+    gives(t, await post('fetch', { path: 'w' }), '{"path":"w","type":"json","value":1.10}', 'json is returned')
     for (const text of ['"\\u0041"', '"\\ud800"', '"😀"', '""']) {
       await post('addAndSet', `{"path":"s","type":"string","value":${text}}`)
       gives(t, await post('fetch', { path: 's', type: 'string' }), `{"path":"s","type":"string","value":${text}}`, text)
@@ -59,7 +59,7 @@ await overStores(t, async (t, { post }) => {
     t.notMatch(value, /[\t\r\n]/, 'a response is one line')
   })
 
-  await t.test('a value nested 1,000 levels deep comes back', async (t) => {
+  await t.test('a value nested 1,000 levels deep is returned exactly', async (t) => {
     const levels = 1000
     await comesBack(t, '['.repeat(levels) + ']'.repeat(levels), 'arrays')
     await comesBack(t, `${'{"a":'.repeat(levels)}1.10${'}'.repeat(levels)}`, 'objects')
@@ -68,7 +68,7 @@ await overStores(t, async (t, { post }) => {
     refuses(t, open, 400, 'invalid_json', 'brackets that never close')
   })
 
-  await t.test('long strings come back, up to 512 KiB and at lengths around 64 KiB', async (t) => {
+  await t.test('long strings are returned exactly, up to 512 KiB and around 64 KiB', async (t) => {
     for (const length of [100_000, 65_535, 65_536, 65_537, 524_288])
       await comesBack(t, `"${'x'.repeat(length)}"`, `${length} bytes`)
     for (const length of [1, 2, 3])

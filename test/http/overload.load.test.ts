@@ -181,7 +181,7 @@ t.test('writes beyond the capacity of the disk are rejected', { skip: whyNoStrac
     t.ok(refused.length > 0 && refused.length < 150, `${refused.length} of 150 are rejected`)
     for (const answer of refused.slice(0, 3)) {
       refuses(t, answer, 503, 'overloaded', 'a write beyond the limit', 'later')
-      t.equal(answer.headers['retry-after'], '1', 'the response says when to retry')
+      t.equal(answer.headers['retry-after'], '1', 'the time to retry')
     }
   })
   await strace.detach()
