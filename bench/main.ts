@@ -1,7 +1,6 @@
 /**
- * The command line of the benchmarks, `npm run bench -- [COMMAND] …`: finds the command, prints its help or loads and runs
- * its module, and sets the exit status: 0; 1 if an answer was wrong or a target that the command enforces was missed; 2
- * for a wrong command line.
+ * The command line of the benchmarks, `npm run bench -- [COMMAND] …`. Finds the command, then prints its help or loads and runs its module.
+ * The exit status is 0; 1 if a response was wrong or a target that the command enforces was missed; 2 if the command line is wrong.
  */
 
 import { commandHelp, commands, overview, usual } from './commands/all.js'

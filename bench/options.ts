@@ -1,6 +1,6 @@
 /**
- * Options of the command line: parsed, checked and given their defaults. A command may add options of its own. A wrong
- * option is a UsageError, which main.ts prints.
+ * Options of the command line: parsed, checked and given their defaults. A command may add its own options. A wrong option throws a
+ * UsageError, which main.ts prints.
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,9 +15,9 @@ export const commonOptions = `  --driver NAME         autocannon (default) or wr
   --workers N           workers of every server (default 1)
   --topics N            topics in the tree; --connections, --value-bytes and --page-size likewise
                         (default: each workload's own)
-  --dir DIR             directory for the data of a run, on a real disk (default: the system's for temporary files)
+  --dir DIR             directory for the data of a run, on a real disk (default: the system's temporary directory)
   --keep DIR            directory for loaded data that later runs reuse (default: topicd-bench in that directory)
-  --smoke               everything tiny and only once: does it still run?`
+  --smoke               tiny sizes and one round, to check that everything still runs`
 
 /** The options that every command takes. */
 export interface Options {
@@ -29,12 +29,12 @@ export interface Options {
   readonly connections: number | undefined
   readonly valueBytes: number | undefined
   readonly pageSize: number | undefined
-  /** Parent of the run's own directory. */
+  /** Parent of the run's temporary directory. */
   readonly directory: string
-  /** Where loaded data is kept between runs. */
+  /** Directory where loaded data is kept between runs. */
   readonly kept: string
   readonly smoke: boolean
-  /** Whether stdout is for the results as JSON. */
+  /** Whether stdout carries the results as JSON. */
   readonly json: boolean
 }
 
@@ -44,9 +44,9 @@ export class UsageError extends Error {}
 /** A parsed command line. */
 interface CommandLine {
   readonly options: Options
-  /** The arguments that are not options, in order. */
+  /** Positional arguments, in order. */
   readonly words: readonly string[]
-  /** Options that only this command has, as they were given. */
+  /** Options of this command only, as given. */
   readonly own: Readonly<Record<string, string | boolean | undefined>>
 }
 
@@ -70,8 +70,8 @@ const common = {
 /**
  * Reads a command line.
  *
- * @param ownOptions options that only this command has; `json` among them is read here
- * @throws UsageError when an option is wrong
+ * @param ownOptions options of this command only; `json` among them is parsed here
+ * @throws UsageError if an option is wrong
  */
 export function readCommandLine(
   argv: readonly string[],
@@ -106,9 +106,9 @@ export function readCommandLine(
 }
 
 /**
- * The workloads with these names, or in groups with these names; the default ones when there are no names.
+ * The workloads with these names, or in groups with these names; the defaults if no names are given.
  *
- * @throws UsageError when a name is unknown
+ * @throws UsageError if a name is unknown
  */
 export function workloadsNamed(names: readonly string[], defaults: readonly string[]): readonly Workload[] {
   return (names.length > 0 ? names : defaults).flatMap((name) => {
@@ -120,7 +120,7 @@ export function workloadsNamed(names: readonly string[], defaults: readonly stri
   })
 }
 
-/** The number of an option's text; throws UsageError unless it is undefined or a number above 0. */
+/** The option's number; undefined if not given. Throws UsageError unless it is above 0. */
 export function positive(name: string, value: string | boolean | undefined): number | undefined {
   if (value === undefined) return undefined
   const number = Number(value)

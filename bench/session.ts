@@ -1,6 +1,6 @@
 /**
- * What every command shares: a run's directory, its drivers and the line about the machine, with a clean-up at the end
- * that runs even after a failure; the scale of a workload under the options; measuring workloads one after the other.
+ * Shared by all commands: a run's directory, its drivers and the line about the machine, with a clean-up that runs even after a failure;
+ * the scale of a workload under the options; measuring workloads in turn.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,24 +18,24 @@ import type { Running, Server } from './servers/server.js'
 import { Tree, topicsOfBytes } from './workloads/tree.js'
 import type { Scale, Workload } from './workloads/workload.js'
 
-/** Topics of a tree in a smoke run, and of one with big values. */
+/** Topics of a smoke run's tree, and of its tree with big values. */
 const smokeTopics = 500
 const smokeBigTopics = 50
 const bigBytesMin = 10_000
 
-/** Most bytes of big values in a tree: the disk holds two copies for each server, the template and the sandbox. */
+/** Maximum bytes of big values in a tree: each server has two copies on disk, the template and the sandbox. */
 const bigTreeBytesMax = 250_000_000
 
-/** What a run shares among its workloads. */
+/** The parts of a run that its workloads share. */
 export interface Session {
   readonly options: Options
   readonly measureOptions: MeasureOptions
   readonly machine: Machine
-  /** Prints for a reader: to stderr where stdout is for JSON. */
+  /** Prints for a reader: to stderr if stdout is for JSON. */
   readonly print: (text: string) => void
 }
 
-/** Sets a run up, runs `body`, and removes everything again, even if `body` fails. */
+/** Sets up a run, runs `body`, and removes everything, even if `body` fails. */
 export async function withSession<Value>(
   options: Options,
   servers: readonly Server[],
@@ -63,9 +63,9 @@ export async function withSession<Value>(
 }
 
 /**
- * Measures workloads one after the other and prints each as soon as it is done.
+ * Measures workloads in turn and prints each result when it is ready.
  *
- * @param serversOf which servers take part in a workload
+ * @param serversOf the servers that take part in a workload
  */
 export async function measureAll(
   session: Session,
@@ -82,7 +82,7 @@ export async function measureAll(
   return results
 }
 
-/** A server that runs on the tree of a workload. */
+/** A server running on the tree of a workload. */
 interface Opened {
   readonly running: Running
   readonly tree: Tree
@@ -101,12 +101,12 @@ export async function openOn(server: Server, workload: Workload, session: Sessio
   return { running, tree, scale, close }
 }
 
-/** Whether no server had a problem: every answer was correct. */
+/** Whether every server's responses were all correct. */
 export function allCorrect(results: readonly Result[]): boolean {
   return !results.some(hasProblem)
 }
 
-/** The scale of a workload under the options. Big values make a smaller tree, whatever `--topics` says. */
+/** The scale of a workload under the options. Big values limit the number of topics, even below `--topics`. */
 export function scaleOf(workload: Workload, options: Options): Scale {
   const { scale } = workload
   const valueBytes = options.valueBytes ?? scale.valueBytes

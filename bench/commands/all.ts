@@ -1,31 +1,29 @@
 /**
- * The commands of the command line with their help. A command's module is loaded only when it runs, because loading it looks
- * for the servers that it measures.
+ * The commands of the command line with their help. A command's module is loaded only when it runs, because loading it looks for the
+ * servers to measure.
  */
 import { commonOptions } from '../options.js'
 import { groups, workloads } from '../workloads/all.js'
 
 /** A command's module. */
 interface CommandModule {
-  /**
-   * @returns whether all answers were correct and every enforced target was met; throws UsageError for a wrong `argv`
-   */
+  /** @returns whether all responses were correct and every enforced target was met; throws UsageError if `argv` is wrong */
   run(argv: readonly string[]): Promise<boolean>
 }
 
 interface Command {
-  /** Its arguments. */
+  /** The command's arguments. */
   readonly synopsis: string
-  /** The question that it answers, for the list of commands. */
+  /** The question that the command answers, for the list of commands. */
   readonly summary: string
-  /** Its own arguments and options. */
+  /** The help of the command's own arguments and options. */
   readonly details: string
   load(): Promise<CommandModule>
 }
 
 const json = '  --json                results as JSON on stdout; everything else goes to stderr'
 
-/** What runs when no command is given. */
+/** The command that runs when none is given. */
 export const usual: Command = {
   synopsis: '[WORKLOAD…]',
   summary: 'what does each workload cost, compared with other servers?',
@@ -51,7 +49,7 @@ export const commands: ReadonlyMap<string, Command> = new Map([
       synopsis: 'BASE CHANGE [WORKLOAD…]',
       summary: 'is one revision faster than another?',
       details: `  BASE, CHANGE          git revisions, or "." for the working tree as last built
-  --peers NAMES         of fastify,redis,etcd, separated by commas, that take part too (default: none); their figures
+  --peers NAMES         also measure these: fastify,redis,etcd, separated by commas (default: none); their figures
                         are in the lines of each workload
 ${json}`,
       load: () => import('./compare.js'),
@@ -61,8 +59,8 @@ ${json}`,
     'idle',
     {
       synopsis: '[--idle N]',
-      summary: 'what do many connections cost that are idle most of the time?',
-      details: '  --idle N              how many idle connections (default 10,000)',
+      summary: 'what do many mostly idle connections cost?',
+      details: '  --idle N              number of idle connections (default 10,000)',
       load: () => import('./idle.js'),
     },
   ],
@@ -71,7 +69,7 @@ ${json}`,
     {
       synopsis: '[--streams N]',
       summary: 'what does an event cost when many streams follow changes, and how late is it?',
-      details: '  --streams N           how many streams (default 1,000)',
+      details: '  --streams N           number of streams (default 1,000)',
       load: () => import('./changes.js'),
     },
   ],
@@ -79,8 +77,8 @@ ${json}`,
     'gzip',
     {
       synopsis: '',
-      summary: 'what does compressing a page cost, and over which links does it pay?',
-      details: '  nginx in front takes part if it is installed.',
+      summary: 'what does compressing a page cost, and on which links is it worthwhile?',
+      details: '  Also measures nginx as a proxy, if it is installed.',
       load: () => import('./gzip.js'),
     },
   ],
@@ -88,7 +86,7 @@ ${json}`,
     'upload',
     {
       synopsis: '[--topics N]',
-      summary: 'what does an operation cost when one request brings a million of them?',
+      summary: 'what does an operation cost in a request with a million of them?',
       details: '  --topics here is the number of lines of an upload (default 1,000,000)',
       load: () => import('./upload.js'),
     },
@@ -107,7 +105,7 @@ ${json}`,
     {
       synopsis: '[WORKLOAD…]',
       summary: 'what does the service cost on PostgreSQL, and what does batching gain?',
-      details: '  Needs PostgreSQL on this machine. Fails when batching gains too little for overwrite-256.',
+      details: '  Needs PostgreSQL on this machine. Fails if batching gains too little for overwrite-256.',
       load: () => import('./postgres.js'),
     },
   ],

@@ -1,15 +1,15 @@
 /**
- * What does an event cost when many streams follow? Two cases, each beside a bare server that writes the same bytes, and
- * beside the peers that tell of changes:
+ * What does an event cost when many streams follow? Two cases, each compared with a bare server that writes the same bytes, and with the
+ * peers that announce changes:
  *
  *     same    all streams follow one subtree: each commit is an event for each of them
- *     own     each follows a subtree of its own: a commit that changes one topic in each is one event for each
+ *     own     each follows its own subtree: a commit that changes one topic in each is one event for each
  *
  *     npm run bench -- changes [--streams N] [options]
  *
- * The figure is the CPU time of all processes of the server for each event, without that of the same writes when nobody
- * follows. Every stream must get every event, and the last one the last value. Then commits are made at a fixed pace, whatever
- * the server does, beside other writes: how long after its commit was due comes its event, and how long does a fetch take beside?
+ * The figure is the CPU time of all server processes per event, minus the cost of the same writes without followers. Every stream must get
+ * every event, and its last event must have the last value. Then commits are made at a fixed pace, regardless of the server's speed and
+ * alongside other writes. How long after its commit was due does an event arrive, and how long does a concurrent fetch take?
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -30,30 +30,30 @@ import { fetchPath } from '../workloads/reads/fetch-path.js'
 const streamsDefault = 1000
 const streamsInSmoke = 20
 
-/** Streams with one API key: half of those that it may have at a worker. */
+/** Streams per API key: half of the limit per worker. */
 const streamsOfKeyMax = 500
 
-/** About the bytes of an event of topicd with a small value. */
+/** Approximate bytes of a topicd event with a small value. */
 const eventBytes = 190
 
-/** Events of each stream in a burst. */
+/** Events per stream in a burst. */
 const eventsOfStream = 50
 const eventsInSmoke = 5
 
-/** Commits whose delays are measured, and the time from when one is due to when the next is. */
+/** Commits whose delays are measured, and the interval between their due times. */
 const delaysCount = 400
 const delaysInSmoke = 10
 const commitEveryMs = 10
 
-/** Connections of other writers beside them, and what all of these write together while delays are measured. */
+/** Connections of other writers, and the total rate of their writes while delays are measured. */
 const othersCount = 16
 const othersPerSecond = 1000
 
-/** Writes of each of them beside streams that they do not concern. */
+/** Writes of each writer alongside streams that do not match them. */
 const unmatchedWrites = 1000
 const unmatchedInSmoke = 5
 
-/** After streams were opened or closed, until what that caused is over. */
+/** Time after streams are opened or closed, for the effects to settle. */
 const settleMs = 500
 
 const program = fileURLToPath(new URL('../servers/programs/bare-streams.js', import.meta.url))
@@ -70,7 +70,7 @@ type Case = 'same' | 'own'
 
 const cases: readonly Case[] = ['same', 'own']
 
-/** A server that is running, and how its changes are followed. */
+/** A running server, and the way to follow its changes. */
 interface Contestant {
   readonly name: string
   readonly running: Running
@@ -81,7 +81,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   const { options, words, own } = readCommandLine(argv, { streams: text })
   if (words[0] !== undefined) throw new UsageError(`unexpected argument "${words[0]}"`)
   const streams = positive('streams', own.streams) ?? (options.smoke ? streamsInSmoke : streamsDefault)
-  // The bounds hold for each worker, and one may accept many more connections than another.
+  // The limits apply per worker, and one worker may accept many more connections than another.
   const flags = ['--changes-listeners-max', String(streams + othersCount)]
   const ours = await topicd({ ...thisBuild, flags, moreKeys: Math.floor(streams / streamsOfKeyMax) })
   const all = [
@@ -108,7 +108,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   })
 }
 
-/** Compares all with the first. */
+/** Compares all contestants with the first. */
 async function compare(
   each: Case,
   contestants: readonly Contestant[],
@@ -130,7 +130,7 @@ async function compare(
   }
 }
 
-/** @throws Error when a stream lacks an event, or has one too many */
+/** @throws Error if a stream misses an event or gets one too many */
 async function microsecondsAnEvent(
   each: Case,
   { running, following }: Contestant,
@@ -156,7 +156,7 @@ async function microsecondsAnEvent(
     if (crowd.problem !== undefined) throw new Error(crowd.problem)
     await sleep(100)
     if (crowd.events !== before + commits * streams) throw new Error(`${crowd.events - before} events`)
-    if (!crowd.haveAll(`followed ${commits - 1}`)) throw new Error('a stream lacks the last value')
+    if (!crowd.haveAll(`followed ${commits - 1}`)) throw new Error('a stream does not have the last value')
     return ((seconds - alone) * 1e6) / (commits * streams)
   } finally {
     crowd.close()
@@ -171,7 +171,9 @@ async function cpuOf(running: Running, work: () => Promise<void>): Promise<numbe
   return cpuSeconds(before, readCpu(running.pids()))
 }
 
-/** How long after its commit was due an event comes, beside other writes; and the longest fetch beside events for all streams. */
+/**
+ * Measures the delay from a commit's due time to its event, alongside other writes; and the longest fetch during an event for all streams.
+ */
 async function measureDelays(running: Running, streams: number, session: Session): Promise<void> {
   const { smoke } = session.options
   const client = new Poster(running)
@@ -186,7 +188,7 @@ async function measureDelays(running: Running, streams: number, session: Session
     const atMs = beganMs + i * commitEveryMs
     dueMs.push(atMs)
     await sleep(Math.max(0, atMs - performance.now()))
-    // Over one connection, so that the events come in this order; a topic each, or a commit could be shown with the next.
+    // One connection keeps the events in this order. Each commit has its own topic, or its change could be merged with the next.
     await client.post('addAndSet', { path: `g/${i}/n`, value: i })
   })
   await Promise.all(commits)
@@ -198,10 +200,10 @@ async function measureDelays(running: Running, streams: number, session: Session
   one.close()
   const at = (share: number): string => percentile(delays, share).toFixed(2)
   session.print(
-    `an event comes ${at(0.5)} ms after its commit was due (p99 ${at(0.99)} ms), beside ${othersPerSecond} other writes a second`,
+    `an event arrives ${at(0.5)} ms after its commit was due (p99 ${at(0.99)} ms), with ${othersPerSecond} other writes per second`,
   )
   session.print(
-    `the longest fetch beside an event for ${streams} streams: ${(await longestFetch(running, streams, smoke)).toFixed(1)} ms`,
+    `the longest fetch during an event for ${streams} streams: ${(await longestFetch(running, streams, smoke)).toFixed(1)} ms`,
   )
   client.close()
 }
@@ -223,7 +225,10 @@ async function longestFetch(running: Running, streams: number, isSmoke: boolean)
   return longestMs
 }
 
-/** What streams that nothing matches cost those who write: the CPU time of a write beside them, to that without them. */
+/**
+ * Measures how much streams that match no write cost the writers: the CPU time of a write with these streams open, divided by that without
+ * them.
+ */
 async function measureUnmatched(running: Running, streams: number, session: Session): Promise<void> {
   const writers = Array.from({ length: othersCount }, () => new Poster(running))
   const each = session.options.smoke ? unmatchedInSmoke : unmatchedWrites
@@ -248,6 +253,6 @@ async function measureUnmatched(running: Running, streams: number, session: Sess
     await sleep(settleMs)
     ratios.push(beside / alone)
   }
-  session.print(`a write beside ${streams} streams that it does not concern: ${median(ratios).toFixed(2)} ×`)
+  session.print(`a write alongside ${streams} streams that do not match it: ${median(ratios).toFixed(2)} ×`)
   for (const writer of writers) writer.close()
 }

@@ -1,11 +1,11 @@
 /**
- * Is one revision faster than another? Each is built in its own worktree, and both run side by side on this machine in
- * interleaved bursts. The result is the ratio of their CPU time per request, for each round, with its spread.
+ * Is one revision faster than another? Each is built in its own worktree, and both run side by side on this machine in interleaved bursts.
+ * The result is the ratio of their CPU time per request for each round, with its spread.
  *
  *     npm run bench -- compare BASE CHANGE [WORKLOAD…] [options]
  *
- * A revision is anything that git accepts as one; a dot is the working tree as last built. With `--peers`, other servers
- * take part in the same run.
+ * A revision is anything that git accepts as one; a dot is the working tree as last built. With `--peers`, other servers are also measured
+ * in the same run.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
@@ -25,7 +25,7 @@ import { allCorrect, measureAll, withSession } from '../session.js'
 
 const execute = promisify(execFile)
 
-/** A build may take this long: it includes an installation when the lock files differ. */
+/** Time limit of a build, which includes an installation if the lock files differ. */
 const buildMsMax = 600_000
 
 /** The revisions differ if all ratios are on the same side of 1, at least this far away. */
@@ -67,7 +67,7 @@ async function builtServer(name: string, revision: string, directory: string, wo
   return topicd({ name, dist, version: `${name} ${await shortName(revision)}` })
 }
 
-/** Checks a revision out and builds it. @returns its `dist` */
+/** Checks out a revision and builds it. @returns its `dist` */
 async function build(revision: string, worktree: string, worktrees: string[]): Promise<string> {
   console.error(`building ${revision} …`)
   await execute('git', ['-C', root, 'worktree', 'add', '--detach', worktree, revision])
@@ -85,7 +85,7 @@ async function shortName(revision: string): Promise<string> {
   return stdout.trim()
 }
 
-/** For each workload both costs, and the ratio of the two over the rounds. */
+/** For each workload, both costs and their ratio over the rounds. */
 function comparison(results: readonly Result[]): string[] {
   return markdown(
     ['server CPU µs per request', 'base', 'change', 'change / base', 'verdict'],

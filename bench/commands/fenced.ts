@@ -1,6 +1,6 @@
 /**
- * What do fenced reads cost? topicd on PostgreSQL with a synchronous standby on the same machine, without and with
- * `--fenced-reads`, interleaved. Between two machines the network's round trip is added to each fetch.
+ * What do fenced reads cost? Measures topicd on PostgreSQL with a synchronous standby on the same machine, without and with
+ * `--fenced-reads`, interleaved. Between two machines, each fetch also takes a network round trip.
  *
  *     npm run bench -- fenced [WORKLOAD…] [options]
  */

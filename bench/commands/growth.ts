@@ -1,8 +1,7 @@
 /**
- * What does a request cost as the work grows: topics, bytes per value, connections, workers, items per page? For each
- * there is a series of interleaved measurements of topicd and the floor. The figures are written to
- * dist-bench/plots/*.json, which git ignores, and drawn as bench/plots/*.svg, which the documents show; `--redraw` only
- * draws.
+ * What does a request cost as the work grows: topics, bytes per value, connections, workers, items per page? Each quantity has a series of
+ * interleaved measurements of topicd and the floor. The figures are written to dist-bench/plots/*.json, which git ignores, and drawn as
+ * bench/plots/*.svg, which the documents show; `--redraw` only draws.
  *
  *     npm run bench -- growth [SERIES…] [--redraw] [options]
  */
@@ -24,7 +23,7 @@ import { page10, page100 } from '../workloads/reads/page.js'
 import type { Scale, Workload } from '../workloads/workload.js'
 import { overwrite64, overwrite256 } from '../workloads/writes/overwrite.js'
 
-/** One quantity that grows, and the workloads that are measured at each of its sizes. */
+/** A growing quantity, and the workloads that are measured at each of its sizes. */
 interface Series {
   readonly name: string
   readonly title: string
@@ -35,19 +34,19 @@ interface Series {
   readonly workers?: (size: number) => number
 }
 
-/** A result and the size that it was measured at. */
+/** A result and its size. */
 interface SizedResult {
   readonly size: number
   readonly result: Result
 }
 
-/** The figures of one series, as they are kept. */
+/** The stored figures of one series. */
 interface Figures {
   readonly machine: Machine
   readonly results: readonly SizedResult[]
 }
 
-/** Topics in the series in which the tree does not grow: enough for pages of a thousand, and quickly loaded. */
+/** Topics in the series with a fixed tree: enough for pages of 1,000 items, and quickly loaded. */
 const someTopics = 10_000
 
 const svgDirectory = join(root, 'bench/plots')
@@ -158,7 +157,7 @@ async function draw(series: Series): Promise<void> {
   await writeFile(join(svgDirectory, `${series.name}.svg`), svg)
 }
 
-/** One curve for each workload of topicd, and one for the floor under each. */
+/** One curve for each workload of topicd, and one for each workload's floor. */
 function curves(results: readonly SizedResult[]): Curve[] {
   const byName = new Map<string, Curve>()
   for (const { size, result } of results) {

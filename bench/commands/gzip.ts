@@ -1,12 +1,12 @@
 /**
- * What does it cost to compress pages, and over which links does it pay? Each page is fetched plain, from a service with
- * `--gzip`, and through nginx (if it is installed) plain and compressed by it; every body is compared with the right one.
+ * What does compressing pages cost, and on which links is it worthwhile? Each page is fetched from a service without and with `--gzip` and,
+ * if nginx is installed, through nginx, plain and compressed by nginx. Every body is compared with the correct one.
  *
  *     npm run bench -- gzip [options]
  *
- * `CPU` is that of all processes of the server, the proxy's included, for each page, with several requests in flight. The
- * times are those of one request at a time until the page is there and unpacked, on this machine, plus what its bytes take
- * over a link of so many Mbit/s. Over links slower than `even`, the compressed page is there sooner than the plain one.
+ * `CPU` is the time of all server processes per page, including the proxy's, with several requests in flight. The other times are for one
+ * request at a time on this machine until the page is received and unpacked, plus the transfer time of its bytes at that many Mbit/s. On
+ * links slower than `even`, the compressed page arrives sooner than the plain one.
  */
 import { Agent, request } from 'node:http'
 import { gunzipSync } from 'node:zlib'
@@ -26,28 +26,28 @@ import type { Tree } from '../workloads/tree.js'
 const pageSizes = [10, 100, 1000]
 const pageSizesInSmoke = [10, 100]
 
-/** Requests in flight while CPU time is measured: as many as zlib has threads, so that each of them is busy. */
+/** Requests in flight while CPU time is measured: as many as zlib has threads, so that each thread is busy. */
 const inFlight = 4
 
-/** Requests of each round, one after the other, whose times are measured. */
+/** Requests per round, sent one at a time, whose times are measured. */
 const alone = 20
 
 const linkMegabits = [10, 100, 1000]
 
-/** A page, and the right answers to it. */
+/** A page, as the operation that fetches it. */
 interface Page {
   readonly name: string
   readonly operation: Operation
 }
 
-/** A way in which pages reach a client. */
+/** A route from the server to a client. */
 interface Way {
   readonly name: string
   readonly running: Running
   readonly acceptEncoding: string
 }
 
-/** What some rounds have shown of a page over one way. */
+/** The findings of the rounds for a page over one way. */
 interface Findings {
   bytes: number
   readonly microseconds: number[]
@@ -109,11 +109,11 @@ function pagesOf(tree: Tree, smoke: boolean): Page[] {
   ]
 }
 
-/** @throws Error when an answer is wrong */
+/** @throws Error if a response is wrong */
 async function measurePage({ name, operation }: Page, ways: readonly Way[], session: Session): Promise<void> {
   const { rounds, seconds } = session.options
   const findings = ways.map((): Findings => ({ bytes: 0, microseconds: [], milliseconds: [] }))
-  // An uncounted round first: all code is compiled.
+  // Start with an uncounted round, so that all code is compiled.
   for (let round = -1; round < rounds; round++) {
     for (const [i, way] of ways.entries()) {
       const own = findings[i] as Findings
@@ -152,13 +152,13 @@ async function timeOfAPage(client: Client): Promise<number> {
   return median(times)
 }
 
-/** Fetches one page over connections that are kept, and compares every body with the right one. */
+/** Fetches one page over keep-alive connections, and compares every body with the correct one. */
 class Client {
   bytes = 0
   isGzipped = false
   readonly #agent = new Agent({ keepAlive: true, maxSockets: inFlight })
   readonly #exchange: Exchange
-  /** A body that was unpacked and found right: others are the same bytes, or are unpacked too. */
+  /** A body that was unpacked and found correct. Identical bodies are not unpacked again. */
   #known: Buffer = Buffer.alloc(0)
 
   constructor(
@@ -195,11 +195,11 @@ class Client {
     this.#agent.destroy()
   }
 
-  /** @throws Error when the body is not the right one */
+  /** @throws Error if the body is wrong */
   #check(body: Buffer, isGzipped: boolean): void {
     if (body.equals(this.#known)) return
     const plain = (isGzipped ? gunzipSync(body) : body).toString()
-    if (!this.#exchange.expected.includes(plain)) throw new Error(`${this.way.name}: a wrong answer: ${plain}`)
+    if (!this.#exchange.expected.includes(plain)) throw new Error(`${this.way.name}: a wrong response: ${plain}`)
     this.#known = body
     this.bytes = body.length
     this.isGzipped = isGzipped
@@ -225,7 +225,7 @@ function row(page: string, way: string, findings: Findings, plain: Findings | un
   ])
 }
 
-/** The link over which both take the same time. */
+/** The link speed at which both take the same time. */
 function even(findings: Findings, plain: Findings | undefined): string {
   if (plain === undefined || findings.bytes >= plain.bytes) return ''
   const moreMs = median(findings.milliseconds) - median(plain.milliseconds)

@@ -1,11 +1,11 @@
 /**
- * What do many connections cost that are idle most of the time? Opens them in each round, measures the memory that each
- * takes, and compares the latencies of fetches and durable writes beside them with those of the same alone.
+ * What do many mostly idle connections cost? In each round, opens the connections, measures the memory per connection, and compares the
+ * latencies of concurrent fetches and durable writes with the latencies without idle connections.
  *
  *     npm run bench -- idle [--idle N] [options]
  *
- * uWebSockets.js closes a connection that has sent nothing for 10 s, so each idle connection fetches a topic every
- * five. Requests are sent at a fixed rate, whatever the server does (drivers/crowd.ts).
+ * uWebSockets.js closes a connection that has sent nothing for 10 s, so each idle connection fetches a topic every 5 s. Requests are sent
+ * at a fixed rate, regardless of the server's speed (drivers/crowd.ts).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Crowd, openCrowd } from '../drivers/crowd.js'
@@ -24,26 +24,26 @@ const idleInSmoke = 100
 
 const intervalMs = 5000
 
-/** After the crowd has opened, so that what only the opening cost does not count. */
+/** Time after the crowd has opened, so that the cost of opening does not count. */
 const settleMs = 1000
 
-/** Connections of each kind of request, and requests a second of all of them. */
+/** Connections per kind of request, and requests per second over all of them. */
 const busyConnections = 64
 const ratePerSecond = { fetches: 2000, 'durable writes': 500 } as const
 
 type Kind = keyof typeof ratePerSecond
 
-/** One kind of request in one round: alone, or beside the crowd. */
+/** One kind of request in one round, with or without the crowd. */
 interface Sample {
   readonly kind: Kind
   readonly beside: boolean
   readonly latenciesMs: readonly number[]
 }
 
-/** What some rounds have shown. */
+/** The findings of the rounds. */
 interface Findings {
   readonly samples: Sample[]
-  /** Bytes by which anonymous memory grew for each idle connection, by round. */
+  /** Growth of anonymous memory in bytes per idle connection, by round. */
   readonly bytes: number[]
   problem: string | undefined
 }
@@ -57,7 +57,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     const { running, tree, close } = await openOn(server, mixed, session)
     const findings: Findings = { samples: [], bytes: [], problem: undefined }
     try {
-      // What the first round finds of them does not count: all code is compiled, and the heap has its size.
+      // The first samples do not count: they only get all code compiled and the heap to its size.
       await busy(running, tree, session, false, { ...findings, samples: [] })
       for (let round = 0; round < options.rounds && findings.problem === undefined; round++)
         await oneRound(running, tree, session, idle, findings)
@@ -90,7 +90,7 @@ async function oneRound(
   await sleep(settleMs)
 }
 
-/** Each kind of request for some seconds. */
+/** Runs each kind of request for `seconds`. */
 async function busy(
   running: Running,
   tree: Tree,
@@ -110,10 +110,10 @@ async function busy(
 
 function problemOf({ problem, latenciesMs }: Crowd, answersMin: number): string | undefined {
   const missing = answersMin - latenciesMs.length
-  return problem() ?? (missing > 0 ? `${missing} connections got no answer` : undefined)
+  return problem() ?? (missing > 0 ? `${missing} connections got no response` : undefined)
 }
 
-/** Of one topic, which keeps its value. */
+/** The exchange for one topic, whose value stays the same. */
 function exchangeOf(running: Running, tree: Tree, kind: Kind): Exchange {
   const { path, value } = tree.item(tree.group - 1)
   const operation: Operation =
@@ -129,9 +129,9 @@ function workersBytes(running: Running): number {
 }
 
 function report({ samples, bytes, problem }: Findings, idle: number, print: (text: string) => void): void {
-  if (problem !== undefined) print(`WRONG ANSWERS: ${problem}`)
+  if (problem !== undefined) print(`WRONG RESPONSES: ${problem}`)
   if (bytes.length > 0) {
-    // The most: the heap also shrinks meanwhile, and later rounds reuse what the first one allocated.
+    // The maximum, because the heap also shrinks at times and later rounds reuse memory that the first one allocated.
     const kibibytes = Math.max(...bytes) / 1024
     print(`${idle.toLocaleString('en')} idle connections: ${kibibytes.toFixed(1)} KiB of anonymous memory each`)
   }
@@ -141,8 +141,8 @@ function report({ samples, bytes, problem }: Findings, idle: number, print: (tex
       return own.length === 0 ? '—' : median(own.map((each) => percentile(each.latenciesMs, share))).toFixed(2)
     }
     print(
-      `${rate.toLocaleString('en')} ${kind} a second: p50 ${of(false, 0.5)} ms alone, ${of(true, 0.5)} ms beside them; ` +
-        `p99 ${of(false, 0.99)} ms alone, ${of(true, 0.99)} ms beside them`,
+      `${rate.toLocaleString('en')} ${kind} per second: p50 ${of(false, 0.5)} ms alone, ${of(true, 0.5)} ms alongside them; ` +
+        `p99 ${of(false, 0.99)} ms alone, ${of(true, 0.99)} ms alongside them`,
     )
   }
 }

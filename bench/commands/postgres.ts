@@ -1,11 +1,11 @@
 /**
- * What does the same service cost on PostgreSQL, and what does batching gain? Measures, interleaved: topicd on lmdb,
- * topicd on PostgreSQL, the same with one statement per request, and the obvious server over PostgreSQL. Then, on the
- * same engine: how many requests share a commit, and single-row upserts by pgbench as the floor of such a statement.
+ * What does the same service cost on PostgreSQL, and how much does batching gain? Measures, interleaved: topicd on lmdb, topicd on
+ * PostgreSQL, the same with one statement per request, and the obvious server over PostgreSQL. Then, on the same engine: the number of
+ * requests per commit, and single-row upserts by pgbench as the floor of such a statement.
  *
  *     npm run bench -- postgres [WORKLOAD…] [options]
  *
- * It fails unless batching reaches three times as many overwrites per second over 256 connections.
+ * Fails unless batching reaches three times as many overwrites per second over 256 connections.
  */
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
@@ -23,7 +23,7 @@ import { thisBuild, topicd } from '../servers/topicd.js'
 import { allCorrect, measureAll, openOn, type Session, withSession } from '../session.js'
 import { overwrite256 } from '../workloads/writes/overwrite.js'
 
-/** Requests per second that batching must reach, as a multiple of those without it. */
+/** Requests per second that batching must reach, as a multiple of the rate without batching. */
 const gainMin = 3
 
 /** Connections of pgbench: more did not make it faster in trials. */
@@ -39,12 +39,12 @@ const defaults = [
   'subtree-deep',
 ]
 
-/** What batching gains over single statements: medians over the interleaved bursts. */
+/** The gain of batching over single statements: medians over the interleaved bursts. */
 interface Gain {
   readonly workload: string
-  /** Of requests per second. */
+  /** The gain in requests per second. */
   readonly speed: number
-  /** Of CPU time per request. */
+  /** The gain in CPU time per request. */
   readonly cpu: number
 }
 
@@ -69,7 +69,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   })
 }
 
-/** The gain in one workload; nothing when one of the two has no figures. */
+/** The gain in one workload; empty if either server has no figures. */
 function gainOf({ workload, outcomes }: Result): Gain[] {
   const roundsOf = (name: string): readonly Round[] => outcomes.find(({ server }) => server === name)?.rounds ?? []
   const batched = roundsOf('postgres')
@@ -85,13 +85,13 @@ function gainOf({ workload, outcomes }: Result): Gain[] {
   return [{ workload, speed: median(ratios.map(({ speed }) => speed)), cpu: median(ratios.map(({ cpu }) => cpu)) }]
 }
 
-/** The requests per commit, and pgbench, on one engine that holds the tree of the overwrites. */
+/** The requests per commit, and pgbench, on one engine with the tree of the overwrites. */
 async function showFloor(session: Session): Promise<void> {
   const { options, measureOptions, print } = session
   const { running, tree, scale, close } = await openOn(postgres(), overwrite256, session)
   try {
     const { address } = running as PostgresRunning
-    // Only transactions that write are given an id, one each.
+    // Only transactions that write get an id, one each.
     const commits = async (): Promise<number> =>
       Number(await query(address, 'select pg_snapshot_xmax(pg_current_snapshot())'))
     const before = await commits()
@@ -106,9 +106,7 @@ async function showFloor(session: Session): Promise<void> {
   }
 }
 
-/**
- * The rate of single-row upserts without any other work: prepared, values of the same size, the same number of keys.
- */
+/** The rate of single-row upserts without any other work: prepared, with values of the same size and as many keys. */
 async function pgbench(address: string, topics: number, options: Options): Promise<string[]> {
   const script = join(options.directory, `topicd-floor-${process.pid}.sql`)
   const table = 'create table if not exists floor (key bytea primary key, item text not null) with (fillfactor = 80)'

@@ -1,6 +1,6 @@
 /**
- * Where does the CPU time go? Runs one workload on topicd under V8's sampling profiler, writes the profile of each
- * process (for the Performance panel of Chrome's developer tools), and prints where the busiest one spent its time.
+ * Where does the CPU time go? Runs one workload on topicd under V8's sampling profiler, writes the profile of each process (for the
+ * Performance panel of Chrome's developer tools), and prints the functions in which the busiest process spent its time.
  *
  *     npm run bench -- profile WORKLOAD [--output DIR] [options]
  */
@@ -13,17 +13,17 @@ import { allCorrect, measureAll, withSession } from '../session.js'
 /** Microseconds between two samples. */
 const intervalMicroseconds = 200
 
-/** Functions that are printed, the busiest first. */
+/** Number of functions to print, the busiest first. */
 const linesMax = 40
 
-/** The part of a .cpuprofile that is read here. */
+/** The members of a .cpuprofile that are read here. */
 interface Profile {
   readonly nodes: readonly { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[]
   readonly samples: readonly number[]
   readonly timeDeltas: readonly number[]
 }
 
-/** The time that was not idle, and the share that each function spent itself, without those that it called. */
+/** The time that was not idle, and the share of each function's own time, without the functions that it called. */
 interface BusyTime {
   readonly microseconds: number
   readonly functions: readonly { readonly name: string; readonly share: number }[]

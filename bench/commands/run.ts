@@ -1,12 +1,11 @@
 /**
- * What does each workload cost? Measures every server in the workloads that it can do, interleaved and with checked answers, and
- * finds out which guarantees each server keeps.
+ * What does each workload cost? Measures every server in the workloads that it supports, interleaved and with checked responses, and probes
+ * which guarantees each server keeps.
  *
  *     npm run bench -- [WORKLOAD…] [options]
  *
- * The figure is server CPU time per request, and its ratio to a bare uWebSockets.js server that answers a constant of
- * the same size, in the same run on the same cores. The ratio is stable on a noisy machine; requests per second are
- * not.
+ * The figure is server CPU time per request, and its ratio to a bare uWebSockets.js server that returns a constant of the same size, in the
+ * same run on the same cores. The ratio is stable on a noisy machine; requests per second are not.
  */
 
 import { checkGuarantees, type GuaranteeRow } from '../measure/guarantees.js'
@@ -41,7 +40,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   })
 }
 
-/** Which servers take part in a workload. */
+/** Whether a server takes part in a workload. */
 function takesPart({ servers }: Workload, server: Server): boolean {
   if (Array.isArray(servers) && servers.includes(server.name)) return true
   return servers === 'all' || server === bare || server.name === thisBuild.name

@@ -1,12 +1,12 @@
 /**
- * What does an operation cost when one request brings a million of them? One upload of lines to topicd, POST /topics/batch
- * with application/x-ndjson, into an empty store, and two more that overwrite the same topics:
+ * What does an operation cost in a request with a million of them? One upload of lines to topicd, POST /topics/batch with
+ * application/x-ndjson, fills an empty store, and two more overwrite the same topics:
  *
  *     npm run bench -- upload [--topics N] [options]
  *
- * Beside it Redis gets as many SETs, pipelined over one connection, with `appendfsync always`; etcd, which has nothing like
- * it, a tenth as many puts in transactions, one after the other. Every answer is checked, and afterwards that all topics are
- * there, some of them with their last value. Nothing but the piece that is sent next is kept here.
+ * For comparison, Redis gets as many SETs, pipelined over one connection, with `appendfsync always`. etcd has no uploads and gets a tenth
+ * as many puts, in transactions sent in turn. Every response is checked. Afterwards the number of topics and a sample of the values are
+ * verified. This process holds only the piece that it sends next.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,28 +29,28 @@ import { usualScale } from '../workloads/workload.js'
 const topicsDefault = 1_000_000
 const topicsInSmoke = 10_000
 
-/** The number of topics is a multiple of it, so that a tenth of them are whole groups too. */
+/** The number of topics is a multiple of this, so that a tenth of the topics also fills whole groups. */
 const topicsStep = 10_000
 
-/** Operations that are made and sent in one piece. */
+/** Operations generated and sent in one piece. */
 const operationsAtOnce = 1000
 
-/** Operations of a transaction: as many as etcd allows by default. */
+/** Operations per transaction: etcd's default limit. */
 const transactionOperations = 128
 
-/** How many times fewer operations etcd gets, so that it takes no longer than the others. */
+/** Divisor of etcd's number of operations, so that it takes no longer than the others. */
 const etcdShare = 10
 
-/** Topics of which the value is read back. */
+/** Topics whose values are read back. */
 const readBackCount = 100
 
 /** A server with an empty store. */
 interface Opened {
   readonly pids: readonly number[]
   upload(items: Iterable<Item>, count: number): Promise<void>
-  /** How many topics it holds. */
+  /** The number of topics in the store. */
   count(): Promise<number>
-  /** What is wrong with a topic's value; undefined if nothing is. */
+  /** The problem with a topic's value; undefined if the value is correct. */
   problemWith(item: Item): Promise<string | undefined>
   close(): Promise<void>
 }
@@ -58,19 +58,19 @@ interface Opened {
 interface Contestant {
   readonly name: string
   readonly topics: number
-  /** What else is to be known about its figures. */
+  /** A note on its figures. */
   readonly remark: string
   open(directory: string): Promise<Opened>
 }
 
-/** The uploads, one after the other: which variant of the values, in which order. */
+/** The uploads in sequence, each with a variant of the values and an order. */
 const cases = [
   { name: 'created in tree order', variant: 1, isOrdered: true },
   { name: 'overwritten in tree order', variant: 2, isOrdered: true },
   { name: 'overwritten in no order', variant: 3, isOrdered: false },
 ] as const
 
-/** What one upload took. */
+/** The figures of one upload. */
 interface Figures {
   readonly seconds: number
   readonly microseconds: number
@@ -115,7 +115,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
   })
 }
 
-/** All cases on one store. @throws Error when an answer was wrong, or a topic is not as it was sent */
+/** Runs all cases on one store. @throws Error if a response was wrong or a topic is not as sent */
 async function runCases(
   { name, topics, open }: Contestant,
   valueBytes: number,
@@ -131,7 +131,7 @@ async function runCases(
       const taken = await measured(server, () => server.upload(items(tree, variant, isOrdered), topics), topics)
       figures.set(key, [...(figures.get(key) ?? []), taken])
       const count = await server.count()
-      if (count !== topics) throw new Error(`${key}: ${count} topics are there, not ${topics}`)
+      if (count !== topics) throw new Error(`${key}: ${count} topics exist, not ${topics}`)
       for (const index of tree.sample(readBackCount, variant)) {
         const problem = await server.problemWith({ path: tree.path(index), value: tree.value(index, variant) })
         if (problem !== undefined) throw new Error(`${key}: ${problem}`)
@@ -157,7 +157,7 @@ async function measured(server: Opened, upload: () => Promise<void>, count: numb
   }
 }
 
-/** All topics of a tree with a variant of their values. */
+/** All topics of a tree with one variant of their values. */
 function* items(tree: Tree, variant: number, isOrdered: boolean): Generator<Item> {
   const order = isOrdered ? undefined : permutation(tree.topics)
   for (let i = 0; i < tree.topics; i++) {
@@ -166,7 +166,7 @@ function* items(tree: Tree, variant: number, isOrdered: boolean): Generator<Item
   }
 }
 
-/** The numbers below `count` in a random order, always the same (Fisher and Yates). */
+/** The numbers below `count` in a fixed random order (Fisher and Yates). */
 function permutation(count: number): Uint32Array {
   const random = seeded(11)
   const numbers = Uint32Array.from({ length: count }, (_, i) => i)
@@ -179,7 +179,7 @@ function permutation(count: number): Uint32Array {
   return numbers
 }
 
-/** Texts of many items at a time. */
+/** Pieces of text with many items each. */
 function* pieces(items: Iterable<Item>, text: (item: Item) => string): Generator<string> {
   for (const some of groups(items, operationsAtOnce)) yield some.map(text).join('')
 }
@@ -224,12 +224,12 @@ async function commands(directory: string): Promise<Opened> {
   }
 }
 
-/** A command in Redis's protocol. Words are ASCII here. */
+/** A command in Redis's protocol. The words here are ASCII. */
 function command(...words: readonly string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`
 }
 
-/** The answer to a command over a connection of its own, which Redis closes after it. */
+/** The response to a command over its own connection, which Redis closes afterwards. */
 async function answerTo(port: number, command: string): Promise<string> {
   const socket = await opened(port)
   socket.setEncoding('latin1').end(command)
@@ -274,7 +274,7 @@ function report(
       const own = figures.get(key) ?? []
       const of = (figure: keyof Figures): number => median(own.map((each) => each[figure]))
       const rate = Math.round(topics / of('seconds')).toLocaleString('en')
-      const took = `${topics.toLocaleString('en')} operations in ${of('seconds').toFixed(1)} s, ${rate} a second`
+      const took = `${topics.toLocaleString('en')} operations in ${of('seconds').toFixed(1)} s, ${rate} per second`
       const client = `${Math.round(of('clientLoad') * 100)} % of a core for the client`
       print(`${key}${took}, ${of('microseconds').toFixed(1)} µs CPU each, ${client}${remark}`)
     }

@@ -1,11 +1,10 @@
 /**
- * The process that autocannon runs in. It receives the name of a job's file, and sends back the burst.
+ * The process that autocannon runs in. It receives the name of a job's file and sends back the burst.
  *
- * The whole body of every answer is compared with the correct ones for its request: a connection is answered in the
- * order of its requests. Wrong statuses, time-outs and connections that end early are counted. At the end each
- * connection waits for its last answer, so that it is known exactly which writes were acknowledged. autocannon reports
- * latencies in whole milliseconds, so they are recorded here. An increment that must be tried again counts once, with the
- * time of all its attempts.
+ * Every response body is compared with the correct ones for its request, because a connection receives its responses in the order of its
+ * requests. Wrong statuses, timeouts and connections that close early are counted. At the end each connection waits for its last response,
+ * so that the acknowledged writes are known exactly. Latencies are recorded here because autocannon reports them in whole milliseconds. A
+ * retried increment counts once, with the time of all its attempts.
  */
 import { strict as assert } from 'node:assert'
 import type { EventEmitter } from 'node:events'
@@ -19,12 +18,12 @@ import { answerSecondsMax, type Burst, type Job, shownMax } from './driver.js'
 /** Interval at which autocannon checks the time. */
 const sampleMs = 100
 
-/** Time in which the last answers must arrive once no more requests are sent. */
+/** Time in which the last responses must arrive after the last request. */
 const drainSecondsMax = 2 * answerSecondsMax
 
 /**
- * An autocannon client with members that its published types omit: its own options, used at each answer, and the number
- * of requests after which it ends.
+ * An autocannon client with members that its published types omit: its own options, read for each response, and the number of requests
+ * after which it stops.
  */
 interface ScriptedClient extends EventEmitter {
   setRequests(requests: autocannon.Request[]): void
@@ -78,7 +77,7 @@ class Load {
     return this.#burst(result)
   }
 
-  /** Gives a client its script and checks each of its answers against it. */
+  /** Gives a client its script and checks each response against it. */
   #prepare(client: ScriptedClient): void {
     const index = this.#clients.push(client) - 1
     const script = this.#job.scripts[index] ?? []
@@ -94,14 +93,14 @@ class Load {
     client.on('response', (_status, _bytes, ms) => this.#record(ms))
   }
 
-  /** Gives a client increments only, as its script has nothing else. */
+  /** Gives a client only increments, because its script contains nothing else. */
   #prepareCounter(client: ScriptedClient, index: number, counter: Counter): void {
     const { isAttempting } = counter
     let verdict: ReturnType<Counter['read']>
     let spentMs = 0
     const attempts: Partial<autocannon.Request> = {
       setupRequest: (request) => ({ ...request, body: counter.attempt }),
-      // Before the next request is made, unlike `verifyBody`.
+      // Runs before the next request is built, unlike `verifyBody`.
       onResponse: (_status, body) => {
         verdict = counter.read(body)
       },
@@ -111,8 +110,7 @@ class Load {
     client.opts.verifyBody = (body) => {
       if (!isAttempting) verdict = counter.read(body)
       if (verdict === 'added') this.#answered[index] = (this.#answered[index] ?? 0) + 1
-      if (verdict === undefined)
-        this.#firstWrong ??= `an increment was answered ${JSON.stringify(body.slice(0, shownMax))}`
+      if (verdict === undefined) this.#firstWrong ??= `an increment returned ${JSON.stringify(body.slice(0, shownMax))}`
       return verdict !== undefined
     }
     client.on('done', () => this.#onDone())
@@ -138,14 +136,11 @@ class Load {
     const { expected, path } = exchange
     if (expected.includes(this.#job.blankDigits ? blanked(body) : body)) return true
     const [actual, correct] = [body, expected[0] ?? ''].map((text) => JSON.stringify(text.slice(0, shownMax)))
-    this.#firstWrong ??= `${path} answered ${actual}, not ${correct}`
+    this.#firstWrong ??= `${path} returned ${actual}, not ${correct}`
     return false
   }
 
-  /**
-   * Called when the requests are prepared. At the end of the burst, each client ends after the request that it has
-   * sent.
-   */
+  /** Called when the requests are prepared. When the burst is over, each client stops after the request in flight. */
   #start(): void {
     this.#startCpu = process.cpuUsage()
     this.#startMs = performance.now()
@@ -160,12 +155,12 @@ class Load {
     const unanswered = result.requests.sent - result.requests.total
     const problems = [
       this.#firstWrong,
-      result.non2xx > 0 && `${result.non2xx} answers were not 2xx`,
+      result.non2xx > 0 && `${result.non2xx} responses were not 2xx`,
       result.mismatches > 0 && `${result.mismatches} bodies were wrong`,
       result.timeouts > 0 && `${result.timeouts} requests timed out`,
       result.errors > result.timeouts && `${result.errors - result.timeouts} connections failed`,
-      unanswered > 0 && `${unanswered} requests have no answer`,
-      total === 0 && 'there was no answer at all',
+      unanswered > 0 && `${unanswered} requests got no response`,
+      total === 0 && 'there was no response at all',
     ].filter((problem) => typeof problem === 'string')
     return {
       requests: total,

@@ -1,7 +1,6 @@
 /**
- * autocannon as the driver: one process for all bursts, so that its code stays compiled. It compares every body with
- * those of its request and reaches only some tens of thousands of requests per second on one core, so it is often the
- * bottleneck.
+ * autocannon as the driver: one process for all bursts, so that its code stays compiled. It compares every body with those allowed for its
+ * request and reaches only a few tens of thousands of requests per second on one core, so it is often the bottleneck.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,23 +1,23 @@
 /**
- * A crowd: connections on each of which a request is due in every interval, at a moment of its own, whether the last one is
- * answered or not (an open loop: what waits behind a server that stands still counts). Every answer is checked.
+ * A crowd: connections that each send a request in every interval, staggered, even if the last response is still missing (an open loop, so
+ * requests that queue behind a stalled server count). Every response is checked.
  */
 import { connect, type Socket } from 'node:net'
 import type { Exchange, Running } from '../servers/server.js'
 import { shownMax } from './driver.js'
 
-/** Connections that are being opened at the same time. */
+/** Connections being opened at the same time. */
 const openingMax = 100
 
 export interface Crowd {
-  /** What went wrong first: a wrong answer or a lost connection; undefined if nothing did. */
+  /** The first problem: a wrong response or a lost connection. */
   problem(): string | undefined
-  /** From when each request was due to its answer, in the order of the answers. */
+  /** The time from a request's due time to its response, in the order of the responses. */
   readonly latenciesMs: readonly number[]
   close(): void
 }
 
-/** Opens `count` connections, each of which then performs `exchange` once every `intervalMs`. */
+/** Opens `count` connections, each of which then performs `exchange` every `intervalMs`. */
 export async function openCrowd(
   { port, headers }: Running,
   exchange: Exchange,
@@ -34,7 +34,7 @@ export async function openCrowd(
     const socket = await opened(port)
     sockets.push(socket)
     let received = ''
-    /** When the requests that have no answer were due; the first of them is sent. */
+    /** Due times of the requests without a response; only the first has been sent. */
     const dueMs: number[] = []
     const send = (): void => void socket.write(request)
     socket.setEncoding('utf8').on('data', (text: string) => {
@@ -43,7 +43,7 @@ export async function openCrowd(
       const isRight =
         received.startsWith('HTTP/1.1 200 OK\r\n') &&
         exchange.expected.some((body) => received.endsWith(`\r\n\r\n${body}`))
-      if (!isRight) problem ??= `wrong answer: ${received.slice(0, shownMax)}`
+      if (!isRight) problem ??= `wrong response: ${received.slice(0, shownMax)}`
       received = ''
       latenciesMs.push(performance.now() - (dueMs.shift() ?? Number.NaN))
       if (dueMs.length > 0) send()
@@ -75,7 +75,7 @@ export async function openCrowd(
   }
 }
 
-/** Whether all bytes of an answer have arrived; one without a length is not a right one. Bodies here are ASCII. */
+/** Whether all bytes of a response have arrived. A response without a length is wrong anyway. Bodies here are ASCII. */
 function isComplete(received: string): boolean {
   const headEnd = received.indexOf('\r\n\r\n')
   const [, length] = /^content-length: (\d+)\r$/im.exec(received.slice(0, headEnd + 2)) ?? []
@@ -90,7 +90,7 @@ export function opened(port: number): Promise<Socket> {
   })
 }
 
-/** The bytes of a request, as one connection sends them again and again. */
+/** The bytes of a request that a connection sends repeatedly. */
 export function requestText(
   port: number,
   headers: Running['headers'],

@@ -1,6 +1,6 @@
 /**
- * The interface of load generators: run scripts over a number of connections for some seconds, compare EVERY answer
- * with the correct ones, and report. A driver runs in a separate process, so that its CPU time is known.
+ * The interface of load generators: run scripts over several connections for a few seconds, compare EVERY response with the correct ones,
+ * and report. A driver runs in a separate process, so that its CPU time is known.
  */
 import type { Exchange } from '../servers/server.js'
 
@@ -12,22 +12,22 @@ export interface Job {
   readonly seconds: number
   /** Each different exchange once. */
   readonly exchanges: readonly Exchange[]
-  /** One script per connection: indices of `exchanges`, in order; after the last, it starts again. */
+  /** One script per connection: indices of `exchanges`, in order, repeated from the start after the last. */
   readonly scripts: readonly (readonly number[])[]
 }
 
 /** The result of a burst. Only the latencies are figures of the server. */
 export interface Burst {
-  /** Answers received; all of them correct unless there is a problem. */
+  /** Responses received; all correct unless there is a problem. */
   readonly requests: number
   readonly seconds: number
   readonly latencyMedianMs: number
   readonly latency99Ms: number
   /** CPU time of the driver itself. */
   readonly driverSeconds: number
-  /** Answers that each connection received; undefined from a driver that does not tie answers to scripts. */
+  /** Responses received per connection; undefined if the driver does not tie responses to scripts. */
   readonly answered?: readonly number[]
-  /** What was wrong, in words: a body, a status, a time-out, a lost connection. */
+  /** The error in words: a wrong body or status, a timeout, a lost connection. */
   readonly problem?: string
 }
 
@@ -38,8 +38,8 @@ export interface Driver {
   stop(): Promise<void>
 }
 
-/** Time after which a missing answer is a failure. */
+/** Time after which a missing response is a failure. */
 export const answerSecondsMax = 10
 
-/** Characters of a wrong answer that a problem shows. */
+/** Characters of a wrong response that a problem shows. */
 export const shownMax = 300

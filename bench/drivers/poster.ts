@@ -1,12 +1,12 @@
-/** Requests over one connection, one after the other, for bursts that a driver cannot make: all must be answered 200. */
+/** Sends requests in turn over one connection, for bursts that a driver cannot produce; each must return 200. */
 import { Agent, request } from 'node:http'
 import { byEvents, type Following } from '../servers/following.js'
 import type { Running } from '../servers/server.js'
 
-/** Topics that are written in one transaction. */
+/** Topics written per transaction. */
 const operationsMax = 1000
 
-/** One connection that writes the topics of some groups, and what else it is told to. */
+/** A connection that writes the topics of groups, and any other request. */
 export class Poster {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
@@ -15,7 +15,7 @@ export class Poster {
     private readonly following = byEvents,
   ) {}
 
-  /** Writes the topics of so many groups. */
+  /** Writes the topics of the first `groups` groups. */
   async write(groups: number, value: string): Promise<void> {
     const all = Array.from({ length: groups }, (_, i) => i)
     for (let from = 0; from < groups; from += operationsMax) {
@@ -35,7 +35,7 @@ export class Poster {
         incoming.setEncoding('utf8').on('data', (piece: string) => (answer += piece))
         incoming.on('end', () => {
           if (incoming.statusCode === 200) resolve()
-          else reject(new Error(`${path} was answered ${incoming.statusCode}: ${answer}`))
+          else reject(new Error(`${path} returned ${incoming.statusCode}: ${answer}`))
         })
       })
       outgoing.on('error', reject)

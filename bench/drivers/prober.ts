@@ -1,7 +1,7 @@
 /**
- * A prober: a thread that sends a request over one connection every few milliseconds, and notes how long after it was due the
- * latest answer came; a request that has to wait for the one before counts so, too. The driver's own thread would add its work
- * with the events of thousands of streams to that time.
+ * A prober: a thread that sends a request over one connection every few milliseconds and measures the longest time from a request's due
+ * time to its response, so waiting behind the previous request counts also. The driver's own thread would add the time it spends on the
+ * events of thousands of streams.
  */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -11,7 +11,7 @@ import type { Running } from '../servers/server.js'
 
 const everyMs = 2
 
-/** A request of which every answer must be 200. */
+/** A request whose responses must all be 200. */
 interface Probe {
   readonly port: number
   readonly headers: Readonly<Record<string, string>>
@@ -20,11 +20,11 @@ interface Probe {
 }
 
 export interface Prober {
-  /** Ends it. @returns how long the longest request took, in ms; @throws Error if one failed */
+  /** Stops the prober. @returns the time of the slowest request, in ms; @throws Error if one failed */
   stop(): Promise<number>
 }
 
-/** Starts a prober; resolves once it has had its first answer. */
+/** Starts a prober; resolves after its first response. */
 export async function startProber({ port, headers }: Running, path: string, body: string): Promise<Prober> {
   const probe: Probe = { port, headers, path, body }
   const worker = new Worker(new URL(import.meta.url), { workerData: probe })
@@ -43,7 +43,7 @@ async function run({ port, headers, path, body }: Probe): Promise<number> {
   const once = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const outgoing = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent }, (incoming) => {
-        if (incoming.statusCode !== 200) reject(new Error(`${path} was answered ${incoming.statusCode}`))
+        if (incoming.statusCode !== 200) reject(new Error(`${path} returned ${incoming.statusCode}`))
         incoming.resume().on('end', resolve)
       })
       outgoing.on('error', reject).end(body)

@@ -1,22 +1,22 @@
 /**
- * Streams of changes, each on a connection of its own: counts the events of each, and notes the last one, so that a burst
- * can wait until everyone has everything.
+ * Streams of changes, each on its own connection. Counts the events of each stream and keeps the last one, so that a burst can wait until
+ * every stream has every change.
  */
 import type { Socket } from 'node:net'
 import type { Following } from '../servers/following.js'
 import type { Running } from '../servers/server.js'
 import { opened, requestText } from './crowd.js'
 
-/** Connections that are being opened at the same time. */
+/** Connections being opened at the same time. */
 const openingMax = 100
 
 export class StreamCrowd {
-  /** When each event with a change came, of all streams since they were opened, in ms of performance.now(). */
+  /** Arrival times of all streams' change events, in ms of performance.now(). */
   readonly eventsMs: number[] = []
   readonly #sockets: Socket[] = []
-  /** What each stream was sent since its last change began. */
+  /** The text that each stream received from the start of its last change on. */
   readonly #tails: string[] = []
-  /** Streams that have had an event. */
+  /** Streams that have received an event. */
   readonly #begun = new Set<number>()
   #problem: string | undefined
 
@@ -25,7 +25,7 @@ export class StreamCrowd {
     private readonly following: Following,
   ) {}
 
-  /** Opens a stream for each of these groups, or of all groups, and waits until each has begun. */
+  /** Opens a stream for each group, or of all groups if undefined, and waits until each has started. */
   static async open(
     running: Running,
     following: Following,
@@ -41,17 +41,17 @@ export class StreamCrowd {
     return crowd
   }
 
-  /** Events with a change so far. */
+  /** Change events so far. */
   get events(): number {
     return this.eventsMs.length
   }
 
-  /** What went wrong first; undefined if nothing did. */
+  /** The first problem, if any. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Resolves once there have been so many events, or something went wrong. */
+  /** Resolves after that many events, or after a problem. */
   until(events: number): Promise<void> {
     return this.#untilTrue(() => this.events >= events)
   }
@@ -60,7 +60,7 @@ export class StreamCrowd {
     while (!isSo() && this.#problem === undefined) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Whether the last change that each stream was sent shows this value. */
+  /** Whether each stream's last change shows this value. */
   haveAll(value: string): boolean {
     const shown = this.following.shown(value)
     return this.#tails.every((tail) => tail.includes(shown))
@@ -87,10 +87,10 @@ export class StreamCrowd {
     const before = this.#tails[index] ?? ''
     const text = before + piece
     if (before === '' && !text.startsWith('HTTP/1.1 200 OK')) {
-      this.#problem ??= `a stream was answered ${text.slice(0, 200)}`
+      this.#problem ??= `a stream returned ${text.slice(0, 200)}`
     }
     if (text.includes(begun)) this.#begun.add(index)
-    // The text before the piece may have the first letters.
+    // The previous piece may end with the first letters.
     const from = Math.max(0, before.length - change.length + 1)
     for (let at = text.indexOf(change, from); at >= 0; at = text.indexOf(change, at + 1))
       this.eventsMs.push(performance.now())

@@ -1,7 +1,7 @@
 /**
- * Uploads of a stream over one connection, whose answer is read meanwhile: lines of operations to topicd, commands to Redis,
- * and, one after the other since it has no uploads, transactions to etcd. Everything is made while it is sent, a piece at a
- * time, so that no more than a piece and what the connection holds is in memory. Every answer is checked.
+ * Uploads over one connection, reading the response at the same time: lines of operations to topicd, commands to Redis. etcd has no
+ * uploads, so transactions are sent to it in turn. Data is generated piece by piece while it is sent, so memory holds only one piece and
+ * the connection's buffers. Every response is checked.
  */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,13 +11,13 @@ import type { Running } from '../servers/server.js'
 import { opened } from './crowd.js'
 import { shownMax } from './driver.js'
 
-/** Time without an answer after which an upload has failed. */
+/** Time without a response after which an upload has failed. */
 const silenceMsMax = 60_000
 
-/** What Redis answers to a SET. */
+/** Redis's response to a SET. */
 const ok = '+OK\r\n'
 
-/** A line of topicd's answer. */
+/** A line of topicd's response. */
 interface Line {
   readonly durable?: number
   readonly refused?: number
@@ -26,7 +26,7 @@ interface Line {
 /**
  * Sends lines to topicd, one operation each.
  *
- * @param pieces each of them whole lines
+ * @param pieces each consisting of whole lines
  * @throws Error unless all `count` operations are durable
  */
 export async function uploadLines(running: Running, pieces: Iterable<string>, count: number): Promise<void> {
@@ -39,7 +39,7 @@ export async function uploadLines(running: Running, pieces: Iterable<string>, co
     agent: false,
     timeout: silenceMsMax,
   })
-  outgoing.on('timeout', () => outgoing.destroy(new Error(`nothing was sent or answered in ${silenceMsMax} ms`)))
+  outgoing.on('timeout', () => outgoing.destroy(new Error(`nothing was sent or received for ${silenceMsMax} ms`)))
   const answered = new Promise<void>((resolve, reject) => {
     outgoing.on('error', reject)
     outgoing.on('response', (incoming) => void checkLines(incoming, count).then(resolve, reject))
@@ -53,7 +53,7 @@ export async function uploadLines(running: Running, pieces: Iterable<string>, co
 }
 
 async function checkLines(incoming: IncomingMessage, count: number): Promise<void> {
-  if (incoming.statusCode !== 200) throw new Error(`an upload was answered ${incoming.statusCode}`)
+  if (incoming.statusCode !== 200) throw new Error(`an upload returned ${incoming.statusCode}`)
   let rest = ''
   let last = ''
   let durable = 0
@@ -63,10 +63,10 @@ async function checkLines(incoming: IncomingMessage, count: number): Promise<voi
     for (const line of lines) {
       const said = JSON.parse(line) as Line
       if (said.refused !== 0 || said.durable === undefined || said.durable < durable) {
-        throw new Error(`an upload was answered ${line.slice(0, shownMax)}`)
+        throw new Error(`an upload returned ${line.slice(0, shownMax)}`)
       }
       durable = said.durable
-      // White space may stand before it: the filler of a stream (src/http/streams.ts).
+      // Filler of a stream (src/http/streams.ts) may precede the line as white space.
       last = line.trimStart()
     }
   }
@@ -76,9 +76,9 @@ async function checkLines(incoming: IncomingMessage, count: number): Promise<voi
 }
 
 /**
- * Sends commands to Redis, without waiting for answers.
+ * Sends commands to Redis, without waiting for responses.
  *
- * @throws Error unless all `count` are answered OK
+ * @throws Error unless all `count` return OK
  */
 export async function uploadCommands(port: number, pieces: Iterable<string>, count: number): Promise<void> {
   const socket = await opened(port)
@@ -93,11 +93,11 @@ export async function uploadCommands(port: number, pieces: Iterable<string>, cou
 function allOk(socket: Socket, count: number): Promise<void> {
   let bytes = 0
   return new Promise((resolve, reject) => {
-    const fail = (what: string): void => reject(new Error(`after ${bytes} bytes of answers: ${what}`))
-    socket.setTimeout(silenceMsMax, () => fail(`none in ${silenceMsMax} ms`))
+    const fail = (what: string): void => reject(new Error(`after ${bytes} bytes of responses: ${what}`))
+    socket.setTimeout(silenceMsMax, () => fail(`no more for ${silenceMsMax} ms`))
     socket.once('error', (error) => fail(error.message)).once('close', () => fail('the connection was closed'))
     socket.setEncoding('latin1').on('data', (text: string) => {
-      // The answers one after the other, from wherever the last piece ended.
+      // The responses in sequence, from the position at which the last piece ended.
       const from = bytes % ok.length
       const expected = ok.repeat(Math.ceil((from + text.length) / ok.length)).slice(from, from + text.length)
       if (text !== expected) fail(`wrong: ${text.slice(0, shownMax)}`)
@@ -115,20 +115,20 @@ export async function uploadTransactions(running: Running, bodies: Iterable<stri
       const post = { method: 'POST', path: '/v3/kv/txn', body } as const
       const answer = await send(running.port, running.headers, post, agent)
       if (answer.status !== 200 || !answer.body.includes('"succeeded":true'))
-        throw new Error(`a transaction was answered ${answer.status} ${answer.body.slice(0, shownMax)}`)
+        throw new Error(`a transaction returned ${answer.status} ${answer.body.slice(0, shownMax)}`)
     }
   } finally {
     agent.destroy()
   }
 }
 
-/** Sends pieces as fast as they are taken, and gives the answer its turns. */
+/** Sends pieces as fast as they are accepted, yielding to the response in between. */
 async function sendAll(to: Writable, pieces: Iterable<string>): Promise<void> {
   for (const piece of pieces) {
     await new Promise<void>((resolve, reject) => {
       to.write(piece, (error) => (error ? reject(error) : resolve()))
     })
-    // Else pieces that the system takes at once would leave no turn to the answer.
+    // Otherwise pieces that the system accepts immediately would leave the response no turn.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }

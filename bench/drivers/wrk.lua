@@ -1,13 +1,13 @@
--- The script that wrk runs: sends the requests of a file in order, and checks the status and the body of every answer. wrk
--- does not say which connection an answer belongs to, so a body is correct if it is correct for any of the requests.
+-- The script that wrk runs: sends the requests of a file in order, and checks the status and the body of every response. wrk does not
+-- report the connection of a response, so a body is correct if it is correct for any of the requests.
 --
--- The file: a line of four numbers (requests, answers, whether to blank digits, where to start), then for each request a
--- line with its length and a line with its bytes, then the same for each answer.
+-- The file: a line of four numbers (requests, responses, whether to blank digits, where to start), then for each request a line with its
+-- length and a line with its bytes, then the same for each response.
 
 local requests, correct, blank, nextRequest = {}, {}, false, 0
 local total = 0
 
--- Globals, since done() reads them through thread:get.
+-- Globals, because done() reads them through thread:get.
 wrong, firstWrong = 0, ''
 
 function init(args)

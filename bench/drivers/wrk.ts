@@ -1,8 +1,8 @@
 /**
- * wrk as the driver, if it is installed: several times as fast as autocannon, so that the server is the bottleneck more
- * often. It looks every body up among the correct ones but cannot match an answer to its request, so it does not drive
- * workloads whose answers depend on the connection's earlier requests. At the end it closes its connections without
- * waiting, so it is unknown which writes were acknowledged last, and values are not read back.
+ * wrk as the driver, if it is installed: several times as fast as autocannon, so that the server is more often the bottleneck. It looks up
+ * every body among the correct ones but cannot match a response to its request. It therefore does not drive workloads whose responses
+ * depend on the connection's earlier requests. At the end it closes its connections without waiting, so the last acknowledged writes are
+ * unknown and values are not read back.
  */
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
@@ -13,11 +13,11 @@ import { answerSecondsMax, type Burst, type Driver, type Job } from './driver.js
 
 const script = join(root, 'bench/drivers/wrk.lua')
 
-/** Time allowed beyond the burst itself: for reading the requests and one time-out. */
+/** Time beyond the burst, for reading the requests and one timeout. */
 const graceSeconds = 2 * answerSecondsMax
 
 /**
- * wrk as a driver; undefined when it is not installed.
+ * wrk as a driver; undefined if it is not installed.
  *
  * @param directory where the files of jobs are written
  */
@@ -71,19 +71,19 @@ function requestText(job: Job, exchange: Job['exchanges'][number]): string {
   return `${exchange.method} ${exchange.path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${exchange.body}`
 }
 
-/** The figures that wrk.lua prints, in its order. */
+/** The figures in the order in which wrk.lua prints them. */
 function burst(output: string): Burst {
   const figures = /^figures (.*)$/m.exec(output)?.[1]?.split(' ').map(Number)
   if (figures === undefined) throw new Error(`wrk printed no figures:\n${output}`)
   const [requests = 0, microseconds = 0, median = 0, latency99 = 0, driverSeconds = 0, ...errors] = figures
   const [wrong = 0, connect = 0, read = 0, write = 0, status = 0, timeouts = 0] = errors
   const problems = [
-    wrong > 0 && `${wrong} answers were wrong, the first was ${/^first wrong (.*)$/m.exec(output)?.[1]}`,
+    wrong > 0 && `${wrong} responses were wrong, the first was ${/^first wrong (.*)$/m.exec(output)?.[1]}`,
     connect > 0 && `${connect} connections failed`,
     read + write > 0 && `${read + write} connections were lost`,
-    status > 0 && `${status} answers were not 2xx`,
+    status > 0 && `${status} responses were not 2xx`,
     timeouts > 0 && `${timeouts} requests timed out`,
-    requests === 0 && 'there was no answer at all',
+    requests === 0 && 'there was no response at all',
   ].filter((problem) => typeof problem === 'string')
   return {
     requests,

@@ -1,4 +1,4 @@
-/** One burst of load on one server, and the CPU time that the server's processes use meanwhile. */
+/** One burst of load on one server, with the CPU time that the server's processes use during it. */
 
 import type { Burst, Driver, Job } from '../drivers/driver.js'
 import type { Exchange, Running } from '../servers/server.js'
@@ -6,16 +6,16 @@ import type { Operation, Script } from '../workloads/operation.js'
 import { type CpuReading, cpuSeconds, readCpu } from './cpu.js'
 import type { Round } from './result.js'
 
-/** A burst with the CPU time that the server used in it. */
+/** A burst and the CPU time that the server used during it. */
 export interface MeasuredBurst {
   readonly burst: Burst
   readonly serverSeconds: number
 }
 
 /**
- * Runs the scripts for some seconds.
+ * Runs the scripts for `seconds`.
  *
- * @throws Error when one of the server's processes ends meanwhile
+ * @throws Error if one of the server's processes exits during the burst
  */
 export async function runBurst(
   running: Running,
@@ -31,7 +31,7 @@ export async function runBurst(
   return { burst, serverSeconds: cpuSeconds(before, read()) }
 }
 
-/** The figures of a burst, and their ratio to the floor's in the same round, if the floor took part. */
+/** The figures of a burst and, if the floor took part, their ratio to the floor's in the same round. */
 export function roundOf(measured: MeasuredBurst, floor: MeasuredBurst | undefined): Round {
   const { burst, serverSeconds } = measured
   return {
@@ -49,7 +49,7 @@ function cost({ burst, serverSeconds }: MeasuredBurst): number {
   return (serverSeconds * 1e6) / burst.requests
 }
 
-/** Each different operation becomes one exchange; scripts become lists of indices. */
+/** Turns each different operation into one exchange, and scripts into lists of indices. */
 function createJob(running: Running, scripts: readonly Script[], seconds: number): Job {
   const indices = new Map<Operation, number>()
   const exchanges: Exchange[] = []

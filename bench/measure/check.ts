@@ -1,6 +1,6 @@
 /**
- * Whether a server's answers are correct: checked before it is timed (a server that answers wrongly is not
- * timed), and after each burst, when acknowledged writes are read back.
+ * Checks that a server's responses are correct: before the server is timed (a server with wrong responses is not timed), and after each
+ * burst, when acknowledged writes are read back.
  */
 
 import { shownMax } from '../drivers/driver.js'
@@ -9,18 +9,18 @@ import { blanked, type Exchange, type Running } from '../servers/server.js'
 import { type Operation, type Script, writesOf } from '../workloads/operation.js'
 import { forEachConcurrently, send } from './http.js'
 
-/** Scripts, and operations of each, that are checked before timing. */
+/** Scripts, and operations per script, that are checked before timing. */
 const scriptsTried = 16
 const operationsTried = 12
 
-/** Most topics read back after a burst, and most bytes of their values. */
+/** Maximum topics read back after a burst, and maximum bytes of their values. */
 const readBackMax = 2000
 const readBackBytesMax = 8 * 1024 * 1024
 
 /** Requests in flight while values are read back. */
 const inFlightMax = 32
 
-/** Runs the start of some scripts, one request at a time. @returns what was wrong, or undefined */
+/** Runs the start of a few scripts, one request at a time. @returns the first problem, or undefined */
 export async function firstProblem(running: Running, scripts: readonly Script[]): Promise<string | undefined> {
   for (const script of scripts.slice(0, scriptsTried)) {
     for (const operation of script.slice(0, operationsTried)) {
@@ -31,24 +31,24 @@ export async function firstProblem(running: Running, scripts: readonly Script[])
   return undefined
 }
 
-/** Sends one operation to a server. @returns what was wrong with the answer, or undefined */
+/** Sends one operation to a server. @returns the problem with the response, or undefined */
 export async function problemWith(running: Running, operation: Operation): Promise<string | undefined> {
   const exchange = running.exchange(operation)
   if (exchange === undefined) return `${operation.kind} is not supported`
   const { status, body } = await send(running.port, running.headers, exchange)
-  if (status < 200 || status > 299) return `${operation.kind} was answered with ${status}: ${body.slice(0, shownMax)}`
+  if (status < 200 || status > 299) return `${operation.kind} returned ${status}: ${body.slice(0, shownMax)}`
   const { counting, expected } = exchange
   const actual = running.blankDigits && counting === undefined ? blanked(body) : body
   if (counting === undefined ? expected.includes(actual) : new Counter(counting).read(body) !== undefined) return
-  return `${operation.kind} was answered with ${actual.slice(0, shownMax)}, not ${expectedExcerpt(exchange)}`
+  return `${operation.kind} returned ${actual.slice(0, shownMax)}, not ${expectedExcerpt(exchange)}`
 }
 
 /**
- * Reads written topics back: each must hold the value that was acknowledged last, to one of its connections if several write
- * it, and a counter as many as the increments that were acknowledged.
+ * Reads written topics back. Each must have the value acknowledged last or, if several connections write it, the last value of one of them.
+ * A counter must equal the number of acknowledged increments.
  *
- * @param answered answers that each connection received in the burst
- * @returns what was lost, or undefined
+ * @param answered responses that each connection received in the burst
+ * @returns the lost write, or undefined
  */
 export async function lostWrite(
   running: Running,
@@ -76,7 +76,7 @@ export async function lostWrite(
   return lost
 }
 
-/** For each path that was written: the values acknowledged last, one for each connection that writes it. */
+/** For each written path, the values acknowledged last: one for each connection that writes it. */
 function lastValues(scripts: readonly Script[], answered: readonly number[]): Map<string, string[]> {
   const values = new Map<string, string[]>()
   for (const [connection, script] of scripts.entries()) {
@@ -92,7 +92,7 @@ function lastValues(scripts: readonly Script[], answered: readonly number[]): Ma
   return values
 }
 
-/** For each counter: the increments that all connections had an answer to. */
+/** For each counter, the acknowledged increments of all connections. */
 function counts(scripts: readonly Script[], answered: readonly number[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const [connection, script] of scripts.entries()) {
@@ -106,5 +106,5 @@ function counts(scripts: readonly Script[], answered: readonly number[]): Map<st
 }
 
 function expectedExcerpt({ expected }: Exchange): string {
-  return expected[0]?.slice(0, shownMax) ?? 'any known answer'
+  return expected[0]?.slice(0, shownMax) ?? 'any known response'
 }

@@ -1,15 +1,15 @@
 /**
- * CPU time of other processes, user and system together, of every thread. It is read from /proc, so only on Linux.
+ * The CPU time of other processes, user and system together, of all threads. It is read from /proc, so this works only on Linux.
  *
- * /proc/PID/task/TID/schedstat counts nanoseconds; /proc/PID/stat counts ticks of 10 ms but includes threads that have
- * ended. Threads of servers rarely end: nanoseconds are used unless a thread ended between the two readings.
+ * /proc/PID/task/TID/schedstat counts nanoseconds. /proc/PID/stat counts ticks of 10 ms but includes threads that have exited. Threads of
+ * servers rarely exit, so nanoseconds are used unless a thread exited between the two readings.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Linux reports times in ticks of this many seconds, independently of the kernel's own tick. */
 const tickSeconds = 0.01
 
-/** CPU time that some processes have used so far, by thread and by process. */
+/** CPU time used so far, by thread and by process. */
 export interface CpuReading {
   readonly nanoseconds: ReadonlyMap<string, number>
   readonly ticks: ReadonlyMap<number, number>
@@ -29,8 +29,8 @@ export function processTree(pid: number): number[] {
 }
 
 /**
- * @param transient processes that may have ended; one that ends between two readings is not counted
- * @throws Error when one of `pids` has ended
+ * @param transient processes that may have exited; one that exits between two readings is not counted
+ * @throws Error if one of `pids` has exited
  */
 export function readCpu(pids: readonly number[], transient: readonly number[] = []): CpuReading {
   const nanoseconds = new Map<string, number>()
@@ -38,7 +38,7 @@ export function readCpu(pids: readonly number[], transient: readonly number[] = 
   for (const pid of [...pids, ...transient]) {
     const fields = statFields(pid)
     if (fields === undefined && transient.includes(pid)) continue
-    if (fields === undefined) throw new Error(`process ${pid} has ended`)
+    if (fields === undefined) throw new Error(`process ${pid} has exited`)
     ticks.set(pid, Number(fields[11]) + Number(fields[12]))
     for (const thread of threadsOf(pid)) {
       const used = readOr(`/proc/${pid}/task/${thread}/schedstat`)
@@ -77,7 +77,7 @@ function statFields(pid: number): string[] | undefined {
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** The file's text; undefined when its process or thread has ended. */
+/** The file's text; undefined if its process or thread has exited. */
 function readOr(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')

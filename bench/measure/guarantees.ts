@@ -1,6 +1,6 @@
 /**
- * Which of topicd's guarantees each server keeps, found out by probes. It shows where a server is faster because
- * it guarantees less. Durability cannot be probed here, so each server states it.
+ * Probes which of topicd's guarantees each server keeps. The result shows where a server is faster because it guarantees less. Durability
+ * cannot be probed here, so each server states it.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,16 +18,16 @@ interface Probe {
   isKept(running: Running, smoke: boolean): Promise<boolean>
 }
 
-/** Clients that disconnect at the same time with requests in flight, followed by the same number of new ones. */
+/** Clients that disconnect at the same time with requests in flight, followed by as many new ones. */
 const disconnecting = 32
 
-/** Time before they disconnect. */
+/** Time before the clients disconnect. */
 const disconnectMs = 3
 
-/** Requests that each of them has sent by then. */
+/** Requests that each client has sent by then. */
 const requestsInFlight = 20
 
-/** How often this is repeated: a server that mixes up answers does not do so every time. */
+/** Number of repetitions: a server that mixes up responses does not do so every time. */
 const disconnectRounds = 120
 const disconnectRoundsSmoke = 3
 
@@ -60,7 +60,7 @@ const probes: readonly Probe[] = [
     },
   },
   {
-    words: 'invalid JSON is refused',
+    words: 'invalid JSON is rejected',
     isKept: async (running) => {
       const exchange = running.exchange({ kind: 'create', path: 'probe/broken', value: '{"broken":' })
       if (exchange === undefined) return false
@@ -68,7 +68,7 @@ const probes: readonly Probe[] = [
     },
   },
   {
-    words: 'a request without a key is refused',
+    words: 'a request without a key is rejected',
     isKept: async (running) => {
       const exchange = running.exchange({ kind: 'fetch', path: 'probe/exact', values: [] })
       if (exchange === undefined) return false
@@ -76,7 +76,7 @@ const probes: readonly Probe[] = [
     },
   },
   {
-    words: 'an answer goes to its own request, even when other clients disconnect',
+    words: 'a response goes to its own request, even when other clients disconnect',
     isKept: async (running, smoke) => {
       const item = { path: 'probe/own', value: '1' }
       await problemWith(running, { kind: 'create', ...item })
@@ -103,7 +103,7 @@ const probes: readonly Probe[] = [
   },
 ]
 
-/** A connection that sends the same request many times without waiting for an answer. */
+/** A connection that sends the same request many times without waiting for a response. */
 function sendPipelined(running: Running, exchange: Exchange): Socket {
   const { method, path, body } = exchange
   const headers = { host: 'localhost', ...running.headers, 'content-length': Buffer.byteLength(body) }
@@ -114,7 +114,7 @@ function sendPipelined(running: Running, exchange: Exchange): Socket {
   return socket
 }
 
-/** Topics of the tree: the probes do not use it, but every sandbox has one. */
+/** Topics of the tree. The probes do not use the tree, but every sandbox has one. */
 const smallestTree = 20
 
 /** One line of the table: a guarantee, and for each server whether it keeps it. */
@@ -126,7 +126,7 @@ export interface GuaranteeRow {
 /**
  * Probes servers that store something.
  *
- * @param smoke whether to run the probes only briefly, to see that they still work
+ * @param smoke whether to run the probes only briefly, to check that they still work
  */
 export async function checkGuarantees(
   servers: readonly Server[],

@@ -1,11 +1,10 @@
 /**
- * Single requests and bounded concurrent ones through node:http: for checks, loading and reading back. Never for
- * timing.
+ * Single requests, and a bounded number of concurrent ones, through node:http: for checks, loading and reading back. Never for timing.
  */
 import { Agent, request } from 'node:http'
 import type { Exchange } from '../servers/server.js'
 
-/** Time after which a missing answer is a failure. */
+/** Time after which a missing response is a failure. */
 const answerMsMax = 60_000
 
 interface Answer {
@@ -13,7 +12,7 @@ interface Answer {
   readonly body: string
 }
 
-/** Sends one request to a server on 127.0.0.1; rejects when there is no answer. */
+/** Sends one request to a server on 127.0.0.1; rejects if there is no response. */
 export function send(
   port: number,
   headers: Readonly<Record<string, string>>,
@@ -31,12 +30,12 @@ export function send(
       response.on('error', reject)
     })
     outgoing.on('error', reject)
-    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerMsMax} ms`)))
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no response within ${answerMsMax} ms`)))
     outgoing.end(method === 'GET' ? undefined : body)
   })
 }
 
-/** Runs `task` for every item, at most `inFlightMax` at a time, over connections that are kept alive. */
+/** Runs `task` for every item, at most `inFlightMax` at a time, over keep-alive connections. */
 export async function forEachConcurrently<Item>(
   items: Iterable<Item>,
   inFlightMax: number,

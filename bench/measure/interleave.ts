@@ -1,10 +1,10 @@
 /**
- * The measurement of one workload. All servers run side by side and take their bursts in turn, round after round, so
- * that other load on the machine affects all of them. The figure is the CPU time of the server's processes per request
- * served; its ratio to the floor is calculated for each round.
+ * The measurement of one workload. All servers run side by side and take their bursts in turn, round after round, so that other load on the
+ * machine affects all of them. The figure is the CPU time of the server's processes per request served; its ratio to the floor is
+ * calculated for each round.
  *
- * In order: start every server on its sandbox, check the answers of each, warm each up, run the rounds and
- * read written topics back after each burst, stop everything. A server that has a problem is not measured any more.
+ * The order: start every server on its sandbox, check its responses, warm it up, run the rounds, read written topics back after each burst,
+ * stop everything. A server with a problem is not measured any further.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Driver } from '../drivers/driver.js'
@@ -19,7 +19,7 @@ import { firstProblem, lostWrite } from './check.js'
 import type { Outcome, Result, Round } from './result.js'
 import { openSandbox, perform, type Sandbox, type SandboxOptions } from './sandbox.js'
 
-/** How a workload is measured. */
+/** The parameters of a measurement. */
 export interface MeasureOptions {
   readonly rounds: number
   readonly seconds: number
@@ -28,11 +28,11 @@ export interface MeasureOptions {
   readonly warmUp: boolean
   readonly sandboxes: SandboxOptions
   readonly driver: Driver
-  /** Drives the workloads whose answers depend on order, which not every driver can check. */
+  /** Drives the workloads whose responses depend on order, which not every driver can check. */
   readonly orderedDriver: Driver
 }
 
-/** A server that has started and takes part until it has a problem. */
+/** A server that has started and that takes part until it has a problem. */
 interface Participant {
   readonly server: Server
   readonly sandbox: Sandbox
@@ -46,7 +46,7 @@ const warmUpSecondsMax = 1
 /** Pause before a burst, so that a server finishes its flushes outside the measured time. */
 const restMs = 100
 
-/** The round that checks and warm-up belong to, so that the first measured round writes other values. */
+/** The round of the checks and the warm-up, so that the first measured round writes other values. */
 const warmUpRound = -1
 
 /** Measures a workload at a scale; `bare` must be among the servers for ratios to the floor. */
@@ -112,7 +112,7 @@ class Measurement {
     }
   }
 
-  /** One burst for each server, each round beginning with another one. */
+  /** Runs one burst per server; each round starts with a different server. */
   async run(round: number): Promise<void> {
     const scripts = this.#scripts(round)
     const bursts = new Map<Participant, MeasuredBurst>()
@@ -165,7 +165,7 @@ class Measurement {
   }
 }
 
-/** The same items, beginning with another one each round, so that none is always first. */
+/** The items, rotated each round so that no item is always first. */
 function rotated<Item>(items: readonly Item[], round: number): Item[] {
   const first = items.length === 0 ? 0 : round % items.length
   return [...items.slice(first), ...items.slice(0, first)]

@@ -1,6 +1,5 @@
 /**
- * The machine and the versions that a benchmark runs with, as one line; and warnings about what makes its figures
- * doubtful.
+ * The machine and the versions of a benchmark, as one line, and warnings about conditions that make its figures doubtful.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statfsSync } from 'node:fs'
@@ -25,7 +24,7 @@ const fileSystems: Readonly<Record<number, string>> = {
 
 export interface Machine {
   readonly line: string
-  /** What a reader should know before believing the figures. */
+  /** Facts that a reader should know before trusting the figures. */
   readonly warnings: readonly string[]
 }
 
@@ -51,11 +50,9 @@ export function machine(directory: string, versions: readonly string[]): Machine
   ]
   const warnings = []
   if (load > loadAverageMax)
-    warnings.push(`The machine was busy before the run began (load average ${load.toFixed(2)}).`)
+    warnings.push(`The machine was busy before the run (load average ${load.toFixed(2)}).`)
   if (fileSystem === 'tmpfs')
-    warnings.push(
-      `${directory} is in memory: a flush costs nothing there, so figures of writes mean nothing. Use --dir.`,
-    )
+    warnings.push(`${directory} is in memory, where a flush costs nothing: figures of writes mean nothing. Use --dir.`)
   return { line: parts.join(' · '), warnings }
 }
 
@@ -69,7 +66,7 @@ export function packageVersion(name: string): string | undefined {
   }
 }
 
-/** The first match of `pattern` in the version that a program prints; undefined when it is not installed. */
+/** The first match of `pattern` in the version that a program prints; undefined if the program is not installed. */
 export function programVersion(command: string, args: readonly string[], pattern: RegExp): string | undefined {
   const output = commandOutput(command, args)
   return output === undefined ? undefined : (pattern.exec(output)?.[0] ?? 'of unknown version')

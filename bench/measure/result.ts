@@ -1,12 +1,12 @@
 /**
- * The result of a measurement: rounds of figures for each server of a workload. Plain data, which `--json` prints.
+ * The result of a measurement: the figures of each server's rounds in one workload. Plain data, which `--json` prints.
  */
 import type { Scale } from '../workloads/workload.js'
 
 /** The figures of one burst. */
 export interface Round {
   readonly microsecondsPerRequest: number
-  /** The same divided by the floor's in this round; undefined if the floor did not take part. */
+  /** The cost divided by the floor's in this round; undefined if the floor did not take part. */
   readonly ratio: number | undefined
   readonly requestsPerSecond: number
   readonly latencyMedianMs: number
@@ -20,7 +20,7 @@ export interface Round {
 export interface Outcome {
   readonly server: string
   readonly rounds: readonly Round[]
-  /** Why there are no figures, or why they do not count. */
+  /** Why there are no figures, or why the figures do not count. */
   readonly problem?: string
 }
 
@@ -32,14 +32,14 @@ export interface Result {
   readonly workers: number
   readonly driver: string
   readonly ratioMax?: number
-  /** Topics that each request changed, where the cost is also told for each of them. */
+  /** Topics changed per request, if the cost per topic is also reported. */
   readonly topicsPerRequest?: number
   readonly microsecondsPerTopicMax?: number
   readonly latencyMedianMsMax?: number
   readonly outcomes: readonly Outcome[]
 }
 
-/** Whether any server answered wrongly or could not be measured. */
+/** Whether any server's responses were wrong or a server could not be measured. */
 export function hasProblem({ outcomes }: Result): boolean {
   return outcomes.some(({ problem }) => problem !== undefined)
 }

@@ -1,7 +1,6 @@
 /**
- * Sandboxes: a running server on a directory of its own, on a real disk, that holds the tree of the workload.
- * Loading a big tree takes a minute, so a loaded directory is kept as a template; every sandbox is a fresh copy of it,
- * so that no workload sees what another one wrote.
+ * Sandboxes: each is a server running in its own directory, on a real disk, with the tree of the workload. Loading a big tree takes a
+ * minute, so a loaded directory is kept as a template. Every sandbox is a fresh copy of it, so no workload sees the writes of another.
  */
 import { constants } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
@@ -14,28 +13,26 @@ import { forEachConcurrently, send } from './http.js'
 /** Requests in flight while a tree is loaded: many, so that they share flushes. */
 const loadInFlightMax = 512
 
-/**
- * Templates that no run has used for two days are removed: when a store's format changes, its old template is useless.
- */
+/** Age of unused templates at which they are removed: after a change of a store's format, its old template is useless. */
 const unusedMsMax = 48 * 3_600_000
 
-/** Where sandboxes are made. */
+/** The directories of sandboxes. */
 export interface SandboxOptions {
   /** Directory of the templates, which outlive the run. */
   readonly kept: string
-  /** Directory of the sandboxes, which do not. */
+  /** Directory of the sandboxes, which do not outlive the run. */
   readonly temporary: string
   readonly print: (text: string) => void
 }
 
-/** A running server that holds the tree. */
+/** A running server with the tree. */
 export interface Sandbox {
   readonly running: Running
   /** Stops the server and removes its directory. */
   close(): Promise<void>
 }
 
-/** Starts a server on a fresh copy of a directory that holds the tree. Leaves nothing behind on failure. */
+/** Starts a server on a fresh copy of a directory with the tree. Leaves nothing behind on failure. */
 export async function openSandbox(
   server: Server,
   tree: Tree,
@@ -62,7 +59,7 @@ export async function openSandbox(
   }
 }
 
-/** Removes templates that have not been used for two days, and what interrupted loads left behind. */
+/** Removes templates that have not been used for two days, and the remains of interrupted loads. */
 export async function removeUnused(kept: string): Promise<void> {
   const names = await readdir(kept).catch(() => [])
   for (const name of names) {
@@ -75,7 +72,7 @@ export async function removeUnused(kept: string): Promise<void> {
 /**
  * Performs operations, many at a time.
  *
- * @throws Error when an answer is not 2xx, unless `lenient`
+ * @throws Error if a response is not 2xx, unless `lenient`
  */
 export async function perform(running: Running, operations: Iterable<Operation>, lenient: boolean): Promise<void> {
   await forEachConcurrently(operations, loadInFlightMax, async (operation, agent) => {
@@ -83,12 +80,12 @@ export async function perform(running: Running, operations: Iterable<Operation>,
     if (exchange === undefined) throw new Error(`${operation.kind} is not supported`)
     const { status, body } = await send(running.port, running.headers, exchange, agent)
     if (!lenient && (status < 200 || status > 299)) {
-      throw new Error(`${operation.kind} was answered with ${status}: ${body}`)
+      throw new Error(`${operation.kind} returned ${status}: ${body}`)
     }
   })
 }
 
-/** The directory to copy, loaded first if it does not exist. Its modification time says when it was last used. */
+/** The directory to copy, loaded first if it does not exist. Its modification time is its last use. */
 async function template(server: Server, format: string, tree: Tree, options: SandboxOptions): Promise<string> {
   const loaded = join(options.kept, `${format}-${tree.topics}-${tree.group}-${tree.valueBytes}`)
   if (!(await exists(loaded))) await load(server, tree, loaded, options)

@@ -1,26 +1,25 @@
 /**
- * Plots as SVG text, drawn by echarts without a browser: medians as lines, the spread of the rounds as vertical bars,
- * the floor dashed. The figures are in a table under the axis, with a row in the colour of each curve: beside the
- * points they would overlap.
+ * Plots as SVG text, drawn by echarts without a browser: medians as lines, the spread of the rounds as vertical bars, the floor dashed. The
+ * figures are in a table under the axis, with a row in the colour of each curve; next to the points they would overlap.
  */
 import type * as Echarts from 'echarts/types/dist/echarts'
 import type { Spread } from '../measure/statistics.js'
 import { figure } from './table.js'
 
-/** The declarations of echarts' main entry do not resolve in an ES module of Node; these are what they refer to. */
+/** The declarations of echarts' main entry do not resolve in an ES module of Node; `Echarts` has the declarations they refer to. */
 const { init } = (await import('echarts')) as unknown as typeof Echarts
 
 /** One line of a plot. */
 export interface Curve {
   readonly name: string
-  /** Curves of one workload have one colour. */
+  /** Curves of the same workload share a colour. */
   readonly workload: string
-  /** Whether it is the floor of its workload, which is drawn thin and has no row of figures. */
+  /** Whether the curve is the floor of its workload, which is drawn thin and has no row of figures. */
   readonly isFloor: boolean
   readonly points: readonly { readonly x: number; readonly y: Spread }[]
 }
 
-/** A plot of microseconds over something that grows; microseconds are on a logarithmic axis. */
+/** A plot of microseconds, on a logarithmic axis, over something that grows. */
 interface Plot {
   readonly title: string
   readonly axis: string
@@ -34,10 +33,10 @@ const height = 500
 /** Height of a row of figures under the axis. */
 const rowHeight = 15
 
-/** Space to the left of the axes: for the names of the rows and of the vertical axis. */
+/** Space to the left of the axes, for the names of the rows and of the vertical axis. */
 const leftMargin = 104
 
-/** Characters of the note that fit into the width at its size. */
+/** Characters of the note that fit into the width. */
 const noteCharactersMax = 150
 
 const colours = ['#1f5fa8', '#c2571a', '#2e7d4f', '#7a4fa3']
@@ -93,7 +92,7 @@ function cell({ points }: Curve, x: string, row: number): string {
   return median === undefined ? ' ' : `{row${row}|${figure(median)}}`
 }
 
-/** A curve, and at each of its points a bar from the smallest to the largest of the rounds. */
+/** A curve, and at each of its points a bar from the smallest to the largest round. */
 function seriesOf(curve: Curve, color: string): (Echarts.LineSeriesOption | Echarts.CustomSeriesOption)[] {
   const line: Echarts.LineSeriesOption = {
     type: 'line',
@@ -117,7 +116,7 @@ function seriesOf(curve: Curve, color: string): (Echarts.LineSeriesOption | Echa
   return [line, bars]
 }
 
-/** A long note in lines that fit into the width. */
+/** A long note, split into lines that fit into the width. */
 function wrapped(note: string): string {
   const lines: string[] = []
   let line = ''

@@ -1,15 +1,12 @@
-/** Results as text: lines for each workload during the run, and tables in Markdown at its end. */
+/** Results as text: lines for each workload during the run, and Markdown tables at the end. */
 import type { GuaranteeRow } from '../measure/guarantees.js'
 import type { Outcome, Result, Round } from '../measure/result.js'
 import { type Spread, spread } from '../measure/statistics.js'
 
-/**
- * A driver that uses this share of a core, or a server that uses it of its workers' cores, is the bottleneck of a
- * burst.
- */
+/** The share of its cores at which a driver (one core) or a server (one core per worker) counts as the bottleneck of a burst. */
 const busyMin = 0.9
 
-/** The rounds of one server, summarized. */
+/** The rounds of one server, summarised. */
 interface Summary {
   readonly microseconds: Spread
   readonly ratio: Spread | undefined
@@ -19,7 +16,7 @@ interface Summary {
   readonly boundBy: 'server' | 'driver' | 'neither'
 }
 
-/** Undefined when the server has no rounds or its answers were wrong. */
+/** Undefined if the server has no rounds or its responses were wrong. */
 export function summary(outcome: Outcome, workers: number): Summary | undefined {
   const { rounds, problem } = outcome
   if (rounds.length === 0 || problem !== undefined) return undefined
@@ -40,7 +37,7 @@ export function summary(outcome: Outcome, workers: number): Summary | undefined 
 /** Columns of a server's name. */
 const nameWidth = 18
 
-/** A workload's result as it is printed when it is done. */
+/** A workload's result, in the form printed when the workload is done. */
 export function resultLines(result: Result): string[] {
   const { scale, workers, outcomes } = result
   const conditions = [
@@ -102,7 +99,7 @@ export function verdicts(result: Result): { words: string; met: boolean }[] {
   return targets
 }
 
-/** All workloads in one table: CPU time per request of each server and its ratio to the floor. */
+/** All workloads in one table: each server's CPU time per request and its ratio to the floor. */
 export function ratioTable(results: readonly Result[]): string[] {
   const servers = [...new Set(results.flatMap((result) => result.outcomes.map(({ server }) => server)))]
   const rows = results.map((result) => [
@@ -119,7 +116,7 @@ export function ratioTable(results: readonly Result[]): string[] {
   return markdown(['server CPU µs per request', ...servers], rows)
 }
 
-/** Which server keeps which guarantee. */
+/** The guarantees that each server keeps. */
 export function guaranteeTable(rows: readonly GuaranteeRow[]): string[] {
   const servers = Object.keys(rows[0]?.kept ?? {})
   return markdown(

@@ -1,4 +1,4 @@
-/** The floor, among the servers: what the HTTP exchange costs by itself (programs/bare-server.ts). */
+/** The floor as a server: the cost of the HTTP exchange alone (programs/bare-server.ts). */
 import { fileURLToPath } from 'node:url'
 import { packageVersion } from '../measure/machine.js'
 import { startFloor } from './floor.js'

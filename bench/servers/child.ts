@@ -1,6 +1,6 @@
 /**
- * Child processes of a benchmark: each is started, awaited and ended through its own handle. When the benchmark exits
- * or is ended by a signal, its children are killed. What a child writes to stderr is shown only when it fails.
+ * Child processes of a benchmark: each is started, awaited and stopped through its own handle. When the benchmark exits or receives a
+ * terminating signal, its children are killed. A child's stderr is shown only if it fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,13 +8,13 @@ import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
-/** Time within which a child must be ready, recovery of a big tree included. */
+/** Time within which a child must be ready, including recovery of a big tree. */
 const startMsMax = 60_000
 
-/** Time within which it must exit before it is killed. */
+/** Time within which a child must exit before it is killed. */
 const stopMsMax = 20_000
 
-/** Length of the end of stderr that a failure shows. */
+/** Characters of stderr, from its end, that a failure shows. */
 const stderrCharactersMax = 4000
 
 const running = new Set<ChildProcess>()
@@ -24,7 +24,7 @@ process.on('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
-    console.error(`ended by ${signal}`)
+    console.error(`terminated by ${signal}`)
     process.exit(1)
   })
 }
@@ -32,16 +32,16 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 /** A child that is ready. */
 export interface Child {
   readonly pid: number
-  /** Sends SIGTERM, waits, and kills it if it does not end. */
+  /** Sends SIGTERM and waits; kills the child if it does not exit. */
   stop(): Promise<void>
 }
 
-/** This process's environment without the settings of topicd that a developer's shell may contain. */
+/** This process's environment without any topicd settings from a developer's shell. */
 export const cleanEnvironment: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith('TOPICD_')),
 )
 
-/** How a child is started, and how it shows that it is ready. */
+/** The command of a child, and the sign that it is ready. */
 interface Start {
   readonly command: string
   readonly args: readonly string[]
@@ -50,10 +50,7 @@ interface Start {
   readonly ready: { readonly line: (line: string) => boolean } | { readonly poll: () => Promise<boolean> }
 }
 
-/**
- * Starts a child and resolves when it is ready; rejects, with the end of its stderr, if it exits first or takes too
- * long.
- */
+/** Starts a child and resolves when it is ready. Rejects with the end of its stderr if it exits first or takes too long. */
 export async function startChild(start: Start): Promise<Child> {
   const name = start.command.split('/').at(-1)
   const child = spawn(start.command, start.args, {
@@ -67,7 +64,7 @@ export async function startChild(start: Start): Promise<Child> {
     child.once('error', (error) => resolve(error.message))
     child.once('exit', (code, signal) => {
       running.delete(child)
-      resolve(`${name} ended (${signal ?? code})`)
+      resolve(`${name} exited (${signal ?? code})`)
     })
   })
   const deadline = timer(startMsMax)
@@ -92,14 +89,14 @@ export async function startChild(start: Start): Promise<Child> {
   }
 }
 
-/** Kills every child that still runs: a server of several processes may have failed during its start. */
+/** Kills every running child: a server of several processes may have failed during its start. */
 export async function stopChildren(): Promise<void> {
   const left = [...running].map((child) => once(child, 'exit'))
   for (const child of running) child.kill('SIGKILL')
   await Promise.all(left)
 }
 
-/** A port of 127.0.0.1 that was free a moment ago, for programs that cannot choose one themselves. */
+/** A port of 127.0.0.1 that was free a moment ago, for programs that cannot choose one on their own. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -108,7 +105,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Keeps reading after the line, so that the child never blocks on a full pipe. */
+/** Continues reading after the line, so that the child never blocks on a full pipe. */
 function lineRead(stdout: Readable, isReady: (line: string) => boolean): Promise<undefined> {
   return new Promise((resolve) => {
     createInterface(stdout).on('line', (line) => {

@@ -1,12 +1,12 @@
-/** The choice of servers by the names on the command line. */
+/** The choice of servers by name on the command line. */
 import { UsageError } from '../options.js'
 import type { Server } from './server.js'
 
 /**
- * The named servers; without names, all that can run, and a line on standard error for each that cannot.
+ * The named servers or, without names, all that can run, with a line on standard error for each that cannot.
  *
- * @param required the name of one that must be able to run, named or not
- * @throws UsageError when a name is unknown, or a named or required server cannot run
+ * @param required the name of a server that must be able to run, named or not
+ * @throws UsageError if a name is unknown, or a named or required server cannot run
  */
 export function serversNamed(
   all: readonly Server[],
@@ -25,7 +25,7 @@ export function serversNamed(
   return wanted.filter(({ missing }) => missing === undefined)
 }
 
-/** Whether it is called this, or this is the first word of its name. */
+/** Whether `name` is the server's name or its first word. */
 function hasName(server: Server, name: string): boolean {
   return server.name === name || server.name.split(' ')[0] === name
 }

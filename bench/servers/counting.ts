@@ -1,23 +1,23 @@
 /**
- * How answers to increments are read, and how an increment is tried again where the server can only compare and set. Pure: a
- * driver's own process works with it, so an exchange names the way and carries no function.
+ * Reads responses to increments, and retries an increment on a server that can only compare and set. Pure: a driver runs this in its own
+ * process, so an exchange names the method and carries no function.
  */
 
-/** Whose answers these are, and the counter's path. */
+/** The server that sends the responses, and the counter's path. */
 export interface Counting {
   readonly of: 'topicd' | 'redis' | 'etcd'
   readonly path: string
 }
 
-/** What an answer says: the counter has grown, or someone else was quicker and the increment must be tried again. */
+/** The meaning of a response: the counter has grown, or another client was quicker and the increment must be retried. */
 type Verdict = 'added' | 'retry'
 
-/** One connection's increments of a counter, each after the answer to the one before. */
+/** One connection's increments of a counter, each sent after the previous response. */
 export class Counter {
   readonly #counting: Counting
-  /** The sum that was told last: the next one is larger, though others add meanwhile. */
+  /** The latest sum received. The next sum is larger, even though other connections also add. */
   #sum = -1
-  /** What the next attempt compares with. */
+  /** The revision that the next attempt compares with. */
   #revision = '0'
   #found = 0
 
@@ -25,7 +25,7 @@ export class Counter {
     this.#counting = counting
   }
 
-  /** Whether the next request depends on the last answer. */
+  /** Whether the next request depends on the last response. */
   get isAttempting(): boolean {
     return this.#counting.of === 'etcd'
   }
@@ -35,7 +35,7 @@ export class Counter {
     return attempt(this.#counting.path, this.#revision, this.#found + 1)
   }
 
-  /** @returns undefined for a wrong answer */
+  /** @returns undefined if the response is wrong */
   read(body: string): Verdict | undefined {
     if (this.#counting.of === 'etcd') return this.#readTransaction(body)
     const { of, path } = this.#counting
@@ -72,12 +72,12 @@ export class Counter {
   }
 }
 
-/** The body of an attempt by one who has not read the counter: it only finds the value. */
+/** The body of an attempt by a client that has not read the counter: it only reads the value. */
 export function firstAttempt(path: string): string {
   return attempt(path, '0', 1)
 }
 
-/** Writes a value if nobody has written since the revision; otherwise reads the value. */
+/** Writes a value if the key still has this revision; otherwise reads the value. */
 function attempt(path: string, revision: string, value: number): string {
   const key = base64(path)
   return JSON.stringify({

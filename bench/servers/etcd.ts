@@ -1,8 +1,8 @@
 /**
- * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values are in base64.
- * Its answers contain revisions, whose digits are blanked before answers are compared. It cannot list children: a range
- * of keys, though without values, names every descendant. Nor can it add: an increment compares and sets until nobody else
- * was quicker, and only the attempt that succeeds is counted.
+ * etcd through its JSON gateway: the path is the key, a page is a range with a limit, keys and values are in base64. Its responses contain
+ * revisions, whose digits are blanked before responses are compared. It cannot list children: a range of keys, even without values, returns
+ * every descendant. It also cannot add, so an increment compares and sets until no other client is quicker; only the successful attempt is
+ * counted.
  */
 import { join } from 'node:path'
 import { send } from '../measure/http.js'
@@ -14,7 +14,7 @@ import type { Exchange, Running, Server, Setting } from './server.js'
 
 const version = programVersion('etcd', ['--version'], /(?<=etcd Version: )[\d.]+/)
 
-/** Operations of a transaction: etcd's default of 128 would refuse the batches of 1,000. */
+/** Operations per transaction: etcd's default of 128 would reject the batches of 1,000. */
 const transactionOperationsMax = 1000
 
 const header = '"header":{"cluster_id":"","member_id":"","revision":"","raft_term":""}'
@@ -24,7 +24,7 @@ export const etcd: Server = {
   version: `etcd ${version}`,
   missing: version === undefined ? 'it needs Debian\'s package "etcd-server"' : undefined,
   dataFormat: 'etcd-1',
-  durability: 'fsync before the answer',
+  durability: 'fsync before the response',
   start,
 }
 
@@ -127,7 +127,7 @@ function exchange(operation: Operation): Exchange | undefined {
   }
 }
 
-/** Writes in one transaction, on condition that the comparisons hold. */
+/** A transaction of writes, on condition that the comparisons hold. */
 function transaction(compare: readonly object[], writes: readonly Item[]): Exchange {
   const success = writes.map(({ path, value }) => ({ request_put: { key: base64(path), value: base64(value) } }))
   const responses = writes.map(() => '{"response_put":{"header":{"revision":""}}}').join()

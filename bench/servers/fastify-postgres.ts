@@ -1,4 +1,4 @@
-/** The obvious server over PostgreSQL among the servers: programs/fastify-postgres-server.ts with its own engine. */
+/** The obvious server over PostgreSQL as a server: programs/fastify-postgres-server.ts with its own engine. */
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { processTree } from '../measure/cpu.js'
@@ -17,7 +17,7 @@ export function fastifyPostgres(): Server {
     version: `fastify ${packageVersion('fastify')}, pg ${packageVersion('pg')}, ${engineVersion}`,
     missing: missingEngine,
     dataFormat: `fastify-postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
-    durability: 'fsync before the answer',
+    durability: 'fsync before the response',
     start,
   }
 }
@@ -45,7 +45,7 @@ async function start({ directory }: Setting): Promise<Running> {
   }
 }
 
-/** It has fewer than fastify over lmdb: no adds and no removes. */
+/** Unlike fastify over lmdb, it has no add and no remove. */
 const supported = ['fetch', 'page', 'overwrite', 'create']
 
 function exchange(operation: Operation): Exchange | undefined {

@@ -1,4 +1,4 @@
-/** The obvious server among the servers: programs/fastify-server.ts in one process, or in a cluster of several. */
+/** The obvious server as a server: programs/fastify-server.ts in one process, or in a cluster of several. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export const fastify: Server = {
   name: 'fastify + lmdb',
   version: `fastify ${packageVersion('fastify')}, lmdb ${packageVersion('lmdb')}`,
   dataFormat: 'fastify-1',
-  durability: 'fsync before the answer',
+  durability: 'fsync before the response',
   start,
 }
 
@@ -40,7 +40,7 @@ async function start(setting: Setting): Promise<Running> {
   }
 }
 
-/** It has no fetches of many paths, batches, conditions, listings, plain sets or increments. */
+/** It has no fetches of many paths, batches, constraints, listings, plain sets or increments. */
 const supported = ['fetch', 'page', 'overwrite', 'create', 'add', 'remove']
 
 function exchange(operation: Operation): Exchange | undefined {

@@ -1,19 +1,19 @@
 /**
- * What the floors share: one process per worker, all on one port, that answer every operation with the same constant,
- * of the mean size of topicd's answers in this workload. What they are given cannot be read back.
+ * Shared by the floors: one process per worker, all on one port. Each returns the same constant for every operation, of the mean size of
+ * topicd's responses in this workload. Written values cannot be read back.
  */
 import { expectedBodies, type Script } from '../workloads/operation.js'
 import { type Child, freePort, startChild } from './child.js'
 import type { Running, Setting } from './server.js'
 import { topicdRequest } from './topicd-request.js'
 
-/** Operations whose answers the mean length is calculated from. */
+/** Operations whose responses the mean length is calculated from. */
 const sampledOperationsMax = 2000
 
 /**
  * Starts a floor.
  *
- * @param program its file; gets a port, the size of its answer, and what `moreArguments` returns for a worker's number
+ * @param program its file; its arguments are a port, the response size, and the result of `moreArguments` for the worker's number
  */
 export async function startFloor(
   program: string,
@@ -41,7 +41,7 @@ export async function startFloor(
   }
 }
 
-/** The mean length of the correct answers to some scripts: the size of a floor's answer. */
+/** The mean length of the correct responses to some scripts: the size of a floor's response. */
 export function meanResponseBytes(scripts: readonly Script[]): number {
   const operations = new Set(scripts.flat().slice(0, sampledOperationsMax))
   const bytes = [...operations].map((operation) => Buffer.byteLength(expectedBodies(operation)[0] ?? ''))

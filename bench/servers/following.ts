@@ -1,6 +1,6 @@
 /**
- * How the changes of groups of topics are followed on servers that can tell of them, each in its own manner over HTTP: one
- * connection for each stream, which stays open. A group is `g/NUMBER`, and has one topic.
+ * Follows the changes of groups of topics on the servers that can announce them, each by its own method over HTTP: one connection per
+ * stream, which stays open. A group is `g/NUMBER` and has one topic.
  */
 import { etcd } from './etcd.js'
 import { redis } from './redis.js'
@@ -9,17 +9,17 @@ import type { Exchange, Server } from './server.js'
 type Request = Omit<Exchange, 'expected'>
 
 export interface Following {
-  /** Opens a stream of what changes from now on in one group, or in all groups. */
+  /** Opens a stream of future changes in one group, or in all groups. */
   readonly stream: (group: number | undefined) => Request
-  /** Headers of that request besides those of every other. */
+  /** Additional headers of the stream's request. */
   readonly headers: Readonly<Record<string, string>>
-  /** Writes a value to the topics of some groups, in one transaction. */
+  /** Writes a value to the topics of several groups, in one transaction. */
   readonly write: (groups: readonly number[], value: string) => Request
-  /** What the response has once the stream has begun. */
+  /** Text that the response contains once the stream has started. */
   readonly begun: string
-  /** What each event with a change has once, and no other. */
+  /** Text that each event with a change contains once, and no other event contains. */
   readonly change: string
-  /** A value as an event shows it. */
+  /** A value in the form in which an event shows it. */
   readonly shown: (value: string) => string
 }
 
@@ -79,7 +79,7 @@ const byPublishing: Following = {
   shown: (value) => `"${value}"`,
 }
 
-/** The servers that other people wrote. Redis tells only those who listen at that moment. */
+/** The third-party servers. Redis notifies only clients that are listening at the time. */
 export const followedPeers: readonly { readonly server: Server; readonly following: Following }[] = [
   { server: redis, following: byPublishing },
   { server: etcd, following: byWatch },

@@ -1,4 +1,4 @@
-/** nginx in front of a running server, with the lines of docs/proxies.md that concern speed, without TLS. */
+/** nginx in front of a running server, with the lines of docs/proxies.md that affect speed, without TLS. */
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import type { Running } from './server.js'
 /** Whether nginx is not installed. */
 export const nginxMissing = programVersion('nginx', ['-v'], /(?<=nginx\/)[\d.]+/) === undefined
 
-/** Starts one nginx worker, whose CPU time counts together with the server's. */
+/** Starts one nginx worker, whose CPU time is added to the server's. */
 export async function nginxBefore(server: Running, directory: string): Promise<Running> {
   const port = await freePort()
   const file = join(directory, 'nginx.conf')

@@ -1,4 +1,4 @@
-/** The servers that other people wrote, or would write. */
+/** Third-party servers, and the server that a developer would write instead. */
 
 import { etcd } from './etcd.js'
 import { fastify } from './fastify.js'

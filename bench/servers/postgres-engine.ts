@@ -1,6 +1,6 @@
 /**
- * PostgreSQL for a server: finds the installed server, starts it on the data in a directory, and sends it queries;
- * can add a synchronous standby. Nothing here depends on topicd.
+ * PostgreSQL for a server: finds the installed server, starts it on the data in a directory, and sends it queries; can add a synchronous
+ * standby. Nothing here depends on topicd.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -13,10 +13,10 @@ import { type Child, startChild } from './child.js'
 
 const run = promisify(execFile)
 
-/** The oldest major version that is used. */
+/** The oldest supported major version. */
 const versionMin = 15
 
-/** Time between two checks whether a backend is gone. */
+/** Time between two checks whether a backend has exited. */
 const pollMs = 10
 
 /** The directory of the newest installed server's programs; undefined if none is installed. */
@@ -25,13 +25,12 @@ export const binaries = findBinaries()
 /** The server's name and version. */
 export const engineVersion = binaries === undefined ? undefined : versionOf(binaries)
 
-/** Why no server can be started; undefined if one can. */
+/** Why no server can be started; undefined if one can be. */
 export const missingEngine = binaries === undefined ? 'PostgreSQL is not installed' : undefined
 
 /**
- * Starts the engine on the data in a directory, which is initialized if there is none; it listens on a Unix socket
- * only. The socket has a directory of its own, since its path may have at most 107 bytes and that of the data may be
- * longer.
+ * Starts the engine on the data in a directory, which is initialised if it is empty; the engine listens only on a Unix socket. The socket
+ * has its own directory, because its path is limited to 107 bytes and the path of the data may be longer.
  */
 export async function startEngine(directory: string): Promise<{ readonly engine: Child; readonly address: string }> {
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
@@ -61,7 +60,7 @@ export async function startEngine(directory: string): Promise<{ readonly engine:
   return { engine: { pid: engine.pid, stop }, address }
 }
 
-/** Starts a synchronous standby as a copy of a running engine: from then on each commit waits for both. */
+/** Starts a synchronous standby as a copy of a running engine; from then on each commit waits for both. */
 export async function startStandby(directory: string, address: string): Promise<Child> {
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
   const data = join(directory, 'standby')
@@ -115,7 +114,7 @@ function giveToEngine(data: string, sockets: string): void {
   execFileSync('chown', ['postgres', sockets])
 }
 
-/** The result of a statement, as text. Resolves once its backend is gone, so that none ends during a measurement. */
+/** The result of a statement, as text. Resolves after its backend has exited, so that no backend exits during a measurement. */
 export async function query(address: string, text: string): Promise<string> {
   const statements = ['-c', text, '-c', 'select pg_backend_pid()']
   const { stdout } = await run(join(binaries ?? '', 'psql'), ['-X', '-q', '-A', '-t', '-d', address, ...statements])
@@ -125,16 +124,14 @@ export async function query(address: string, text: string): Promise<string> {
   return lines.join('\n')
 }
 
-/**
- * The start of a command line that runs as the package's own user if we are root: the engine refuses to run as root.
- */
+/** The start of a command line that runs as the package's own user if this process runs as root: the engine does not run as root. */
 function asUser(): readonly [string, ...string[]] {
   return process.getuid?.() === 0
     ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', '--']
     : ['env']
 }
 
-/** Whether a backend works for the benchmark, and not for autovacuum. */
+/** Whether a backend works for the benchmark, not for autovacuum. */
 export function isWorkload(pid: number): boolean {
   try {
     return !/autovacuum worker/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))

@@ -1,7 +1,7 @@
 /**
- * topicd on its own PostgreSQL, both on this machine: the same requests and answers as topicd on lmdb. Its directory
- * holds the engine's data beside topicd's. A second server does not batch: each request is its own statement and
- * commit. Two more have a synchronous standby, without and with fenced reads.
+ * topicd on its own PostgreSQL, both on this machine: the same requests and responses as topicd on lmdb. Its directory contains the
+ * engine's data and topicd's. A second server does not batch: each request is its own statement and commit. Two more have a synchronous
+ * standby, without and with fenced reads.
  */
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ export function postgres(): PostgresServer {
   return server('postgres', () => join(root, 'dist'))
 }
 
-/** The same with one statement per request. */
+/** The same server with one statement per request. */
 export function postgresUnbatched(): PostgresServer {
   return server('postgres-unbatched', unbatchedBuild)
 }
@@ -41,7 +41,7 @@ export function postgresUnbatched(): PostgresServer {
 /**
  * topicd on an engine with a synchronous standby.
  *
- * @param fenced whether fetches wait for proof that it is still primary
+ * @param fenced whether fetches wait for proof that the engine is still primary
  */
 export function postgresWithStandby(fenced: boolean): PostgresServer {
   return server(fenced ? 'postgres-fenced' : 'postgres-standby', () => join(root, 'dist'), true, {
@@ -60,7 +60,7 @@ function server(
     version: engineVersion,
     missing: missing(),
     dataFormat: `postgres-${engineVersion?.replace(/\W+/g, '-')}-1`,
-    durability: 'fsync before the answer',
+    durability: 'fsync before the response',
     start: (setting) => start(dist(), setting, hasStandby, environment),
   }
 }
@@ -108,7 +108,9 @@ async function start(
   }
 }
 
-/** A copy of the build that sends each read alone and at once, so that connections alone limit how many, and commits one write at a time. */
+/**
+ * A copy of the build that sends each read separately and immediately, limited only by its connections, and commits one write at a time.
+ */
 function unbatchedBuild(): string {
   const copy = join(root, 'dist-bench/unbatched')
   const dist = join(copy, 'dist')
@@ -119,7 +121,7 @@ function unbatchedBuild(): string {
   const committer = join(dist, 'store/postgres/commit/committer.js')
   const batched = readFileSync(committer, 'utf8')
   const alone = batched.replace(/const operationsMax = \d+;/, 'const operationsMax = 1;')
-  if (alone === batched) throw new Error('nothing in committer.js says how many operations share a commit')
+  if (alone === batched) throw new Error('committer.js does not contain the number of operations per commit')
   writeFileSync(committer, alone)
   return dist
 }

@@ -1,10 +1,9 @@
 /**
- * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string, the finished result
- * item, and a script builds pages from a sorted set of all paths: about the least work that Redis can do for this. An
- * overwrite is a plain SET, a batch of them one MSET; only adds and removes update the set of paths, in scripts. A
- * compare-and-set is a script too: webdis gives a request no connection of its own, so WATCH cannot be used. Children
- * are listed by a script that jumps in the set of paths from one child to the next: a set of children for each node
- * would be read more cheaply, but every add and remove would have to keep it.
+ * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string, the finished result item, and a script
+ * builds pages from a sorted set of all paths: roughly the least work that Redis can do for this. An overwrite is a plain SET, a batch of
+ * overwrites one MSET; only adds and removes update the set of paths, in scripts. A compare-and-set is also a script: webdis does not give
+ * a request its own connection, so WATCH cannot be used. A script lists children by jumping in the set of paths from one child to the next.
+ * Reading a set of children per node would be cheaper, but every add and remove would have to maintain the sets.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +31,7 @@ const compareAndSet = `if redis.call('GET', ARGV[1]) ~= ARGV[2] then return 0 en
 redis.call('SET', ARGV[1], ARGV[3])
 return 1`
 
-/** Of the children's paths, all below `ARGV[1]`, from the bound `ARGV[2]` on: `0` is the character after `/`. */
+/** The children's paths, all below `ARGV[1]`, starting at the bound `ARGV[2]`; `0` is the character after `/`. */
 const list = `local parent, from, size, items, more = ARGV[1], ARGV[2], tonumber(ARGV[3]), {}, false
 while true do
   local path = redis.call('ZRANGEBYLEX', 'paths', from, '(' .. parent .. '0', 'LIMIT', 0, 1)[1]
@@ -51,7 +50,7 @@ export const redis: Server = {
   version: `redis ${redisVersion?.slice(2)}, webdis ${webdisVersion}`,
   missing: redisVersion && webdisVersion ? undefined : 'it needs Debian\'s packages "redis-server" and "webdis"',
   dataFormat: 'redis-1',
-  durability: 'fsync before the answer (appendfsync always)',
+  durability: 'fsync before the response (appendfsync always)',
   start,
 }
 
@@ -181,12 +180,12 @@ function exchange(operation: Operation, scripts: Scripts): Exchange | undefined 
   }
 }
 
-/** A command whose arguments are all in the body, which may be longer than a URL. */
+/** A command with all arguments in the body, which may be longer than a URL. */
 function command(...words: readonly string[]): Omit<Exchange, 'expected'> {
   return { method: 'POST', path: '/', body: words.map(argument).join('/') }
 }
 
-/** The child of `parent` that a path is in. */
+/** The child of `parent` that contains a path. */
 function childOf(parent: string, path: string): string {
   const depth = parent.split('/').length + 1
   return path.split('/').slice(0, depth).join('/')
@@ -198,7 +197,7 @@ async function loadScript(port: number, script: string): Promise<string> {
   return (JSON.parse(answer.body) as { SCRIPT: string }).SCRIPT
 }
 
-/** webdis splits arguments at slashes and treats what follows a dot as a file type. */
+/** webdis splits arguments at slashes and treats the text after a dot as a file type. */
 function argument(text: string): string {
   return encodeURIComponent(text).replaceAll('.', '%2E')
 }

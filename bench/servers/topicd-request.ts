@@ -1,8 +1,8 @@
-/** An operation as a request of topicd's API. The floor and the obvious servers have the same API. */
+/** An operation as a request of topicd's API, which the floor and the obvious servers share. */
 import { type Item, type Operation, selectorText } from '../workloads/operation.js'
 import type { Exchange } from './server.js'
 
-/** The request of an operation, without its answers. */
+/** The request of an operation, without its responses. */
 export function topicdRequest(operation: Operation): Omit<Exchange, 'expected'> {
   return { method: 'POST', path: `/topics/${route(operation)}`, body: body(operation) }
 }

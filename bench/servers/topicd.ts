@@ -1,6 +1,6 @@
 /**
- * topicd itself, as `node dist/main.js serve` with an API key from `keys add`; `dist` may be built from any revision.
- * Its directory holds the data and, beside it, the token of the benchmark's key.
+ * topicd itself, as `node dist/main.js serve` with an API key from `keys add`; `dist` may be built from any revision. Its directory
+ * contains the data and the token of the benchmark's key.
  */
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -27,14 +27,14 @@ const linesAtOnce = 1000
 /** A built revision of topicd, as one server of several. */
 interface Build {
   readonly name: string
-  /** The directory that holds `main.js`. */
+  /** The directory that contains `main.js`. */
   readonly dist: string
   readonly version?: string
   /** Options of Node for every process of the server: forked workers inherit them. */
   readonly nodeOptions?: readonly string[]
-  /** Flags of `serve` besides those of every run. */
+  /** Additional flags of `serve`. */
   readonly flags?: readonly string[]
-  /** API keys besides the first, for more streams than one may have; 0 if not given. */
+  /** Additional API keys, for more streams than one key may have; default 0. */
   readonly moreKeys?: number
 }
 
@@ -46,7 +46,7 @@ export async function topicd(build: Build): Promise<Server> {
     version: build.version,
     missing: existsSync(main) ? undefined : `${main} does not exist: run "npm run build" first`,
     dataFormat: `topicd-${await storeFingerprint(build.dist)}`,
-    durability: 'fsync before the answer',
+    durability: 'fsync before the response',
     start: (setting) => start(build, setting),
     load: (await canImport(main)) ? (tree, directory) => importTree(build, tree, directory) : undefined,
   }
@@ -76,7 +76,7 @@ async function start(build: Build, setting: Setting): Promise<Running> {
   }
 }
 
-/** How a topicd is started. Its environment may name a store other than `data`. */
+/** The parameters of a topicd process. Its environment may name a store other than `data`. */
 interface ServiceStart {
   readonly main: string
   readonly data: string
@@ -106,7 +106,7 @@ export async function startService(start: ServiceStart): Promise<{ readonly chil
   return { child, port: Number(new URL(url).port) }
 }
 
-/** The files of a directory, with an API key added if there is none yet. */
+/** The files of a directory, with an API key added unless it exists. */
 async function prepare(build: Build, directory: string): Promise<{ main: string; data: string; tokenFile: string }> {
   const files = {
     main: join(build.dist, 'main.js'),
@@ -130,7 +130,7 @@ function headersOf(token: string): Running['headers'] {
   return { authorization: `Apikey ${token}`, 'content-type': 'application/json' }
 }
 
-/** A flag, if this revision's command has it; otherwise nothing. */
+/** A flag, if this revision's command supports it; otherwise empty. */
 async function known(main: string, command: readonly string[], flag: string): Promise<readonly string[]> {
   const { stdout } = await run(process.execPath, [main, 'help', ...command], { env: cleanEnvironment })
   return stdout.includes(` ${flag}`) ? [flag] : []
@@ -167,8 +167,8 @@ function* lines(tree: Tree): Generator<string> {
 }
 
 /**
- * Changes with the modules that decide how topics and keys are stored, so that data of another format is not reused. It
- * also changes with other modules beside them, which only costs another load. `keys` is a folder of earlier revisions.
+ * A fingerprint of the modules that determine how topics and keys are stored, so that data of another format is not reused. Other modules
+ * in these folders also change it, which only costs another load. `keys` is a folder of earlier revisions.
  */
 async function storeFingerprint(dist: string): Promise<string> {
   const hash = createHash('sha256')

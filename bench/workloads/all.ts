@@ -1,4 +1,4 @@
-/** All workloads, in the order of the tables, and the groups of them. Pure data. */
+/** All workloads in the order of the tables, and their groups. Pure data. */
 
 import { deepCursor } from './reads/deep-cursor.js'
 import { fetchPath } from './reads/fetch-path.js'
@@ -47,7 +47,7 @@ export const workloads: readonly Workload[] = [
   fetchBesideScan,
 ]
 
-/** Groups that the command line may name instead of their members. */
+/** Groups whose names the command line accepts in place of their members. */
 export const groups: Readonly<Record<string, readonly Workload[]>> = {
   all: workloads,
   usual: workloads.filter((workload) => workload.servers !== 'floor only'),

@@ -1,9 +1,9 @@
 /**
- * The operations of the benchmarks, which every server translates into its own requests, and the answers that
- * topicd's API specifies. Pure: nothing here depends on HTTP or on a server.
+ * The operations of the benchmarks, which every server translates into its own requests, and the responses that topicd's API specifies.
+ * Pure: nothing here depends on HTTP or on a server.
  */
 
-/** One topic as in a page. */
+/** A topic, as in a page. */
 export interface Item {
   readonly path: string
   /** JSON text, without white space. */
@@ -15,11 +15,11 @@ type Selector = { readonly subtree: string } | { readonly text: string }
 
 /** One request. Values are JSON texts, without white space. */
 export type Operation =
-  /** Fetch by path; the topic holds one of `values`. */
+  /** Fetch by path; the topic has one of `values`. */
   | { readonly kind: 'fetch'; readonly path: string; readonly values: readonly string[] }
-  /** Fetch by many paths; each topic is there. */
+  /** Fetch by many paths; each topic exists. */
   | { readonly kind: 'many'; readonly items: readonly Item[] }
-  /** Fetch by selector; the page holds exactly `items`. */
+  /** Fetch by selector; the page contains exactly `items`. */
   | {
       readonly kind: 'page'
       readonly selector: Selector
@@ -32,9 +32,9 @@ export type Operation =
   | { readonly kind: 'overwrite'; readonly path: string; readonly value: string }
   /** set of a topic that exists. */
   | { readonly kind: 'set'; readonly path: string; readonly value: string }
-  /** addAndSet of a number, so that what follows counts from it. */
+  /** addAndSet of a number, from which later increments count. */
   | { readonly kind: 'counter'; readonly path: string; readonly value: string }
-  /** Adds 1 to a number; the answer tells the sum. */
+  /** Adds 1 to a number; the response contains the sum. */
   | { readonly kind: 'increment'; readonly path: string }
   /** Fetch of a number by path. */
   | { readonly kind: 'count'; readonly path: string; readonly value: string }
@@ -46,9 +46,9 @@ export type Operation =
   | { readonly kind: 'remove'; readonly path: string }
   /** addAndSet of topics that exist, all or nothing. */
   | { readonly kind: 'batch'; readonly writes: readonly Item[] }
-  /** addAndSet of a topic that holds `current`, on condition that it does. */
+  /** addAndSet of a topic whose value is `current`, with `current` as the constraint. */
   | { readonly kind: 'cas'; readonly path: string; readonly current: string; readonly value: string }
-  /** The next `size` children of `parent`, each by its first topic, without values; the page holds exactly `paths`. */
+  /** The next `size` children of `parent`, each represented by its first topic, without values; the page contains exactly `paths`. */
   | {
       readonly kind: 'list'
       readonly parent: string
@@ -58,7 +58,7 @@ export type Operation =
       readonly hasMore: boolean
     }
 
-/** One connection's requests, in order; a driver starts again at the first after the last. */
+/** One connection's requests, in order; after the last, a driver starts over. */
 export type Script = readonly Operation[]
 
 /** The result item of a fetch, as text. */
@@ -67,8 +67,8 @@ export function itemText(item: Item): string {
 }
 
 /**
- * The bodies of correct answers to an operation: one, or one for each value that a topic may hold. An increment's is only of
- * about the right size, since others add to the same number: servers/counting.ts reads the real one.
+ * The bodies of correct responses to an operation: one, or one per possible value of the topic. The body for an increment only has about
+ * the right size, because other connections add to the same number; servers/counting.ts reads the real response.
  */
 export function expectedBodies(operation: Operation): readonly string[] {
   switch (operation.kind) {
@@ -100,7 +100,7 @@ export function expectedBodies(operation: Operation): readonly string[] {
   }
 }
 
-/** What an operation leaves in existing topics once it is acknowledged. */
+/** The values that an acknowledged operation leaves in existing topics. */
 export function writesOf(operation: Operation): readonly Item[] {
   switch (operation.kind) {
     case 'overwrite':

@@ -1,11 +1,11 @@
-/** Values as devices send them: names and structure that repeat, numbers that do not. Pure data. */
+/** Values like those of real devices: repetitive names and structure, varying numbers. Pure data. */
 import { seeded } from './tree.js'
 
 const sites = ['north', 'south', 'harbour', 'plant 4']
 const sensors = ['temperature', 'pressure', 'flow', 'level', 'current', 'vibration']
 const units = ['°C', 'bar', 'l/s', 'm', 'A', 'mm/s']
 
-/** The value of the device `index`, always the same: JSON of about 500 bytes. */
+/** The value of device `index`, always the same: JSON of about 500 bytes. */
 export function record(index: number): string {
   const random = seeded(index)
   const below = (count: number): number => Math.floor(random() * count)

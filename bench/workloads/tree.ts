@@ -3,22 +3,22 @@
  *
  *     a/x0000/hum/000 … a/x0000/hum/998, a/x0000/temp, a/x0001/hum/000 …
  *
- * A group has a thousand topics (fewer in a small tree), and one of them is `temp`: the `temp` topics are a thousandth
- * of the tree, and a scan finds them quickly only if it skips the `hum` subtrees. Paths of one kind have the same
- * length, and values have exactly the requested length, so that all answers of a workload have the same size.
+ * A group has 1,000 topics (fewer in a small tree), and one of them is `temp`. The `temp` topics are a thousandth of the tree, so a scan
+ * finds them quickly only if it skips the `hum` subtrees. Paths of one kind have the same length, and values have exactly the requested
+ * length, so all responses of a workload have the same size.
  */
 import { strict as assert } from 'node:assert'
 import type { Item } from './operation.js'
 
 const groupTopicsMax = 1000
 
-/** Groups that even a small tree has. */
+/** Minimum number of groups, even in a small tree. */
 const groupsMin = 10
 
 /** The shortest value: `{"v":12345678,"k":1}`. */
 export const valueBytesMin = 20
 
-/** Bytes of the padding without its letters: `,"pad":""`. */
+/** Bytes of the padding's syntax, without its letters: `,"pad":""`. */
 const padBytes = 9
 
 /** A tree of `topics` topics with values of `valueBytes` bytes. */
@@ -45,7 +45,7 @@ export class Tree {
     return member === this.group - 1 ? `${parent}/temp` : `${parent}/hum/${String(member).padStart(3, '0')}`
   }
 
-  /** The value that the topic at `index` is loaded with or, with `variant` 1 to 9, another one of the same length. */
+  /** The initial value of the topic at `index` or, with `variant` 1 to 9, a different value of the same length. */
   value(index: number, variant = 0): string {
     return valueText(index, variant, this.valueBytes)
   }
@@ -59,7 +59,7 @@ export class Tree {
     return Array.from({ length: Math.max(0, Math.min(size, this.topics - index)) }, (_, i) => this.item(index + i))
   }
 
-  /** `count` different indices of `hum` topics in seeded random order; fewer if the tree has fewer. */
+  /** `count` different indices of `hum` topics in seeded random order, or all if the tree has fewer. */
   sample(count: number, seed: number): number[] {
     const random = seeded(seed)
     const chosen = new Set<number>()
@@ -77,14 +77,14 @@ export class Tree {
   }
 }
 
-/** The largest round number of topics whose values have at most `bytes` bytes in total. */
+/** The largest round number of topics whose values take at most `bytes` bytes in total. */
 export function topicsOfBytes(bytes: number, valueBytes: number): number {
   const topics = bytes / valueBytes
   const step = topics >= groupsMin * groupTopicsMax ? groupTopicsMax : groupsMin
   return Math.floor(topics / step) * step
 }
 
-/** A value of `bytes` bytes; the variants of one index differ. */
+/** A value of `bytes` bytes; the variants of an index differ. */
 export function valueText(index: number, variant: number, bytes: number): string {
   const number = 10_000_000 + ((Math.imul(index + 1, 2_654_435_761) >>> 0) % 90_000_000)
   const start = `{"v":${number},"k":${variant}`
@@ -95,7 +95,7 @@ export function valueText(index: number, variant: number, bytes: number): string
 
 let paddingText = ''
 
-/** At least `length` letters, always the same ones. */
+/** At least `length` letters of a fixed sequence. */
 function padding(length: number): string {
   if (paddingText.length < length) {
     const random = seeded(7)

@@ -1,6 +1,6 @@
 /**
- * The checks of the benchmarks can fail: the drivers detect a server that answers wrongly, with the wrong status or not
- * at all, and reading values back detects a server that loses a write.
+ * The checks of the benchmarks can fail: the drivers detect a server that sends wrong responses, a wrong status or no response, and reading
+ * values back detects a server that loses a write.
  */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -38,7 +38,7 @@ async function serverOf(t: Test, listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Answers `right` to every request but the tenth. */
+/** Returns `right` for every request but the tenth. */
 function tenthIs(wrong: RequestListener): RequestListener {
   let count = 0
   return (request, response) => {
@@ -52,7 +52,7 @@ const faults: readonly (readonly [name: string, wrong: RequestListener, found: R
   ['a wrong body', (_request, response) => void response.end('wrong'), /wrong/],
   ['a body that is cut short', (_request, response) => void response.end('righ'), /righ\b/],
   ['a wrong status', (_request, response) => void response.writeHead(500).end('right'), /500|not 2xx/],
-  ['a connection that is cut', (request) => void request.socket.destroy(), /answer|lost|failed/],
+  ['a connection that is cut', (request) => void request.socket.destroy(), /response|lost|failed/],
 ]
 
 async function findsFaults(t: Test, driver: Driver): Promise<void> {
@@ -60,21 +60,21 @@ async function findsFaults(t: Test, driver: Driver): Promise<void> {
   const exchange = { method: 'POST', path: '/x', body: '{}', expected: ['right'] }
   const job = { headers: {}, blankDigits: false, seconds: 0.5, exchanges: [exchange], scripts: [[0], [0]] }
   const good = await driver.run({ ...job, port: await serverOf(t, (_request, response) => void response.end('right')) })
-  t.equal(good.problem, undefined, 'right answers are not reported')
+  t.equal(good.problem, undefined, 'right responses are not reported')
   t.ok(good.requests > 10, 'there are enough requests to reach the tenth')
   for (const [name, wrong, found] of faults) {
     const { problem } = await driver.run({ ...job, port: await serverOf(t, tenthIs(wrong)) })
-    t.match(problem, found, `${name} among right answers is found`)
+    t.match(problem, found, `${name} among right responses is found`)
   }
 }
 
-test('autocannon finds one fault among right answers', async (t) => {
+test('autocannon finds one fault among right responses', async (t) => {
   await findsFaults(t, autocannonDriver(t.testdir()))
 })
 
 const skip = wrkDriver('') === undefined ? 'wrk is not installed' : false
 
-test('wrk finds one fault among right answers', { skip }, async (t) => {
+test('wrk finds one fault among right responses', { skip }, async (t) => {
   await findsFaults(t, wrkDriver(t.testdir()) as Driver)
 })
 
@@ -84,10 +84,10 @@ const cas = (path: string) => ({ kind: 'cas', path, current: '"old"', value: '"n
 const increments = [[{ kind: 'increment', path: 'n' }], [{ kind: 'increment', path: 'n' }]]
 const sets = ['a', 'b'].map((name) => [1, 2].map((i) => ({ kind: 'set', path: 'one', value: `"${name}${i}"` })))
 
-/** What the server has at the end, at each path; "new" at any other. */
+/** The server's final value at each path; "new" at any other path. */
 const readBack: Readonly<Record<string, string>> = { a: '"first"', b: '"old"', n: '5', one: '"b2"' }
 
-/** Scripts of connections, how many of each one's answers were right, and what is found lost, if anything. */
+/** Scripts of connections, the number of correct responses each received, and the loss that should be found, if any. */
 const losses: readonly (readonly [string, readonly object[][], readonly number[], RegExp | undefined])[] = [
   ['the value acknowledged last', [overwrites], [1], undefined],
   ['an older value', [overwrites], [2], /acknowledged last/],

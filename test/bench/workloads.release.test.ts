@@ -1,6 +1,6 @@
 /**
- * Every workload of the benchmarks still runs, on little data and for a moment, and all its answers are right: a
- * benchmark that is run only once a year would be broken by then. Its figures mean nothing here.
+ * Every workload of the benchmarks still runs, briefly and on little data, and all its responses are correct. Otherwise benchmarks that run
+ * only once a year would break unnoticed. The figures mean nothing here.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
@@ -25,18 +25,18 @@ interface Report {
   }[]
 }
 
-/** Without the loader that tap adds: with it, each start of a server takes seconds. */
+/** The environment without tap's loader, with which each start of a server takes seconds. */
 const plainEnvironment = { ...process.env, NODE_OPTIONS: '' }
 
 const stdoutBytesMax = 64 * 1024 * 1024
 
-/** Loaded data is kept from one run to the next, so one runs after the other. */
+/** Shared data that is kept between runs, so runs take place one at a time. */
 const base = mkdtempSync(join(tmpdir(), 'topicd-bench-test-'))
 // PostgreSQL runs as another account.
 chmodSync(base, 0o755)
 root.teardown(() => rmSync(base, { recursive: true, force: true }))
 
-/** @param args a command, if there is one, comes first; @returns what is printed */
+/** @param args starting with the command, if any; @returns the printed output */
 async function run(...args: string[]): Promise<string> {
   const command = [main, ...args, '--smoke', '--dir', base, '--keep', join(base, 'kept')]
   const options = { env: plainEnvironment, maxBuffer: stdoutBytesMax }
@@ -55,13 +55,13 @@ function checkResults(t: Test, results: Report['results'], servers: readonly str
       `${workload}: all servers take part`,
     )
     for (const { server, rounds, problem } of outcomes) {
-      t.equal(problem, undefined, `${workload}: every answer of ${server} is right`)
+      t.equal(problem, undefined, `${workload}: every response of ${server} is right`)
       t.equal(rounds.length, 1, `${workload}: ${server} has a figure`)
     }
   }
 }
 
-/** Some workloads are run here beside other servers: most of the time is spent on starting and stopping servers. */
+/** A few workloads run here with other servers as well: most of the time is spent on starting and stopping servers. */
 const runs = [
   {
     names: 'topicd',
@@ -81,7 +81,7 @@ const runs = [
 ]
 
 for (const { names, servers, workloads } of runs) {
-  test(`all answers of ${names} are right: ${workloads.join(', ')}`, async (t) => {
+  test(`all responses of ${names} are right: ${workloads.join(', ')}`, async (t) => {
     const results = await smoke('--servers', names, ...workloads)
     t.strictSame(
       results.map(({ workload }) => workload),
@@ -92,7 +92,7 @@ for (const { names, servers, workloads } of runs) {
   })
 }
 
-test('help lists exactly the workloads that are run here', async (t) => {
+test('the help lists exactly the workloads that this test runs', async (t) => {
   const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await run('--help')) ?? []
   const offered = list.split('\n').map((line) => line.trim().split(' ')[0])
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
@@ -116,9 +116,9 @@ const figures: readonly (readonly [args: readonly string[], lines: readonly RegE
     [
       /^same +20 streams, topicd +[\d.-]+ µs CPU an event, [\d.-]+ × bare$/m,
       /^own +20 streams, topicd /m,
-      /^a write beside 20 streams that it does not concern: [\d.]+ ×$/m,
-      /^an event comes [\d.]+ ms after its commit was due/m,
-      /^the longest fetch beside an event for 20 streams: [\d.]+ ms$/m,
+      /^a write alongside 20 streams that do not match it: [\d.]+ ×$/m,
+      /^an event arrives [\d.]+ ms after its commit was due/m,
+      /^the longest fetch during an event for 20 streams: [\d.]+ ms$/m,
     ],
   ],
   [
@@ -130,7 +130,7 @@ const figures: readonly (readonly [args: readonly string[], lines: readonly RegE
     [
       ...['created in tree order', 'overwritten in tree order', 'overwritten in no order'].map(
         (order) =>
-          new RegExp(`^${order} +topicd +10,000 operations in [\\d.]+ s, [\\d,]+ a second, [\\d.]+ µs CPU each`, 'm'),
+          new RegExp(`^${order} +topicd +10,000 operations in [\\d.]+ s, [\\d,]+ per second, [\\d.]+ µs CPU each`, 'm'),
       ),
       ...(skip === false ? [/^overwritten in no order +redis +10,000 operations in /m] : []),
       ...(skip === false ? [/^overwritten in no order +etcd +1,000 operations in .*, in transactions of 128$/m] : []),
@@ -151,22 +151,25 @@ const figures: readonly (readonly [args: readonly string[], lines: readonly RegE
     ['fenced', 'mixed-90-10'],
     [/^ {2}postgres-standby /m, /^ {2}postgres-fenced /m],
   ],
-  [['idle'], [/^100 idle connections: [\d.-]+ KiB of anonymous memory each\n2,000 fetches a second: .* beside them/m]],
+  [
+    ['idle'],
+    [/^100 idle connections: [\d.-]+ KiB of anonymous memory each\n2,000 fetches per second: .* alongside them/m],
+  ],
 ]
 
-// The benchmarks start a PostgreSQL of their own.
+// The benchmarks start their own PostgreSQL.
 const noPostgres = !hasPostgres && skipReason
 
 for (const [args, lines] of figures) {
   const skip = /^(postgres|fenced)$/.test(args[0] ?? '') && noPostgres
   test(`the command ${args[0]} prints its figures`, { skip, timeout: 600_000 }, async (t) => {
     const stdout = await run(...args)
-    t.notMatch(stdout, /NO FIGURES|WRONG/, 'every answer is right')
+    t.notMatch(stdout, /NO FIGURES|WRONG/, 'every response is right')
     for (const line of lines) t.match(stdout, line, String(line))
   })
 }
 
-test('all answers of the peers are right', { skip }, async (t) => {
+test('all responses of the peers are right', { skip }, async (t) => {
   const storing = ['bare', 'topicd', 'redis + webdis', 'etcd']
   const words = ['--servers', 'bare,topicd,redis,etcd']
   const shared = ['paths-100', 'batch-100', 'batch-1000', 'cas', 'increment', 'set-one']
@@ -175,11 +178,11 @@ test('all answers of the peers are right', { skip }, async (t) => {
   checkResults(t, await smoke(...listing), storing.slice(0, 3))
 })
 
-test('all answers of a peer beside two revisions are right', async (t) => {
+test('all responses of a peer compared with two revisions are right', async (t) => {
   const compared = await smoke('compare', '.', '.', 'overwrite-64', '--peers', 'fastify')
   checkResults(t, compared, ['bare', 'base', 'change', 'fastify + lmdb'])
 })
 
-test('all answers of two workers are right', async (t) => {
+test('all responses of two workers are right', async (t) => {
   checkResults(t, await smoke('--servers', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
 })

@@ -1,6 +1,6 @@
 /**
- * The floor: uWebSockets.js reads the request body and answers a JSON constant of a given size. No routes, no keys, no
- * parsing, no store. Several processes may share the port.
+ * The floor: uWebSockets.js reads the request body and returns a JSON constant of a given size. No routes, no keys, no parsing, no store.
+ * Several processes may share the port.
  *
  *     node bare-server.js PORT BYTES
  */
@@ -8,7 +8,7 @@ import uWS from 'uWebSockets.js'
 
 const [port = 0, bytes = 2] = process.argv.slice(2).map(Number)
 
-/** A JSON string of exactly that many bytes, quotes included. */
+/** A JSON string of exactly `bytes` bytes, including quotes. */
 const answer = `"${'x'.repeat(bytes - 2)}"`
 
 uWS

@@ -1,6 +1,6 @@
 /**
- * The obvious server over PostgreSQL: fastify 5 with JSON schemas and pg's pool, and one statement per request, as one
- * would write it in an afternoon. Values are parsed and printed by JSON; a page is a range of the primary key.
+ * The obvious server over PostgreSQL: fastify 5 with JSON schemas and pg's pool, and one statement per request, as a developer would write
+ * it in an afternoon. Values are parsed and printed by JSON; a page is a range of the primary key.
  *
  *     node fastify-postgres-server.js PORT ADDRESS KEY
  */
@@ -9,7 +9,7 @@ import { createServer, type FetchBody, fetchSchema, subtreeOf, type WriteBody, w
 
 const [port, connectionString, apiKey = ''] = process.argv.slice(2)
 
-/** Twice pg's default: in trials with 64 clients, more did not make it faster. */
+/** Twice pg's default: in trials with 64 clients, more connections did not make it faster. */
 const connectionsMax = 20
 
 const pool = new pg.Pool({ connectionString, max: connectionsMax })
@@ -33,7 +33,7 @@ server.post<{ Body: FetchBody }>('/topics/fetch', fetchSchema, async (request, r
   }
   const subtree = subtreeOf(selector)
   if (subtree === undefined) return reply.code(400).send({ code: 'invalid_selector', message: 'Use *path//.' })
-  // The root of a subtree and everything below it: "0" is the character after "/".
+  // The root of a subtree and all topics below it; "0" is the character after "/".
   const text = `select path, type, value from obvious
     where (path = $1 or path >= $1 || '/' and path < $1 || '0') and path > $2 and type = $3 order by path limit $4`
   const { rows } = await pool.query({ name: 'page', text, values: [subtree, after ?? '', type, size + 1] })

@@ -1,7 +1,7 @@
 /**
- * The obvious server: fastify 5 with JSON schemas and the same lmdb, as one would write it in an afternoon. Values are
- * parsed and printed by JSON, paths are lmdb's own array keys, and a page is a getRange. Like topicd, it flushes before
- * it answers, and checks an API key.
+ * The obvious server: fastify 5 with JSON schemas and the same lmdb, as a developer would write it in an afternoon. Values are parsed and
+ * printed by JSON, paths are lmdb's own array keys, and a page is a getRange. Like topicd, it flushes before it responds, and checks an API
+ * key.
  *
  *     node fastify-server.js PORT DATA WORKERS KEY
  */

@@ -1,6 +1,6 @@
 /**
- * What both obvious servers share: fastify 5 with JSON schemas and an API key, as one would write it in an afternoon.
- * Their stores are in fastify-server.ts and fastify-postgres-server.ts.
+ * Shared by both obvious servers: fastify 5 with JSON schemas and an API key, as a developer would write it in an afternoon. Their stores
+ * are in fastify-server.ts and fastify-postgres-server.ts.
  */
 import Fastify, { type FastifyInstance } from 'fastify'
 
@@ -44,7 +44,7 @@ export function createServer(key: string): FastifyInstance {
   return server
 }
 
-/** The path in a selector of the form `*path//`, the only form that these servers understand. */
+/** The path in a selector of the form `*path//`, the only form that these servers support. */
 export function subtreeOf(selector: string | undefined): string | undefined {
   return selector?.match(/^\*([\w/-]+)\/\/$/)?.[1]
 }

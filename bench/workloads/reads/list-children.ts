@@ -1,13 +1,13 @@
 /**
- * What does it cost to list 10 children of a topic, without values, when each child has a thousand topics below it? A
- * server that did not skip those would read a thousand times as much.
+ * What does it cost to list 10 children of a topic, without values, when each child has 1,000 topics below it? A server that does not skip
+ * those topics reads 1,000 times as much.
  */
 import type { Operation } from '../operation.js'
 import type { Tree } from '../tree.js'
 import { type Scale, usualScale, type Workload } from '../workload.js'
 import { randomPages } from './page.js'
 
-/** The children of `a` from the group `first` on, each by its first topic. */
+/** The children of `a` from the group `first` on, each represented by its first topic. */
 function children(tree: Tree, { pageSize }: Scale, first: number): Operation {
   const groups = tree.topics / tree.group
   const count = Math.min(pageSize, groups - first)
@@ -23,7 +23,7 @@ function children(tree: Tree, { pageSize }: Scale, first: number): Operation {
 
 export const listChildren: Workload = {
   name: 'list-children',
-  question: 'What does a page of 10 children of a topic cost, each with a thousand topics below it?',
+  question: 'What does a page of 10 children of a topic cost, each with 1,000 topics below it?',
   scale: { ...usualScale, topics: 100_000 },
   servers: ['redis + webdis'],
   ordered: false,

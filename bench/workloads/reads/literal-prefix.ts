@@ -1,12 +1,12 @@
 /**
- * What does a page cost for a full-path pattern whose literal prefix limits the scan to one group of 1,000,000 topics?
+ * What does a page cost for a full-path pattern whose literal prefix limits the scan to one group out of 1,000,000 topics?
  */
 import { selectorScale, type Workload } from '../workload.js'
 import { randomPages } from './page.js'
 
 export const literalPrefix: Workload = {
   name: 'literal-prefix',
-  question: 'What does a page of 10 of a full-path pattern with a literal prefix cost?',
+  question: 'What does a page of 10 for a full-path pattern with a literal prefix cost?',
   scale: selectorScale,
   servers: 'floor only',
   ordered: false,

@@ -1,6 +1,5 @@
 /**
- * What does a page of a subtree cost: the first page of one group's subtree, for random groups, with 10 and with 100
- * items?
+ * What does a page of a subtree cost? Measures the first page of a random group's subtree, with 10 and with 100 items.
  */
 import type { Operation } from '../operation.js'
 import { seeded, type Tree } from '../tree.js'
@@ -14,7 +13,7 @@ function firstPage(tree: Tree, group: number, size: number): Operation {
   return { kind: 'page', selector: { subtree }, after: undefined, size, items, hasMore: size < tree.group }
 }
 
-/** The page of the whole tree that begins after the topic at `index`. */
+/** The page of the whole tree that starts after the topic at `index`. */
 export function pageAfter(tree: Tree, index: number, size: number): Operation {
   return {
     kind: 'page',

@@ -1,13 +1,13 @@
 /**
- * What does a fetch of 100 topics by their paths cost? Random topics of the whole tree, in random order, the same in every
- * round: when wrk closes its connections, webdis gives the answers that are still due to clients of the next burst. wrk looks
- * an answer up among those of its own burst, and there are too many sets of 100 topics for it to be found there by chance.
+ * What does a fetch of 100 topics by their paths cost? Random topics of the whole tree, in random order, the same in every round. When wrk
+ * closes its connections, webdis sends their outstanding responses to clients of the next burst. wrk looks up a response only among the
+ * correct responses of its own burst, and with so many sets of 100 topics a stray one would never be found there.
  */
 import { distinctRequests, usualScale, type Workload } from '../workload.js'
 
 const pathsCount = 100
 
-/** Fewer in a smoke run, whose tree is small. */
+/** Smaller in a smoke run, whose tree is small. */
 const countOf = (topics: number): number => Math.min(pathsCount, topics)
 
 export const paths100: Workload = {

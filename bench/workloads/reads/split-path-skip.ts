@@ -1,6 +1,6 @@
 /**
- * What does a page cost for a split-path pattern whose matches are a thousand topics apart, when the topics in between
- * are in subtrees that cannot match? A scan that did not skip those would cost a thousand times as much.
+ * What does a page cost for a split-path pattern whose matches are 1,000 topics apart, when the topics in between are in subtrees that
+ * cannot match? A scan that does not skip those subtrees costs 1,000 times as much.
  */
 import type { Operation } from '../operation.js'
 import type { Tree } from '../tree.js'
@@ -9,7 +9,7 @@ import { randomPages } from './page.js'
 
 export const splitPathSkip: Workload = {
   name: 'split-path-skip',
-  question: 'What does a page of 10 of a split-path pattern cost when a thousand topics per item can be skipped?',
+  question: 'What does a page of 10 for a split-path pattern cost when 1,000 topics per item can be skipped?',
   scale: selectorScale,
   servers: 'floor only',
   ordered: false,
@@ -21,7 +21,7 @@ export const splitPathSkip: Workload = {
   },
 }
 
-/** The `temp` topics from that of `group` on. */
+/** The `temp` topics, starting with the one of `group`. */
 function temperatures(tree: Tree, group: number, size: number): Operation {
   const temp = (index: number): number => index * tree.group + tree.group - 1
   const count = Math.min(size, tree.topics / tree.group - group)

@@ -1,6 +1,6 @@
 /**
- * Does a page of a plain subtree of 1,000,000 topics cost more near the end of a walk than near its start? It must not:
- * the costs should be within a factor of 1.3 of each other and of the same page of 10,000 topics.
+ * Does a page of a plain subtree of 1,000,000 topics cost more near the end of a walk than near its start? It must not: the two costs, and
+ * the cost of the same page of 10,000 topics, should be within a factor of 1.3.
  */
 import { selectorScale, type Workload } from '../workload.js'
 import { pageAfter, randomPages } from './page.js'

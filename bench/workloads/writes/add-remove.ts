@@ -1,6 +1,6 @@
 /**
- * What do an add and a remove of one topic cost, both durable? Each connection adds and removes its own topics in
- * turn, so every answer is known: created, then one removed. The figure is per request; a pair costs twice that.
+ * What do a durable add and a durable remove of one topic cost? Each connection adds and removes its own topics in turn, so every response
+ * is known: created, then one removed. The figure is per request; a pair costs twice as much.
  */
 import { deal, usualScale, type Workload } from '../workload.js'
 

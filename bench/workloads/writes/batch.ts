@@ -1,6 +1,6 @@
 /**
- * What does a durable write cost when a request brings 100 or 1,000 of them, all or nothing? addAndSet of random topics
- * that exist, each connection its own, always with other values. The floor receives the same body.
+ * What does a durable write cost when a request contains 100 or 1,000 of them, all or nothing? Each connection runs addAndSet on its own
+ * random topics, which exist, always with new values. The floor receives the same body.
  */
 import type { Item, Script } from '../operation.js'
 import { Tree } from '../tree.js'
@@ -8,10 +8,10 @@ import { deal, type Scale, usualScale, variantsOf, type Workload } from '../work
 
 const connections = 16
 
-/** The tree of the single writes that it is to be compared with. */
+/** The tree of the single writes with which this workload is compared. */
 const usual: Scale = { ...usualScale, connections }
 
-/** Enough topics for each of the connections to have 1,000 of its own. */
+/** Enough topics for each connection to have 1,000. */
 const large: Scale = { ...usual, topics: 20_000 }
 
 /** The random topics of each connection. */
@@ -19,7 +19,7 @@ function ownTopics(tree: Tree, connections: number): number[][] {
   return deal(tree.sample(tree.topics, 410), connections)
 }
 
-/** Writes of a batch of up to `size`: a connection of a small tree has fewer topics. */
+/** Writes per batch, at most `size`: in a small tree, a connection has fewer topics. */
 function writesPerBatch(tree: Tree, connections: number, size: number): number {
   return Math.min(size, ...ownTopics(tree, connections).map((own) => own.length))
 }

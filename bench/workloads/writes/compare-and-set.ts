@@ -1,11 +1,11 @@
 /**
- * What does a durable write on a condition cost? addAndSet of topics that exist, each connection its own, with the value
- * that the connection wrote last as its constraint. Every condition holds, so a refusal is a wrong answer.
+ * What does a conditional durable write cost? Each connection runs addAndSet on its own topics, which exist, with the value that it wrote
+ * last as the constraint. Every constraint is satisfied, so a rejection is a wrong response.
  */
 import { Tree } from '../tree.js'
 import { deal, type Scale, usualScale, variantsOf, type Workload } from '../workload.js'
 
-/** Few enough that they can be given their first values before every burst. */
+/** Few enough to write their first values before every burst. */
 const topicsPerConnection = 20
 
 function chosen(tree: Tree, { connections }: Scale): number[] {
@@ -14,7 +14,7 @@ function chosen(tree: Tree, { connections }: Scale): number[] {
 
 export const cas: Workload = {
   name: 'cas',
-  question: 'What does a durable addAndSet cost on condition that the topic holds a given value?',
+  question: 'What does a durable addAndSet cost on condition that the topic has a given value?',
   scale: usualScale,
   servers: ['redis + webdis', 'etcd'],
   ordered: true,

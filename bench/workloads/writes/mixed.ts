@@ -1,6 +1,6 @@
 /**
- * What does a request cost when nine of ten are fetches by path and one is a durable write, all of the same topics? A
- * fetch may return any value that is ever written to its topic here, and nothing else.
+ * What does a request cost when nine of ten are fetches by path and one is a durable write, all of the same topics? A fetch may return any
+ * value that this workload writes to its topic, and no other.
  */
 import type { Operation, Script } from '../operation.js'
 import { seeded, type Tree } from '../tree.js'

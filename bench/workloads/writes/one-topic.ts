@@ -1,7 +1,7 @@
 /**
- * Does a counter that everyone adds to cost more than a topic that everyone sets? 64 connections write one topic, by
- * increments of 1 and by plain sets of other values. An increment's answer tells the sum; after a burst the topic must hold
- * as many as were acknowledged.
+ * Does a counter that everyone increments cost more than a topic that everyone sets? 64 connections write one topic, by increments of 1 and
+ * by plain sets of other values. The response to an increment contains the sum. After a burst the counter must equal the number of
+ * acknowledged increments.
  */
 import type { Script } from '../operation.js'
 import type { Tree } from '../tree.js'
@@ -14,24 +14,24 @@ const peers = ['redis + webdis', 'etcd']
 
 export const increment: Workload = {
   name: 'increment',
-  question: 'What does a durable increment of a topic cost that all connections increment?',
+  question: 'What does a durable increment cost when all connections increment the same topic?',
   scale: usualScale,
   servers: peers,
-  // Only the driver that waits for all answers knows how many increments there were.
+  // Only the driver that waits for all responses knows the number of increments.
   ordered: true,
   scripts: (_tree, { connections }) =>
     Array.from({ length: connections }, (): Script => [{ kind: 'increment', path: counterPath }]),
   before: () => [{ kind: 'counter', path: counterPath, value: '0' }],
 }
 
-/** A number that no other connection sets, and this one only every second time. */
+/** A number that no other connection sets, and that this connection sets only every second time. */
 function numberOf(connection: number, variant: number): string {
   return String(variant * 10_000 + connection)
 }
 
 export const setOne: Workload = {
   name: 'set-one',
-  question: 'What does a durable set of a topic cost that all connections set?',
+  question: 'What does a durable set cost when all connections set the same topic?',
   scale: usualScale,
   servers: peers,
   ordered: true,

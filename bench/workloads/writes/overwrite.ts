@@ -1,12 +1,12 @@
 /**
- * What does a durable write cost? addAndSet of existing topics, each connection its own, always with another value,
- * over 1, 64 and 256 connections: how much do writes gain when they share a flush?
+ * What does a durable write cost? Each connection runs addAndSet on its own existing topics, always with a new value, over 1, 64 and 256
+ * connections: how much do writes gain when they share a flush?
  */
 import type { Script } from '../operation.js'
 import type { Tree } from '../tree.js'
 import { deal, distinctRequests, type Scale, usualScale, variantsOf, type Workload } from '../workload.js'
 
-/** Each connection overwrites its own topics, with one variant and then with the other. */
+/** Each connection overwrites its own topics, first with one variant and then with the other. */
 export function overwrites(tree: Tree, scale: Scale, round: number): readonly Script[] {
   const count = distinctRequests(2 * (tree.valueBytes + 128), scale.connections)
   const indices = tree.sample(Math.max(count, scale.connections), 400)
