@@ -8,7 +8,7 @@
  *     npm run bench -- changes [--streams N] [options]
  *
  * The figure is the CPU time of all server processes per event, minus the cost of the same writes without followers. Every stream must get
- * every event, and its last event must have the last value. Then commits are made at a fixed pace, regardless of the server's speed and
+ * every event, and its last event must have the last value. Then a client commits at a fixed pace, regardless of the server's speed and
  * alongside other writes. How long after its commit was due does an event arrive, and how long does a concurrent fetch take?
  */
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -49,8 +49,7 @@ export function machine(directory: string, versions: readonly string[]): Machine
     `load average ${load.toFixed(2)}`,
   ]
   const warnings = []
-  if (load > loadAverageMax)
-    warnings.push(`The machine was busy before the run (load average ${load.toFixed(2)}).`)
+  if (load > loadAverageMax) warnings.push(`The machine was busy before the run (load average ${load.toFixed(2)}).`)
   if (fileSystem === 'tmpfs')
     warnings.push(`${directory} is in memory, where a flush costs nothing: figures of writes mean nothing. Use --dir.`)
   return { line: parts.join(' · '), warnings }

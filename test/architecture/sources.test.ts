@@ -1,6 +1,6 @@
 /**
- * What all source files keep to: imports run one way, exports are used, comments name files that exist, functions fit on a
- * screen, and tests start only processes that end with them. All files are parsed once, here, and none is executed.
+ * Rules for all source files: imports run one way, exports are used, comments name files that exist, functions fit on a screen, and tests
+ * start only processes that end with them. All files are parsed once, here, and none is executed.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -11,10 +11,10 @@ import { commentsOf, importsOf, isFile, parse, root, type Source, sourcesOf } fr
 const [ofSrc, ofTest, ofBench] = (['src', 'test', 'bench'] as const).map(sourcesOf) as [Source[], Source[], Source[]]
 const sources = [...ofSrc, ...ofTest, ...ofBench]
 
-/** A path of the repository as it is written here: relative to src/. */
+/** A path of the repository as written in this file: relative to src/. */
 const inSource = (path: string): string => path.replace(/^src\//, '')
 
-/** What each file of src/ imports: packages by name, our files relative to src/. Imports of types count too. */
+/** The imports of each file of src/: packages by name, our files relative to src/. Imports of types also count. */
 const importsByFile: ReadonlyMap<string, readonly string[]> = new Map(
   ofSrc.map((file) => [inSource(file.path), importsOf(file).map(({ from }) => inSource(from))]),
 )
@@ -25,13 +25,13 @@ type Imports = (file: string) => readonly string[]
 
 const importsIn: Imports = (file) => importsByFile.get(file) ?? []
 
-/** The same with one more import of a file. */
+/** The same imports, with one more for each planted file. */
 const planted =
   (of: Imports, plants: Readonly<Record<string, string>>): Imports =>
   (file) =>
     plants[file] === undefined ? of(file) : [...of(file), plants[file]]
 
-/** The files that are loaded with a file: its static imports, except those of types alone. */
+/** The files that are loaded with a file: its static imports, except imports that are only for types. */
 function loadsOf(file: string): string[] {
   const text = readFileSync(join(root, 'src', file), 'utf8').replace(/^import type [^']*'[^']+'$/gms, '')
   return [...text.matchAll(/from\s*'(\.[^']+)'/g)].map(([, name = '']) =>
@@ -41,7 +41,7 @@ function loadsOf(file: string): string[] {
 
 const inner = ['base', 'settings', 'topics', 'selectors', 'keys']
 
-/** The rooms that each room may import from, besides itself: everything else is an import that runs the wrong way. */
+/** The rooms that each room may import from, besides itself; any other import runs the wrong way. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   base: [],
   json: ['base'],
@@ -60,21 +60,21 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cluster: [...inner, 'store', 'changes', 'http', 'auth', 'api', 'ops', 'tools'],
   commands: [...inner, 'store', 'auth', 'api', 'ops', 'tools', 'cluster'],
   'main.ts': ['base', 'settings', 'commands'],
-  // Types alone, except the console from the client; see below.
+  // Only types, except that the console imports code from the client; see below.
   client: ['topics', 'api'],
   console: ['client', 'ops', 'api'],
 }
 
-/** No part of a room imports one that comes after it. */
+/** No part of a room imports a part that is listed after it. */
 function oneWay(base: string, parts: readonly string[]): (readonly [string, readonly string[]])[] {
   return parts.map((part, i) => [`${base}${part}/`, parts.slice(i + 1).map((later) => `${base}${later}/`)])
 }
 
-/** A file whose path begins with the first text imports nothing whose path or name begins with one of the second. */
+/** A file whose path starts with the first string imports nothing whose path or name starts with one of the second. */
 const forbidden: readonly (readonly [string, readonly string[]])[] = [
   ...['json/', 'keys/', 'console/'].map((pure): readonly [string, readonly string[]] => [pure, ['node:']]),
   ...['topics/', 'selectors/'].map((pure): readonly [string, readonly string[]] => [pure, ['node:fs', 'node:net']]),
-  // Only the programs know how they were configured; everything further inside is told what it needs.
+  // Only the programs know how they were configured; all code further inside receives only the values it needs.
   ...['topics/', 'selectors/', 'store/', 'http/', 'auth/', 'api/', 'ops/', 'tools/'].map(
     (inner): readonly [string, readonly string[]] => [inner, ['settings/config']],
   ),
@@ -83,7 +83,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
   ['api/', ['store/lmdb/', 'store/postgres/']],
   ['store/lmdb/', ['store/postgres/']],
   ['store/postgres/', ['store/lmdb/']],
-  // An engine knows no topics' semantics: what they mean is said once, and only the files that put a store together know both.
+  // An engine does not know the semantics of topics: store/core/ defines them once, and only the files that assemble a store know both.
   ['store/core/', ['store/lmdb/', 'store/postgres/', 'store/writer/']],
   ['store/writer/', ['store/lmdb/', 'store/postgres/']],
   ...oneWay('store/lmdb/', ['environment', 'view', 'commit', 'file']),
@@ -93,7 +93,7 @@ const forbidden: readonly (readonly [string, readonly string[]])[] = [
   ...oneWay('cluster/', ['control', 'tool', 'primary']),
 ]
 
-/** The room of a file of ours, or undefined for a package. */
+/** The room of one of our files, or undefined for a package. */
 function roomOf(name: string): string | undefined {
   const [room = ''] = name.split('/')
   return name.endsWith('.ts') ? room : undefined
@@ -131,7 +131,7 @@ t.test('no import runs the wrong way, and no library is imported outside its pla
     t.strictSame(violations(planted(importsIn, { 'http/server.ts': name })), [`http/server.ts imports ${name}`])
 })
 
-/** Every file that is reachable from a file by these imports, itself included. */
+/** Every file that is reachable from a file by these imports, including the file itself. */
 function reached(file: string, imports: Imports, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(file) || !importsByFile.has(file)) return seen
   seen.add(file)
@@ -149,7 +149,7 @@ t.test('the primary loads nothing that could open a store', async (t) => {
 })
 
 t.test('validators load no other file of src/', async (t) => {
-  t.ok(loadsOf('tools/import-line.ts').includes('tools/validators.ts'), 'tools/import-line.ts loads them')
+  t.ok(loadsOf('tools/import-line.ts').includes('tools/validators.ts'), 'tools/import-line.ts loads its validators')
   t.strictSame(loadsOf('cluster/control/validators.ts'), [])
   t.strictSame(loadsOf('tools/validators.ts'), [])
 })
@@ -157,8 +157,8 @@ t.test('validators load no other file of src/', async (t) => {
 const isOfClient = (file: string): boolean => file.startsWith('client/')
 
 /**
- * Imports between the client and the rest: the service uses none of it, only the console's page of topics does, and it
- * takes nothing but types from others. The console does so from the service.
+ * Imports between the client and the rest: the service uses no part of the client, only the console's topics page does. The client imports
+ * only types from others, and the console imports only types from the service.
  */
 function clientViolations(imports: Imports, loads: Imports): string[] {
   const typesFrom = ['api/answers.ts', 'api/bodies/bodies.ts', 'topics/topic.ts']
@@ -176,36 +176,36 @@ function clientViolations(imports: Imports, loads: Imports): string[] {
   })
 }
 
-t.test('the client loads no other file, no package, and nothing of Node.js', async (t) => {
-  t.ok(importsIn('client/wire.ts').includes('api/bodies/bodies.ts'), 'it takes types')
+t.test('the client loads no other file, no package, and no module of Node.js', async (t) => {
+  t.ok(importsIn('client/wire.ts').includes('api/bodies/bodies.ts'), 'the client imports types')
   t.strictSame(clientViolations(importsIn, loadsOf), [])
   const plants = { 'api/routes/fetch.ts': 'client/item.ts', 'client/item.ts': 'node:buffer' }
   const loads = planted(loadsOf, { 'client/wire.ts': 'json/reader.ts', 'console/service/main.ts': 'ops/tls.ts' })
   t.equal(clientViolations(planted(importsIn, plants), loads).length, 4, 'planted imports are found')
 })
 
-/** The files that are reachable from themselves. */
+/** The files that are reachable from themselves through imports. */
 function inCycles(imports: Imports): string[] {
   return files.filter((file) => imports(file).some((next) => reached(next, imports).has(file)))
 }
 
-t.test('there is no import cycle, imports of types included', async (t) => {
+t.test('imports, including imports of types, form no cycle', async (t) => {
   t.strictSame(inCycles(importsIn), [])
   const cyclic = planted(importsIn, { 'tools/tool.ts': 'tools/registry.ts' })
   t.ok(inCycles(cyclic).includes('tools/tool.ts'), 'a planted cycle is found')
 })
 
-/** Exports that only tests import, each with the pure part that is tested through it. */
+/** Exports that only tests import, each with the pure part that is tested through the export. */
 const forTests: ReadonlyMap<string, string> = new Map([
   ['src/ops/loop-delay.ts LoopDelays', 'the samples of a window, with a simulated clock'],
   [
     'src/selectors/pattern/pattern.ts harmlessExpression',
-    "which patterns run on JavaScript's engine, compared with the other engine",
+    "the patterns that run on JavaScript's engine, compared with the other engine",
   ],
   ['src/selectors/pattern/pattern.ts linearTest', 'the engine for all other patterns, compared with a naive one'],
 ])
 
-/** The limits that only their file needs, and tests of what happens there. */
+/** Limits that only their own file needs, and tests of the behaviour at the limit. */
 const limitsForTests: readonly string[] = [
   'src/base/time-slices.ts sliceMs',
   'src/changes/seats.ts listenersOfKeyMax',
@@ -221,7 +221,7 @@ const limitsForTests: readonly string[] = [
   'src/store/writer/server.ts bytesQueuedByClientMax',
 ]
 
-/** The files that the package's users import, by `exports` of package.json. */
+/** The files that the package's users import, according to `exports` in package.json. */
 const entries: readonly string[] = ['src/client/index.ts']
 
 /** The names that a file exports. */
@@ -239,7 +239,7 @@ function exportsOf({ parsed }: Source): string[] {
   })
 }
 
-/** Exports of src/ that no file imports, and those that only tests import, each as its file's path and its name. */
+/** Exports of src/ that no file imports, and exports that only tests import, each as its file's path and its name. */
 function exportFindings(sources: readonly Source[]) {
   const users = new Map<string, string[]>()
   const use = (key: string, user: string): unknown => users.get(key)?.push(user) ?? users.set(key, [user])
@@ -258,7 +258,7 @@ function exportFindings(sources: readonly Source[]) {
   }
 }
 
-t.test('every export of src/ is imported, and few by tests alone', async (t) => {
+t.test('every export of src/ is imported, and only listed ones just by tests', async (t) => {
   t.strictSame(exportFindings(sources), { unused: [], onlyForTests: [...forTests.keys(), ...limitsForTests].sort() })
   const plants = [
     parse('src/a.ts', 'export const used = 1, unused = 2\nexport interface Tested {}\nexport type Renamed = string'),
@@ -271,7 +271,7 @@ t.test('every export of src/ is imported, and few by tests alone', async (t) => 
   t.strictSame(exportFindings(plants), found)
 })
 
-/** A file's name in running text, with folders or without. */
+/** A file's name in running text, with or without folders. */
 const fileName =
   /(?<![\w./*-])(?:\.{1,2}\/)*(?:[\w-]+\/)*[a-z][\w-]*(?:\.[\w-]+)*\.(?:m?ts|[cm]?js|md)\b(?![-\w]|\.\w)/g
 
@@ -279,8 +279,8 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
 const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
 
 /**
- * A name is relative to the folder of the file with the comment, to that file's tree (src/, test/ or bench/), to src/
- * or to the root. The name of a built file counts as that of its source.
+ * A name is relative to the folder of the file with the comment, to that file's tree (src/, test/ or bench/), to src/ or to the root. The
+ * name of a built file stands for its source.
  */
 function exists(path: string, name: string): boolean {
   const [tree = ''] = path.split('/')
@@ -315,7 +315,7 @@ export function f(/* in lost.mjs */) {}`,
 
 const linesMax = 70
 
-/** The functions of a file that have more than `linesMax` lines, each with its location and length. */
+/** The functions of a file with more than `linesMax` lines, each with its location and length. */
 function longFunctions({ path, parsed }: Source): string[] {
   const found: string[] = []
   const line = (position: number): number => parsed.getLineAndCharacterOfPosition(position).line + 1
@@ -339,10 +339,10 @@ t.test(`no function of src/ is longer than ${linesMax} lines`, async (t) => {
     return longFunctions(parse('src/a.ts', text))
   }
   t.strictSame(plant(linesMax), [])
-  t.equal(plant(linesMax + 1).length, 3, 'one line more is found')
+  t.equal(plant(linesMax + 1).length, 3, 'a function with one more line is found')
 })
 
-/** The calls of `spawn` whose program and arguments do not come from `tied` (support/tied.ts). */
+/** The calls of `spawn` whose program and arguments do not result from `tied` (support/tied.ts). */
 function looseIn({ path, parsed }: Source): string[] {
   const loose: string[] = []
   const visit = (node: ts.Node): void => {

@@ -1,9 +1,9 @@
-/** How the time of a turn is shared between requests that are handled as they arrive and work that waits for slices. */
+/** The division of a turn's time between requests that are handled on arrival and work that waits for slices. */
 import t from 'tap'
 import { inTurn, waitForSlice } from '../../dist/base/time-slices.js'
 import { spin } from '../support/stores/store.js'
 
-t.test('requests that never end leave waiting work about as much time as they use', async (t) => {
+t.test('an endless flood of requests leaves waiting work about as much time as the requests use', async (t) => {
   let requestsMs = 0
   let isFlooding = true
   const flood = (): void => {

@@ -1,4 +1,4 @@
-/** The loops of docs/changes.md, in Python and JavaScript, as they stand there: each follows a subtree. */
+/** The loops of docs/changes.md, in Python and JavaScript, run verbatim: each follows a subtree. */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
@@ -16,12 +16,12 @@ for (const [kind, program, given, skip] of [
   ['python', ['python3', '-c'], 'url, key = ', status !== 0 && 'requests is not installed: its loop was NOT tested'],
   ['js', [process.execPath, '--input-type=module', '-e'], 'const [url, key] = ', false],
 ] as const) {
-  t.test(`the loop in ${kind} shows how many topics there are, after each change`, { skip }, async (t) => {
+  t.test(`the loop in ${kind} shows the number of topics after each change`, { skip }, async (t) => {
     await server.post('addAndSet', { path: 'plant/0', value: 0 })
     const { text } = only(blocksOf(sectionOf(readDocument('docs/changes.md'), 'the-loop'), kind))
     const loop = Publisher.start(t, [...program, `${given}${JSON.stringify([server.url, server.token])}\n${text}`], {})
     const shows = (count: number): Promise<boolean> =>
-      until(`it shows ${count}`, async () => {
+      until(`the loop shows ${count}`, async () => {
         assert(!loop.hasEnded, loop.errors)
         return loop.output.trim().split('\n').at(-1) === String(count) || undefined
       })
@@ -32,7 +32,7 @@ for (const [kind, program, given, skip] of [
     }
     await server.post('remove', { selector: '?plant/[0-2]' })
     await shows(2)
-    t.pass('it follows additions and removals')
+    t.pass('the loop follows additions and removals')
     await server.post('remove', { selector: '?plant/' })
   })
 }

@@ -1,6 +1,6 @@
 /**
- * The examples of docs/javascript-client.md as a reader runs them: the page's commands install a release's package of the client, and
- * the examples, unchanged, are one program in JavaScript. Its types hold, and each example prints what is shown below it.
+ * The examples of docs/javascript-client.md as a reader runs them: the page's commands install the client's package from a release, and the
+ * unchanged examples form one JavaScript program. Its types are correct, and each example prints the output shown below it.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { startServer } from '../support/service/server.js'
 
 const run = promisify(execFile)
 
-/** Printed on a line of its own after the output of each example. */
+/** Printed on its own line after the output of each example. */
 const separator = '--- the next example ---'
 
 const options: ts.CompilerOptions = {
@@ -38,7 +38,7 @@ t.test('the examples of docs/javascript-client.md print the output shown below t
   const project = join(t.testdirName, 'project')
   const work = join(t.testdirName, 'work')
   for (const folder of [project, work]) mkdirSync(folder, { recursive: true })
-  // Without it, npm would install into the repository, in which this folder is.
+  // Otherwise npm would install into the repository that contains this folder.
   writeFileSync(join(project, 'package.json'), '{}')
   buildClient('1.2.3', work, project)
   const env = { ...process.env, KEY: server.token, npm_config_offline: 'true' }
@@ -53,7 +53,7 @@ t.test('the examples of docs/javascript-client.md print the output shown below t
   t.strictSame(
     found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n')),
     [],
-    'their types hold',
+    'the types of the examples are correct',
   )
 
   const { stdout } = await run(process.execPath, [file], { cwd: project, env })

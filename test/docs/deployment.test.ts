@@ -10,17 +10,17 @@ const dataDirectory = /^VOLUME (.+)$/m.exec(containerfile)?.[1]
 
 const defaultOf = (name: keyof typeof settingTable): number => Number(settingTable[name].default)
 
-/** The grace after the drain time-out, before SIGKILL: src/cluster/primary/workers.ts. */
+/** The grace period after the drain timeout, before SIGKILL: src/cluster/primary/workers.ts. */
 const drainGraceMs = 3000
 
-/** What is wrong with variables for the service. */
+/** The problems of environment variables for the service. */
 function problemsOf(environment: Readonly<Record<string, string>>): string[] {
   const settings = new Map<string, Setting>(
     Object.entries(settingTable).map(([name, setting]) => [environmentName(name), setting]),
   )
   return Object.entries(environment).flatMap(([name, text]) => {
     const setting = settings.get(name)
-    if (setting === undefined) return `${name} is no setting`
+    if (setting === undefined) return `${name} is not a setting`
     const value = parseSetting(setting, text, name)
     return isProblem(value) ? value.problem : []
   })
@@ -31,7 +31,7 @@ t.test('compose.yaml agrees with the image and the settings', async (t) => {
   t.strictSame(problemsOf(service.environment), [])
   t.equal(service.environment.TOPICD_FIRST_KEY_FILE, `/run/secrets/${service.secrets[0]}`)
   t.strictSame(service.volumes, [`data:${dataDirectory}`])
-  t.strictSame(service.ports, [`127.0.0.1:8080:${defaultOf('port')}`], 'from this machine only')
+  t.strictSame(service.ports, [`127.0.0.1:8080:${defaultOf('port')}`], 'accessible only from this machine')
   t.match(service, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
   t.ok(Number.parseInt(service.stop_grace_period, 10) * 1000 > defaultOf('drain-ms') + drainGraceMs)
   const health = /^HEALTHCHECK .* CMD (\[.+\])$/m.exec(containerfile)?.[1] ?? ''
@@ -63,7 +63,7 @@ t.test('the pod of docs/kubernetes.md agrees with the image and the settings', a
   t.strictSame(container.readinessProbe.httpGet, { path: '/readyz', port })
 })
 
-t.test('the manifests of docs/kubernetes.md refer to what they define', async (t) => {
+t.test('the manifests of docs/kubernetes.md refer to each other correctly', async (t) => {
   const { service, set } = kubernetesManifests()
   const { template, selector, volumeClaimTemplates, serviceName, replicas } = set.spec
   const [container] = template.spec.containers

@@ -1,6 +1,6 @@
 /**
- * The documents are true: every example prints the output shown below it, every link has a target, every file, test and
- * npm script that is named exists, and the tables of selectors and settings agree with the program.
+ * The documents are correct: every example prints the output shown below it, every link has a target, every named file, test and npm script
+ * exists, and the tables of selectors and settings agree with the program.
  */
 import { strict as assert } from 'node:assert'
 import { execFileSync, spawn } from 'node:child_process'
@@ -14,13 +14,13 @@ import { anchorsOf, documents, type Example, examplesOf, linksOf, readDocument, 
 import { cleanEnv, mainFile, startServer } from '../support/service/server.js'
 import { tied } from '../support/tied.js'
 
-/** Where the documents say that the service listens. */
+/** The address of the service in the documents. */
 const documentedUrl = 'http://127.0.0.1:8080'
 
-/** Printed on a line of its own after the output of each example. */
+/** Printed on its own line after the output of each example. */
 const separator = '--- the next example ---'
 
-/** Makes a program `topicd` in a directory, which it returns, as an installation would. */
+/** Creates a program `topicd` in a directory, like an installation. @returns the directory */
 function installCommand(directory: string): string {
   mkdirSync(directory, { recursive: true })
   const file = join(directory, 'topicd')
@@ -29,7 +29,7 @@ function installCommand(directory: string): string {
   return directory
 }
 
-/** The files of the package, which the Debian package and the tarball contain, too. */
+/** The files of the package, which the Debian package and the tarball also contain. */
 const packed = (
   JSON.parse(
     execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
@@ -39,7 +39,7 @@ const packed = (
 const server = await startServer(t)
 const programs = installCommand(join(t.testdirName, 'bin'))
 
-/** Runs the examples of one document in one shell, in their order; returns what each of them printed. */
+/** Runs the examples of one document in one shell, in order; returns the output of each. */
 async function run(examples: readonly Example[]): Promise<readonly string[]> {
   await server.post('remove', { selector: '?.*//' })
   const script = examples
@@ -54,7 +54,7 @@ async function run(examples: readonly Example[]): Promise<readonly string[]> {
   })
   shell.stdin.end(script)
   const [output, [code]] = await Promise.all([text(shell.stdout), once(shell, 'close')])
-  assert.equal(code, 0, `the shell ended early, after\n${output}`)
+  assert.equal(code, 0, `the shell exited early; its output:\n${output}`)
   return output.split(`\n${separator}\n`)
 }
 
@@ -69,7 +69,7 @@ for (const name of documents) {
   })
 }
 
-/** A stranger reads it to the end. */
+/** Short enough for a newcomer to read it to the end. */
 const readMeWordsMax = 900
 
 /** The files, without anchors, to which a document links. */
@@ -79,7 +79,7 @@ function linkedFrom(name: string): readonly string[] {
 
 t.test('README.md is short and links to each packaged document, CONTRIBUTING.md to each other', async (t) => {
   const words = readDocument('README.md').split(/\s+/).filter(Boolean).length
-  t.ok(words <= readMeWordsMax, `${words} words, at most ${readMeWordsMax}`)
+  t.ok(words <= readMeWordsMax, `${words} words; the limit is ${readMeWordsMax}`)
   const unlinked = (from: string, isPacked: boolean): readonly string[] =>
     documents.filter((name) => packed.includes(name) === isPacked && name !== from && !linkedFrom(from).includes(name))
   t.strictSame(unlinked('README.md', true), [])
@@ -94,7 +94,7 @@ t.test('packaged documents link only to files in the package', async (t) => {
   t.strictSame(documents.filter((name) => packed.includes(name)).flatMap(dead), [])
 })
 
-/** The code spans in each cell of a table's row: in backticks, or in <code> where one contains a bar. */
+/** The code spans in each cell of a table's row: in backticks, or in <code> if a span contains a bar. */
 function cells(row: string): readonly (readonly string[])[] {
   return row
     .split(' | ')
@@ -105,7 +105,7 @@ function cells(row: string): readonly (readonly string[])[] {
     )
 }
 
-t.test('selectors match what docs/selectors.md says', async (t) => {
+t.test('selectors match as documented in docs/selectors.md', async (t) => {
   await server.post('remove', { selector: '?.*//' })
   const table = readDocument('docs/selectors.md').split('| selector | matches | does not match |\n|---|---|---|\n')[1]
   const rows = table?.slice(0, table.indexOf('\n\n')).split('\n') ?? []
@@ -123,16 +123,16 @@ t.test('selectors match what docs/selectors.md says', async (t) => {
 
 t.test('the table of docs/settings.md is up to date', async (t) => {
   const page = readDocument(settingsPage)
-  t.equal(withTable(page), page, '"npm run docs:settings" updates it')
+  t.equal(withTable(page), page, '"npm run docs:settings" updates the table')
 })
 
-/** To what a link leads: a file, relative to the root, and perhaps a heading in it. */
+/** The target of a link: a file, relative to the root, and possibly a heading in it. */
 function targetOf(from: string, target: string): { readonly file: string; readonly anchor: string | undefined } {
   const [file = '', anchor] = target.split('#')
   return { file: file === '' ? from : normalize(join(dirname(from), file)), anchor }
 }
 
-/** Why a link is broken; undefined for one that is not. */
+/** Why a link is broken; undefined if it works. */
 function linkProblem(from: string, target: string): string | undefined {
   const { file: to, anchor } = targetOf(from, target)
   if (!existsSync(join(root, to))) return `${from}: ${target}: there is no ${to}`
@@ -150,7 +150,7 @@ t.test('the target of every link and anchor exists', async (t) => {
   )
 })
 
-t.test('each page of docs/ begins with a table of contents', async (t) => {
+t.test('each page of docs/ starts with a table of contents', async (t) => {
   for (const name of documents.filter((name) => name.startsWith('docs/'))) {
     const text = readDocument(name)
     const sections = [...text.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? '')
@@ -164,12 +164,14 @@ const testNames = readdirSync(join(root, 'test'), { recursive: true, encoding: '
   (file) => /^(.+?)(?:\.\w+)?\.test\.ts$/.exec(file)?.[1] ?? [],
 )
 
-/** Whether a name is that of a test, with or without its folder, or of a folder of tests. */
+/** Whether the name stands for a test, with or without its folder, or for a folder of tests. */
 function exists(name: string): boolean {
   return testNames.some((test) => test === name || test.endsWith(`/${name}`) || test.startsWith(`${name}/`))
 }
 
-/** The tests that a document names: in docs/maintainers/verification.md, in the map of CONTRIBUTING.md, and anywhere as shown. */
+/**
+ * The tests that a document names: in docs/maintainers/verification.md, in the table of CONTRIBUTING.md, and anywhere in the form shown.
+ */
 function testsNamedIn(name: string): readonly string[] {
   const document = readDocument(name)
   const named = (pattern: RegExp): readonly string[] => [...document.matchAll(pattern)].map(([, found = '']) => found)
@@ -182,7 +184,7 @@ function testsNamedIn(name: string): readonly string[] {
   ]
 }
 
-t.test('every test, file and npm script that is named exists', async (t) => {
+t.test('every test, file and npm script that the documents name exists', async (t) => {
   const scripts = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts as object)
   const places = ['', 'src', 'bench']
   const missing: string[] = []

@@ -1,6 +1,6 @@
 /**
- * "Generate a client" of docs/api.md: its commands run against a service, what they generate compiles with strict types,
- * and its programs print what is shown. The generated types also accept a request to each route as the page shows it.
+ * "Generate a client" of docs/api.md: its commands run against a service, the generated code compiles with strict types, and its programs
+ * print the output shown. The generated types also accept the page's request to each route.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ const section = sectionOf(page, 'generate-a-client')
 const commands = blocksOf(section, 'console').map(({ text }) => text)
 const programs = examplesOf(section, 'ts')
 
-/** The requests of the first example of "Routes", one a line, each with the line of its answer. */
+/** The requests of the first example of "Routes", one per line, each with its response's line. */
 const [routes] = examplesOf(sectionOf(page, 'routes'))
 const answers = present(routes?.answer).split('\n')
 const requests = present(routes)
@@ -41,20 +41,20 @@ const functions: Readonly<Record<string, string>> = Object.fromEntries(
 
 const print = 'const print = (result: { data?: unknown }) => console.log(JSON.stringify(result.data))'
 
-/** The requests with the types alone, and a line that the types must refuse. */
+/** The requests with only the generated types, and a line that the types must reject. */
 const typed = `${present(programs[0]).script.split('await ')[0]}${print}
 ${requests.map(({ route, body }) => `print(await topics.POST('/topics/${route}', { body: ${body} }))`).join('\n')}
 // @ts-expect-error there is no such route
 export type None = paths['/topics/none']`
 
-/** The same with the generated client. */
+/** The same requests with the generated client. */
 const called = `import * as sdk from './generated/index.js'
 import { client } from './generated/client.gen.js'
 client.setConfig({ auth: process.env.KEY })
 ${print}
 ${requests.map(({ route, body }) => `print(await sdk.${functions[route]}({ body: ${body} }))`).join('\n')}`
 
-/** Compiles files and all that they import, into the folder `built` beside them. @returns what is wrong */
+/** Compiles files and all their imports into the folder `built` next to them. @returns the errors */
 function compile(folder: string, names: readonly string[]): readonly string[] {
   const program = ts.createProgram(
     names.map((name) => join(folder, `${name}.ts`)),
@@ -75,12 +75,12 @@ function compile(folder: string, names: readonly string[]): readonly string[] {
   )
 }
 
-t.test('the commands of the page generate clients, whose programs print what is shown', async (t) => {
+t.test("the page's commands generate clients, whose programs print the output shown", async (t) => {
   t.equal(programs.length, 2)
   t.strictSame(new Set(requests.map(({ route }) => route)), new Set(Object.keys(functions)), 'each route is shown')
   const server = await startServer(t)
   const here = (text: string): string => text.replaceAll('http://127.0.0.1:8080', server.url)
-  // Below the repository, so that the generators are found; what is missing must fail, not be downloaded.
+  // Use a folder inside the repository, so that the generators are found; a missing one must fail, not be downloaded.
   const folder = join(t.testdirName, 'project')
   mkdirSync(folder)
   const env = { ...process.env, KEY: server.token, npm_config_offline: 'true', npm_config_yes: 'false' }
@@ -88,7 +88,7 @@ t.test('the commands of the page generate clients, whose programs print what is 
 
   const sources = { shown0: programs[0]?.script, shown1: programs[1]?.script, typed, called }
   for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, `${name}.ts`), here(present(text)))
-  t.strictSame(compile(folder, Object.keys(sources)), [], 'their types hold')
+  t.strictSame(compile(folder, Object.keys(sources)), [], 'the types are correct')
 
   const output = async (name: string): Promise<string> => {
     const { stdout } = await run(process.execPath, [join(folder, 'built', `${name}.js`)], { env })
@@ -101,7 +101,7 @@ t.test('the commands of the page generate clients, whose programs print what is 
     t.strictSame(
       (await output(name)).split('\n').map((line) => JSON.parse(line) as unknown),
       requests.map(({ answer }) => answer),
-      `${name}: the page's requests and answers`,
+      `${name}: the page's requests and responses`,
     )
   }
 })

@@ -1,7 +1,7 @@
 /**
- * The configurations of proxies in docs/proxies.md, run with Debian's nginx, HAProxy and Caddy: every page passes, and
- * every line of an upload, no request fails while workers are replaced, and what clients see of a worker's death is what
- * the page says. Requests are counted, not seconds.
+ * The proxy configurations of docs/proxies.md, run with Debian's nginx, HAProxy and Caddy. Every page and every line of an upload passes,
+ * no request fails while workers are replaced, and the effects of a worker's death on clients are as documented. The test counts requests,
+ * not seconds.
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
@@ -22,27 +22,27 @@ import { send } from '../support/service/sender.js'
 import { type Server, startServer, until } from '../support/service/server.js'
 import { refusedUpload, type UploadLine, UploadRequest } from '../support/service/upload.js'
 
-/** Enough that the kernel spreads the proxy's connections over both workers. */
+/** Enough clients that the kernel spreads the proxy's connections over both workers. */
 const clients = 16
 
 const workers = 2
 
-/** For a hang only: a reload under load takes seconds on a busy machine. */
+/** Time limit to detect hangs: a reload under load takes seconds on a busy machine. */
 const hangMs = 300_000
 
 /**
- * Whether the kernel gives connections that a closed listener had not accepted to other workers, as the packages set it.
- * Otherwise it resets some of them in a reload.
+ * Whether the kernel passes connections that a closed listener had not accepted to other workers, as the packages configure it. Otherwise
+ * it resets some of them during a reload.
  */
 const migrates = readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'utf8').trim() === '1'
 
-/** Half of the clients read what the others write. */
+/** Half of the clients read the topics that the others write. */
 const routeOf = (client: number): 'fetch' | 'addAndSet' => (client % 2 === 0 ? 'addAndSet' : 'fetch')
 
-/** Clients that send one request after the other, each on a connection that is kept. Nothing is repeated. */
+/** Clients that send one request at a time, each over its own kept-alive connection. Nothing is retried. */
 class Load {
   answered = 0
-  /** Each answer but 200, and each connection that broke. */
+  /** Each response other than a 200, and each broken connection. */
   readonly failures: string[] = []
   readonly #clients: Promise<void>[]
   #stopped = false
@@ -54,10 +54,10 @@ class Load {
     this.#clients = Array.from({ length: clients }, (_, client) => this.#run(client))
   }
 
-  /** Resolves after this many further answers. */
+  /** Resolves after this many further responses. */
   async further(answers: number): Promise<void> {
     const wanted = this.answered + answers
-    await until(`${answers} answers`, async () => this.answered >= wanted || undefined)
+    await until(`${answers} responses`, async () => this.answered >= wanted || undefined)
   }
 
   async stop(): Promise<void> {
@@ -83,9 +83,9 @@ class Load {
 }
 
 /**
- * What the page says of each: what a client sees if the worker dies that has its request, the statuses of a body beyond
- * the limit (Caddy's own is in a race with the service's early response), and whether the response to an upload can be read
- * while its body is being sent.
+ * The documented behaviour of each proxy: the effect on a client if the worker that has its request dies, the statuses for a body beyond
+ * the limit (Caddy's own is in a race with the service's early response), and whether the response to an upload can be read while its body
+ * is being sent.
  */
 const documented: Readonly<Record<ProxyName, { afterLoss: RegExp; tooLarge: number[]; passesProgress: boolean }>> = {
   nginx: { afterLoss: /^addAndSet: 502: <html>/, tooLarge: [413], passesProgress: true },
@@ -93,14 +93,14 @@ const documented: Readonly<Record<ProxyName, { afterLoss: RegExp; tooLarge: numb
   caddy: { afterLoss: /^(addAndSet|fetch): 502: $/, tooLarge: [413, 502], passesProgress: false },
 }
 
-/** Lines of an upload: more than 4 MiB, so that its answer begins early even if its length is announced. */
+/** Lines of an upload: more than 4 MiB, so that its response starts early even if its length is announced. */
 const lineCount = 2400
 const filling = 'x'.repeat(2000)
 
-/** Writes during which the service would have carried out a part of an upload, if it had that. */
+/** Number of writes during which the service would have executed a received part of an upload. */
 const writesPerPart = 50
 
-/** Every second line is refused: so many that no proxy keeps what is said of them to itself until the end. */
+/** Every second line is rejected: enough rejections that no proxy can buffer them all until the end. */
 function linesFrom(below: string, from: number, to: number): string {
   const line = (i: number): string =>
     `{"op":"${i % 2 === 1 ? 'set' : 'addAndSet'}","path":"uploads/${below}/${i}","value":"${filling}"}\n`
@@ -108,8 +108,8 @@ function linesFrom(below: string, from: number, to: number): string {
 }
 
 /**
- * Uploads half of the lines, then one, then the others, each part once the service has executed the parts before it. A proxy
- * written in Go is about to begin the answer when the one line lets it.
+ * Uploads half of the lines, then one, then the others, each part after the service has executed the parts before it. A proxy written in Go
+ * is about to start the response when it passes the single line.
  */
 async function uploadInParts(server: Server, proxy: RunningProxy, showsProgress: boolean, isChunked: boolean) {
   const partTo = [0, lineCount / 2, lineCount / 2 + 1, lineCount]
@@ -121,13 +121,13 @@ async function uploadInParts(server: Server, proxy: RunningProxy, showsProgress:
   for (const part of parts.slice(0, -1)) {
     await request.write(part)
     if (showsProgress) await until('progress', async () => request.last ?? request.error)
-    for (let i = 0; i < writesPerPart; i++) await server.post('addAndSet', { path: 'beside', value: i })
+    for (let i = 0; i < writesPerPart; i++) await server.post('addAndSet', { path: 'other', value: i })
   }
   const lines = await request.end(parts.at(-1))
   return { bytes, end: showsProgress ? lines.at(-1) : request.refusal }
 }
 
-/** Reloads during an upload that would go on until that ends it. @returns its last line */
+/** Reloads during an upload that continues until the reload ends it. @returns its last line */
 async function reloadDuringUpload(server: Server, proxy: RunningProxy): Promise<UploadLine | undefined> {
   const request = new UploadRequest({ url: proxy.url, token: server.token, agent: proxy.agent() })
   const hasEnded = async (): Promise<true | undefined> => request.isComplete || request.error !== undefined || undefined
@@ -135,13 +135,13 @@ async function reloadDuringUpload(server: Server, proxy: RunningProxy): Promise<
   await until('progress', async () => request.last ?? request.error)
   const reload = server.command('reload')
   for (let at = 1000; !(await hasEnded()); at += 1000)
-    await Promise.race([request.write(linesFrom('drained', at, at + 1000)), until('it ends', hasEnded)])
+    await Promise.race([request.write(linesFrom('drained', at, at + 1000)), until('the upload ends', hasEnded)])
   const { code, stderr } = await reload
   assert.equal(code, 0, stderr)
   return (await request.end()).at(-1)
 }
 
-/** Load before, during and after what happens. */
+/** Runs a load before, during and after an action. */
 async function underLoad(proxy: RunningProxy, token: string, happens: () => unknown): Promise<Load> {
   const load = new Load(proxy, token)
   await load.further(20 * clients)
@@ -151,10 +151,10 @@ async function underLoad(proxy: RunningProxy, token: string, happens: () => unkn
   return load
 }
 
-/** Kills after which a worker must have had requests. */
+/** Maximum number of kills until one hits a worker with requests. */
 const killsMax = 20
 
-/** Kills a worker, which most likely has requests that it cannot answer. */
+/** Kills a worker that most likely has unfinished requests. */
 async function killUnderLoad(server: Server, proxy: RunningProxy): Promise<Load> {
   await until('both workers serve', async () => (await metric(server, 'topicd_ready')) === 1 || undefined)
   return underLoad(proxy, server.token, () => process.kill(server.workerPids()[0] ?? 0, 'SIGKILL'))
@@ -166,7 +166,7 @@ for (const name of proxyNames) {
   const { afterLoss, tooLarge, passesProgress } = documented[name]
   const options = { skip: proxyMissing(name), timeout: hangMs }
 
-  // The name is that of a smoke test in the long half (support/test-files.ts).
+  // A smoke test in the long half uses this name (support/test-files.ts).
   await t.test(`${name} passes pages, bodies, uploads and streams`, options, async (t) => {
     const server = await startServer(t)
     const proxy = await startProxy(t, name, server)
@@ -187,7 +187,7 @@ for (const name of proxyNames) {
       const value = 'x'.repeat(1_048_576 - JSON.stringify({ path: 'large', value: '' }).length)
       t.equal(await sends(value), 200)
       const status = await sends(`${value}x`)
-      t.ok(tooLarge.includes(status), `it is answered ${status}`)
+      t.ok(tooLarge.includes(status), `the status is ${status}`)
     })
 
     for (const isChunked of [true, false]) {
@@ -195,13 +195,17 @@ for (const name of proxyNames) {
         const { bytes, end } = await uploadInParts(server, proxy, passesProgress, isChunked)
         t.match(end, { durable: lineCount / 2, refused: lineCount / 2 })
         t.match(end, passesProgress ? { done: true } : { status: 400, code: 'upload_refused' })
-        t.ok(bytes > 4 * 1_048_576, 'it is larger than other bodies may be')
+        t.ok(bytes > 4 * 1_048_576, 'the upload is larger than the limit of other bodies')
       })
     }
 
     await t.test('a stream passes event by event, and a poll waits', async (t) => {
       const stream = await ChangesStream.open({ url, token: server.token, agent: proxy.agent() }, { selector: '*s//' })
-      t.equal(stream.response.headers['content-encoding'], undefined, 'nothing is gathered to be compressed')
+      t.equal(
+        stream.response.headers['content-encoding'],
+        undefined,
+        'the proxy does not buffer the stream to compress it',
+      )
       await stream.complete('the state')
       for (let i = 0; i < 5; i++) {
         await server.post('addAndSet', { path: 's/1', value: i })
@@ -210,28 +214,28 @@ for (const name of proxyNames) {
       stream.close()
       const body = { path: 's/1', since: 'now', wait: 30 }
       const poll = send(proxy.agent(), `${url}/topics/changes`, server.token, body)
-      await until('it waits', async () => (await metric(server, 'topicd_changes_polls')) > 0 || undefined)
+      await until('the poll waits', async () => (await metric(server, 'topicd_changes_polls')) > 0 || undefined)
       await server.post('addAndSet', { path: 's/1', value: 'news' })
       t.match((await poll).text, '"value":"news"')
     })
   })
 
-  await t.test(`workers behind ${name} are replaced, as documented`, options, async (t) => {
+  await t.test(`replacing workers behind ${name} has the documented effects`, options, async (t) => {
     const server = await startServer(t, { workers })
     for (let pair = 0; pair < clients / 2; pair++) await server.post('addAndSet', { path: `load/${pair}`, value: 0 })
     const proxy = await startProxy(t, name, server)
 
     // Caddy loses lines of an upload whose client asks for progress, as documented.
     if (passesProgress) {
-      await t.test('a drain ends an upload with a reason and counts', async (t) => {
+      await t.test('a drain ends an upload with a reason and with counts', async (t) => {
         const { code, durable = 0, refused = 0 } = (await reloadDuringUpload(server, proxy)) ?? {}
         t.equal(code, 'draining')
         const done = durable + refused
         const to = { ...server, url: proxy.url, agent: proxy.agent() }
         const rest = await refusedUpload(to, linesFrom('drained', done, done + 500))
-        t.match(rest, { code: 'upload_refused', durable: 250, refused: 250 }, 'it goes on from there')
+        t.match(rest, { code: 'upload_refused', durable: 250, refused: 250 }, 'the upload resumes from the counts')
         const { text } = await server.post('fetch', { selector: '*uploads/drained//', count: true })
-        t.equal(text, `{"count":${durable + 250}}`, 'nothing is missing')
+        t.equal(text, `{"count":${durable + 250}}`, 'no line is missing')
       })
     }
 
@@ -245,25 +249,25 @@ for (const name of proxyNames) {
         t.strictSame(failures, [])
         return
       }
-      t.comment('tcp_migrate_req is 0: that nothing fails was NOT tested')
-      t.ok(failures.length <= clients * workers, 'at most one of each client for each worker that was replaced')
+      t.comment('tcp_migrate_req is 0: that no request fails was NOT tested')
+      t.ok(failures.length <= clients * workers, 'each client lost at most one request per replaced worker')
       for (const failure of failures) t.match(failure, afterLoss)
     })
 
-    await t.test('requests of a dead worker fail as documented', { timeout: hangMs }, async (t) => {
+    await t.test('requests to a killed worker fail as documented', { timeout: hangMs }, async (t) => {
       let { answered, failures } = await killUnderLoad(server, proxy)
       for (let kills = 1; failures.length === 0 && kills < killsMax; kills++)
         ({ answered, failures } = await killUnderLoad(server, proxy))
       t.comment(`${answered} requests, ${failures.length} failed, as ${failures[0]}`)
-      t.ok(failures.length > 0, 'it had some')
-      t.ok(failures.length <= clients, 'each client lost one at most')
+      t.ok(failures.length > 0, 'the killed worker had requests')
+      t.ok(failures.length <= clients, 'each client lost at most one request')
       for (const failure of failures) t.match(failure, afterLoss)
     })
   })
 }
 
 const skip = proxyMissing('haproxy')
-await t.test('haproxy with the check of readiness returns 503 until the service is ready', { skip }, async (t) => {
+await t.test('haproxy with the readiness check returns 503 until the service is ready', { skip }, async (t) => {
   const server = await startServer(t)
   let ready = true
   const admin = createServer((socket) => {
@@ -272,16 +276,19 @@ await t.test('haproxy with the check of readiness returns 503 until the service 
     return socket.pipe(connect(Number(new URL(server.adminUrl).port), '127.0.0.1').on('error', () => {})).pipe(socket)
   }).listen(0, '127.0.0.1')
   t.teardown(() => admin.close())
-  await until('it listens', async () => admin.address() ?? undefined)
+  await until('the admin listener listens', async () => admin.address() ?? undefined)
   const adminUrl = `http://127.0.0.1:${(admin.address() as AddressInfo).port}`
   const proxy = await startProxy(t, 'haproxy', { port: server.port, adminUrl }, readinessBlock())
-  // HAProxy takes a server for usable until checks have failed.
+  // HAProxy considers a server usable until checks have failed.
   for (const [isReady, status] of [
     [false, 503],
     [true, 200],
   ] as const) {
     ready = isReady
-    await until(`it answers ${status}`, async () => (await proxy.page('/healthz')).status === status || undefined)
+    await until(
+      `the proxy returns ${status}`,
+      async () => (await proxy.page('/healthz')).status === status || undefined,
+    )
     t.pass(`${status} while the service is ${isReady ? '' : 'not '}ready`)
   }
 })

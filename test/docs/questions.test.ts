@@ -1,12 +1,11 @@
 /**
- * The questions that newcomers ask are answered within two links of README.md: each in one section, which has the words that make
- * it an answer.
+ * Newcomers' questions are answered within two links of README.md: each in one section, which contains the essential words.
  */
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { documents, linksOf, readDocument, sectionOf } from '../support/documents.js'
 
-/** A question, the section that answers it, and what an answer cannot lack. */
+/** A question, the section that answers it, and essential words of that section. */
 const questions: readonly (readonly [question: string, section: string, answer: RegExp])[] = [
   ['What is it, in a word I know?', 'README.md', /key-value store/],
   ['Why not Redis?', 'docs/compare.md#redis', /Choose Redis if/],
@@ -40,7 +39,7 @@ const questions: readonly (readonly [question: string, section: string, answer: 
   ['What must I watch in production?', 'docs/monitor.md#what-to-watch', /Five figures/],
 ]
 
-/** The documents that are so many links away from README.md, or fewer. */
+/** The documents that are at most `links` links from README.md. */
 function within(links: number): ReadonlySet<string> {
   let found = new Set(['README.md'])
   for (let step = 0; step < links; step++) {
@@ -56,7 +55,7 @@ t.test('each question is answered within two links of README.md', (t) => {
   const reached = within(2)
   for (const [question, section, answer] of questions) {
     const [page = '', anchor] = section.split('#')
-    t.ok(reached.has(page), `${question} ${page} is two links away at most`)
+    t.ok(reached.has(page), `${question} ${page} is at most two links away`)
     t.match(anchor === undefined ? readDocument(page) : sectionOf(readDocument(page), anchor), answer, question)
   }
   t.end()

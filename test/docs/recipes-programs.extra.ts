@@ -1,6 +1,6 @@
 /**
- * The recipes of docs/recipes.md in the programs that they are for, which Debian does not have: Node-RED (of npm) and
- * Telegraf. NODE_RED and TELEGRAF name them; otherwise they are looked for on the PATH. Run it alone:
+ * The recipes of docs/recipes.md in their actual programs, which Debian does not package: Node-RED (from npm) and Telegraf. NODE_RED and
+ * TELEGRAF name them; otherwise they are looked up in the PATH. Run it alone:
  *
  *     NODE_RED=/opt/node-red/node_modules/.bin/node-red node dist-test/support/run.js docs/recipes-programs
  */
@@ -17,7 +17,7 @@ t.setTimeout(600_000)
 
 const { NODE_RED: nodeRed = 'node-red', TELEGRAF: telegraf = 'telegraf' } = process.env
 
-/** A running Node-RED with the flow, into which values are injected. */
+/** A running Node-RED with the flow, into which the test injects values. */
 class NodeRed {
   private constructor(
     private readonly process: Publisher,
@@ -28,7 +28,7 @@ class NodeRed {
     const [port] = await freePorts(1)
     const flow = nodeRedFlow(url)
     writeFileSync(join(t.testdirName, 'flows.json'), flow.text)
-    // Its settings are a CommonJS module, unlike this package.
+    // Node-RED's settings are a CommonJS module, unlike this package.
     writeFileSync(join(t.testdirName, 'package.json'), '{}')
     const flags = ['-u', t.testdirName, '-p', String(port), '-D', 'uiHost=127.0.0.1', 'flows.json']
     const process = Publisher.start(t, [nodeRed, ...flags], { TOPICD_AUTHORIZATION: `Apikey ${token}` })
@@ -50,9 +50,9 @@ class NodeRed {
     }
   }
 
-  /** Waits until its log shows this. */
+  /** Waits until the log matches the pattern. */
   async logs(pattern: RegExp): Promise<void> {
-    await until(`its log shows ${pattern}`, async () => {
+    await until(`the log shows ${pattern}`, async () => {
       if (this.process.hasEnded) throw new Error(this.process.output + this.process.errors)
       return pattern.test(this.process.output) ? true : undefined
     })
@@ -61,7 +61,7 @@ class NodeRed {
 
 const whyNoNodeRed = missing(nodeRed, '--help')
 
-t.test('Node-RED loses nothing over broken connections and a restart', { skip: whyNoNodeRed }, async (t) => {
+t.test('Node-RED loses no value across broken connections and a restart', { skip: whyNoNodeRed }, async (t) => {
   const service = await Restartable.start(t, { workers: 2 })
   const red = await NodeRed.start(t, service.front.url, service.server.token)
   await red.publish(numbered(0, 50))
@@ -82,7 +82,7 @@ t.test('Node-RED loses nothing over broken connections and a restart', { skip: w
 
 const whyNoTelegraf = missing(telegraf, '--version')
 
-t.test('Telegraf stores exact metrics, and reports an unknown key', { skip: whyNoTelegraf }, async (t) => {
+t.test('Telegraf stores exact metrics and reports an unknown key', { skip: whyNoTelegraf }, async (t) => {
   const server = await startServer(t)
   const [output = ''] = recipeBlocks('telegraf', 'toml', server.url)
   const input = `[agent]\n  omit_hostname = true\n[[inputs.file]]\n  files = ["metrics"]\n  data_format = "influx"\n`

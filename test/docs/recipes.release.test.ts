@@ -1,10 +1,10 @@
 /**
- * The recipes of docs/recipes.md, as they stand there: what they publish is stored exactly and in order, over
- * connections that break and restarts of the service, and what is refused is reported.
+ * The recipes of docs/recipes.md, verbatim: the values they publish are stored exactly and in order, despite broken connections and
+ * restarts of the service, and rejected values are reported.
  *
- * The shell loop and Python run as a user runs them. Of Telegraf, the template runs in Go's text/template with a stub for
- * the metrics, and the test sends the body as the configuration says. Of Node-RED, the function runs in node:vm, and the
- * test sends its requests as the node in the flow says. The real programs are in recipes-programs.extra.ts.
+ * The shell loop and Python run as a user runs them. For Telegraf, the template runs in Go's text/template with stub metrics, and the test
+ * sends the body as configured. For Node-RED, the function runs in node:vm, and the test sends its requests as the flow's node would. The
+ * real programs are in recipes-programs.extra.ts.
  */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
@@ -20,10 +20,10 @@ import { root } from '../support/sources.js'
 
 t.setTimeout(600_000)
 
-/** How long a connection of the shell loop may be idle, in s, before it opens another. */
+/** Idle time in s after which the shell loop opens another connection. */
 const shellIdleSMax = 6
 
-/** A request that is sent as a recipe's configuration says, and its answer. */
+/** Sends a request as a recipe's configuration defines it, and returns the response. */
 async function request(url: string, method: string, headers: Readonly<Record<string, string>>, body: string) {
   const response = await fetch(url, { method, headers, body })
   return { status: response.status, text: await response.text(), headers: Object.fromEntries(response.headers) }
@@ -38,7 +38,7 @@ function startShell(t: Test, url: string, token: string): Publisher {
 const lines = (from: number, to: number): readonly string[] => numbered(from, to).map((value) => JSON.stringify(value))
 
 t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
-  await t.test('uses one connection while values arrive, and reports refused values', async (t) => {
+  await t.test('uses one connection while values arrive, and reports rejected values', async (t) => {
     const { front, server } = await Restartable.start(t)
     const startMs = Date.now()
     const publisher = startShell(t, front.url, server.token)
@@ -56,7 +56,7 @@ t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
     t.match(publisher.errors, /^400 \{"code":"invalid_path".*: not stored: \{"path":"a\/\/b","value":1\}\n$/)
   })
 
-  await t.test('loses nothing when connections break and the service is restarted', async (t) => {
+  await t.test('loses no value when connections break and the service restarts', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
     const publisher = startShell(t, service.front.url, service.server.token)
     publisher.write(lines(0, 100))
@@ -87,11 +87,15 @@ t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
     assert.match(example, /KEY=topicd_… /)
     Publisher.start(t, ['bash', '-c', example.replace('topicd_…', server.token)], {})
     await stored(server, 'plant/7/load')
-    t.match((await server.post('fetch', { path: 'plant/7/load' })).text, /"value":\d+\.\d\d\}/, 'its example')
+    t.match(
+      (await server.post('fetch', { path: 'plant/7/load' })).text,
+      /"value":\d+\.\d\d\}/,
+      "the value of the recipe's example",
+    )
   })
 })
 
-/** Publishes the lines of its input, each a path and a value as JSON, with publisher.py. It prints each after that. */
+/** Publishes the lines of its input, each a path and a value as JSON, with publisher.py, and prints the path of each afterwards. */
 const pythonDriver = `
 import json, os, sys
 from publisher import Publisher
@@ -103,7 +107,7 @@ for line in sys.stdin:
 publisher.close()
 `
 
-/** Starts it, with the recipe beside it. */
+/** Starts the driver, with the recipe next to it. */
 function startPython(t: Test, url: string, token: string): Publisher {
   const [recipe = ''] = recipeBlocks('python', 'python')
   writeFileSync(join(t.testdirName, 'publisher.py'), recipe)
@@ -111,7 +115,7 @@ function startPython(t: Test, url: string, token: string): Publisher {
 }
 
 t.test('Python', { skip: missing('python3', '--version') }, async (t) => {
-  await t.test('loses nothing, and keeps at most a queue and a batch, while the service is down', async (t) => {
+  await t.test('loses no value, and holds at most a queue and a batch, while the service is down', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
     const publisher = startPython(t, service.front.url, service.server.token)
     publisher.write(lines(0, 1000))
@@ -122,13 +126,13 @@ t.test('Python', { skip: missing('python3', '--version') }, async (t) => {
     publisher.write(lines(1000, 2000))
     await publisher.reports(/(?:^again in .* s: 0 [\s\S]*){3}/m)
     const taken = publisher.output.split('\n').length - 1
-    t.ok(taken <= 2000 + 200, `${taken} taken: at most 100 wait and 100 are being sent`)
+    t.ok(taken <= 2000 + 200, `${taken} accepted: at most 100 wait and 100 are being sent`)
     await service.startAgain()
     t.equal(await publisher.ended(), 0)
     await storesNumbers(t, service.server, 2000)
   })
 
-  await t.test('drops and reports a refused value, and raises an error if its key is unknown', async (t) => {
+  await t.test('drops and reports a rejected value, and raises an error if its key is unknown', async (t) => {
     const server = await startServer(t)
     const publisher = startPython(t, server.url, await server.addKey('plant', { under: ['numbers', 'last', 'a'] }))
     publisher.write([...lines(0, 20), '{"path":"a//b","value":1}', '{"path":"other","value":2}', ...lines(20, 40)])
@@ -164,7 +168,7 @@ t.test("Telegraf's template produces a batch", { skip: missing('go', 'version') 
     results.map(({ path }) => path),
     ['telegraf/a%2Fb', 'telegraf/cpu/cpu=cpu0/host=web1', 'telegraf/disk/host=web1/path=%2Fvar'],
   )
-  t.match(page.text, '"value":{"time":1700000000123,"fields":{}}', 'without what JSON cannot say')
+  t.match(page.text, '"value":{"time":1700000000123,"fields":{}}', 'without the values that JSON cannot represent')
   t.match(page.text, '"value":{"time":1700000000123,"fields":{"usage_idle":2.25}}', 'the last of two metrics')
   t.match(page.text, /"free":18446744073709551615,.*"used":-9007199254740993\}/)
   t.notMatch(page.text, '"share"')
@@ -202,19 +206,22 @@ t.test('syslog-ng keeps lines while the service is down, and counts dropped ones
   t.match(path, /\/unknown$/)
 
   await post('addAndSet', { path: path.replace(/[^/]+$/, 'refused'), type: 'string', value: 'of another type' })
-  publisher.write([line('refused', 'x'), line('kept', 'beside one that is refused')])
+  publisher.write([line('refused', 'x'), line('kept', 'alongside a rejected line')])
   await publisher.reports(/handled by response_action; action='drop'.*status_code='400'/)
-  await shown('beside one that is refused')
+  await shown('alongside a rejected line')
   publisher.write([line('kept', 'later')])
   await shown('later')
-  await until('they are counted', async () => (counted('dropped') === '2' && counted('written') === '3') || undefined)
-  t.pass('a batch with a refused line was dropped, and three lines written')
+  await until(
+    'the lines are counted',
+    async () => (counted('dropped') === '2' && counted('written') === '3') || undefined,
+  )
+  t.pass('a batch with a rejected line was dropped, and three lines were written')
 
   await service.stop()
-  publisher.write([line('kept', 'while the service was away')])
+  publisher.write([line('kept', 'while the service was down')])
   await publisher.reports(/error sending HTTP request|disconnected while preparing messages/i)
   await service.startAgain()
-  await shown('while the service was away')
+  await shown('while the service was down')
 })
 
 /** The flow, whose requests the test sends in place of Node-RED. */
@@ -234,7 +241,7 @@ class SentFlow {
     for (const { path, value } of values) this.node.input({ topic: path, payload: value })
   }
 
-  /** Sends the request that is in flight and gives the function the answer; returns the body and the status. */
+  /** Sends the request in flight and passes the response to the function; returns the body and the status. */
   async exchange(): Promise<{ readonly body: string; readonly status: number }> {
     const { request: node } = this.#flow
     const [message, ...others] = this.node.sent.splice(0)
@@ -247,7 +254,7 @@ class SentFlow {
     return { body, status }
   }
 
-  /** Gives the function what the request node makes of a connection that broke. */
+  /** Passes the request node's message for a broken connection to the function. */
   breakOff(): Message {
     const [message] = this.node.sent.splice(0)
     assert(message !== undefined)
@@ -265,7 +272,7 @@ t.test("Node-RED's flow", async (t) => {
 
   t.test('sends a value immediately, and later values as one batch', async (t) => {
     const { queue, request } = nodeRedFlow()
-    t.strictSame([queue.wires, request.wires], [[[request.id]], [[queue.id]]], 'its two nodes feed each other')
+    t.strictSame([queue.wires, request.wires], [[[request.id]], [[queue.id]]], "the flow's two nodes feed each other")
     const flow = start()
     flow.publish(numbered(0, 300))
     const { body } = await flow.exchange()
@@ -280,7 +287,7 @@ t.test("Node-RED's flow", async (t) => {
     flow.publish([{ path: 'repeated', value: 1 }])
     const { payload } = flow.breakOff()
     t.match(flow.node.status, 'ECONNRESET')
-    t.equal(flow.breakOff().payload, payload, 'the same again')
+    t.equal(flow.breakOff().payload, payload, 'the batch is repeated')
     flow.token = 'topicd_unknown'
     t.equal((await flow.exchange()).status, 401)
     t.match(flow.node.warnings.at(-1), /^again in 4 s: 401 \{"code":"unauthorized"/)
@@ -291,7 +298,7 @@ t.test("Node-RED's flow", async (t) => {
     await stored(server, 'repeated')
   })
 
-  t.test('drops and reports a value that is refused', async (t) => {
+  t.test('drops and reports a rejected value', async (t) => {
     const flow = start()
     const values = [1, 2, 3].map((value) => ({ path: `refused/${value}`, value }))
     flow.publish([{ path: 'first', value: 0 }, ...values.slice(0, 1), { path: 'a//b', value: 0 }, ...values.slice(1)])
@@ -303,10 +310,10 @@ t.test("Node-RED's flow", async (t) => {
     flow.publish([{ path: 'large', value: 'x'.repeat(500_000) }])
     t.strictSame([flow.node.errors[1], flow.node.sent.length], ['the value is too large', 0])
     flow.publish([0, 1, 2, 3].map((i) => ({ path: `large/${i}`, value: 'é'.repeat(200_000) })))
-    for (let i = 0; i < 2; i++) t.equal((await flow.exchange()).status, 200, 'a batch is no larger than a body may be')
+    for (let i = 0; i < 2; i++) t.equal((await flow.exchange()).status, 200, 'a batch stays within the limit of a body')
   })
 
-  t.test('keeps its queue over a deployment, and ignores an earlier response', async (t) => {
+  t.test('keeps its queue across a deployment, and ignores an earlier response', async (t) => {
     const flow = start()
     flow.publish(numbered(0, 2))
     const [lost] = flow.node.sent.splice(0)

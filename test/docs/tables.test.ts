@@ -1,6 +1,6 @@
 /**
- * The documents list exactly the codes, statuses and wordings that answers can carry, and the limits of patterns. No code
- * of 1.0.0 is gone or has another status. The table of settings: docs/documents.
+ * The documents list exactly the codes, statuses and wordings of possible responses, and the limits of patterns. Every code of 1.0.0 still
+ * exists with its status. docs/documents tests the table of settings.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { withRow } from '../support/prove.js'
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
 
-t.test('docs/api.md lists exactly the errors that answers can carry', (t) => {
+t.test('docs/api.md lists exactly the possible errors', (t) => {
   const listed = [...read('api.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| (.+) \|$/gm)].map(
     ([, code, status, wording]) => `${code} ${status} ${wording}`,
   )
@@ -22,14 +22,14 @@ t.test('docs/api.md lists exactly the errors that answers can carry', (t) => {
   t.end()
 })
 
-t.test('the wording of an unknown outcome says that the write may have happened', (t) => {
-  // After the time of a request, its write may still be on its way to the disk.
+t.test('the wording of an unknown outcome tells that the write may have happened', (t) => {
+  // When a request times out, its write may still be on its way to the disk.
   for (const code of ['unknown_outcome', 'timed_out'] as const)
     t.match(problemTable[code][1], /write may or may not have happened/, code)
   t.end()
 })
 
-/** Those of 1.0.0, by status. Never change this: programs of users tell errors apart by them. */
+/** The codes of 1.0.0, by status. Never change them: users' programs identify errors by them. */
 const stableCodes: Readonly<Record<number, string>> = {
   400: `invalid_utf8 invalid_json invalid_body unknown_parameter duplicate_parameter missing_parameter invalid_parameter
     path_or_selector invalid_path invalid_selector invalid_property no_such_topic incompatible_type
@@ -58,7 +58,7 @@ t.test('every code of 1.0.0 still has its status', (t) => {
   t.end()
 })
 
-t.test('docs/limits.md has the limits of selectors and patterns', (t) => {
+t.test('docs/limits.md lists the limits of selectors and patterns', (t) => {
   const table = read('limits.md').split('| What | At most |\n|---|---|\n')[1]?.split('\n\n')[0] ?? ''
   const listed = [...table.matchAll(/ \| ([\d,]+).* \|$/gm)].map(([, number = '']) =>
     Number(number.replaceAll(',', '')),
@@ -81,8 +81,8 @@ t.test('a proof appends its row to the results of docs/maintainers/verification.
   const page = read('maintainers/verification.md')
   const row = '| kills | $& | passed |\n'
   const [results = '', ...added] = withRow(page, ['kills', '$&', 'passed']).split(row)
-  t.equal([results, ...added].join(''), page, 'and changes nothing else')
-  t.match(results, /\n\| Proof \|(.*\|\n)+$/, 'as the last one of their table')
+  t.equal([results, ...added].join(''), page, 'the rest of the page is unchanged')
+  t.match(results, /\n\| Proof \|(.*\|\n)+$/, 'the row is the last in the table')
   t.end()
 })
 

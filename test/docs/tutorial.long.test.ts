@@ -1,6 +1,5 @@
 /**
- * The tutorial, step by step as it stands in docs/tutorial.md: its programs in Python, and its page in Chromium. Only addresses and
- * tokens are others.
+ * The tutorial, step by step as in docs/tutorial.md: its programs in Python, and its page in Chromium. Only addresses and tokens differ.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,9 +23,9 @@ function block(section: string, kind: string): string {
   return first(blocksOf(sectionOf(readDocument('docs/tutorial.md'), section), kind)).text
 }
 
-/** Runs a program of the tutorial until it ends, or the test does. */
+/** Runs a program of the tutorial until it exits or the test ends. */
 function startPython(t: Test, section: string, server: Server) {
-  // On a slow machine, the page would not show a topic of five seconds.
+  // On a slow machine, the page would miss a topic that exists for only five seconds.
   const program = block(section, 'python').replaceAll('http://127.0.0.1:8080', server.url).replace('"5s"', '"20s"')
   const env = { ...cleanEnv(), PYTHONPATH: join(root, 'clients/python'), KEY: server.token }
   const child = spawn(...tied('python3', ['-c', program]), { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -37,11 +36,11 @@ function startPython(t: Test, section: string, server: Server) {
 async function printed(t: Test, section: string, server: Server): Promise<string> {
   const child = startPython(t, section, server)
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
-  t.equal(code, 0, `the program of "${section}" ends well`)
+  t.equal(code, 0, `the program of "${section}" exits cleanly`)
   return output
 }
 
-/** Adds the key of the page, by the command of the tutorial. @returns its token */
+/** Adds the page's key with the command of the tutorial. @returns its token */
 async function addPageKey(t: Test, server: Server): Promise<string> {
   const [, ...words] = block('a-restricted-key', 'console').split(' ')
   const { code, stdout } = await runCommand([...words, '--data', server.dataDir])
@@ -51,7 +50,7 @@ async function addPageKey(t: Test, server: Server): Promise<string> {
 
 const lines = (page: Page): Promise<readonly string[]> => page.locator('#list li').allTextContents()
 
-await t.test('the tutorial works from its first line to its last', { skip }, async (t) => {
+await t.test('every step of the tutorial works', { skip }, async (t) => {
   let html = ''
   const port = await servePage(t, () => html)
   const server = await startServer(t, { flags: ['--cors-origins', `http://localhost:${port}`] })

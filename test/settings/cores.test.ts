@@ -1,17 +1,17 @@
-/** The cores that a process may use, by its affinity and its quota, read from files like those of real systems. */
+/** The cores that a process may use, according to its affinity and its quota, read from files like those of real systems. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { usableCores } from '../../dist/settings/cores.js'
 
-/** On a system of so many cores, of which the process may use all. */
+/** A system with eight cores, all of which the process may use. */
 const eightCores = {
   'proc/self/status': 'Name:\tnode\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\nMems_allowed:\t1',
   'sys/devices/system/cpu/online': '0-7',
 }
 
-/** The number on a system of eight cores that has these files. */
+/** The result on a system with eight cores and these files. */
 function coresWith(t: Test, files: Readonly<Record<string, string>>): number {
   const root = t.testdir({})
   for (const [name, text] of Object.entries({ ...eightCores, ...files })) {
@@ -26,18 +26,18 @@ const self = 'proc/self/cgroup'
 const mounts = 'proc/self/mountinfo'
 const groups = 'sys/fs/cgroup'
 
-/** Version 2 with all groups mounted, or only those from `top` on. */
+/** Version 2 with all groups mounted, or only the groups from `top` on. */
 const version2 = (top = '/'): string =>
   `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:26 ${top} /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate`
 
-/** Version 1, with the empty hierarchy of version 2 beside it. */
+/** Version 1, with the empty hierarchy of version 2 alongside. */
 const version1 = (top = '/'): string =>
   `32 31 0:29 ${top} /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
 33 31 0:30 ${top} /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset
 41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw`
 
-t.test('version 2 limits cores by the own group', async (t) => {
+t.test("version 2 limits cores by the process's own group", async (t) => {
   const unit = { [self]: '0::/system.slice/topicd.service', [mounts]: version2() }
   const file = `${groups}/system.slice/topicd.service/cpu.max`
   t.equal(coresWith(t, { ...unit, [file]: '150000 100000' }), 2)
@@ -45,7 +45,7 @@ t.test('version 2 limits cores by the own group', async (t) => {
   t.equal(coresWith(t, { ...unit, [file]: 'max 100000' }), 8)
 })
 
-t.test('version 2 limits cores by the smallest group around it', async (t) => {
+t.test('version 2 limits cores by the strictest enclosing group', async (t) => {
   const files = {
     [self]: '0::/kubepods.slice/pod.slice/app',
     [mounts]: version2(),
@@ -57,7 +57,7 @@ t.test('version 2 limits cores by the smallest group around it', async (t) => {
   t.equal(coresWith(t, files), 3)
 })
 
-t.test('version 2 limits cores in a container, where the group looks like the root', async (t) => {
+t.test('version 2 limits cores in a container, in which the group looks like the root', async (t) => {
   for (const [name, group, top, file, cores] of [
     ['with a namespace', '/', '/', 'cpu.max', 2],
     ['entered from outside', '/../app', '/', 'cpu.max', 2],
@@ -71,7 +71,7 @@ t.test('version 2 limits cores in a container, where the group looks like the ro
   }
 })
 
-t.test('version 1 limits cores by the group and those around it', async (t) => {
+t.test("version 1 limits cores by the process's group and its enclosing groups", async (t) => {
   const at = (group: string, quota: string, period = '100000'): Record<string, string> => ({
     [`${groups}/cpu,cpuacct${group}/cpu.cfs_quota_us`]: quota,
     [`${groups}/cpu,cpuacct${group}/cpu.cfs_period_us`]: period,
@@ -88,17 +88,21 @@ t.test('the affinity limits cores', async (t) => {
   const status = (list: string) => ({ 'proc/self/status': `Cpus_allowed_list:\t${list}` })
   t.equal(coresWith(t, status('0')), 1)
   t.equal(coresWith(t, status('1-2,5')), 3)
-  t.equal(coresWith(t, { ...status('0-127'), 'sys/devices/system/cpu/online': '0-1,3' }), 3, 'of those online')
+  t.equal(
+    coresWith(t, { ...status('0-127'), 'sys/devices/system/cpu/online': '0-1,3' }),
+    3,
+    'only cores that are online count',
+  )
   const quota = { [self]: '0::/', [mounts]: version2(), [`${groups}/cpu.max`]: '250000 100000' }
   t.equal(coresWith(t, { ...status('0-1'), ...quota }), 2)
   t.equal(coresWith(t, { ...status('0-3'), ...quota }), 3)
 })
 
-t.test('there is no quota without control groups, or with useless files', async (t) => {
+t.test('the quota is ignored without control groups or with unusable files', async (t) => {
   t.equal(coresWith(t, {}), 8)
   t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2() }), 8)
   t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2(), [`${groups}/cpu.max`]: '' }), 8)
   t.equal(coresWith(t, { [self]: 'nonsense', [mounts]: 'nonsense' }), 8)
   t.equal(usableCores(join(t.testdirName, 'none')), availableParallelism())
-  t.ok(usableCores() >= 1, 'this system')
+  t.ok(usableCores() >= 1, 'at least one core on this system')
 })

@@ -1,7 +1,7 @@
 /**
- * Every regular expression literal of the service takes linear time, whatever text it gets: a setting, a flag, a header or
- * a body. The texts are derived from each pattern's own source, so that a new pattern is covered without being listed.
- * Patterns of users have an engine of their own (selectors/). Those of the client and the console run at their users.
+ * Every regular expression literal of the service takes linear time for any text: a setting, a flag, a header or a body. The texts are
+ * derived from each pattern's own source, so that a new pattern is covered without being listed. Users' patterns have their own engine
+ * (selectors/). The patterns of the client and the console run on the user's machine.
  */
 import { Script } from 'node:vm'
 import t from 'tap'
@@ -11,10 +11,10 @@ import { type Source, sourcesOf } from '../support/sources.js'
 /** The length of the texts: enough for quadratic time to differ from linear time by a factor of thousands. */
 const characters = 10_000
 
-/** What a linear pattern takes for so many, in ms: a thousandth on an idle machine. */
+/** The time limit of a linear pattern for such a text, in ms: a thousandth of this on an idle machine. */
 const linearMsMax = 25
 
-/** After this time in ms for all texts of a pattern, V8 is interrupted: a hundred times as long as they take. */
+/** The time limit in ms for all texts of a pattern, after which V8 is interrupted: 100 times their usual time. */
 const hangsMsDefault = 30_000
 
 interface Pattern {
@@ -38,7 +38,7 @@ function patternsOf({ path, parsed }: Source): Pattern[] {
   return found
 }
 
-/** The tokens of a pattern: one character of the text, or what has none (groups, assertions, quantifiers). */
+/** The tokens of a pattern: one that matches a character of the text, or one that matches none (groups, assertions, quantifiers). */
 const token =
   /\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|[pP]\{[^}]*\}|k<[^>]*>|.)|\[(?:\\.|[^\]\\])*\]|\(\?(?:[:=!]|<[=!]|<[^>]*>)|\{\d+,?\d*\}\??|./gisu
 const withoutCharacter = /^(?:[()|^$?*+]|\(\?.+|\{.+|\\[bBk\d].*)$/s
@@ -46,7 +46,7 @@ const unbounded = /^(?:[*+]|\{\d+,\}\??)$/
 
 const alphabet = [...Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)), ...'\t\n\r\0é\u2028日\ufeff😀']
 
-/** A text of almost `characters`: one that a pattern nearly matches up to a repetition, many of the same, and an end. */
+/** A text of about `characters` characters: a prefix that a pattern nearly matches up to a repetition, many equal units, and an end. */
 interface Shape {
   readonly prefix: string
   readonly unit: string
@@ -58,9 +58,9 @@ function textOf({ prefix, unit, end }: Shape, length: number): string {
 }
 
 function shapesFor({ source, flags }: Pattern): Shape[] {
-  /** For each character that the pattern wants, in its order, those that it takes. */
+  /** For each character that the pattern expects, in order, the characters that it accepts. */
   const wanted: string[][] = []
-  /** How many characters precede each repetition, or end with what it repeats. */
+  /** The number of characters before each repetition, or up to a character of the repeated part. */
   const before = new Set<number>()
   for (const [text] of source.matchAll(token)) {
     if (unbounded.test(text)) for (const less of [0, 1, 2]) before.add(Math.max(0, wanted.length - less))
@@ -68,11 +68,11 @@ function shapesFor({ source, flags }: Pattern): Shape[] {
     const one = new RegExp(`^(?:${text})$`, flags.replace(/[gy]/g, ''))
     wanted.push(alphabet.filter((character) => one.test(character)))
   }
-  // Without a repetition that has no bound, each place of a text takes a bounded time.
+  // Without an unbounded repetition, each position of a text takes a bounded time.
   if (before.size === 0) return []
   before.add(0)
   const sample = wanted.map(([first = '']) => first)
-  // Of the characters that the pattern does not tell apart, one is enough.
+  // One representative is enough for characters that the pattern does not distinguish.
   const told = new Map(
     alphabet.map((character) => [wanted.map((taken) => taken.includes(character)).join(), character]),
   )
@@ -94,19 +94,19 @@ function msFor(compiled: RegExp, text: string): number {
   return performance.now() - startMs
 }
 
-/** Whether a pattern takes more than linear time. Of several times the least counts: others' work makes any longer. */
+/** Whether a pattern takes more than linear time. The minimum of several times counts, because other processes can only lengthen them. */
 function isSlow(compiled: RegExp, shape: Shape): boolean {
   const leastMs = (length: number): number =>
     Math.min(...Array.from({ length: 3 }, () => msFor(compiled, textOf(shape, length))))
   if (msFor(compiled, textOf(shape, characters)) <= linearMsMax) return false
   const ms = leastMs(characters)
-  // Four times as long a text takes four times as long, and sixteen times if the time is quadratic.
+  // A text four times as long takes four times as long in linear time, and sixteen times as long in quadratic time.
   return ms > linearMsMax && ms > 8 * leastMs(characters / 4)
 }
 
 const running = new Script('globalThis.interruptible()')
 
-/** The text for which a pattern takes more than linear time, or hangs; undefined if none is found. */
+/** A text for which a pattern takes more than linear time, or hangs; undefined if the search finds no such text. */
 function slowTextFor(pattern: Pattern, hangsMs = hangsMsDefault): Shape | undefined {
   const compiled = new RegExp(pattern.source, pattern.flags)
   let tried: Shape | undefined

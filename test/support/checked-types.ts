@@ -1,4 +1,4 @@
-/** What the type checker finds in a program that uses the client, on each platform that has its types. */
+/** The type errors in a program that uses the client, on each platform with types. */
 import { join } from 'node:path'
 import ts from 'typescript'
 import { root } from './sources.js'
@@ -23,7 +23,7 @@ export const platforms: Readonly<Record<string, ts.CompilerOptions>> = {
   },
 }
 
-/** One line each, in files whose names include `inFolder`. */
+/** One line per error, in files whose names include `inFolder`. */
 export function findings(file: string, options: ts.CompilerOptions, inFolder = ''): readonly string[] {
   const strictest = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }
   const program = ts.createProgram([file], { ...strictest, noEmit: true, target: ts.ScriptTarget.ES2022, ...options })

@@ -1,4 +1,4 @@
-/** The clocks of a simulated machine, for a store that a test opens itself. */
+/** The clocks of a simulated machine, for a store that the test opens directly. */
 
 /** A machine's clocks, moved by hand. */
 export class Clocks {
@@ -12,12 +12,12 @@ export class Clocks {
     this.steadyMs += ms
   }
 
-  /** Somebody sets the wall clock. */
+  /** Simulates a user setting the wall clock. */
   step(ms: number): void {
     this.wallMs += ms
   }
 
-  /** The machine is off for this long. */
+  /** Simulates a machine that is off for `offMs`. */
   restart(offMs: number): void {
     this.wallMs += offMs
     this.steadyMs = 5000

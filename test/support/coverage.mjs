@@ -1,12 +1,10 @@
 /**
- * Fails if the coverage of the last run of tap is below these thresholds, so that it does not fall. tap itself can only
- * require full coverage or none. It runs the quick files and the long ones, which measure nothing (package.json).
+ * Fails if the coverage of tap's last run is below these thresholds, so that coverage does not fall. tap itself can require only full
+ * coverage or none. It runs the quick files and the `.long` ones, which do not measure time (package.json).
  */
 import { readFileSync } from 'node:fs'
 
-/**
- * Percent of src/, workers included; a little less than a run reaches, since runs vary in the lines they reach.
- */
+/** Percent of src/, including workers; slightly less than a run reaches, because runs vary in the lines they reach. */
 const thresholds = { statements: 92, branches: 87, functions: 92, lines: 92 }
 
 const files = JSON.parse(readFileSync('.tap/report/coverage-summary.json', 'utf8'))

@@ -1,6 +1,6 @@
 /**
- * Preloaded into the process of a test file: at its end it prints the CPU time of that process, and of all that it
- * started and waited for, such as services.
+ * Preloaded into the process of a test file. On exit it prints the CPU time of that process and of all children that it started and waited
+ * for, such as services.
  */
 import { readFileSync, writeSync } from 'node:fs'
 
@@ -9,7 +9,7 @@ const ticksPerSecond = 100
 
 function readCpuSeconds(): number {
   const stat = readFileSync('/proc/self/stat', 'utf8')
-  // Counted from behind the program's name, which may contain spaces: the 14th field and the next three.
+  // Count from the end of the program's name, which may contain spaces: the 14th field and the next three.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
   return ticks / ticksPerSecond

@@ -1,4 +1,4 @@
-/** The panels of docs/monitoring/grafana.json, as Grafana exports it, those of closed rows included. */
+/** The panels of docs/monitoring/grafana.json, as Grafana exports it, including the panels of collapsed rows. */
 import { readDocument } from './documents.js'
 
 interface Panel {
@@ -7,7 +7,7 @@ interface Panel {
   readonly title: string
   readonly description?: string
   readonly datasource?: { readonly uid: string }
-  /** Of a closed row. */
+  /** The panels of a collapsed row. */
   readonly panels?: readonly Panel[]
   readonly targets?: readonly { readonly refId: string; readonly expr: string }[]
 }

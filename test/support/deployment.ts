@@ -1,4 +1,4 @@
-/** compose.yaml and the manifests of docs/kubernetes.md, as tests read them: the members that tests look at. */
+/** The parts of compose.yaml and of the manifests in docs/kubernetes.md that tests read. */
 import { strict as assert } from 'node:assert'
 import { parseYaml } from '@redocly/openapi-core'
 import { blocksOf, readDocument } from './documents.js'
@@ -14,7 +14,7 @@ interface ComposeService {
   readonly healthcheck: { readonly test: readonly string[] }
 }
 
-/** The one service of compose.yaml. */
+/** The only service of compose.yaml. */
 export function composeService(): ComposeService {
   return (parseYaml(readDocument('compose.yaml')) as { services: { topicd: ComposeService } }).services.topicd
 }

@@ -1,8 +1,8 @@
 /**
- * The documents as tests read them: the list of them, their headings and links, and the examples that are run.
+ * The documents as tests read them: their list, headings, links and examples.
  *
- * An example is a block ```sh, or ```ts for the client. The ```json block directly after it is exactly what it prints.
- * Blocks of other kinds (```console, ```text, ```json alone) are not run.
+ * An example is a ```sh block, or a ```ts block for the client. A ```json block directly after it is its exact output. Blocks of other
+ * kinds (```console, ```text, ```json alone) are not run.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,9 +28,9 @@ export function readDocument(name: string): string {
   return readFileSync(join(root, name), 'utf8')
 }
 
-/** A block between two lines of three backticks. */
+/** A block between two lines that start with three backticks. */
 export interface Block {
-  /** The word after the opening backticks; empty without one. */
+  /** The word after the opening backticks, or an empty string. */
   readonly kind: string
   readonly text: string
   /** The number of its opening line, from 1. */
@@ -52,11 +52,11 @@ function partsOf(text: string): readonly Part[] {
       open = undefined
     } else open.lines.push(line)
   }
-  if (open !== undefined) throw new Error(`the block at line ${open.line} has no end`)
+  if (open !== undefined) throw new Error(`the block at line ${open.line} is not closed`)
   return parts
 }
 
-/** The text below the heading with this anchor, up to the next heading of its level or above. */
+/** The text below the heading with this anchor, up to the next heading of the same level or above. */
 export function sectionOf(text: string, anchor: string): string {
   const headings = headingsOf(text)
   const start = headings[anchorsOf(text).indexOf(anchor)]
@@ -73,7 +73,7 @@ export function blocksOf(text: string, kind: string): readonly Block[] {
   return partsOf(text).filter((part): part is Block => typeof part !== 'string' && part.kind === kind)
 }
 
-/** An example, and what it prints; undefined if the document does not say. */
+/** An example and its output; undefined if the document does not show the output. */
 export interface Example {
   readonly line: number
   readonly script: string
@@ -91,7 +91,7 @@ export function examplesOf(text: string, kind: 'sh' | 'ts' = 'sh'): readonly Exa
   })
 }
 
-/** The text without its blocks and without lines indented by four spaces, in their places. */
+/** The text in which blocks and lines indented by four spaces are replaced by empty lines. */
 export function proseOf(text: string): string {
   return partsOf(text)
     .map((part) => {
@@ -108,7 +108,7 @@ interface Heading {
   readonly line: number
 }
 
-/** Those outside of blocks. */
+/** The headings outside of blocks. */
 function headingsOf(text: string): readonly Heading[] {
   let isBlock = false
   return text.split('\n').flatMap((content, index) => {
@@ -118,7 +118,7 @@ function headingsOf(text: string): readonly Heading[] {
   })
 }
 
-/** The anchors of a document's headings, as GitHub makes them. */
+/** The anchors of a document's headings, as GitHub generates them. */
 export function anchorsOf(text: string): readonly string[] {
   const seen = new Map<string, number>()
   return headingsOf(text).map(({ title }) => {
@@ -136,7 +136,7 @@ function anchorOf(title: string): string {
     .replaceAll(' ', '-')
 }
 
-/** The targets of a document's links and images, without those on other hosts. */
+/** The targets of a document's links and images, without links to other hosts. */
 export function linksOf(text: string): readonly string[] {
   return [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)]
     .map((match) => match[1] ?? '')

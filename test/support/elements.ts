@@ -1,12 +1,12 @@
-/** Access to elements that a test relies on: each exists, or the test fails and says what is missing. And quantiles. */
+/** Access to elements that a test relies on: a missing element fails the test, with a message that names it. Also quantiles. */
 import assert from 'node:assert/strict'
 
-/** The first of a list. */
+/** The first element of a list. */
 export function first<Item>(list: readonly Item[]): Item {
   return at(list, 0)
 }
 
-/** The only one of a list. */
+/** The only element of a list. */
 export function only<Item>(list: readonly Item[]): Item {
   assert.equal(list.length, 1, `expected one element, found ${list.length}`)
   return at(list, 0)
@@ -33,13 +33,13 @@ export function medianOf(numbers: readonly number[]): number {
   )
 }
 
-/** The number below which this share of them lies, such as 0.99. */
+/** The number below which this share of the numbers lies, such as 0.99. */
 export function quantileOf(numbers: readonly number[], share: number): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   return at(sorted, Math.min(sorted.length - 1, Math.floor(sorted.length * share)))
 }
 
-/** All that an iterator gives. */
+/** All items of an iterator. */
 export async function everythingOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = []
   for await (const item of items) all.push(item)

@@ -1,10 +1,10 @@
 /**
- * The assertions that most tests make about an answer: that it is a certain 200, or a certain refusal.
+ * The most common assertions about a response: that it is a specific 200, or a specific rejection.
  */
 import type { Test } from 'tap'
 import type { Answer, Body, Client } from './service/client.js'
 
-/** Asserts that the answer is a 200 with exactly this body. */
+/** Asserts that the response is a 200 with exactly this body. */
 export function gives(t: Test, answer: Answer, body: string, expectation: string): void {
   const { status, text } = answer
   t.strictSame(
@@ -15,8 +15,8 @@ export function gives(t: Test, answer: Answer, body: string, expectation: string
 }
 
 /**
- * Asserts that the answer is a refusal with this status and code, in the shape that every refusal has, and that its
- * message is one sentence with each of `mentions` in it.
+ * Asserts that the response is a rejection with this status and code, in the form common to all rejections, and that its message is one
+ * sentence that contains each of `mentions`.
  */
 export function refuses(
   t: Test,
@@ -29,7 +29,7 @@ export function refuses(
   refusesOperation(t, answer, status, code, undefined, expectation, ...mentions)
 }
 
-/** As `refuses`, for a batch in which the operation with this index is refused. */
+/** Like `refuses`, for a batch in which the operation with this index is rejected. */
 export function refusesOperation(
   t: Test,
   answer: Answer,
@@ -47,10 +47,10 @@ export function refusesOperation(
     t.ok(answer.message.includes(mention), `${expectation}: "${answer.message}" mentions ${mention}`)
 }
 
-/** A request, and the body of its 200 or the code of its refusal with what the message mentions. */
+/** A request and its expected response: the body of a 200, or the code of a rejection with excerpts of its message. */
 export type Row = readonly [route: string, body: Body, answer: string, ...mentions: readonly string[]]
 
-/** Sends requests in turn; each must be answered as its row says. */
+/** Sends requests in turn and checks each response against its row. */
 export async function answers(t: Test, post: Client['post'], rows: readonly Row[], token?: string): Promise<void> {
   for (const [route, body, answer, ...mentions] of rows) {
     const found = await post(route, body, token === undefined ? {} : { token })
@@ -60,7 +60,7 @@ export async function answers(t: Test, post: Client['post'], rows: readonly Row[
   }
 }
 
-/** Of the codes whose status is not 400. */
+/** The statuses of the codes whose status is not 400. */
 const statuses: Readonly<Record<string, number>> = {
   forbidden_operation: 403,
   forbidden_path: 403,

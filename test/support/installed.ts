@@ -1,4 +1,4 @@
-/** Programs of other languages that tests run as clients (clients/), if they are installed. */
+/** Programs in other languages that tests run as clients (clients/), if they are installed. */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -7,14 +7,14 @@ import { root } from './documents.js'
 /** The source of a client. */
 export const clientFile = (name: string): string => join(root, 'test/support/clients', name)
 
-/** Why a command cannot be run here; false when it can. */
+/** Why a command cannot run here; false if it can. */
 export function missing(command: string, ...args: readonly string[]): string | false {
   const { error, status } = spawnSync(command, args, { stdio: 'ignore', timeout: 600_000 })
   const runs = error === undefined && status === 0
   return runs ? false : `${[command, ...args].join(' ')} does not run here: NOT tested`
 }
 
-/** The Python that has a library: Debian's packages belong to Debian's Python, which may not be the first one. */
+/** A Python with the library: Debian's packages belong to Debian's Python, which may not be the first one in PATH. */
 export function pythonWith(library: string): { readonly python: string; readonly skip: string | false } {
   const found = ['python3', '/usr/bin/python3'].find((python) => missing(python, '-c', `import ${library}`) === false)
   return {

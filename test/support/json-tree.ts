@@ -1,8 +1,8 @@
-/** A whole value, read step by step, as a caller of the reader that needs all of it would. */
+/** A whole value, read step by step, as by a caller of the reader that needs the entire value. */
 import { openBrace, openBracket } from '../../dist/json/bytes.js'
 import { type JsonReader, setMember } from '../../dist/json/reader.js'
 
-/** Of members with the same name, the last counts. */
+/** The last of several members with the same name counts. */
 export function treeOf(reader: JsonReader): unknown {
   if (reader.first === openBrace) {
     const object = {}

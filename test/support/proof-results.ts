@@ -1,6 +1,6 @@
 /**
- * Results of a long test, which one run prints and `npm run prove` adds up over many. A figure is added to that of the
- * same name; of one whose name ends in `Max`, the largest counts.
+ * Results of a long test, which one run prints and `npm run prove` sums over many runs. Figures of the same name are added; if the name
+ * ends in `Max`, the largest counts.
  */
 import type { Test } from 'tap'
 
@@ -13,14 +13,14 @@ export function reportResults(t: Pick<Test, 'comment'>, results: Results): void 
   t.comment(mark + JSON.stringify(results))
 }
 
-/** Results of one state, to a tenth, under names whose largest value counts. */
+/** Results of one state, rounded to a tenth, under names whose largest value counts. */
 export function prefixed(when: string, state: object): Record<string, number> {
   return Object.fromEntries(
     Object.entries(state).map(([name, figure]) => [`${when}.${name}.Max`, Math.round(figure * 10) / 10]),
   )
 }
 
-/** All figures that a run printed, together. */
+/** All figures that a run printed, combined. */
 export function resultsIn(output: string): Results {
   const printed = [...output.matchAll(new RegExp(`^ *# ${mark}(\\{.*\\})$`, 'gm'))]
   return together(printed.map(([, json = '{}']) => JSON.parse(json) as Results))

@@ -1,6 +1,6 @@
 /**
- * The English of this repository, for the check of its words: the comments of the sources, the names of tests, the messages that a
- * user sees, and the documents. Each piece is one comment, one text or one paragraph, on a single line.
+ * The English of this repository, for the check of its words: comments in the sources, test names, messages to users, and documents. Each
+ * piece is one comment, one string or one paragraph, on a single line.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface Prose {
   readonly text: string
 }
 
-/** All of it. */
+/** All prose of the repository. */
 export function allProse(): readonly Prose[] {
   const sources = (['src', 'test', 'bench'] as const).flatMap(sourcesOf)
   return [
@@ -25,7 +25,7 @@ export function allProse(): readonly Prose[] {
   ]
 }
 
-/** Line comments directly below each other are one. */
+/** Line comments directly below each other count as one. */
 function commentsIn(source: Source): readonly Prose[] {
   const { path, parsed } = source
   const found: Prose[] = []
@@ -42,7 +42,7 @@ function commentsIn(source: Source): readonly Prose[] {
   return found
 }
 
-/** Texts of more than two words. */
+/** Strings of more than two words. */
 function textsIn({ path, parsed }: Source): readonly Prose[] {
   const found: Prose[] = []
   const visit = (node: ts.Node): void => {

@@ -1,6 +1,6 @@
 /**
- * Runs long tests again and again, each round with a seed of its own: `npm run prove`. Each run of a proof appends its
- * row to the results in docs/maintainers/verification.md, which also says what each proof shows.
+ * Runs long tests repeatedly, each round with its own seed: `npm run prove`. Each run of a proof appends its row to the results in
+ * docs/maintainers/verification.md, which also explains each proof.
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -17,12 +17,12 @@ import { endOf, startTest, testEnvironment, verdictOf } from './test-process.js'
 interface Proof {
   /** A long test that prints figures. */
   readonly test: string
-  /** One of the figures: a round without any of it has shown nothing. */
+  /** A figure of the test: a round in which it is 0 has proved nothing. */
   readonly counted: string
-  /** How many are run, if the command line does not say. */
+  /** Default number of rounds. */
   readonly rounds: number
   readonly environment?: Readonly<Record<string, string>>
-  /** What the rounds get as CASE, in turn. */
+  /** The values of CASE for the rounds, in turn. */
   readonly cases?: readonly string[]
 }
 
@@ -31,7 +31,7 @@ const faults = mutants.map(({ fault }) => fault)
 const torture = { TORTURE_SECONDS: '120', SILENCE_MS_MAX: '1000' }
 const large = { LARGE_TOPICS: '10000000', SLOWER_MAX: '3', LIMITED_MS_MAX: '1000' }
 
-/** Those of one round look for what grows, which would not show in several. */
+/** Proofs with one round look for growth, which would not show in several rounds. */
 const proofs: Readonly<Record<string, Proof>> = {
   kills: { test: 'durability/crash', counted: 'kills', rounds: 8, environment: torture },
   'writer-kills': { test: 'durability/writer-kills', counted: 'kills', rounds: 3, environment: { KILLS: '100' } },
@@ -48,15 +48,15 @@ const proofs: Readonly<Record<string, Proof>> = {
   mutants: { test: 'durability/mutants', counted: 'mutants', rounds: faults.length, cases: faults },
 }
 
-/** A round that takes longer has hung; the longest takes three hours. */
+/** Time after which a round counts as hung; the longest takes three hours. */
 const roundSecondsMax = 4 * 3600
 
-/** How long what a round has started may take to clean up once it is told to end. */
+/** Time that the processes of a round have for cleaning up when they are terminated. */
 const endMsMax = 10_000
 
 const stopping = new AbortController()
 
-/** Runs a round to its end, or until it has hung. @returns what it printed, and its figures if it has passed */
+/** Runs a round until it ends or counts as hung. @returns its output, and its figures if it has passed */
 async function runRound(
   files: readonly string[],
   counted: string,
@@ -65,11 +65,11 @@ async function runRound(
 ): Promise<{ readonly output: string; readonly results?: Results }> {
   const child = startTest(files, { ...testEnvironment(secondsMax), ...environment }, true)
   const end = (): void => {
-    // With everything that it has started.
+    // The whole process group, with everything that the test has started.
     process.kill(-(child.pid as number), 'SIGTERM')
     killing = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), endMsMax)
   }
-  // The test has a time limit of its own, which a hanging event loop would not keep.
+  // The test has its own time limit, which a hanging event loop would not keep.
   let killing = setTimeout(end, secondsMax * 1000)
   stopping.signal.addEventListener('abort', end)
   const { output, code } = await endOf(child)
@@ -77,14 +77,14 @@ async function runRound(
   stopping.signal.removeEventListener('abort', end)
   const results = resultsIn(output)
   const { ok, skips } = verdictOf(output, code)
-  // A test that skips anything, or counts nothing, has shown nothing.
+  // A test that skips anything, or counts nothing, has proved nothing.
   const hasPassed = ok && skips.length === 0 && (results[counted] ?? 0) > 0
   return hasPassed ? { output, results } : { output }
 }
 
 const resultsPage = 'docs/maintainers/verification.md'
 
-/** The page with one more row in its table of results, as the last one. */
+/** The page with another row at the end of its table of results. */
 export function withRow(page: string, cells: readonly string[]): string {
   return page.replace(/\n\| Proof \|(.*\n\|)+.*\n/, (table) => `${table}| ${cells.join(' | ')} |\n`)
 }
@@ -95,7 +95,7 @@ interface Request {
   readonly endMs: number
 }
 
-/** Runs a proof, of which a failed round is the last, and appends its row. @returns whether it has passed */
+/** Runs a proof up to the first failed round, and appends its row. @returns whether it has passed */
 async function prove(name: string, proof: Proof, { seed, rounds = proof.rounds, endMs }: Request): Promise<boolean> {
   const git = (...args: readonly string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
   const changes = git('status', '--porcelain', '--', 'src', 'test', 'package-lock.json')
@@ -112,7 +112,7 @@ async function prove(name: string, proof: Proof, { seed, rounds = proof.rounds, 
     process.stdout.write(`${name} ${JSON.stringify(environment)}: ${JSON.stringify(results) ?? `FAILED\n${output}`}\n`)
     if (results === undefined) failure = `**failed** with ${JSON.stringify(environment)}`
     else passed.push(results)
-    // What a round leaves in its directories is large.
+    // The remains of a round in its directories are large.
     if (results !== undefined) rmSync(join(root, '.tap/fixtures'), { recursive: true, force: true })
   }
   const took = `${Math.ceil((performance.now() - startedMs) / 60_000)} min, ${passed.length} of ${rounds} rounds`
@@ -125,11 +125,11 @@ async function prove(name: string, proof: Proof, { seed, rounds = proof.rounds, 
 
 const usage = `npm run prove -- [NAME…] [--minutes M] [--rounds R] [--seed S]
 
-  --minutes M  no round of a proof begins later
-  --rounds R   of each proof
-  --seed S     of the first round; each further one adds 1 (default: random)
+  --minutes M  start no round of a proof later
+  --rounds R   number of rounds of each proof
+  --seed S     seed of the first round; each further round adds 1 (default: random)
 
-The proofs, which are all run by default: ${Object.keys(proofs).join(', ')}
+The proofs (default: all): ${Object.keys(proofs).join(', ')}
 `
 
 async function main(): Promise<void> {
@@ -140,7 +140,7 @@ async function main(): Promise<void> {
   const names = positionals.length > 0 ? positionals : Object.keys(proofs)
   const request = { seed: Number(seed), rounds: rounds === undefined ? undefined : Number(rounds) }
   const isUnderstood = Number(minutes) > 0 && (request.rounds ?? 1) > 0 && request.seed >= 0
-  if (!isUnderstood || names.some((name) => proofs[name] === undefined)) throw new Error('a wrong argument')
+  if (!isUnderstood || names.some((name) => proofs[name] === undefined)) throw new Error('invalid argument')
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   for (const name of names) {
     const endMs = performance.now() + Number(minutes) * 60_000

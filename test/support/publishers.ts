@@ -1,4 +1,4 @@
-/** Programs that publish numbered values, and how a test tells that the service has all of them, in their order. */
+/** Programs that publish numbered values, and the check that the service has all of them, in order. */
 import { strict as assert } from 'node:assert'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { Relay } from './service/relay.js'
 import { type Server, type StartOptions, startServer, until } from './service/server.js'
 import { tied } from './tied.js'
 
-/** What a publisher publishes: each number at a path of its own and at one that all share. */
+/** The values of a publisher: each number at its own path and at a shared path. */
 export function numbered(from: number, to: number): readonly { readonly path: string; readonly value: number }[] {
   return Array.from({ length: to - from }, (_, i) => [
     { path: `numbers/${from + i}`, value: from + i },
@@ -16,7 +16,7 @@ export function numbered(from: number, to: number): readonly { readonly path: st
   ]).flat()
 }
 
-/** Whether the numbers below `count` are all stored, exactly and in their order, and the last of them at `last`. */
+/** Checks that all numbers below `count` are stored, exactly and in order, and that `last` has the last one. */
 export async function storesNumbers(t: Test, { post }: Server, count: number): Promise<void> {
   const items: { path: string; value: number; version: number }[] = []
   for (let i = 0; i < count; i += 1000) {
@@ -33,7 +33,7 @@ export async function storesNumbers(t: Test, { post }: Server, count: number): P
   t.equal(items.length, count)
   // A version is larger than those of all earlier commits.
   const disordered = items.filter(({ version }, i) => i > 0 && version < (items[i - 1]?.version ?? 0))
-  t.strictSame(disordered, [], 'they were stored in their order')
+  t.strictSame(disordered, [], 'the values were stored in order')
   t.match((await post('fetch', { path: 'last' })).text, `"value":${count - 1}}`, 'the last value won')
 }
 
@@ -42,7 +42,7 @@ export async function stored({ post }: Server, path: string): Promise<void> {
   await until(`${path} is stored`, async () => ((await post('fetch', { path })).status === 200 ? true : undefined))
 }
 
-/** A service that a publisher reaches through a front, and that can be stopped and started again behind it. */
+/** A service that a publisher reaches through a relay, and that can be stopped and restarted behind it. */
 export class Restartable {
   private constructor(
     private readonly t: Test,
@@ -68,7 +68,7 @@ export class Restartable {
 
 /** A running publisher. */
 export class Publisher {
-  /** What it has printed on its standard error. */
+  /** The output on standard error. */
   errors = ''
   output = ''
   readonly #closed: Promise<unknown>
@@ -80,7 +80,7 @@ export class Publisher {
     this.#closed = once(child, 'close')
   }
 
-  /** Until the test's end, with the programs that it starts. */
+  /** Runs until the test ends; the programs that it starts are stopped as well. */
   static start(
     t: Test,
     [program, ...args]: readonly [string, ...string[]],
@@ -94,7 +94,7 @@ export class Publisher {
     return publisher
   }
 
-  /** Gives it lines to publish. */
+  /** Passes lines to publish to the program. */
   write(lines: readonly string[]): void {
     this.child.stdin.write(lines.map((line) => `${line}\n`).join(''))
   }
@@ -103,17 +103,19 @@ export class Publisher {
     return this.child.exitCode !== null || this.child.signalCode !== null
   }
 
-  /** Waits until it has ended by itself, after its last line; returns its exit code. */
+  /** Waits until the program has exited on its own, after its last line; returns its exit code. */
   async ended(): Promise<number | null> {
     this.child.stdin.end()
-    await until(`the publisher ends; it printed ${this.errors}`, async () => (this.hasEnded ? true : undefined))
+    await until(`the publisher exits; its standard error: ${this.errors}`, async () =>
+      this.hasEnded ? true : undefined,
+    )
     await this.#closed
     return this.child.exitCode
   }
 
-  /** Waits until this is among what it has printed on its standard error. */
+  /** Waits until standard error matches the pattern. */
   async reports(pattern: RegExp): Promise<void> {
-    await until(`it reports ${pattern}`, async () => (pattern.test(this.errors) ? true : undefined))
+    await until(`the publisher reports ${pattern}`, async () => (pattern.test(this.errors) ? true : undefined))
   }
 
   async end(): Promise<void> {

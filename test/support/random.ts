@@ -5,9 +5,9 @@ import type { Test } from 'tap'
 
 export interface Random {
   readonly seed: number
-  /** A whole number from 0 up to, not including, `below`. */
+  /** A whole number from 0 to `below` - 1. */
   below(below: number): number
-  /** One of the items; there must be one. */
+  /** One of the items, which must not be empty. */
   pick<Item>(items: readonly Item[]): Item
   /** True once in `times`, on average. */
   oneIn(times: number): boolean

@@ -1,4 +1,4 @@
-/** The recipes of docs/recipes.md as tests run them: each as it stands there, with the address of a service. */
+/** The recipes of docs/recipes.md as tests run them: verbatim, with the address of a service. */
 import { strict as assert } from 'node:assert'
 import { blocksOf, readDocument, sectionOf } from './documents.js'
 import type { FunctionSource } from './service/function-node.js'
@@ -7,7 +7,7 @@ const documentedUrl = 'http://127.0.0.1:8080'
 
 type Recipe = 'telegraf' | 'syslog-ng' | 'node-red' | 'a-shell-loop' | 'python'
 
-/** The blocks of one kind in a recipe; `url` is where the service is. */
+/** The blocks of one kind in a recipe; `url` is the service's address. */
 export function recipeBlocks(recipe: Recipe, kind: string, url = documentedUrl): readonly string[] {
   const { hostname, port } = new URL(url)
   const blocks = blocksOf(sectionOf(readDocument('docs/recipes.md'), recipe), kind)
@@ -17,7 +17,7 @@ export function recipeBlocks(recipe: Recipe, kind: string, url = documentedUrl):
   )
 }
 
-/** Telegraf's output, read roughly: what is set to a string, the template, and the headers. */
+/** A rough reading of Telegraf's output plugin: settings with a string value, the template, and the headers. */
 export interface TelegrafOutput {
   readonly url: string
   readonly template: string
@@ -26,9 +26,9 @@ export interface TelegrafOutput {
 
 export function telegrafOutput(token: string, url: string): TelegrafOutput {
   const [text = ''] = recipeBlocks('telegraf', 'toml', url)
-  // Bash sets `_`.
+  // Bash sets the variable `_`.
   const env: NodeJS.ProcessEnv = { ...process.env, TOPICD_KEY: token, _: '/usr/bin/telegraf' }
-  // Telegraf replaces each name of a variable that is set, with or without braces, and leaves others as they are.
+  // Telegraf replaces each name of a defined variable, with or without braces, and leaves others unchanged.
   const replaced = text.replace(/\$(?:\{(\w+)\}|([a-z_]\w*))/gi, (whole, a, b) => env[a ?? b] ?? whole)
   const [options = '', headers = ''] = replaced.split('[outputs.http.headers]')
   const strings = (part: string): Record<string, string> =>
@@ -39,7 +39,7 @@ export function telegrafOutput(token: string, url: string): TelegrafOutput {
   return { url: address, template, headers: strings(headers) }
 }
 
-/** A node that sends requests, in a flow of Node-RED. */
+/** A node that sends requests, in a Node-RED flow. */
 interface RequestNode {
   readonly id: string
   readonly method: string

@@ -1,7 +1,7 @@
-/** Maps of the product that a test cannot reach, to see that they are bounded. */
+/** Records the product's maps that a test cannot access, to check that they are bounded. */
 import type { Test } from 'tap'
 
-/** The maps that get a key of this kind from now on, until the test ends. */
+/** The maps that receive a key accepted by `isKey`, until the test ends. */
 export function recordMaps(t: Test, isKey: (key: unknown) => boolean): ReadonlySet<ReadonlyMap<unknown, unknown>> {
   const { set } = Map.prototype
   const maps = new Set<Map<unknown, unknown>>()

@@ -1,6 +1,6 @@
 /**
- * Runs several test files in one process, one after the other, so that they share a service of each store
- * (service/over-stores.ts). Which files those are, the runner says (run.ts).
+ * Runs several test files in turn in one process, so that they share a service of each store (service/over-stores.ts). The runner chooses
+ * the files (run.ts).
  */
 import { pathToFileURL } from 'node:url'
 import t from 'tap'

@@ -2,20 +2,20 @@
  * Runs test files without coverage, a few at a time, after a build:
  *
  *     node dist-test/support/run.js quick              every quick file, over LMDB alone
- *     node dist-test/support/run.js long               the rest of what every delivery must pass
- *     node dist-test/support/run.js release            what only a release must pass, besides
+ *     node dist-test/support/run.js long               the other files that every delivery must pass
+ *     node dist-test/support/run.js release            the files that only a release must pass
  *     node dist-test/support/run.js paging http topics files and folders by name, of every kind
- *     node dist-test/support/run.js v1.0.0..           the folders that test what these commits touch
+ *     node dist-test/support/run.js v1.0.0..           the folders that test what these commits change
  *
- * tap's own runner puts a loader into each process that a test starts, including the service's workers. Coverage needs
- * that, but it doubles the time, so only `npm run test:coverage` uses it.
+ * tap's own runner injects a loader into each process that a test starts, including the service's workers. Coverage needs the loader, but
+ * it doubles the time, so only `npm run test:coverage` uses it.
  *
- * With --times, a table at the end says how long each file took and how much CPU time, the slowest first. With
- * --no-skips, a file that skips anything fails: a release needs every test.
+ * With --times, a table at the end lists the duration and CPU time of each file, the slowest first. With --no-skips, a file that skips
+ * anything fails, because a release needs every test.
  *
- * A file that passes is one line; of a file that fails, the whole output is shown. A file that fails runs once more at the end,
- * alone. If it then passes, it counts as passed, and the end of the log lists it as FLAKY: a defect to be mended.
- * The exit status is 1 if a file failed twice, or none ran. With --once, no file runs again.
+ * A file that passes prints one line; a file that fails prints its whole output. A file that fails runs once more at the end, alone. If it
+ * then passes, it counts as passed, and the end of the log lists it as FLAKY, a defect to fix. The exit status is 1 if a file failed twice,
+ * or no file ran. With --once, no file is run again.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,16 +25,16 @@ import { findBinaries, OwnCluster, sharedEngine } from './stores/postgres-cluste
 import { atOnceMax, fileOf, type Group, groupsOf, type Kind, testsOf } from './test-files.js'
 import { endOf, onlyStore, startTest, testEnvironment, type Verdict, verdictOf } from './test-process.js'
 
-/** The time limit of a file, in seconds, without `--timeout`. */
+/** The default time limit of a file, in seconds. */
 const timeoutSDefault = 600
 
 interface Outcome extends Verdict {
-  /** What ran: a file, or how many. */
+  /** The file that ran, or the first of several and their number. */
   readonly test: string
   readonly seconds: number
 }
 
-/** @param isShownWhole whether its output is shown even if it passes */
+/** @param isShownWhole whether the output is shown even if the test passes */
 async function run({ tests, store, only }: Group, isShownWhole = false): Promise<Outcome> {
   const startedMs = performance.now()
   const others = tests.length === 1 ? '' : ` and ${tests.length - 1} more`
@@ -56,7 +56,7 @@ async function run({ tests, store, only }: Group, isShownWhole = false): Promise
   return { ...verdict, test, seconds, ok: verdict.ok && !(noSkips && verdict.skips.length > 0) }
 }
 
-/** Starts one PostgreSQL for all files; undefined if none is installed, or TOPICD_TEST_POSTGRES names one. */
+/** Starts one PostgreSQL for all files; undefined if PostgreSQL is not installed, or TOPICD_TEST_POSTGRES names a server. */
 async function startEngine(): Promise<OwnCluster | undefined> {
   const binaries = findBinaries()
   if (binaries === undefined || process.env.TOPICD_TEST_POSTGRES !== undefined) return
@@ -74,20 +74,20 @@ const runsOnce = args.includes('--once')
 const names = args.filter((arg) => !arg.startsWith('--'))
 const unknown = names.find((name) => testsOf(name).length === 0)
 if (unknown !== undefined || names.length === 0) {
-  const problem = unknown?.includes('..')
-    ? `no folder of tests is touched by ${unknown}`
-    : `no test is called ${unknown}`
-  process.stderr.write(names.length === 0 ? 'name files, folders or a range of commits\n' : `${problem}\n`)
+  const problem = unknown?.includes('..') ? `${unknown} touches no tested folder` : `there is no test named ${unknown}`
+  process.stderr.write(
+    names.length === 0 ? 'give the names of files or folders, or a range of commits\n' : `${problem}\n`,
+  )
   process.exit(2)
 }
 const waiting = groupsOf(names)
 const files = waiting.reduce((total, { tests }) => total + tests.length, 0)
 
-// A file alone starts one itself, if it needs any.
+// A single file starts PostgreSQL itself if it needs it.
 const engine = files > 1 ? await startEngine() : undefined
 const timeoutS = option('timeout') ?? timeoutSDefault
 const packages = mkdtempSync(join(tmpdir(), 'topicd-packages-'))
-/** Where each file finds what is made once for all of them. */
+/** Names the resources that all files share in their environment. */
 const sharedByFiles: NodeJS.ProcessEnv = { [sharedPackages]: packages }
 if (engine !== undefined) sharedByFiles[sharedEngine] = engine.address('postgres')
 

@@ -1,15 +1,15 @@
 /**
- * Time that a test skips: `performance.now()` jumps, and intervals that this process has set since are called, as if
- * their time had come. Timeouts go on as they are.
+ * Time that a test skips: `performance.now()` jumps, and the intervals that this process has set in the meantime are called as if they were
+ * due. Timeouts are not affected.
  */
 import type { Test } from 'tap'
 
 export interface SkippedTime {
-  /** Lets this time pass, and calls every interval once. */
+  /** Advances the time by `ms`, and calls every interval once. */
   pass(ms: number): void
 }
 
-/** To be called before what sets the intervals is made; everything is as before when the test ends. */
+/** Call this before creating any object that sets intervals; the original functions are restored when the test ends. */
 export function skippableTime(t: Test): SkippedTime {
   const { setInterval, clearInterval } = globalThis
   const { performance } = globalThis

@@ -1,4 +1,4 @@
-/** The source files of this repository, parsed for the architecture checks. None of them is executed here. */
+/** The source files of this repository, parsed for the architecture checks. This module executes none of them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import ts from 'typescript'
@@ -14,13 +14,13 @@ export interface Source {
 }
 
 export interface Import {
-  /** The name of a package, or the path of a file of ours relative to the root, such as src/http/server.ts. */
+  /** The name of a package, or the path of one of our files relative to the root, such as src/http/server.ts. */
   readonly from: string
-  /** The names that are imported; undefined if that can be any. */
+  /** The imported names; undefined if any name may be used. */
   readonly names: readonly string[] | undefined
 }
 
-/** @param text of a file of ours, or planted by a test */
+/** @param text the content of one of our files, or text planted by a test */
 export function parse(path: string, text: string): Source {
   return { path, parsed: ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true) }
 }
@@ -33,7 +33,7 @@ export function sourcesOf(tree: Tree): Source[] {
     .map((name) => parse(`${tree}/${name}`, readFileSync(join(root, tree, name), 'utf8')))
 }
 
-/** What a file imports, re-exports or imports dynamically. Types count too: they are a dependency as well. */
+/** The imports, re-exports and dynamic imports of a file. Types count, because they are also dependencies. */
 export function importsOf(source: Source): Import[] {
   const found: Import[] = []
   const add = (from: ts.Expression, names: readonly string[] | undefined): void => {
@@ -58,14 +58,14 @@ function namesOf(bindings: ts.NamedImportBindings | ts.NamedExportBindings | und
   return bindings.elements.map(({ name, propertyName }) => (propertyName ?? name).text)
 }
 
-/** The source file behind an import: tests and benchmarks import what was built from src/. */
+/** The source file behind an import: tests and benchmarks import the files built from src/. */
 function target(importer: string, specifier: string): string {
   if (!specifier.startsWith('.')) return specifier
   const path = relative(root, resolve(root, dirname(importer), specifier)).replace(/^dist\//, 'src/')
   return path.replace(/\.js$/, '.ts')
 }
 
-/** The texts of all comments of a file, by their positions, in order. */
+/** The comments of a file by position, in order. */
 export function commentsOf({ parsed }: Source): ReadonlyMap<number, string> {
   const found = new Map<number, string>()
   const visit = (node: ts.Node): void => {

@@ -1,6 +1,5 @@
 /**
- * The test files, their kinds, and which of them a name means: a file, a folder, a half, or a range of commits. How they
- * run is not known here (run.ts).
+ * The test files, their kinds, and the files that a name stands for: a file, a folder, a half, or a range of commits. run.ts runs them.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -19,8 +18,8 @@ const tests = readdirSync(directory, { recursive: true, encoding: 'utf8' })
 const cores = availableParallelism()
 
 /**
- * The kinds of files, which the ends of their names say, in the order in which they run, and how many run at once. Long
- * files mostly wait. Those of load keep the cores busy or compare times, as do some that only a release needs.
+ * The kinds of files, which follow from the end of their names, in run order, and the number that run at the same time. Long files mostly
+ * wait. Load files, and several release files, keep the cores busy or compare times.
  */
 export const atOnceMax = { quick: cores + 1, long: 2 * cores, load: cores, release: cores }
 
@@ -43,7 +42,7 @@ const testedBy: readonly (readonly [touched: RegExp, folders: string])[] = [
   [/^bench\//, 'bench'],
 ]
 
-/** The tests of the folders that a range of commits touches. */
+/** The tests of the folders that test the files changed by a range of commits. */
 function testsTouched(range: string): string[] {
   const files = execFileSync('git', ['diff', '--name-only', range], { encoding: 'utf8' }).split('\n')
   const folders = testedBy.flatMap(([touched, folder]) =>
@@ -56,8 +55,8 @@ function testsTouched(range: string): string[] {
 }
 
 /**
- * The tests of a name, none if it means none: `crash` means durability/crash.long and postgres/crash.long. Those of
- * `.extra.ts` have to be named: a folder or a range does not mean them.
+ * The tests of a name, empty if the name is unknown: `crash` stands for durability/crash.long and postgres/crash.long. Tests in `.extra.ts`
+ * files run only by name: a folder or a range does not include them.
  */
 export function testsOf(name: string): string[] {
   if (name.includes('..')) return testsTouched(name)
@@ -71,23 +70,23 @@ export function testsOf(name: string): string[] {
   })
 }
 
-/** Its path. */
+/** The path of a test's file. */
 export const fileOf = (test: string): string => join(directory, test.endsWith('.js') ? test : `${test}.test.js`)
 
-/** Files in one process: enough to make the start of its services cheap, few enough to keep every core busy to the end. */
+/** Files in one process: enough to make starting its services cheap, few enough to keep every core busy until the end. */
 const filesTogetherMax = 8
 
-/** Files that run in one process: those that state their expectations of a service of each store share its start. */
+/** Files that run in one process: files whose expectations apply to each store share the start of its service. */
 export interface Group {
   readonly tests: readonly string[]
   readonly kind: Kind
-  /** The store that they run over; undefined for each. */
+  /** The store that the files run over; undefined for each store. */
   readonly store?: StoreKind
-  /** The only tests that run of them, as tap's TAP_GREP. */
+  /** The only tests of the files to run, as tap's TAP_GREP. */
   readonly only?: string
 }
 
-/** A little of what only a release runs whole is a part of the long half. */
+/** A sample of the release tests that is also part of the long half. */
 const smokes: readonly (readonly [test: string, only: string])[] = [
   ['docs/proxies.release', '/^nginx/'],
   ['docs/recipes.release', '/^the shell loop$/\n/uses one connection/'],
@@ -108,7 +107,7 @@ function grouped(tests: readonly string[], store?: StoreKind): Group[] {
   return groups
 }
 
-/** What runs for these names. The quick half runs over LMDB; over PostgreSQL, its files are a part of the long one. */
+/** The groups to run for these names. The quick half runs over LMDB; over PostgreSQL, its files are part of the long half. */
 export function groupsOf(names: readonly string[]): Group[] {
   const chosen = [...new Set(names.flatMap(testsOf))]
   if (names[0] === 'quick') return grouped(chosen, 'lmdb')

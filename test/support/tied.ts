@@ -1,16 +1,16 @@
 /**
- * How tests start a process: so that the kernel ends it as soon as the process that started it is gone, however that
- * ended. A killed runner takes its test files with it, those their services, and so on. It holds for the started
- * process alone: a service ends its own children. Every `spawn` in test/ uses this (an architecture check).
+ * Starts a process so that the kernel kills it as soon as its parent is gone, no matter how the parent exited. A killed runner takes its
+ * test files with it, the files their services, and so on. This applies only to the started process: a service stops its own children.
+ * Every `spawn` in test/ uses this (an architecture check).
  *
- * The mark of the kernel (PR_SET_PDEATHSIG) belongs to the thread that spawns, here the main one, and is lost when a
- * process changes its account. So a change of account is done by the same program, before it.
+ * The kernel's mark (PR_SET_PDEATHSIG) belongs to the thread that spawns, here the main one, and is lost when a process changes its
+ * account. Therefore the same program first changes the account and then sets the mark.
  */
 
 interface Tie {
-  /** The signal that ends it; KILL by default. */
+  /** The signal that the kernel sends; KILL by default. */
   readonly signal?: 'KILL' | 'QUIT' | 'TERM'
-  /** The account that it runs under; by default that of this process. Only root may choose. */
+  /** The account that the process runs under; this process's by default. Only root may choose another. */
   readonly account?: string | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Headless Chromium with a fresh profile for each test, and a small server for the test's own pages. Playwright only
- * drives the browser: it is the system's, and nothing is downloaded.
+ * Headless Chromium with a fresh profile for each test, and a small server for the test's own pages. Playwright only drives the browser,
+ * which is the system's; nothing is downloaded.
  */
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import type { Test } from 'tap'
 
-/** Where Debian's package installs it. */
+/** The path at which Debian's package installs Chromium. */
 const executablePath = '/usr/bin/chromium'
 
-/** `--no-sandbox`: tests may run as root. The others keep it from calling its vendor, and from changing protocol. */
+/** `--no-sandbox`: tests may run as root. The other flags keep the browser from contacting its vendor and from changing protocols. */
 const args: string[] = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync'],
@@ -22,17 +22,17 @@ export function whyNoBrowser(): string | false {
   return existsSync(executablePath) ? false : `${executablePath} is not installed: real pages were NOT tested`
 }
 
-/** How the browser is started. */
+/** The options with which the browser is launched. */
 export const browserLaunch = { executablePath, args, headless: true }
 
-/** Starts the browser; it ends with the test. */
+/** Starts the browser and closes it when the test ends. */
 export async function startBrowser(t: Test): Promise<Browser> {
   const browser = await chromium.launch(browserLaunch)
   t.teardown(() => browser.close())
   return browser
 }
 
-/** Serves one HTML document at every path, on 127.0.0.1, until the test ends. @returns its port */
+/** Serves an HTML document at every path, on 127.0.0.1, until the test ends. @returns its port */
 export async function servePage(t: Test, html: string | (() => string)): Promise<number> {
   const server = createServer((_, res) => {
     res.setHeader('content-type', 'text/html; charset=utf-8').end(typeof html === 'string' ? html : html())

@@ -1,4 +1,4 @@
-/** The console in a browser: its pages, what they logged and where they sent requests, and axe's judgement of them. */
+/** The console in a browser: its pages, their log messages, the origins of their requests, and an accessibility check by axe. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -9,24 +9,24 @@ import { startBrowser, whyNoBrowser } from './browser.js'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The rules that axe checks: those of WCAG 2, levels A and AA, and what it calls best practices. */
+/** The rules that axe checks: WCAG 2, levels A and AA, and axe's own best practices. */
 const axeTags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** A page that is watched from its first request on. */
+/** A page that is watched from its first request. */
 export interface Watched {
   readonly page: Page
-  /** Errors and warnings of scripts and of the browser, except that an answer was not a 200. */
+  /** Errors and warnings of scripts and of the browser, except reports of 4xx responses. */
   readonly complaints: readonly string[]
-  /** The origins that were asked for anything. */
+  /** The origins that received any request. */
   readonly origins: ReadonlySet<string>
 }
 
-/** A service and a browser for all tests of a file. Before each test its pages are closed and its topics removed. */
+/** A service and a browser for all tests of a file. Before each test, the pages are closed and the topics removed. */
 export async function startConsole(t: Test) {
   t.setTimeout(600_000)
   const skip = whyNoBrowser()
   const server = await startServer(t)
-  /** None where every test is skipped. */
+  /** Undefined if every test is skipped. */
   const browser = skip ? (undefined as never) : await startBrowser(t)
   t.beforeEach(async () => {
     for (const context of skip ? [] : browser.contexts()) await context.close()
@@ -35,7 +35,7 @@ export async function startConsole(t: Test) {
   return { skip, server, browser }
 }
 
-/** Opens a page in a context of its own, which has no storage yet. */
+/** Opens a page in its own context, with empty storage. */
 export async function openWatched(
   browser: Browser,
   url: string,
@@ -55,7 +55,7 @@ export async function openWatched(
   return { page, complaints, origins }
 }
 
-/** Fails for everything that axe finds wrong with the page as it is now. */
+/** Fails for every problem that axe finds on the current page. */
 export async function checkAccessibility(t: Test, page: Page, what: string): Promise<void> {
   await page.evaluate(`${axeSource};0`)
   const found = await page.evaluate<readonly string[]>(`axe
@@ -78,28 +78,28 @@ export async function openConsole(browser: Browser, server: Server, token = serv
   return watched
 }
 
-/** What every visit must hold: nothing complained, and nothing came from or went elsewhere. */
+/** Checks that apply to every visit: there were no complaints and no requests to other origins. */
 export function isClean(t: Test, server: Server, { complaints, origins }: Watched): void {
   t.strictSame(complaints, [], 'no error in the console')
-  t.strictSame([...origins], [new URL(server.url).origin], 'no request to elsewhere')
+  t.strictSame([...origins], [new URL(server.url).origin], 'no request to another origin')
 }
 
-/** Writes a value as it is. */
+/** Writes a value verbatim. */
 export async function addTopic(server: Server, path: string, value: string, more = ''): Promise<void> {
   const { status, text } = await server.post('addAndSet', `{"path":${JSON.stringify(path)},"value":${value}${more}}`)
   if (status !== 200) throw new Error(text)
 }
 
-/** An item of the tree, by its name alone. */
+/** An item of the tree, by its name. */
 export const treeItem = (page: Page, name: string) => page.getByRole('treeitem', { name, exact: true })
 
 /** Opens or closes a branch of the tree. */
 export const toggle = (page: Page, name: string) => treeItem(page, name).locator('.toggle').click()
 
-/** Waits until the page is drawn as the last event has left it. */
+/** Waits until the page has been drawn after the last event. */
 export const drawn = (page: Page) => page.evaluate('new Promise(requestAnimationFrame)')
 
-/** The value that is shown, exactly. */
+/** The exact value that is shown. */
 export async function shownValue(page: Page): Promise<string | null> {
   await drawn(page)
   return page.locator('pre.value').textContent()
@@ -110,7 +110,7 @@ export const goTo = (page: Page, hash: string) => page.evaluate(`location.hash =
 export const dialog = (page: Page) => page.getByRole('dialog')
 export const removeButton = (page: Page) => dialog(page).getByRole('button', { name: /^Remove \d/ })
 
-/** Shows the topic at a path, and waits for it. */
+/** Shows the topic at a path, and waits until it is shown. */
 export async function choose(page: Page, path: string): Promise<void> {
   await goTo(page, `#${encodeURIComponent(path)}`)
   await page.locator('#topic-path', { hasText: visible(path) }).waitFor()

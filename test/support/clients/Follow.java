@@ -1,4 +1,4 @@
-// Follows changes with java.net.http, and prints the data of each event on a line. The environment says what: URL, TOKEN,
+// Follows changes with java.net.http, and prints the data of each event on a line. The parameters are environment variables: URL, TOKEN,
 // BODY. The client is the default one, which offers HTTP/2 with each request.
 import java.io.IOException;
 import java.io.PrintStream;

@@ -1,6 +1,6 @@
-// Uploads numbered lines with java.net.http, and prints the text of the answer and then its status. The environment says
-// what: URL, TOKEN, NAME, LINES. The argument is "length" if the body has one, "expect" if the client waits for a 100. The
-// client is the default one, which offers HTTP/2 with each request.
+// Uploads numbered lines with java.net.http, and prints the text of the response and then its status. The parameters are environment
+// variables: URL, TOKEN, NAME, LINES. The argument is "length" if the body has one, "expect" if the client waits for a 100. The client is
+// the default one, which offers HTTP/2 with each request.
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.io.SequenceInputStream;

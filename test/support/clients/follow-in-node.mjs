@@ -1,4 +1,4 @@
-/** Follows changes with Node's `fetch`, that is, undici's, and prints the data of each event on a line. */
+/** Follows changes with Node's `fetch`, implemented by undici, and prints the data of each event on a line. */
 import { follow } from './follow.mjs'
 
 const { URL: url, TOKEN: token, BODY: body } = process.env

@@ -1,6 +1,6 @@
 /**
- * Follows changes with @microsoft/fetch-event-source, and prints the data of each event on a line. The library is made for
- * browsers; it is given the few things of theirs that it needs.
+ * Follows changes with @microsoft/fetch-event-source, and prints the data of each event on a line. The library is written for browsers;
+ * this file provides the few browser objects that it needs.
  */
 import { fetchEventSource } from '@microsoft/fetch-event-source'
 
@@ -13,11 +13,11 @@ await fetchEventSource(`${url}/topics/changes`, {
   headers: { authorization: `Apikey ${token}`, 'content-type': 'application/json' },
   body,
   onmessage({ event, data }) {
-    // For the first lines of a stream, which have no data, there is a message, too.
+    // The library also delivers a message for the first lines of a stream, which have no data.
     if (event === '' && data !== '') console.log(data)
   },
   onclose() {
-    // Otherwise the library takes the end of a stream for the end of everything.
+    // Otherwise the library would not reconnect after the end of a stream.
     throw new Error('the stream has ended')
   },
   onerror(error) {

@@ -1,4 +1,4 @@
-// Follows changes with net/http, and prints the data of each event on a line. The environment says what: URL, TOKEN, BODY.
+// Follows changes with net/http, and prints the data of each event on a line. The parameters are environment variables: URL, TOKEN, BODY.
 package main
 
 import (
@@ -34,7 +34,7 @@ func follow() error {
 	}
 	fields := map[string]string{}
 	scanner := bufio.NewScanner(response.Body)
-	// By default a line is at most 64 KiB long, and the line of an event can be a little longer, or much, with a large value.
+	// By default a line is limited to 64 KiB. The line of an event can be slightly longer, or much longer with a large value.
 	scanner.Buffer(nil, 16<<20)
 	for scanner.Scan() {
 		line := scanner.Text()

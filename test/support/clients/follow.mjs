@@ -1,9 +1,9 @@
 /**
- * Follows changes with `fetch`, in Node.js or in a page of a browser, and prints the data of each event. After a stream has
- * ended, it waits for as long as the service asked it to, and goes on with `since` in the body.
+ * Follows changes with `fetch`, in Node.js or in a browser page, and prints the data of each event. After the end of a stream, it waits as
+ * long as the service requested, and resumes with `since` in the body.
  */
 
-/** Never resolves. `report` is told why a stream ended. */
+/** Never resolves. Passes the reason for the end of a stream to `report`. */
 export async function follow({ url, token, body, print, report }) {
   const headers = { authorization: `Apikey ${token}`, 'content-type': 'application/json', accept: 'text/event-stream' }
   let retryMs = 1000

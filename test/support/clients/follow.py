@@ -1,6 +1,6 @@
-"""Follows changes with the library that is named, requests or httpx, and prints the data of each event on a line.
+"""Follows changes with the given library, requests or httpx, and prints the data of each event on a line.
 
-The environment says what: URL, TOKEN, BODY. Both libraries are used as they are, without any setting.
+The parameters are environment variables: URL, TOKEN, BODY. Both libraries have their default settings.
 """
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Follows changes with curl, and prints the data of each event on a line. The environment says what: URL, TOKEN, BODY.
-# An id counts only once its event is complete, that is, at the empty line: what was cut is sent again.
+# Follows changes with curl, and prints the data of each event on a line. The parameters are environment variables: URL, TOKEN, BODY. An id
+# counts only when its event is complete, that is, at the empty line: an incomplete event is sent again.
 last=
 while :; do
   id= data= event=message

@@ -1,6 +1,6 @@
-// Executes a batch template, read from the standard input, as Telegraf's output plugins do, on some metrics; prints the body.
-// The engine is the real one. The metrics are a stub with the methods that Telegraf documents for templates, and of the
-// library sprig there are the functions that the template uses.
+// Executes a batch template, read from standard input, on several metrics, like Telegraf's output plugins; prints the body. The template
+// engine is the real one. The metrics are stubs with the methods that Telegraf documents for templates, and only those functions of the
+// sprig library are available that the template uses.
 package main
 
 import (
@@ -33,7 +33,7 @@ var functions = template.FuncMap{
 		dict[key] = value
 		return dict
 	},
-	// What JSON cannot say is empty.
+	// The result is empty for a value that JSON cannot represent.
 	"toJson": func(value interface{}) string {
 		text, _ := json.Marshal(value)
 		return string(text)

@@ -1,4 +1,4 @@
-// Uploads numbered lines with net/http, and prints the text of the answer and then its status. The environment says what:
+// Uploads numbered lines with net/http, and prints the text of the response and then its status. The parameters are environment variables:
 // URL, TOKEN, NAME, LINES. The argument is "length" if the body has one. The client is the default one.
 package main
 

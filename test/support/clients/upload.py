@@ -1,7 +1,7 @@
-"""Uploads numbered lines with the library that is named, and prints the text of the answer and then its status.
+"""Uploads numbered lines with the given library, and prints the text of the response and then its status.
 
-The environment says what: URL, TOKEN, NAME, LINES. The second argument is "length" if the body has one. The libraries are
-used as they are, without any setting.
+The parameters are environment variables: URL, TOKEN, NAME, LINES. The second argument is "length" if the body has one. The libraries
+have their default settings.
 """
 
 import os

@@ -1,14 +1,14 @@
 /**
- * A fixed series of writes and fetches on a service whose disk may fail, and what each topic may hold after it: what was
- * acknowledged, or what a write without an answer would have made of it. What has once been seen must stay.
+ * A fixed series of writes and fetches on a service whose disk may fail, and the values that each topic may have afterwards: the
+ * acknowledged value, or the value of a write without a response. A value that was once fetched must stay.
  */
 import type { Client } from '../service/client.js'
 import type { Server } from '../service/server.js'
 
-/** A request waits so long at most for a worker that replaces one that died. */
+/** Maximum time that a request waits for the replacement of a worker that died. */
 const readyMsMax = 3000
 
-/** By then the primary knows what its worker said. */
+/** Time after which the primary has processed its worker's messages. */
 const heardMs = 30
 
 const topics = 5
@@ -16,18 +16,18 @@ const topics = 5
 const absent = 'absent'
 
 export class DiskScenario {
-  /** What each topic may hold, as JSON text; `absent` for no topic. */
+  /** The possible values of each topic, as JSON text; `absent` for no topic. */
   readonly #expected = new Map<string, readonly string[]>()
   /** The topics of each batch that was sent. */
   readonly #batches: (readonly [string, string])[] = []
   /** Requests that did not succeed. */
   readonly failures: string[] = []
-  /** What was wrong. */
+  /** Violations that were found. */
   readonly faults: string[] = []
   /** Fetches that succeeded. */
   fetches = 0
 
-  /** @param tree what the paths begin with */
+  /** @param tree the first level of all paths */
   async run(server: Server, tree: string): Promise<void> {
     const client = server.connect()
     const write = (route: string, body: object, after: Readonly<Record<string, string>>) =>
@@ -44,7 +44,7 @@ export class DiskScenario {
     }
   }
 
-  /** @param after what each topic then holds */
+  /** @param after the values of the topics after the write */
   async #write(
     server: Server,
     client: Client,
@@ -59,7 +59,7 @@ export class DiskScenario {
       status = answer.status
       if (status !== 200) this.failures.push(`${route}: ${answer.text}`)
     } catch {
-      this.failures.push(`${route}: no answer`)
+      this.failures.push(`${route}: no response`)
     }
     for (const [path, text] of Object.entries(after)) {
       const before = this.#expected.get(path) ?? [absent]
@@ -68,7 +68,7 @@ export class DiskScenario {
     for (const path of Object.keys(after)) await this.#look(client, path).catch(() => {})
   }
 
-  /** Waits a little for a worker, so that a failure costs one request and not all. */
+  /** Waits briefly for a worker, so that a failure costs one request, not all. */
   async #ready(server: Server): Promise<void> {
     if (this.failures.length > 0) await new Promise((resolve) => setTimeout(resolve, heardMs))
     for (const endMs = performance.now() + readyMsMax; performance.now() < endMs && server.running; ) {
@@ -81,27 +81,27 @@ export class DiskScenario {
     }
   }
 
-  /** Fetches a topic; what it holds must be expected, and from now on it is what it must hold. */
+  /** Fetches a topic. Its value must be one of the expected values, and becomes the only expected value. */
   async #look(client: Client, path: string): Promise<void> {
     const { status, code, text } = await client.post('fetch', { path })
     if (status !== 200 && code !== 'no_such_topic') return
     const found = code === 'no_such_topic' ? absent : (/"value":(.*)\}$/s.exec(text)?.[1] ?? text)
     const expected = this.#expected.get(path) ?? []
     if (!expected.includes(found)) {
-      this.faults.push(`${path} is ${found.slice(0, 40)}, not ${expected.map((text) => text.slice(0, 40))}`)
+      this.faults.push(`${path} has ${found.slice(0, 40)}, not ${expected.map((text) => text.slice(0, 40))}`)
     }
     this.#expected.set(path, [found])
     this.fetches++
   }
 
-  /** Looks at every topic, on a service that works. */
+  /** Fetches every topic, on a service that works. */
   async check({ client }: Server): Promise<void> {
     const before = this.fetches
     for (const path of this.#expected.keys()) await this.#look(client, path)
     if (this.fetches - before !== this.#expected.size) this.faults.push('a fetch was refused')
     for (const batch of this.#batches) {
       const [first, second] = batch.map((path) => this.#expected.get(path)?.[0] === absent)
-      if (first !== second) this.faults.push(`of a batch only ${first ? batch[1] : batch[0]} is there`)
+      if (first !== second) this.faults.push(`only ${first ? batch[1] : batch[0]} of a batch exists`)
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A proxy in front of an engine that simulates the faults of a network: it refuses connections, freezes, falls silent
- * after the log-in, or delays a statement. A fault applies to all its connections, including those already open.
+ * A proxy in front of an engine that simulates network faults: it refuses connections, freezes, falls silent after the login, or delays a
+ * statement. A fault applies to all its connections, including those that are already open.
  */
 import { strict as assert } from 'node:assert'
 import { connect, Socket } from 'node:net'
@@ -8,14 +8,14 @@ import type { Test } from 'tap'
 import { type Ends, Relay } from '../service/relay.js'
 
 /**
- * - pass: everything goes through, what was frozen first
- * - refuse: open connections are closed, and new ones at once
+ * - pass: everything goes through, first the data that was frozen
+ * - refuse: open connections are closed, and new ones immediately
  * - freeze: nothing goes through in either direction until `pass`
- * - silent: connections made from now on are logged in, and nothing ever goes through after that
+ * - silent: connections opened from now on are logged in, but no data goes through after that
  */
 export type Fault = 'pass' | 'refuse' | 'freeze' | 'silent'
 
-/** The first bytes of the message with which an engine is ready for a statement. */
+/** The first bytes of the message by which an engine announces that it is ready for a statement. */
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
 interface Hold {
@@ -26,14 +26,14 @@ interface Hold {
 
 export class FaultProxy {
   fault: Fault = 'pass'
-  /** The engine gets these bytes, and their connection ends before its answer. */
+  /** Whether the engine gets these bytes, but their connection closes before the response. */
   losesAnswer: (bytes: Buffer) => boolean = () => false
-  /** The engine gets these bytes, and their connection takes nothing from it until `pass`, as a host that is frozen. */
+  /** Whether the engine gets these bytes, but their connection reads nothing from it until `pass`, like a frozen host. */
   stopsReading: (bytes: Buffer) => boolean = () => false
   readonly #relay: Relay
-  /** Connections of which nothing more is handed on. */
+  /** Connections whose data is no longer forwarded. */
   readonly #silent = new WeakSet<Ends>()
-  /** What is on its way to each end, so that the order is kept. */
+  /** Data on its way to each end, so that the order is preserved. */
   readonly #onItsWay = new WeakMap<Socket, Promise<void>>()
   #frozen: (() => void)[] = []
   readonly #stopped: Socket[] = []
@@ -51,7 +51,7 @@ export class FaultProxy {
     }
   }
 
-  /** Until the test's end. `address` is the engine's, a postgres:// URL with a host or a directory of sockets. */
+  /** Runs until the test ends. `address` is the engine's, a postgres:// URL with a host or a directory of sockets. */
   static async start(t: Test, address: string): Promise<FaultProxy> {
     const url = new URL(address.replace('///', '//localhost/'))
     const directory = url.searchParams.get('host')
@@ -77,12 +77,12 @@ export class FaultProxy {
     for (const engine of this.#stopped.splice(0)) engine.resume()
   }
 
-  /** Ends every connection. */
+  /** Closes every connection. */
   cut(): void {
     this.#relay.cut()
   }
 
-  /** Delays the next statement whose message contains these texts, such as its prepared name; resolves when it arrives. */
+  /** Delays the next statement whose message contains these strings, such as its prepared name; resolves when it arrives. */
   holdNext(texts: readonly string[], ms: number): Promise<void> {
     assert(this.#hold === undefined, 'only one statement can be delayed at a time')
     return new Promise((onHeld) => {

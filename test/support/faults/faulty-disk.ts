@@ -1,6 +1,6 @@
 /**
- * A service under strace, which counts the system calls on one of a store's files, or lets some of them fail: the nth of
- * each thread that makes so many. One file at a time, since a failed call often ends what would have made the next one.
+ * A service under strace, which counts the system calls on one of a store's files, or makes the nth call of each thread fail. Only one file
+ * is traced at a time, because a failed call often ends the program before its next one.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,14 +9,14 @@ import { join } from 'node:path'
 const diskCalls = ['pwrite64', 'pwritev', 'writev', 'write', 'ftruncate', 'fdatasync', 'fsync', 'openat'] as const
 type DiskCall = (typeof diskCalls)[number]
 
-/** Of a data directory: the primary's lock, the store and lmdb's lock, the mark of a creation, and their directory. */
+/** The files of a data directory: the primary's lock, the directory of the store, the mark of a creation, the store and lmdb's lock. */
 const diskFiles = ['lock', 'topics', 'topics/new', 'topics/data.mdb', 'topics/lock.mdb'] as const
 type DiskFile = (typeof diskFiles)[number]
 
 export interface Fault {
   readonly call: DiskCall
   readonly error: 'EIO' | 'ENOSPC'
-  /** Which call of a thread fails, from 1. */
+  /** The number of a thread's call that fails, from 1. */
   readonly nth: number
 }
 
@@ -34,8 +34,8 @@ export interface DiskFaultCase {
 }
 
 /**
- * The calls that there are on each file: until the service is up, by the threads that open the store, and then, by the
- * thread that commits. A case without any call fails.
+ * The calls on each file: first, until the service is up, by the threads that open the store; later by the thread that commits. A case
+ * without any call fails.
  */
 const callsOf: Readonly<Record<Scene, Partial<Record<DiskFile, readonly DiskCall[]>>>> = {
   'first start': {
@@ -69,24 +69,24 @@ export interface TracedCall {
 }
 
 /**
- * The options of strace that count the calls on a file, or let one of them fail.
+ * The options of strace that count the calls on a file, or make one of them fail.
  *
- * @param log the file that will have the calls
+ * @param log the file that receives the calls
  * @param dataDir the data directory, which need not exist
- * @param fault none to count only
+ * @param fault undefined to count only
  */
 export function tracing(log: string, dataDir: string, file: DiskFile, fault?: Fault): readonly string[] {
   const inject = fault === undefined ? [] : ['-e', `inject=${fault.call}:error=${fault.error}:when=${fault.nth}`]
   return ['-o', log, '-e', `trace=${diskCalls.join()}`, ...inject, '-P', join(dataDir, file)]
 }
 
-/** Makes a program that starts Node.js under strace. With -D it keeps its process id: strace is its grandchild. */
+/** Creates a program that starts Node.js under strace. -D keeps the program's process id: strace becomes its grandchild. */
 export function tracedNode(file: string, options: readonly string[]): void {
   const strace = `strace -D -f -qq --seccomp-bpf ${options.join(' ')}`
   writeFileSync(file, `#!/bin/sh\nexec ${strace} ${process.execPath} "$@"\n`, { mode: 0o755 })
 }
 
-/** The calls in a log, and what became of each: one that another thread has interrupted has two lines. */
+/** The calls in a log, and their outcomes. A call that another thread has interrupted takes two lines. */
 export function callsIn(log: string): readonly TracedCall[] {
   if (!existsSync(log)) return []
   const lines = readFileSync(log, 'utf8').matchAll(/^(\d+) +(?:<\.\.\. )?(\w+)(\(| resumed>)(.*)$/gm)
@@ -96,7 +96,7 @@ export function callsIn(log: string): readonly TracedCall[] {
     .map(({ thread, call, rest }) => ({ thread, call, isInjected: rest.includes('(INJECTED)') }))
 }
 
-/** How often the busiest of some threads makes a call. @param counts whether a thread is one of them */
+/** The number of calls by the busiest of the threads. @param counts whether a thread counts */
 export function mostOf(calls: readonly TracedCall[], wanted: DiskCall, counts: (thread: number) => boolean): number {
   const byThread = new Map<number, number>()
   for (const { thread, call } of calls)

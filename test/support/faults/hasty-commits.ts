@@ -1,6 +1,7 @@
 /**
- * A writer that answers before its commit, in place of its module of commits. Only of topics: of an API key, the workers
- * are told once, and would miss it. A commit takes a little longer, so that the time between the answer and its end is met.
+ * A replacement for the writer's commit module that acknowledges writes to topics before their commit. Changes of API keys are excluded,
+ * because workers are notified of a key only once and would miss it. A commit takes a little longer, so that tests hit the time between the
+ * response and the end of the commit.
  */
 export const hastyCommits = `import { Commits as SoundCommits } from './sound-commits.js'
 export * from './sound-commits.js'

@@ -1,21 +1,21 @@
-/** A service that is killed and started again on the same data: which of its processes when. What it does is not known here. */
+/** A service that is killed and restarted on the same data: which processes are killed, and when. The load is not defined here. */
 import type { Results } from '../proof-results.js'
 import type { Random } from '../random.js'
 import { type Server, until } from '../service/server.js'
 
-/** How often it is looked whether a worker serves. */
+/** Interval at which to check whether a worker serves. */
 const lookMs = 10
 
-/** A rolling restart that takes longer hangs. */
+/** Time after which a rolling restart counts as hung. */
 const restartMsMax = 300_000
 
 export class KilledService {
-  /** Where clients go; undefined while there is no service. */
+  /** The service that clients use; undefined while there is no service. */
   running: Server | undefined
   workersKilled = 0
   writersKilled = 0
   primariesKilled = 0
-  /** Between two answers, while at least one worker served. */
+  /** The longest time between two responses while at least one worker served. */
   readonly silence = new Silence()
   readonly #start: (token: string | undefined) => Promise<Server>
   readonly #killed = new Set<number>()
@@ -25,12 +25,12 @@ export class KilledService {
   #restartsBrokenOff = 0
   #commitsFailed = 0
 
-  /** @param start starts it, with the key of an earlier start */
+  /** @param start starts the service, with the key of the previous start */
   constructor(start: (token: string | undefined) => Promise<Server>) {
     this.#start = start
   }
 
-  /** The last one that was started. */
+  /** The service that was started last. */
   get service(): Server {
     if (this.#service === undefined) throw new Error('nothing was started')
     return this.#service
@@ -41,7 +41,7 @@ export class KilledService {
     return this.#serving().length >= this.#initial.length
   }
 
-  /** @param earlier what must have ended before clients go to the new one */
+  /** @param earlier resolves when the previous service has exited, before clients use the new one */
   async start(earlier: () => Promise<unknown> = async () => {}): Promise<void> {
     const server = await this.#start(this.#service?.token)
     await earlier()
@@ -51,9 +51,9 @@ export class KilledService {
   }
 
   /**
-   * Kills workers and writers, then the primary, and so on.
+   * Kills workers and writers, then the primary, and repeats this.
    *
-   * @param onDeath called when all processes of a service are dead and no request has been sent to the next
+   * @param onDeath called when all processes of a service are dead and no request has been sent to the next service
    */
   async killUntil(isOver: () => boolean, random: Random, onDeath: () => void): Promise<void> {
     const looking = setInterval(() => (this.#serves() ? this.silence.begin() : this.silence.end()), lookMs)
@@ -61,7 +61,7 @@ export class KilledService {
       while (!isOver()) {
         const kind = random.below(4)
         if (kind < 2) this.service.signal('SIGHUP')
-        // One in four restarts is left in peace, and completes.
+        // One in four restarts is left to complete.
         if (kind === 0) await this.#restarted()
         await this.#killWorkers(isOver, random)
         if (isOver()) break
@@ -86,7 +86,7 @@ export class KilledService {
     }
   }
 
-  /** Workers that serve: those of the start, and those that came later and said so. */
+  /** Workers that serve: the initial ones, and replacements that reported that they serve. */
   #serving(): readonly number[] {
     const server = this.running
     if (server === undefined) return []
@@ -100,7 +100,7 @@ export class KilledService {
   }
 
   async #killWorkers(isOver: () => boolean, random: Random): Promise<void> {
-    // Fewer than the failed starts in a row after which a service gives up.
+    // Fewer than the number of consecutive failed starts after which a service exits.
     for (let left = 2 + random.below(6); left > 0 && !isOver(); left--) {
       await new Promise((resolve) => setTimeout(resolve, 50 + random.below(600)))
       const writer = this.service.writerPid()
@@ -113,7 +113,7 @@ export class KilledService {
     }
   }
 
-  /** @param isAtOnce whether the next one starts while the processes of this one are still dying */
+  /** @param isAtOnce whether the next service starts while the processes of this one are still exiting */
   async #killPrimary(isAtOnce: boolean, onDeath: () => void): Promise<void> {
     const { service } = this
     this.#countInLog()
@@ -127,7 +127,7 @@ export class KilledService {
     })
   }
 
-  /** @returns false for a process that has just ended by itself */
+  /** @returns false if the process has just exited on its own */
   #kill(pid: number): boolean {
     this.#killed.add(pid)
     try {
@@ -144,7 +144,7 @@ export class KilledService {
     await until('the end of the rolling restart', async () => log.some(isEnd) || undefined, restartMsMax)
   }
 
-  /** Counts what the service has logged; nobody breaks its commits, but lmdb fails one now and then. */
+  /** Counts log messages of the service. Nothing here breaks its commits, but lmdb occasionally fails one. */
   #countInLog(): void {
     const count = (wanted: string): number => this.service.log.filter(({ msg }) => msg === wanted).length
     this.#commitsFailed += count('commit failed; the writer ends')
@@ -154,12 +154,12 @@ export class KilledService {
   }
 }
 
-/** The longest time for which a service that could have answered answered nobody. */
+/** The longest time during which a service that was able to respond sent no response. */
 class Silence {
   maxMs = 0
   #sinceMs: number | undefined
 
-  /** From now on there is somebody who answers; nothing new if there was. */
+  /** Called when a worker is able to respond; has no effect if one already was. */
   begin(): void {
     this.#sinceMs ??= performance.now()
   }
@@ -170,7 +170,7 @@ class Silence {
     this.#sinceMs = performance.now()
   }
 
-  /** From now on there is nobody. */
+  /** Called when no worker is able to respond. */
   end(): void {
     if (this.#sinceMs !== undefined) this.#measure(this.#sinceMs)
     this.#sinceMs = undefined

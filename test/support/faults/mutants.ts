@@ -1,25 +1,25 @@
 /**
- * Faults that somebody could make in this program, each as a change of one place in a built file, and the test that
- * finds it. The table in docs/maintainers/verification.md lists them.
+ * Faults that a developer might introduce, each as a change of one place in a built file, with the test that finds it. The table in
+ * docs/maintainers/verification.md lists them.
  */
 export interface Mutant {
-  /** What is wrong then, in the words of the table. */
+  /** The fault, in the words of the table. */
   readonly fault: string
   /** A built file, relative to `dist`. */
   readonly file: string
-  /** A text that occurs in it once, and what stands there instead. */
+  /** Text that occurs in the file exactly once, and its replacement. */
   readonly from: string
   readonly to: string
   /** The test that fails. */
   readonly test: string
-  /** In the name of an assertion that fails then: it is about what is wrong. */
+  /** Matches the name of an assertion that then fails and that is about the fault. */
   readonly finds: RegExp
 }
 
 export const mutants: readonly Mutant[] = [
   {
     fault: 'a write is acknowledged before its commit',
-    // Of topics only: the workers would look for a new API key before it is there, and no test could begin.
+    // Only writes to topics: otherwise workers would look for a new API key before it exists, and no test could start.
     file: 'store/lmdb/commit/commits.js',
     from: 'record = transaction.end();',
     to: 'record = transaction.end(); if (taken.some(({ size }) => size.grows)) committed(record);',
@@ -144,7 +144,7 @@ export const mutants: readonly Mutant[] = [
     from: 'if (!this.#place.equals(from))',
     to: 'if (false)',
     test: 'changes/feed',
-    finds: /it never happened that/,
+    finds: /never became true/,
   },
   {
     fault: 'the log is trimmed, and a token from before that is accepted',
@@ -508,7 +508,7 @@ export const mutants: readonly Mutant[] = [
   },
 ]
 
-/** The text of the mutant's file, with its fault. @throws when the place is not there exactly once */
+/** The text of the mutant's file, with its fault. @throws Error unless the place occurs exactly once */
 export function withFault({ file, from, to }: Mutant, text: string): string {
   const count = text.split(from).length - 1
   if (count !== 1) throw new Error(`${file} has ${count} times: ${from}`)

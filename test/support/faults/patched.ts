@@ -1,6 +1,5 @@
 /**
- * A copy of the built program in which modules are replaced, for tests that plant a fault. The product itself has no
- * switch for any fault.
+ * A copy of the built program with replaced modules, for tests that plant a fault. The product itself has no switch for any fault.
  */
 import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -20,10 +19,10 @@ export function patchedProgram(directory: string, module: string, replacement: s
 }
 
 /**
- * Replaces one more module of a copy.
+ * Replaces another module of a copy.
  *
  * @param program the copy's main.js
- * @param module a built module, relative to `dist`; the original is kept beside it, with `sound-` before its name
+ * @param module a built module, relative to `dist`; the original is kept next to it, with the prefix `sound-`
  * @param replacement its new text
  */
 export function replaceModule(program: string, module: string, replacement: string): void {
@@ -33,12 +32,12 @@ export function replaceModule(program: string, module: string, replacement: stri
 }
 
 /**
- * Overwrites one module of a copy, also one that was replaced before, as another build does while the program runs.
+ * Overwrites a module of a copy, replaced before or not, as another build does while the program runs.
  *
  * @param program the copy's main.js
- * @param module a module of the copy, relative to `dist`; there must be one, since a fault planted elsewhere does nothing
+ * @param module a module of the copy, relative to `dist`; it must exist, because a fault planted elsewhere has no effect
  * @param text its new text
- * @returns its text before
+ * @returns its previous text
  */
 export function overwriteModule(program: string, module: string, text: string): string {
   const file = join(dirname(program), module)

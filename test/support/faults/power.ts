@@ -1,8 +1,8 @@
 /**
- * A disk whose power can be cut: an ext4 file system in an image file on XFS, both mounted through loop devices. A
- * reflink copy of the image is instantaneous, and has what the disk has at that moment: everything that was written to
- * it, and nothing that the system still keeps in memory. The copy is then mounted as a machine would mount its disk
- * after a power cut. What a real disk may do beyond that, such as losing what is in its own cache, is not shown.
+ * A disk whose power can be cut: an ext4 file system in an image file on XFS, both mounted through loop devices. A reflink copy of the
+ * image is instantaneous and contains exactly the data written to the disk, without data that is still in the system's memory. The copy is
+ * then mounted as a machine would mount its disk after a power cut. Further losses on a real disk, such as the contents of the disk's
+ * cache, are not simulated.
  */
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,13 +27,13 @@ const imageBytes = 1024 ** 3
 const diskBytes = 8 * imageBytes
 
 export interface Disk {
-  /** Where its file system is mounted. */
+  /** The directory where the file system is mounted. */
   readonly directory: string
   /**
-   * Mounts a copy of what is on the disk, as after a power cut, until `forget`. Whatever uses the disk goes on.
+   * Mounts a copy of the disk's contents, as after a power cut, until `forget`. Programs that use the disk keep running.
    *
-   * @param before called a few ms before the copy is made, once everything for it is ready
-   * @param after called when it has been made
+   * @param before called a few ms before the copy, when everything is prepared
+   * @param after called after the copy
    */
   cut(before?: () => unknown, after?: () => unknown): Promise<{ readonly directory: string; forget(): void }>
 }
@@ -53,9 +53,9 @@ function removeLeftOvers(): void {
   }
 }
 
-/** Makes a disk for this test, and removes it at the test's end. */
+/** Creates a disk for this test, and removes it when the test ends. */
 export function makeDisk(t: Test): Disk {
-  // Not tap's test directory, which would be emptied while file systems are mounted in it.
+  // Do not use tap's test directory, which would be emptied while file systems are mounted in it.
   removeLeftOvers()
   const base = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`))
   const mounted: string[] = []
@@ -118,7 +118,7 @@ export function makeDisk(t: Test): Disk {
   }
 }
 
-/** Signals each of these processes, unless it has ended. */
+/** Sends a signal to each process that has not exited. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

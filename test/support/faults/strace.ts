@@ -1,6 +1,6 @@
 /**
- * Makes system calls of a running process fail or take long, by attaching strace to it. `whyNoStrace` gives the reason
- * with which a test is skipped on a machine that cannot do that: no strace, or no right to trace.
+ * Makes system calls of a running process fail or take long, by attaching strace to it. `whyNoStrace` returns the reason for skipping a
+ * test on a machine without strace or without permission to trace.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,14 +25,14 @@ export class Strace {
   /**
    * Attaches to every thread of a process until the test ends, or until `detach`.
    *
-   * @param injection what happens to which calls, as for strace's `--inject`, such as `fdatasync:error=EIO`
+   * @param injection the calls and their fault, as for strace's `--inject`, such as `fdatasync:error=EIO`
    */
   static async attach(t: Test, pid: number, injection: string): Promise<Strace> {
     const calls = injection.slice(0, injection.indexOf(':'))
     return Strace.attachWith(t, pid, ['-e', `trace=${calls}`, '-e', `inject=${injection}`])
   }
 
-  /** The same with any options of strace's. */
+  /** Like `attach`, with any options of strace. */
   static async attachWith(t: Test, pid: number, options: readonly string[]): Promise<Strace> {
     const child = spawn(...tied('strace', ['-f', '-p', String(pid), ...options]), {
       stdio: ['ignore', 'ignore', 'pipe'],

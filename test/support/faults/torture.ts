@@ -1,8 +1,7 @@
 /**
- * Kills a service over and over, under load: workers one after another, some of them during a rolling restart, then the
- * primary, then the same again with a new service on the same data. Beside it run batches with their readers, removals
- * by selector, and the commands of an operator. The caller checks the data afterwards against the answers that the load
- * received.
+ * Kills a service repeatedly, under load: workers in turn, sometimes during a rolling restart, then the primary, then the same with a new
+ * service on the same data. In parallel, batches with their readers, removals by selector, and an operator's commands run. Afterwards the
+ * caller checks the data against the responses that the load received.
  */
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -22,7 +21,7 @@ interface TortureOptions {
   readonly seconds: number
   /** The main.js of another build. */
   readonly program?: string
-  /** The store's address; lmdb by default. */
+  /** The store's address; lmdb if not given. */
   readonly store?: string
 }
 
@@ -30,16 +29,16 @@ export interface Tortured {
   readonly load: Load
   readonly workersKilled: number
   readonly primariesKilled: number
-  /** Parts of batches, refusals, and commands that failed although nothing had died. */
+  /** Partial batches, rejections, and commands that failed although no process had died. */
   readonly faults: readonly string[]
   readonly results: Results
-  /** The last service, which still runs. */
+  /** The last service, which is still running. */
   readonly server: Server
 }
 
 /**
- * Without as many acknowledged writes, and without a kill of each kind, a torture shows nothing; on a machine that is
- * too busy for them, it takes longer.
+ * The minimum of acknowledged writes. With fewer, or without a kill of each kind, a torture proves nothing, so it takes longer on a machine
+ * that is too busy.
  */
 const writesPerSecondMin = 10
 
@@ -49,10 +48,10 @@ const topics = 20
 const subtrees = 2
 const subtreeReaders = 6
 
-/** Topics that never change, so that exports and backups take some time. */
+/** Topics that never change, so that exports and backups take a while. */
 const constant = { under: 'constant', count: 20_000 }
 
-/** How many operations a batch may have. */
+/** Maximum operations per batch. */
 const batchMax = 1000
 
 async function addConstant({ client }: Server): Promise<void> {
@@ -63,11 +62,11 @@ async function addConstant({ client }: Server): Promise<void> {
       value: `topic ${first + i}`,
     }))
     const { status, text } = await client.post('batch', { operations })
-    if (status !== 200) throw new Error(`a batch was answered ${status}: ${text}`)
+    if (status !== 200) throw new Error(`a batch returned ${status}: ${text}`)
   }
 }
 
-/** Removals by selector, which take many commits, beside the kills. */
+/** Removals by selector, which take many commits, during the kills. */
 class Groups {
   readonly faults: string[] = []
   readonly #writer = new GroupWriter('killed')
@@ -82,7 +81,7 @@ class Groups {
     )
   }
 
-  /** Compares the groups that a service has with what it answered, once the last of them was sent. */
+  /** Compares the groups in a service with its responses, after the last group was sent. */
   async results(server: Server): Promise<Results> {
     await this.#loop
     const stages = this.#writer.stages()
@@ -92,7 +91,7 @@ class Groups {
   }
 }
 
-/** What the subtrees have in the end that no batch left there. */
+/** Values in the subtrees that no batch left there. */
 async function faultsOf({ subtrees }: SubtreeWriters, server: Server): Promise<readonly string[]> {
   const faults: string[] = []
   for (const subtree of subtrees) {
@@ -137,18 +136,18 @@ export async function torture(t: Test, { seconds, program, store }: TortureOptio
   readers.start(Array.from({ length: subtreeReaders }, () => target))
   const groups = new Groups(target, isOver)
   tools.start()
-  // What PostgreSQL was told to do it may still do after the death of who told it.
+  // PostgreSQL may still execute a statement after the process that sent it has died.
   const onDeath = store === undefined ? () => load.died() : () => {}
   const stop = () => Promise.all([subtreeWriters.end(), load.stop(), readers.stop(), tools.stop()])
   await killedService.killUntil(isOver, randomFrom((seed + connections + 1) >>> 0), onDeath).catch(async (error) => {
-    // Such as a primary that did not start: the load would wait for it until the file's time limit.
+    // The cause may be a primary that did not start: the load would wait for it until the file's time limit.
     hasFailed = true
     await stop()
     throw error
   })
   const [refusals] = await stop()
   const server = killedService.service
-  // The last kills may have left no worker for a moment.
+  // After the last kills there may briefly be no worker.
   await until('all workers serve again', async () => (await fetch(`${server.adminUrl}/readyz`)).ok || undefined)
   await load.readAll(server.client)
   const ofGroups = await groups.results(server)

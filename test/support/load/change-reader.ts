@@ -1,7 +1,7 @@
 /**
- * A reader of changes, by polls or by a stream that is cut now and then, which follows the service through its deaths and
- * keeps its token, and checks what it is promised: no topic goes back, what is complete has all of a batch or nothing, and
- * has every change that was acknowledged before its request.
+ * A reader of changes, by polling or by a stream that is cut occasionally, which follows the service through restarts and keeps its token.
+ * It checks the guarantees: no topic goes back, a complete state contains each batch as a whole or not at all, and it contains every change
+ * that was acknowledged before the request.
  */
 import { at } from '../elements.js'
 import type { Random } from '../random.js'
@@ -10,7 +10,7 @@ import type { Client } from '../service/client.js'
 import { batched, type ChangingTree, pause } from './changing-tree.js'
 import { follow, type Target } from './follow.js'
 
-/** What one reader wants to know; every result shows its version. */
+/** The topics that one reader follows; every result includes its version. */
 export interface Interest {
   readonly selector: string
   readonly type: string
@@ -20,10 +20,10 @@ export interface Interest {
 
 interface ChangeReaderOptions {
   readonly interest: Interest
-  /** Where the service is now, and the reader's key. */
+  /** The service's current address, and the reader's key. */
   readonly target: () => Target | undefined
   readonly isStream: boolean
-  /** Whether its token may be refused, because a fail-over may lose what followed it. */
+  /** Whether its token may be rejected, because a failover may lose the changes before the token. */
   readonly mayBeGone: boolean
 }
 
@@ -34,9 +34,9 @@ export class ChangeReader {
   readonly wrong: string[] = []
   results = 0
   completions = 0
-  /** Connections that broke, and streams that were ended or cut. */
+  /** Connections that broke, and streams that ended or were cut. */
   broken = 0
-  /** How often its token was refused, so that it began again. */
+  /** Number of times that its token was rejected, so that it started over. */
   gone = 0
   fold = new Fold()
   readonly #versions = new Map<string, number>()
@@ -52,7 +52,7 @@ export class ChangeReader {
     const { target, isStream } = options
     this.#loop = follow({ target, connections: 2, isOver: () => this.#isDone }, async (client) => {
       try {
-        // The last time a stream without a change would only say after 15 s that there is none.
+        // The last time, poll: a stream without a change would only report that after 15 s.
         await (isStream && !this.#isStopping ? this.#stream() : this.#poll(client))
       } catch (error) {
         this.#onBroken(error)
@@ -62,13 +62,13 @@ export class ChangeReader {
     })
   }
 
-  /** Reads to the end of what has changed. The writers must have stopped. */
+  /** Reads to the end of the changes. The writers must have stopped. */
   async stop(): Promise<void> {
     this.#isStopping = true
     await this.#loop
   }
 
-  /** Pages until one is complete. */
+  /** Reads pages until the state is complete. */
   async #poll(client: Client): Promise<void> {
     const isLast = this.#isStopping
     let before = new Map(this.tree.acknowledged)
@@ -82,14 +82,14 @@ export class ChangeReader {
     this.#isDone = isLast
   }
 
-  /** One stream for a while. */
+  /** Reads one stream for a while. */
   async #stream(): Promise<void> {
     const before = new Map(this.tree.acknowledged)
     const target = this.options.target()
     if (target === undefined) return
     const stream = await ChangesStream.open({ ...target, lastEventId: this.fold.next }, this.#body())
     try {
-      if (stream.response.statusCode !== 200) throw new Error(`a stream was answered ${stream.response.statusCode}`)
+      if (stream.response.statusCode !== 200) throw new Error(`a stream returned ${stream.response.statusCode}`)
       const untilMs = Date.now() + 200 + this.random.below(3000)
       let taken = 0
       let isChecked = false
@@ -116,11 +116,11 @@ export class ChangeReader {
     return { ...this.options.interest, with_version: true }
   }
 
-  /** Begins again after such a reason, which is wrong unless its token may be of a future that was lost. */
+  /** Starts over if the reason is a lost token, which is wrong unless a failover may have lost its position. */
   #isGone(reason = ''): boolean {
-    if (!/since_gone|answered 410/.test(reason)) return false
+    if (!/since_gone|returned 410/.test(reason)) return false
     this.gone++
-    if (!this.options.mayBeGone) this.wrong.push(`a token was refused: ${reason}`)
+    if (!this.options.mayBeGone) this.wrong.push(`a token was rejected: ${reason}`)
     this.fold = new Fold()
     this.#versions.clear()
     return true
@@ -130,7 +130,7 @@ export class ChangeReader {
     this.broken++
     const { message } = error as Error
     if (this.#isGone(message)) return
-    if (!/ECONNRE|EPIPE|socket hang up|aborted|answered 503|"code":"(store_unavailable|draining)"/.test(message))
+    if (!/ECONNRE|EPIPE|socket hang up|aborted|returned 503|"code":"(store_unavailable|draining)"/.test(message))
       this.wrong.push(message)
   }
 
@@ -157,9 +157,9 @@ export class ChangeReader {
     if (this.options.interest.with_values === false) return
     for (const [path, n] of before) {
       const item = this.fold.topics.get(path)
-      // Nobody removes it, so one that was shown once stays.
+      // No client removes these topics, so a topic that was shown once stays.
       if (item === undefined ? this.#versions.has(path) : Number(item.value) < n)
-        this.wrong.push(`${path} was ${n} before the request, and ${item?.value} in the answer`)
+        this.wrong.push(`${path} was ${n} before the request, and ${item?.value} in the response`)
     }
   }
 }

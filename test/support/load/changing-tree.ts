@@ -1,28 +1,27 @@
 /**
- * Writers that change a tree at random, in every way in which topics change: values, creations, removals by path and by
- * selector, other types, batches, topics that remove themselves. They follow the service through its deaths, and note
- * what a reader of changes must be shown. A request without an answer may have been carried out or not, so nothing
- * depends on it.
+ * Writers that change a tree at random, in every way that topics can change: values, creations, removals by path and by selector, other
+ * types, batches, topics that remove themselves. They follow the service through restarts, and record the changes that a reader must be
+ * shown. A request without a response may or may not have been executed, so nothing depends on it.
  */
 import type { Random } from '../random.js'
 import type { Client } from '../service/client.js'
 import { follow, type Target } from './follow.js'
 
-/** Counters, each of which one writer increments and nobody removes. */
+/** Counters; each is incremented by one writer and never removed. */
 export const counters = 12
 
-/** Topics that each batch sets to the same number, and which no other request touches. */
+/** Topics that each batch sets to the same number, and that no other request writes. */
 export const batched = 5
 
-/** Topics that come and go. */
+/** Topics that are created and removed. */
 const passing = 30
 
 export class ChangingTree {
   /** The last acknowledged number of each counter. */
   readonly acknowledged = new Map<string, number>()
-  /** Requests that were answered with 200. */
+  /** Requests that returned 200. */
   writes = 0
-  /** Those, except that a batch counts as what is in it. */
+  /** Operations in these requests. */
   changes = 0
   readonly wrong: string[] = []
   readonly #loops: Promise<void>[]
@@ -59,7 +58,7 @@ export class ChangingTree {
       if (status === 200) {
         this.writes++
         this.changes += changes
-      } else if (status !== 503 && status !== 400) this.wrong.push(`${route} was answered ${text}`)
+      } else if (status !== 503 && status !== 400) this.wrong.push(`${route} returned ${text}`)
       return status === 200
     } catch {
       // The worker was killed.
@@ -70,7 +69,7 @@ export class ChangingTree {
   #count(path: string): Promise<void> {
     let n = 0
     return this.#repeat(40, async (client) => {
-      // One without an answer may have taken effect, so the next one is higher in any case.
+      // A write without a response may have taken effect, so the next value is higher in any case.
       const value = ++n
       if (await this.#post(client, 'addAndSet', { path, value })) this.acknowledged.set(path, value)
     })

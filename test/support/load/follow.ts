@@ -1,23 +1,23 @@
-/** A client that follows a service through its deaths, to wherever it is now. */
+/** A client that follows a service through restarts, to its current address. */
 import { Client } from '../service/client.js'
 
-/** Where the service is now. */
+/** The service's current address. */
 export interface Target {
   readonly url: string
   readonly token: string
 }
 
 export interface FollowOptions {
-  /** Where the next request goes; undefined while there is no service. */
+  /** The target of the next request; undefined while there is no service. */
   readonly target: () => Target | undefined
-  /** How many connections its client uses in turn. */
+  /** Number of connections that the client uses in turn. */
   readonly connections: number
   readonly isOver: () => boolean
 }
 
 const retryMs = 10
 
-/** Repeats a step until it is over; one that returns false, because nothing was done, is followed by a short wait. */
+/** Repeats a step until `isOver`; a step that returns false, because it did nothing, is followed by a short wait. */
 export async function follow(
   { target, connections, isOver }: FollowOptions,
   step: (client: Client) => Promise<boolean>,

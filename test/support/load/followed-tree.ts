@@ -1,6 +1,6 @@
 /**
- * A tree that changes, and readers that follow it in different ways, by polls and by streams, with different keys; while
- * whatever is done to the service. In the end nobody was shown anything wrong, and each has exactly what a fetch returns.
+ * A tree that changes, and readers that follow it in different ways, by polls and by streams, with different keys, during any kind of
+ * disruption. In the end no reader was shown anything wrong, and each reader's state equals the result of a fetch.
  */
 import { strict as assert } from 'node:assert'
 import type { Test } from 'tap'
@@ -27,16 +27,16 @@ const interests: readonly Interest[] = [
 ]
 
 interface FollowedTreeOptions {
-  /** Where the service is now; with several hosts, another one each time. */
+  /** The service's current address; with several hosts, a different one each time. */
   readonly target: () => Target | undefined
-  /** A key that may see a part of the tree only, from `limitedKey`. */
+  /** A key that can access only a part of the tree, from `limitedKey`. */
   readonly limited: string
   readonly random: Random
-  /** Whether a fail-over may lose what followed a token. */
+  /** Whether a failover may lose the changes before a token. */
   readonly mayBeGone?: boolean
 }
 
-/** A key with which a part of the readers reads. */
+/** A key that some of the readers use. */
 export function limitedKey(server: Server): Promise<string> {
   return server.addKey('limited', { under: ['count', 'passing/1'], allow: ['fetch'] })
 }
@@ -52,7 +52,7 @@ export class FollowedTree {
   readonly #target: () => Target | undefined
   readonly #followers: readonly Follower[]
 
-  /** Writers and readers begin at once. */
+  /** Writers and readers start immediately. */
   constructor({ target, limited, random, mayBeGone = false }: FollowedTreeOptions) {
     this.#target = target
     this.tree = new ChangingTree(target, random)
@@ -72,7 +72,7 @@ export class FollowedTree {
     })
   }
 
-  /** What was found wrong so far. */
+  /** The faults found so far. */
   get wrong(): readonly string[] {
     return [
       ...this.tree.wrong,
@@ -96,7 +96,7 @@ export class FollowedTree {
     }
   }
 
-  /** Ends the writers, and lets the readers read to the end. */
+  /** Stops the writers, and waits until the readers have read everything. */
   async stop(): Promise<void> {
     await this.tree.stop()
     await until('every topic that removes itself is gone', async () => !(await this.#hasDue()) || undefined)
@@ -112,13 +112,13 @@ export class FollowedTree {
     return status !== 200 || text.includes('REMOVAL')
   }
 
-  /** Once it is stopped: nothing wrong was shown, and each reader has what a fetch returns. */
+  /** Call after `stop`. Checks that nothing wrong was shown, and that each reader's state equals the result of a fetch. */
   async check(t: Test, server: Server): Promise<void> {
     t.strictSame(this.wrong.slice(0, 10), [], 'nothing wrong was shown')
     for (const { interest, limited, reader } of this.#followers) {
       const has = [...reader.fold.topics.values()].sort(byPath)
       const there = await fetched(server, interest, limited)
-      t.strictSame(has, there, `${JSON.stringify(interest)} after ${reader.completions} times complete`)
+      t.strictSame(has, there, `${JSON.stringify(interest)} after ${reader.completions} complete states`)
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Mixed load over many connections that records, for every topic, the history of requests and answers, so that each
- * answer can be checked afterwards. It survives any death of the service, and records requests without an answer too.
+ * Mixed load over many connections that records the history of requests and responses for every topic, so that each response can be checked
+ * afterwards. It survives any death of the service, and also records requests without a response.
  */
 
 import { findViolation, type Operation, type Value, type Violation } from '../models/linearizable.js'
@@ -12,28 +12,28 @@ import { follow, type Target } from './follow.js'
 export interface LoadOptions {
   readonly connections: number
   readonly topics: number
-  /** Its seed; each connection has a generator of its own, so that none depends on the speed of others. */
+  /** The seed; each connection has its own generator, so that it does not depend on the speed of the others. */
   readonly random: Pick<Random, 'seed'>
-  /** Where the connection of this number sends its next request; undefined while there is no service. */
+  /** The target of the connection's next request; undefined while there is no service. */
   readonly target: (connection: number) => Target | undefined
-  /** Called at each answer. */
+  /** Called for each response. */
   readonly onAnswer?: () => void
 }
 
-/** Codes that guarantee that nothing was changed. */
+/** Codes which guarantee that nothing was changed. */
 const nothingDone: ReadonlySet<string> = new Set(['store_unavailable', 'write_conflict'])
 
 export class Load {
   /** Operations by topic. */
   readonly histories = new Map<string, Operation[]>()
-  /** Writes that were answered 200. */
+  /** Writes that returned 200. */
   acknowledged = 0
-  /** Writes whose constraint did not hold. */
+  /** Writes whose constraint was not satisfied. */
   conflicts = 0
   reads = 0
-  /** Requests that got no answer: their connection broke. */
+  /** Requests without a response, because their connection broke. */
   unanswered = 0
-  /** How many answers say neither what the value is nor that something was done, by status and code. */
+  /** The number of responses that report neither a value nor a successful write, by status and code. */
   readonly refused = new Map<string, number>()
   slowest = { ms: 0, route: '' }
 
@@ -54,28 +54,28 @@ export class Load {
     for (let i = 0; i < this.#options.connections; i++) this.#loops.push(this.#loop(i))
   }
 
-  /** Sends no more requests; resolves once those in flight have ended. */
+  /** Sends no more requests; resolves when all requests in flight have ended. */
   async stop(): Promise<void> {
     this.#stopping = true
     await Promise.all(this.#loops)
   }
 
-  /** Reads every topic once more, as the last operation of its history; each read must be answered. */
+  /** Reads every topic once more, as the last operation of its history; each read must succeed. */
   async readAll(client: Client): Promise<void> {
     for (const path of this.#paths) {
       const before = this.reads
       await this.#fetch(client, path, true)
       if (this.reads === before)
-        throw new Error(`the last read of ${path} was refused: ${[...this.refused.keys()].join()}`)
+        throw new Error(`the last read of ${path} was rejected: ${[...this.refused.keys()].join()}`)
     }
   }
 
-  /** Every process that had received a request is dead: one without an answer is not carried out any more. */
+  /** Records that every process that had received a request is dead, so a request without a response will no longer be executed. */
   died(): void {
     this.#deathsMs.push(performance.now())
   }
 
-  /** The topics whose histories cannot be explained. */
+  /** The topics with an impossible history. */
   violations(): { readonly path: string; readonly violation: Violation }[] {
     const withDeath = (operation: Operation): Operation =>
       operation.endMs === undefined
@@ -87,7 +87,7 @@ export class Load {
     })
   }
 
-  /** What is wrong with the versions that were seen of each topic. */
+  /** The faults in the observed versions of each topic. */
   versionFaults(): readonly string[] {
     return [...this.histories].flatMap(([path, history]) => versionFaults(history).map((fault) => `${path}: ${fault}`))
   }
@@ -100,7 +100,7 @@ export class Load {
     )
   }
 
-  /** Sends one random request; false when the next one should wait a little: no answer came, or nothing was done. */
+  /** Sends a random request; returns false if the next one should wait a little, because there was no response or no effect. */
   async #step(client: Client, random: Random): Promise<boolean> {
     const path = random.pick(this.#paths)
     const kind = random.below(100)
@@ -153,7 +153,7 @@ export class Load {
     })
   }
 
-  /** Sets what the topic was last seen to hold, or adds it where none was seen. */
+  /** Sets a topic on the condition that it still has the last known value, or adds it if it did not exist. */
   async #compareAndSet(client: Client, path: string, value: Value): Promise<boolean> {
     const swap = { read: this.#lastSeen(path), write: value }
     const body = { path, value, constraint: constraintOf(swap.read) }
@@ -163,7 +163,7 @@ export class Load {
     })
   }
 
-  /** The same for several topics, all or none; some are removed instead. */
+  /** Does the same for several topics, all or nothing; some topics are removed instead. */
   async #batch(client: Client, random: Random): Promise<boolean> {
     const paths = [...new Set(Array.from({ length: 2 + random.below(2) }, () => random.pick(this.#paths)))]
     const swaps = paths.map((path) => {
@@ -181,7 +181,7 @@ export class Load {
       }
       if (code !== 'unsatisfied_constraint') return undefined
       const { operation } = JSON.parse(text) as { operation: number }
-      // Those before it were satisfied at that instant, and those after it were not looked at.
+      // The constraints before this operation were satisfied at that instant; those after it were not checked.
       return this.#conflict([
         ...swaps.slice(0, operation).map(({ read }) => ({ read })),
         ...swaps.slice(operation, operation + 1).map(({ read }) => ({ notRead: read })),
@@ -194,7 +194,7 @@ export class Load {
     return `v${++this.#lastValue}`
   }
 
-  /** The value that a topic had according to the newest answer that says so. */
+  /** The value of a topic according to the newest response that reveals it. */
   #lastSeen(path: string): Value {
     const history = this.histories.get(path) ?? []
     const last = history.findLast(
@@ -214,10 +214,10 @@ export class Load {
   }
 
   /**
-   * Sends a request and adds an operation to the history of each of the paths.
+   * Sends a request and adds an operation to the history of each path.
    *
-   * @param attempts what to record for each path without an answer; nothing for a read
-   * @param read returns what an answer means for each path; undefined when it leaves the outcome open
+   * @param attempts the operation to record for each path without a response; empty for a read
+   * @param read returns the meaning of a response for each path; undefined if the response leaves the outcome open
    */
   async #request(
     client: Client,
@@ -237,7 +237,7 @@ export class Load {
       if (meanings === undefined) {
         const name = `${status} ${code}`
         this.refused.set(name, (this.refused.get(name) ?? 0) + 1)
-        // Not recorded, so that a value that such a write nevertheless left behind is found as a violation.
+        // Record nothing, so that any value that such a write nevertheless left behind shows as a violation.
         if (nothingDone.has(code)) return false
       }
       for (const [i, path] of paths.entries()) {
@@ -261,14 +261,14 @@ export class Load {
 
 type Meaning = Pick<Operation, 'read' | 'notRead' | 'found' | 'write' | 'version'>
 
-/** A topic as a fetch shows it, with its version if that was asked for. */
+/** A topic in a fetch's response, with its version if the request asked for it. */
 interface Result {
   readonly path: string
   readonly value: string
   readonly version?: number
 }
 
-/** What a fetch says of a topic. @param result undefined if there is none */
+/** The meaning of a fetch for a topic. @param result undefined if the topic does not exist */
 function seenIn(result: Result | undefined): Meaning {
   return { read: result?.value ?? null, ...(result?.version === undefined ? {} : { version: result.version }) }
 }

@@ -1,8 +1,8 @@
-/** How long clients, each of which sends one request after the other, wait for their answers at most. */
+/** Measures the longest time that clients, each sending one request at a time, wait for a response. */
 import { until } from '../service/server.js'
 
 export class LongestWaits {
-  /** The answers to each client. */
+  /** The number of responses to each client. */
   readonly #answered: number[]
   #longestMs = 0
 
@@ -10,12 +10,12 @@ export class LongestWaits {
     this.#answered = Array.from({ length: clients }, () => 0)
   }
 
-  /** The answers to all of them. */
+  /** The number of responses to all clients. */
   get answered(): number {
     return this.#answered.reduce((all, one) => all + one)
   }
 
-  /** Times a request of this client. */
+  /** Times a request of the client. */
   async time<Answer>(client: number, send: () => Promise<Answer>): Promise<Answer> {
     const startMs = performance.now()
     try {
@@ -26,12 +26,12 @@ export class LongestWaits {
     }
   }
 
-  /** The longest wait since the last call, in ms, once every client has got what it was waiting for. */
+  /** The longest wait since the last call, in ms; resolves when every client has received the response it is waiting for. */
   async take(): Promise<number> {
     const before = [...this.#answered]
-    // The first answer may have been on its way.
+    // The first response may already have been on its way.
     const areAnswered = (): boolean => before.every((count, client) => this.#of(client) >= count + 2)
-    await until('an answer to every client', async () => areAnswered() || undefined)
+    await until('a response to every client', async () => areAnswered() || undefined)
     const longestMs = this.#longestMs
     this.#longestMs = 0
     return longestMs
@@ -42,7 +42,7 @@ export class LongestWaits {
   }
 }
 
-/** Durations for a comment of a test. */
+/** Durations, formatted for a test's comment. */
 export function listOf(durationsMs: readonly number[]): string {
   return durationsMs.map((ms) => Math.round(ms)).join(' ')
 }

@@ -1,6 +1,6 @@
 /**
- * What clients do, at a steady pace for as long as it takes: publishers, readers, walkers, batches and removals
- * of what they added; and reloads. Each answer is checked. It uses the client that users have, with its one repetition.
+ * The typical load of clients, at a steady pace for the length of the test: publishers, readers, walkers, batches, removals of added
+ * topics, and reloads. Each response is checked. The load uses topicd's own client, which repeats a request once.
  */
 import { type Client, connect, descendants, type Operation, TopicdError } from '../../../dist/client/index.js'
 import type { Random } from '../random.js'
@@ -9,13 +9,13 @@ import type { Server } from '../service/server.js'
 interface MixedLoadOptions {
   readonly server: Server
   readonly random: Random
-  /** Between two reloads; the first comes after half of it. */
+  /** Interval between reloads; the first takes place after half of it. */
   readonly reloadMs: number
-  /** Called before each of them, when all workers are equally old. */
+  /** Called before each reload, when all workers have the same age. */
   readonly beforeReload: () => Promise<void>
 }
 
-/** One publisher's topic. */
+/** A publisher's topic. */
 interface Published {
   readonly path: string
   sent: number
@@ -30,15 +30,15 @@ const readEveryMs = 40
 const walkEveryMs = 5000
 const removeEveryMs = 1000
 
-/** Topics that only walkers read. */
+/** Topics read only by walkers. */
 const standing = 20_000
 const batchTopics = 100
 
 export class MixedLoad {
-  /** Answers that nobody expects. */
+  /** Unexpected responses. */
   readonly faults: string[] = []
   readonly counts = { writes: 0, fetches: 0, walks: 0, removals: 0, reloads: 0 }
-  /** Batches that got no answer and were sent again: only they are not repeated by the client itself. */
+  /** Batches that got no response and were sent again here, because the client does not repeat batches. */
   repeatedBatches = 0
   readonly #options: MixedLoadOptions
   readonly #client: Client
@@ -57,7 +57,7 @@ export class MixedLoad {
     )
   }
 
-  /** Makes the topics, and begins. */
+  /** Creates the topics and starts the load. */
   async start(): Promise<void> {
     for (let from = 0; from < standing; from += 1000) {
       await this.#client.batch(
@@ -76,7 +76,7 @@ export class MixedLoad {
     this.#every(reloadMs, () => this.#reload(), reloadMs / 2)
   }
 
-  /** From now on no worker is replaced, so that what grows in one shows. */
+  /** Stops replacing workers, so that growth in a worker becomes visible. */
   endReloads(): void {
     this.#isReloading = false
   }
@@ -86,21 +86,21 @@ export class MixedLoad {
     await Promise.all(this.#loops)
   }
 
-  /** How long the writes since the last call took, from when each was due, in ms. */
+  /** The durations of the writes since the last call, each measured from its due time, in ms. */
   writeMs(): readonly number[] {
     const writeMs = this.#writeMs
     this.#writeMs = []
     return writeMs
   }
 
-  /** Repeats an action at a pace; what it throws is a fault. It is told when it was due. */
+  /** Repeats an action at a fixed pace and passes it its due time; an exception counts as a fault. */
   #every(ms: number, action: (dueMs: number) => Promise<unknown>, firstMs = this.#options.random.below(ms)): void {
     const loop = async (): Promise<void> => {
       let dueMs = performance.now() + firstMs
       while (!this.#isStopping) {
         const waitMs = dueMs - performance.now()
         if (waitMs > 0) {
-          // A stop need not wait for the next reload.
+          // Wait briefly, so that `stop` does not have to wait for the next reload.
           await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, 100)))
           continue
         }
@@ -119,7 +119,7 @@ export class MixedLoad {
   async #publish(topic: Published, dueMs = performance.now()): Promise<void> {
     const n = ++topic.sent
     await this.#client.addAndSet(topic.path, { n, text: `n is ${n}` })
-    // Those that would have been due meanwhile would have waited, too.
+    // Writes that became due in the meantime would also have waited.
     for (let waitedMs = performance.now() - dueMs; waitedMs > 0; waitedMs -= publishEveryMs)
       this.#writeMs.push(waitedMs)
     topic.acknowledged = Math.max(topic.acknowledged, n)
@@ -138,14 +138,14 @@ export class MixedLoad {
   async #walk(): Promise<void> {
     const found = new Set<string>()
     for await (const { path, value } of this.#client.walk(descendants('standing'), { size: 500 })) {
-      if (path !== `standing/${value}` || found.has(path)) this.faults.push(`a walk came to ${path} with ${value}`)
+      if (path !== `standing/${value}` || found.has(path)) this.faults.push(`a walk found ${path} with ${value}`)
       found.add(path)
     }
     if (found.size !== standing) this.faults.push(`a walk of ${standing} topics found ${found.size}`)
     this.counts.walks++
   }
 
-  /** Adds topics by a batch, and removes them by a selector. */
+  /** Adds topics in a batch, and removes them by a selector. */
   async #remove(): Promise<void> {
     const path = `passing/${++this.#lastRemoval}`
     const operations = Array.from({ length: batchTopics }, (_, i) => ({ op: 'add', path: `${path}/${i}` }) as const)
@@ -157,7 +157,7 @@ export class MixedLoad {
     this.counts.removals++
   }
 
-  /** Sends a batch, and once more if it got no answer: these do no harm twice. */
+  /** Sends a batch, and repeats it if there was no response: these operations are idempotent. */
   async #send(operations: readonly Operation[]): Promise<void> {
     try {
       await this.#client.batch(operations)

@@ -1,6 +1,6 @@
 /**
- * A store of numbered topics: its lines for an import, and requests to it, one after another on one connection, whose
- * every answer is known. Values change: a topic's value tells how often it was written.
+ * A store of numbered topics: its lines for an import, and requests to it, sent one at a time over one connection, with known responses. A
+ * topic's value contains the number of its writes.
  */
 
 import type { Random } from '../random.js'
@@ -13,17 +13,17 @@ const batchTopics = 100
 const pageTopics = 10
 const walkPageTopics = 1000
 
-/** In the order of their numbers, which is also the tree's. */
+/** Paths sort by number, in tree order as well. */
 function pathOf(number: number): string {
   const digits = String(number).padStart(8, '0')
   return `site/${digits.slice(0, 3)}/line/${digits.slice(3, 6)}/sensor/${digits.slice(6)}`
 }
 
-/** @param writes how often the topic was written after its import */
+/** @param writes number of writes to the topic after its import */
 const valueText = (number: number, writes: number): string =>
   `{"n":${number},"unit":"°C","state":"in service","limit":21.50,"writes":${writes}}`
 
-/** How often topics were written after the import; those that were not are absent. */
+/** The number of writes to topics after the import; topics without a write are absent. */
 type Writes = ReadonlyMap<number, number>
 
 /** The lines of an export after these writes, many at a time. */
@@ -40,17 +40,17 @@ export function* linesOf(topics: number, writes: Writes = new Map()): Generator<
   yield `{"end":{"topics":${topics},"keys":0}}\n`
 }
 
-/** How long each request took, in ms. */
+/** The duration of each request, in ms. */
 export interface Costs {
   readonly fetch: readonly number[]
-  /** The first page, and one from anywhere. */
+  /** The first page, and a page at a random position. */
   readonly page: readonly number[]
   readonly deepPage: readonly number[]
   readonly overwrite: readonly number[]
   readonly batch: readonly number[]
 }
 
-/** What was written, which several services may have served one after another. */
+/** The written topics, which may have been served by several services in turn. */
 export class NumberedTopics {
   readonly topics: number
   readonly writes = new Map<number, number>()
@@ -99,13 +99,13 @@ export class Requests {
       await this.#page(from, Math.min(walkPageTopics, this.#numbered.topics - from))
   }
 
-  /** Fetches some of the topics that were written, each of which has its last value. */
+  /** Fetches a sample of the written topics; each must have its last value. */
   async readBack(): Promise<void> {
     const written = [...this.#numbered.writes.keys()]
     for (let left = requests; left > 0 && written.length > 0; left--) await this.#fetch(this.#random.pick(written))
   }
 
-  /** A number with at least `following` topics from it on. */
+  /** A number that starts a range of at least `following` topics. */
   #any(following = 1): number {
     return this.#random.below(this.#numbered.topics - following + 1)
   }
@@ -122,15 +122,14 @@ export class Requests {
 
   async #post(route: string, body: string | object, expected: string): Promise<void> {
     const { status, text } = await this.#client.post(route, body)
-    if (status !== 200 || text !== expected)
-      throw new Error(`${route} was answered ${status}: ${text}, not ${expected}`)
+    if (status !== 200 || text !== expected) throw new Error(`${route} returned ${status}: ${text}, not ${expected}`)
   }
 
   async #fetch(number: number): Promise<void> {
     await this.#post('fetch', { path: pathOf(number) }, this.#numbered.item(number))
   }
 
-  /** The page of so many topics from this number on. */
+  /** Fetches the page of `size` topics from number `from` on. */
   async #page(from: number, size: number): Promise<void> {
     const after = from === 0 ? undefined : pathOf(from - 1)
     const items = Array.from({ length: size }, (_, i) => this.#numbered.item(from + i))

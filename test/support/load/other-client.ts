@@ -1,6 +1,6 @@
 /**
- * A client of its own process that sends one request again and again beside whatever else goes on, so that a test can
- * tell what that costs others. As a program, `other-client.js URL TOKEN ROUTE BODY`, it prints one JSON line a second.
+ * A client in its own process that sends one request repeatedly alongside any other load, so that a test can measure the effect on other
+ * clients. As a program, `other-client.js URL TOKEN ROUTE BODY`, it prints one JSON line per second.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -11,19 +11,19 @@ import { Client } from '../service/client.js'
 import type { Server } from '../service/server.js'
 import { tied } from '../tied.js'
 
-/** Between two requests: it should not be a load of its own. */
+/** Pause between two requests, so that the client is not a load itself. */
 const betweenMs = 2
 const windowMs = 1000
 
-/** What one second looked like from there. */
+/** The client's measurements of one second. */
 interface Second {
-  /** How long each answer took. */
+  /** The time until each response. */
   readonly waitedMs: readonly number[]
-  /** Answers other than a 200, and requests that failed twice. */
+  /** Responses other than a 200, and requests that failed twice. */
   readonly faults: readonly string[]
 }
 
-/** What its answers were like, over some time. */
+/** A summary of the responses over a period. */
 interface Seen {
   readonly medianMs: number
   readonly p99Ms: number
@@ -35,7 +35,7 @@ export class OtherClient {
   #seconds: Second[] = []
   readonly #child: ChildProcess
 
-  /** Starts it; it ends with the test. */
+  /** Starts the client, which stops when the test ends. */
   constructor(t: Test, { url }: Server, token: string, route: string, body: object) {
     const program = fileURLToPath(import.meta.url)
     this.#child = spawn(...tied(process.execPath, [program, url, token, route, JSON.stringify(body)]), {
@@ -47,10 +47,10 @@ export class OtherClient {
     })
   }
 
-  /** All that it has seen since the last call, once that is so many seconds. */
+  /** A summary of all measurements since the last call, after at least `seconds` seconds. */
   async seen(seconds: number): Promise<Seen> {
     while (this.#seconds.length < seconds) {
-      if (this.#child.exitCode !== null) throw new Error('the other client has ended')
+      if (this.#child.exitCode !== null) throw new Error('the other client has exited')
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     const seen = this.#seconds
@@ -71,7 +71,7 @@ async function sendForASecond(client: Client, route: string, body: string): Prom
   for (const endMs = performance.now() + windowMs; performance.now() < endMs; ) {
     const startMs = performance.now()
     try {
-      // A connection that its worker closes as it ends costs one repetition.
+      // If a stopping worker closes the connection, repeat the request once.
       const { status, text } = await client.post(route, body).catch(() => client.post(route, body))
       if (status !== 200) faults.push(`${status} ${text}`)
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Writers for power cuts: single writes, and groups that a batch adds and a selector removes, each of which knows what was acknowledged,
- * so that a disk can be compared with it. How a disk is cut is not known here.
+ * Writers for power cuts: single writes, and groups that a batch adds and a selector removes. Each writer records acknowledgements, so that
+ * a disk can be compared with them. The method of cutting a disk is not defined here.
  */
 
 import { at } from '../elements.js'
@@ -12,7 +12,7 @@ import { GroupWriter, type Stage } from './topic-groups.js'
 const singleWriters = 24
 const groupWriters = 3
 
-/** New topics, each once, and a counter that is written beside. */
+/** Writes new topics, each once, and a counter alongside. */
 class SingleWriter {
   acknowledged = 0
   readonly #name: number
@@ -27,13 +27,12 @@ class SingleWriter {
       client.post('addAndSet', { path: `new/${this.#name}/${next}`, value: next }),
       client.post('addAndSet', { path: `counters/${this.#name}`, value: next }),
     ])
-    for (const { status, text } of answers)
-      if (status !== 200) throw new Error(`a write was answered ${status}: ${text}`)
+    for (const { status, text } of answers) if (status !== 200) throw new Error(`a write returned ${status}: ${text}`)
     this.acknowledged = next
     return true
   }
 
-  /** How many of the writes until then are missing, or have become another, on a disk that was cut before `sent`. */
+  /** The number of writes up to `acknowledged` that are missing or have another value, on a disk that was cut before `sent`. */
   async lost(client: Client, acknowledged: number, sent: number): Promise<number> {
     const found = new Map<string, unknown>()
     for (const { results } of await client.walk(`*new/${this.#name}//`, { size: 1000 }))
@@ -45,20 +44,20 @@ class SingleWriter {
   }
 }
 
-/** How far every writer has come at some moment. */
+/** The progress of every writer at a point in time. */
 export interface Progress {
-  /** Of each single writer, what was acknowledged; at most one more was sent. */
+  /** The acknowledged writes of each single writer; at most one more was sent. */
   readonly writes: readonly number[]
   readonly groups: readonly (readonly Stage[])[]
 }
 
-/** What was found on a disk. */
+/** The damage found on a disk. */
 export interface Damage {
   /** Acknowledged single writes that are missing. */
   readonly lost: number
-  /** Parts of batches, batches that are missing, and topics that are there again. */
+  /** Partial batches, missing batches, and removed topics that exist again. */
   readonly faults: readonly string[]
-  /** Batches without an answer that are there, and that are not; and removals of which only a part was done. */
+  /** Batches without a response, by whether they exist; and removals that were only partly executed. */
   readonly whole: number
   readonly absent: number
   readonly halfRemoved: number
@@ -78,12 +77,12 @@ export class PowerLoad {
     )
   }
 
-  /** Whether a batch, or a removal by selector, has been sent and not been answered. */
+  /** Whether a batch, or a removal by selector, has been sent and has no response yet. */
   get isWritingMany(): boolean {
     return this.#groups.some(({ isWriting }) => isWriting)
   }
 
-  /** Writes of every kind that were acknowledged. */
+  /** The number of acknowledged writes of every kind. */
   get acknowledged(): number {
     const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
     return (
@@ -99,7 +98,7 @@ export class PowerLoad {
     }
   }
 
-  /** Compares a disk that was cut after one moment and before another, by a service on it. */
+  /** Checks a disk that was cut between `before` and `after`, through a service on it. */
   async damage(client: Client, before: Progress, after: Progress): Promise<Damage> {
     let [lost, whole, absent, halfRemoved] = [0, 0, 0, 0]
     const faults: string[] = []

@@ -1,7 +1,6 @@
 /**
- * Sends the same request many times, each on a connection of its own that it ends after the answer. As a program,
- * `short-connections.js PORT COUNT`, it reads the request from its input; a test's own process would take ten times as
- * long.
+ * Sends the same request many times, each on its own connection, which the service closes after the response. As a program,
+ * `short-connections.js PORT COUNT`, it reads the request from its input; in a test's own process this would take ten times as long.
  */
 import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
@@ -9,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 
 const atOnce = 100
 
-/** Resolves at the end of the connection; fails if it ends without an answer. */
+/** Resolves when the connection closes; fails if it closes without a response. */
 function sendOne(port: number, request: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, noDelay: true })
@@ -18,8 +17,8 @@ function sendOne(port: number, request: Buffer): Promise<void> {
       .on('connect', () => socket.write(request))
       .on('data', (piece: Buffer) => (received += piece.toString('latin1')))
       .on('error', reject)
-      // The service ends it.
-      .on('close', () => (/^HTTP\/1.1 [2-4]/.test(received) ? resolve() : reject(new Error(`answered: ${received}`))))
+      // The service closes the connection.
+      .on('close', () => (/^HTTP\/1.1 [2-4]/.test(received) ? resolve() : reject(new Error(`received: ${received}`))))
   })
 }
 

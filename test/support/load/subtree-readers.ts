@@ -1,18 +1,18 @@
-/** Readers of subtrees beside their writers: each page must be what one batch left, and not older than its request. */
+/** Readers of subtrees that run alongside their writers: each page must show the state after one batch, no older than its request. */
 
 import { type Server, until } from '../service/server.js'
 import { follow, type Target } from './follow.js'
 import { SubtreeWriters } from './uniform-subtrees.js'
 
-/** So many connections that some of them lead to other workers than a subtree's writer. */
+/** Enough connections that some lead to a different worker than the subtree's writer uses. */
 const readersEach = 12
 const subtrees = 2
 
-/** Fewer batches would show nothing; on a busy machine they take longer. */
+/** Fewer batches would prove nothing; on a busy machine they take longer. */
 const batchesMin = 20
 const batchesMsMax = 90_000
 
-/** Readers that follow their services through their deaths, until they are stopped or the first fault. */
+/** Readers that follow their services through restarts, until they are stopped or the first fault occurs. */
 export class SubtreeReaders {
   readonly faults: string[] = []
   pages = 0
@@ -24,7 +24,7 @@ export class SubtreeReaders {
     this.#writers = writers
   }
 
-  /** @param targets one for each connection */
+  /** @param targets one per connection */
   start(targets: readonly (() => Target | undefined)[]): void {
     const isOver = (): boolean => this.#isStopping || this.faults.length > 0
     this.#loops = targets.map((target) =>
@@ -52,7 +52,7 @@ export interface Watched {
   readonly batches: number
 }
 
-/** Writes to one service and reads from all of these, for so long, or until the first fault. */
+/** Writes to one service and reads from all given services, for at least `secondsMin` or until the first fault. */
 export async function watchSubtrees(writer: Server, read: readonly Server[], secondsMin: number): Promise<Watched> {
   const endMs = performance.now() + secondsMin * 1000
   const writers = new SubtreeWriters(subtrees, () => writer)

@@ -1,7 +1,7 @@
 /**
- * The commands of an operator, one after another, beside a service that is killed meanwhile: keys, checks, backups that
- * are restored and compared, and exports. A command may fail only where its message says that the service died, or the
- * process that did its work, and only if something was killed then, or is still to be replaced.
+ * An operator's commands, run one at a time against a service that is being killed: keys, checks, backups that are restored and compared,
+ * and exports. A command may fail only with a message that the service, or the process that did its work, died; and only if a process was
+ * killed during the command or has not been replaced yet.
  */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,10 +9,10 @@ import type { Random } from '../random.js'
 import { runCommand, type Server } from '../service/server.js'
 import type { UniformSubtree } from './uniform-subtrees.js'
 
-/** What a command says when the writers had died before. */
+/** The message of a command if the writers died before it. */
 const nobody = /: no writer or worker is running at the moment\n$/
 
-/** What a command says when what it was connected to has died. */
+/** The messages of a command if the process to which it was connected has died. */
 const deaths = [
   /: process \d+ was killed by SIGKILL( before it opened the store: .*)?\n$/,
   /: the service stopped before the work was done\n$/,
@@ -28,25 +28,25 @@ interface ToolsOptions {
   readonly random: Random
   /** An empty directory for backups. */
   readonly directory: string
-  /** The store's address; lmdb when undefined. Only lmdb has backups. */
+  /** The store's address; undefined for lmdb. Only lmdb has backups. */
   readonly store: string | undefined
   /** Undefined while there is no service. */
   readonly server: () => Server | undefined
-  /** How many processes have been killed so far. */
+  /** Number of processes killed so far. */
   readonly kills: () => number
-  /** Whether nothing that was killed is still to be replaced. */
+  /** Whether every killed process has been replaced. */
   readonly isWhole: () => boolean
-  /** What is in the store besides, and never changes: how many topics under a path. */
+  /** The rest of the store, which never changes: the number of topics under a path. */
   readonly constant: { readonly under: string; readonly count: number }
   readonly subtrees: readonly UniformSubtree[]
 }
 
 export class ToolsBeside {
-  /** Commands that did their work. */
+  /** Commands that succeeded. */
   readonly done: Record<Tool, number> = { keys: 0, check: 0, export: 0, backup: 0 }
-  /** Commands that failed since something died. */
+  /** Commands that failed because a process died. */
   excused = 0
-  /** What was wrong with the others. */
+  /** Faults of all other commands. */
   readonly faults: string[] = []
   readonly #options: ToolsOptions
   #last = 0
@@ -89,7 +89,7 @@ export class ToolsBeside {
     else this.faults.push(`${tool}: ${failure}`)
   }
 
-  /** @returns what a command printed that failed */
+  /** @returns the output of a failed command */
   async #failure(tool: Tool, beside: Server): Promise<string | undefined> {
     if (tool === 'backup') return this.#backUp(beside)
     if (tool !== 'keys') return failureOf(beside, tool)
@@ -116,7 +116,7 @@ export class ToolsBeside {
     return undefined
   }
 
-  /** Compares a restored backup with what was there while it was made. */
+  /** Compares a restored backup with the state of the store while the backup was created. */
   async #compare(data: string, from: readonly number[], to: readonly number[]): Promise<void> {
     const { subtrees, constant } = this.#options
     const { code, stdout, stderr } = await runCommand(['export', '--data', data])
@@ -135,13 +135,13 @@ export class ToolsBeside {
   }
 }
 
-/** The path of a line of an export; undefined for one that is no topic's. */
+/** The path in a line of an export; undefined if the line is not a topic. */
 function pathOf(line: string): string | undefined {
   return (JSON.parse(line) as { path?: string }).path
 }
 
-/** @returns what a command printed that failed */
+/** @returns the output of a failed command */
 async function failureOf(beside: Server, ...args: readonly string[]): Promise<string | undefined> {
   const { code, stdout, stderr } = await beside.command(...args)
-  return code === 0 ? undefined : `${args.join(' ')} ended with ${code}: ${stdout}${stderr}`
+  return code === 0 ? undefined : `${args.join(' ')} exited with ${code}: ${stdout}${stderr}`
 }

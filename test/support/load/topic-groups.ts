@@ -1,29 +1,29 @@
 /**
- * Groups of a thousand topics, each added by one batch and then removed by one selector, one group after the other; and
- * what a store may have of each after a death or a power cut. A batch is there whole or not at all. A removal that was
- * broken off has removed the first of its matches, in tree order.
+ * Groups of 1,000 topics, each added by one batch and then removed by one selector, in turn; and the possible remains of each in a store
+ * after a death or a power cut. A batch exists as a whole or not at all. An interrupted removal has removed the first of its matches, in
+ * tree order.
  */
 import type { Client } from '../service/client.js'
 
 const topics = 1000
 
-/** How far a group has come: a step that was sent, and whether it was answered. */
+/** The progress of a group: the last step sent, and whether it was acknowledged. */
 export type Stage = 'adding' | 'added' | 'removing' | 'removed'
 
-/** What was found of groups whose last step had no answer. */
+/** The state of groups whose last step had no response. */
 export interface Found {
   readonly faults: readonly string[]
-  /** Batches without an answer that are there, and that are not. */
+  /** Batches without a response, by whether they exist. */
   readonly whole: number
   readonly absent: number
-  /** Removals of which only the first part is done. */
+  /** Removals that were only partly executed. */
   readonly halfRemoved: number
 }
 
 export class GroupWriter {
   readonly #name: string
   readonly #stages: Stage[] = []
-  /** Removals that were answered with another number. */
+  /** Removals whose response has a wrong number. */
   readonly #wrong: string[] = []
 
   constructor(name: string) {
@@ -40,13 +40,13 @@ export class GroupWriter {
     return last === 'adding' || last === 'removing'
   }
 
-  /** Steps that were answered. */
+  /** The number of acknowledged steps. */
   get acknowledged(): number {
     const answered = { adding: 0, added: 1, removing: 1, removed: 2 }
     return this.#stages.reduce((sum, stage) => sum + answered[stage], 0)
   }
 
-  /** Adds a group and removes it; false if no answer came, after which it is left as it is. @throws when refused */
+  /** Adds a group and removes it; returns false without a response, and leaves the group in that state. @throws Error if rejected */
   async write(client: Client): Promise<boolean> {
     const group = this.#stages.length
     const path = `groups/${this.#name}/${group}`
@@ -55,23 +55,23 @@ export class GroupWriter {
       this.#stages[group] = sent
       const answer = await client.post(route, body).catch(() => undefined)
       if (answer === undefined) return undefined
-      if (answer.status !== 200) throw new Error(`${route} was answered ${answer.status}: ${answer.text}`)
+      if (answer.status !== 200) throw new Error(`${route} returned ${answer.status}: ${answer.text}`)
       this.#stages[group] = answered
       return answer.text
     }
     if ((await step('adding', 'added', 'batch', { operations })) === undefined) return false
     const text = await step('removing', 'removed', 'remove', { selector: `*${path}//` })
     if (text !== undefined && text !== `{"removed":${topics}}`)
-      this.#wrong.push(`a removal of ${topics} topics was answered ${text}`)
+      this.#wrong.push(`a removal of ${topics} topics returned ${text}`)
     return text !== undefined
   }
 
   /**
    * Compares a store with the stages.
    *
-   * @param before at a moment before the death
-   * @param after at one after it; the same where nothing was sent meanwhile
-   * @throws when there is no answer
+   * @param before the stages at some time before the death
+   * @param after the stages at some time after the death; the same if nothing was sent in between
+   * @throws Error if there is no response
    */
   async found(client: Client, before: readonly Stage[], after: readonly Stage[]): Promise<Found> {
     const groups = new Map<number, string[]>()
@@ -97,17 +97,17 @@ export class GroupWriter {
   }
 }
 
-/** In tree order, which is that of their bytes. */
+/** The topics' names in tree order, which is byte order. */
 const inOrder: readonly string[] = Array.from({ length: topics }, (_, i) => String(i)).sort()
 
-/** What is wrong with the topics of a group, in tree order. */
+/** The fault in the topics of a group, which are in tree order. */
 function faultOf(present: readonly string[], before: Stage | undefined, after: Stage): string | undefined {
   const count = present.length
-  if (before === 'removed') return count === 0 ? undefined : `${count} topics that were removed are there`
+  if (before === 'removed') return count === 0 ? undefined : `${count} removed topics exist`
   if (after === 'removing' || after === 'removed') {
     const isRest = present.every((topic, i) => topic === inOrder[topics - count + i])
-    return isRest ? undefined : `${count} topics that are not the last of their order are there`
+    return isRest ? undefined : `${count} topics exist that are not the last in tree order`
   }
   if (count === topics || (count === 0 && before !== 'added')) return undefined
-  return `${count} topics of ${topics} are there`
+  return `${count} topics of ${topics} exist`
 }

@@ -1,7 +1,7 @@
 /**
- * Transfers between accounts, each a batch whose operations require the balances that its client has read, and a
- * counter beside them. The sum of all accounts is the same in every page. Transfers between accounts of the second half
- * also add an entry to a log, which explains those balances afterwards.
+ * Transfers between accounts, each a batch whose operations require the balances that its client has read, and a counter alongside. The sum
+ * of all accounts is the same in every page. Transfers within the second half of the accounts also add an entry to a log, which explains
+ * their balances afterwards.
  */
 
 import { at } from '../elements.js'
@@ -11,7 +11,7 @@ import { follow, type Target } from './follow.js'
 
 interface TransfersOptions {
   readonly random: Random
-  /** Where the client of this number sends its next request; undefined while there is no service. */
+  /** The target of the client's next request; undefined while there is no service. */
   readonly target: (client: number) => Target | undefined
 }
 
@@ -36,21 +36,21 @@ const sum = accounts * initialBalance
 const writers = 16
 const readers = 4
 
-/** A client reads over one connection and writes over another, so that they often go to different workers. */
+/** A client reads over one connection and writes over the other, so that they often lead to different workers. */
 const connections = 2
 
 export class Transfers {
-  /** Transfers that were answered 200. */
+  /** Transfers that returned 200. */
   done = 0
   conflicts = 0
-  /** Transfers without an answer. */
+  /** Transfers without a response. */
   unknown = 0
   pages = 0
   /** Increments by compare-and-set of one topic. */
   readonly counter = { done: 0, conflicts: 0, unknown: 0 }
   /** Pages whose sum is wrong. */
   readonly wrongPages: string[] = []
-  /** Answers that nobody expects, by status and code. */
+  /** Unexpected responses, by status and code. */
   readonly refused = new Map<string, number>()
 
   readonly #options: TransfersOptions
@@ -64,7 +64,7 @@ export class Transfers {
     this.#options = options
   }
 
-  /** Makes the accounts, and begins. */
+  /** Creates the accounts and starts the clients. */
   async start(client: Client): Promise<void> {
     await client.post('addAndSet', { path: 'counter', value: 0 })
     const operations = Array.from({ length: accounts }, (_, i) => ({
@@ -90,17 +90,19 @@ export class Transfers {
   get summary(): string {
     return (
       `${this.done} transfers and ${this.counter.done} increments, ${this.conflicts} and ${this.counter.conflicts} ` +
-      `conflicts, ${this.unknown} and ${this.counter.unknown} without an answer, ${this.pages} pages`
+      `conflicts, ${this.unknown} and ${this.counter.unknown} without a response, ${this.pages} pages`
     )
   }
 
-  /** What is wrong at the end, when nothing is in flight. */
+  /** The faults at the end, when no request is in flight. */
   async faults(client: Client): Promise<string[]> {
     const faults = [...this.wrongPages, ...[...this.refused].map(([answer, count]) => `${count} times ${answer}`)]
     const { counter } = this
     const counted = await countOf(client)
     if (counted < counter.done || counted > counter.done + counter.unknown)
-      faults.push(`the counter is ${counted} after ${counter.done} increments, and ${counter.unknown} unknown`)
+      faults.push(
+        `the counter is ${counted} after ${counter.done} increments and ${counter.unknown} with an unknown outcome`,
+      )
     const balances = await this.#balances(client)
     const entries = await entriesOf(client)
     const lost = this.#loggedIds.filter((id) => !entries.has(id))
@@ -126,7 +128,7 @@ export class Transfers {
     return isAnswered(await this.#send(client, 'set', body, this.counter))
   }
 
-  /** Sends a change, and counts what became of it. */
+  /** Sends a change and counts its outcome. */
   async #send(client: Client, route: string, body: object, counts: Counts): Promise<keyof Counts | 'refused'> {
     const outcome = await client.post(route, body).then(
       ({ status, code }) => {
@@ -145,7 +147,7 @@ export class Transfers {
     return (await this.#balances(client)) !== undefined
   }
 
-  /** All balances, from one page; undefined without an answer. */
+  /** All balances, from one page; undefined without a response. */
   async #balances(client: Client): Promise<readonly number[] | undefined> {
     let text: string
     try {
@@ -192,7 +194,7 @@ export class Transfers {
   }
 }
 
-/** In the order of their numbers, which is also the tree's. */
+/** Paths sort by number, in tree order as well. */
 function pathOf(account: number): string {
   return `accounts/${String(account).padStart(2, '0')}`
 }
@@ -201,7 +203,7 @@ function isAnswered(outcome: string): boolean {
   return outcome === 'done' || outcome === 'conflicts'
 }
 
-/** A change of a balance that was read. */
+/** A change of a balance, on the condition that it still has the value that was read. */
 function swap(op: string, account: number, value: number, change: number): object {
   return { op, path: pathOf(account), value: value + change, constraint: { value } }
 }

@@ -1,7 +1,7 @@
 /**
- * Uniform subtrees: subtrees of a hundred topics that always have one number in common, since each is written by batches of one
- * client that set all of its topics to the batch's number. Every eighth batch removes the topics instead. So one page
- * of a subtree tells which batch was the last, or that it has only a part of one.
+ * Uniform subtrees: subtrees of 100 topics that all have the same number as their value, because one client's batches set all of them to
+ * the batch's number. Every eighth batch removes the topics instead. A single page of a subtree therefore identifies the last batch, or
+ * reveals a partial one.
  */
 import type { Client } from '../service/client.js'
 import { follow, type Target } from './follow.js'
@@ -9,10 +9,10 @@ import { follow, type Target } from './follow.js'
 const topics = 100
 const removedEvery = 8
 
-/** A function that makes two commits of each batch. */
+/** The source of a function that splits each batch into two commits. */
 const halving = `function halving(whole) {
   return async (operations) => {
-    // Their texts are views into the request, which are gone by the second half.
+    // The values are views into the request, which is gone by the second half.
     const copied = operations.map((operation) => ({
       ...operation,
       valueText: operation.valueText && Buffer.from(operation.valueText),
@@ -26,7 +26,7 @@ const halving = `function halving(whole) {
 }
 `
 
-/** For `patchedProgram`, in place of a worker's module that sends the writer what is to be written. */
+/** For `patchedProgram`: a replacement for the worker's module that sends writes to the writer. */
 export const halvedWrites = `${halving}
 import { WriterLink as SoundLink } from './sound-link.js'
 export * from './sound-link.js'
@@ -39,13 +39,13 @@ export class WriterLink extends SoundLink {
 }
 `
 
-/** Which batches, by their numbers, may have been the last. */
+/** The numbers of the batches that may have been the last. */
 export interface Range {
   readonly from: number
   readonly to: number
 }
 
-/** A page that was answered, but not with a 200. */
+/** The response to a page's request was not a 200. */
 class Refused extends Error {}
 
 export class UniformSubtree {
@@ -53,15 +53,15 @@ export class UniformSubtree {
   acknowledged = 0
   /** The last batch that was sent. */
   sent = 0
-  /** How many batches were answered 200. */
+  /** Number of batches that returned 200. */
   answered = 0
-  /** How many pages showed a batch that was not answered, after a later one. */
+  /** Number of pages that showed an unacknowledged batch after a later one. */
   latePages = 0
-  /** What its topics are under. */
+  /** The parent of the topics. */
   readonly path: string
   /**
-   * Batches to the service of now that were not answered. Each may still be carried out, also after a later one: the
-   * worker that had sent it to the writer was killed, and the writer took the later one from another worker first.
+   * Batches to the current service without a response. Each may still be executed, even after a later one: the worker that had forwarded it
+   * to the writer was killed, and the writer received the later one from another worker first.
    */
   readonly #unanswered = new Set<number>()
   #client: Client | undefined
@@ -70,10 +70,10 @@ export class UniformSubtree {
     this.path = `subtrees/${name}`
   }
 
-  /** Sends the next batch; false if no answer came. @throws when it is refused */
+  /** Sends the next batch; returns false without a response. @throws Error if it is rejected */
   async write(client: Client): Promise<boolean> {
     const number = ++this.sent
-    // Nothing of a former service lives any more.
+    // No process of an earlier service is alive.
     if (client !== this.#client) this.#unanswered.clear()
     this.#client = client
     const operations = Array.from({ length: topics }, (_, i) =>
@@ -88,24 +88,24 @@ export class UniformSubtree {
       this.#unanswered.add(number)
       return false
     }
-    if (answer.status !== 200) throw new Error(`a batch was answered ${answer.status}: ${answer.text}`)
+    if (answer.status !== 200) throw new Error(`a batch returned ${answer.status}: ${answer.text}`)
     this.acknowledged = number
     this.answered++
     return true
   }
 
   /**
-   * Reads the subtree in one page, which is of one range, and so of one moment.
+   * Reads the subtree in one page, which is one range and therefore one snapshot.
    *
-   * @throws Refused; and the connection's error when there is no answer
+   * @throws Refused; and the connection's error if there is no response
    */
   async read(client: Client): Promise<readonly number[]> {
     const { status, text } = await client.post('fetch', { selector: `*${this.path}//`, size: topics })
-    if (status !== 200) throw new Refused(`a page was answered ${status}: ${text}`)
+    if (status !== 200) throw new Refused(`a page returned ${status}: ${text}`)
     return (JSON.parse(text) as { results: { value: number }[] }).results.map(({ value }) => value)
   }
 
-  /** What is wrong with a page that is read now; undefined if no answer came. @throws Refused */
+  /** The faults of a page that is read now; undefined without a response. @throws Refused */
   async faultsNow(client: Client): Promise<readonly string[] | undefined> {
     const from = this.acknowledged
     try {
@@ -116,12 +116,12 @@ export class UniformSubtree {
     }
   }
 
-  /** What is wrong with a page; nothing if one of these batches left it, or one that was not answered, as a whole. */
+  /** The faults of a page; empty if it shows exactly one of these batches, or one without a response. */
   faults(page: readonly number[], { from, to }: Range): readonly string[] {
     const [number] = page
     const after = `after batches ${from} to ${to}`
     if (number === undefined) {
-      // Also before its first batch a subtree is empty.
+      // A subtree is also empty before its first batch.
       const lastRemoval = to - (to % removedEvery)
       const mayBeEmpty = lastRemoval >= from || [...this.#unanswered].some(isRemoval)
       return mayBeEmpty ? [] : [`${this.path} is empty ${after}`]
@@ -134,7 +134,7 @@ export class UniformSubtree {
   }
 }
 
-/** Writers of subtrees, one for each, that follow a service through its deaths. */
+/** Writers that each write one subtree and follow a service through restarts. */
 export class SubtreeWriters {
   readonly subtrees: readonly UniformSubtree[]
   readonly #target: () => Target | undefined
@@ -147,7 +147,7 @@ export class SubtreeWriters {
     this.#target = target
   }
 
-  /** How many batches were answered 200. */
+  /** Number of batches that returned 200. */
   get acknowledged(): number {
     return this.subtrees.reduce((sum, { answered }) => sum + answered, 0)
   }
@@ -163,7 +163,7 @@ export class SubtreeWriters {
       this.#loops.push(follow({ target: this.#target, connections: 1, isOver }, (client) => write(subtree, client)))
   }
 
-  /** Resolves once those in flight have ended. @returns the refusals */
+  /** Resolves when all batches in flight have ended. @returns the rejections */
   async end(): Promise<readonly string[]> {
     this.#isStopping = true
     await Promise.all(this.#loops)

@@ -1,4 +1,4 @@
-/** The alerting rules of docs/monitoring/alerts.yml as tests read them, and why a test of them is skipped. */
+/** The alerting rules of docs/monitoring/alerts.yml as tests read them, and the reason for skipping tests of the rules. */
 import { spawnSync } from 'node:child_process'
 import { readDocument } from '../documents.js'
 
@@ -8,11 +8,11 @@ interface Alert {
   readonly name: string
   /** critical or warning. */
   readonly severity: string
-  /** The document and the heading that its annotation names. */
+  /** The document and the heading in the alert's annotation. */
   readonly runbook: string
 }
 
-/** Every alert of the rules, in its order. */
+/** Every alert of the rules, in file order. */
 export const alerts: readonly Alert[] = readDocument(alertsFile)
   .split(/^ {6}- alert: /m)
   .slice(1)

@@ -1,6 +1,6 @@
 /**
- * Packages of this checkout, built for tests: quickly, so larger than those of a release. The runner names a directory in
- * which the files of a run find them; the first that needs them builds them there, the others wait for it.
+ * Packages of this checkout, built for tests: faster than for a release, and larger. The test runner names a shared directory. The first
+ * test file that needs the packages builds them there; the others wait for it.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -10,21 +10,21 @@ import type { Test } from 'tap'
 
 const root = join(import.meta.dirname, '../../..')
 
-/** Names the directory in the environment of a test file. */
+/** The environment variable that names the directory. */
 export const sharedPackages = 'SHARED_PACKAGES'
 
-/** To the last of these versions an upgrade restarts the service. */
+/** An upgrade to the last of these versions restarts the service. */
 export type PackageVersion = '1.0.0' | '1.1.0' | '2.0.0'
 
 type PackageKind = 'deb' | 'tarball' | 'client' | 'sbom'
 
-/** @returns finds the package of a version, until the test ends */
+/** @returns a function that finds the package of a version, until the test ends */
 export function builtPackages(t: Test): (kind: PackageKind, version: PackageVersion) => string {
   const directory = process.env[sharedPackages] ?? ownDirectory(t)
   const out = join(directory, 'built')
   const versions = ['1.0.0', '1.1.0', '2.0.0'].flatMap((version) => ['--version', version])
   const program = [process.execPath, join(root, 'dist-packaging/main.js'), '--fast', '--restart-before', '2.0.0']
-  // Under its name the directory is complete.
+  // The directory gets its final name only when it is complete.
   const script = '[ -e "$0" ] || { "$@" --out "$0.new" && mv "$0.new" "$0"; }'
   execFileSync('flock', [join(directory, 'lock'), 'sh', '-c', script, out, ...program, ...versions], {
     cwd: root,

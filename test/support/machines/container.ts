@@ -1,7 +1,7 @@
 /**
- * A container: an image's files, read-only, in namespaces of their own, in which the image's command runs as process 1 with
- * the image's account and environment and without any capability. systemd-nspawn runs it, since container runtimes need
- * control groups that a test machine may not have.
+ * A container: an image's files, read-only, in their own namespaces. The image's command runs as process 1 with the image's account and
+ * environment and without any capability. systemd-nspawn runs the container, because container runtimes need control groups that a test
+ * machine may not have.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,12 +15,12 @@ import type { Image } from './image.js'
 import type { Ran } from './machine.js'
 import { childrenOf, commandLine, descendantsOf } from './processes.js'
 
-/** For hangs only. */
+/** Limits that detect hangs. */
 const startMsMax = 60_000
 const stopMsMax = 60_000
 
 interface ContainerOptions {
-  /** Directories of this machine by where the container has them. */
+  /** Directories of this machine, by their paths in the container. */
   readonly writable: Readonly<Record<string, string>>
   readonly readable: Readonly<Record<string, string>>
   readonly environment: Readonly<Record<string, string>>
@@ -41,9 +41,9 @@ export class Container {
     }
   }
 
-  /** Starts one, which ends with the test. */
+  /** Starts a container that stops when the test ends. */
   static async start(t: Test, image: Image, options: ContainerOptions): Promise<Container> {
-    // The tmpfs that systemd-nspawn would mount there can be written.
+    // Replaces the tmpfs that systemd-nspawn would mount there, which is writable.
     const empty = mkdtempSync(join(tmpdir(), 'topicd-empty-'))
     const { Entrypoint, Cmd } = image.config
     const flags = [...isolation, `--directory=${image.root}`, `--bind-ro=${empty}:/tmp`, ...binds(options)]
@@ -63,23 +63,23 @@ export class Container {
     return container
   }
 
-  /** Everything that it has written. */
+  /** All output of the container. */
   get log(): string {
     return this.#log
   }
 
-  /** All of its processes, as this machine numbers them. */
+  /** All processes of the container, by their process ids on this machine. */
   processes(): number[] {
     return descendantsOf(this.nspawn.pid as number)
   }
 
-  /** Runs a command in it, with the image's account and environment, as `podman exec` would. */
+  /** Runs a command in the container, with the image's account and environment, like `podman exec`. */
   run(...command: readonly string[]): Ran {
     const enter = ['-t', String(this.#first()), '-a', '/usr/bin/env', ...asAccount(this.image, this.options)]
     return this.#enter([...enter, 'sh', '-c', 'exec 2>&1; exec "$@"', 'sh', ...command])
   }
 
-  /** A request to a port of it, made by this machine's curl. */
+  /** Sends a request to a port of the container, with this machine's curl. */
   curl(...args: readonly string[]): Ran {
     return this.#enter(['-t', String(this.#first()), '-n', 'curl', '-sS', ...args])
   }
@@ -90,9 +90,9 @@ export class Container {
   }
 
   /**
-   * Sends a signal to its first process, and SIGKILL to one that stays.
+   * Sends a signal to the container's first process, and SIGKILL if it does not exit.
    *
-   * @returns its exit status, once all have ended, and how long that took
+   * @returns its exit status, and the time until all processes had exited
    */
   async stop(signal: NodeJS.Signals): Promise<{ readonly status: number; readonly tookMs: number }> {
     const startedMs = performance.now()
@@ -105,7 +105,7 @@ export class Container {
     return { status: status as number, tookMs: performance.now() - startedMs }
   }
 
-  /** Its first process, as this machine numbers it. */
+  /** The container's first process, by its process id on this machine. */
   #first(): number | undefined {
     return childrenOf(this.nspawn.pid as number)[0]
   }
@@ -122,7 +122,7 @@ function binds({ writable, readable }: ContainerOptions): string[] {
   return [...flags('--bind', writable), ...flags('--bind-ro', readable)]
 }
 
-/** Arguments of `env`, before a command, for the image's account and environment and nothing else of this machine's. */
+/** Arguments of `env`, before a command, that set the image's account and environment and drop this machine's. */
 function asAccount({ config }: Image, { environment }: ContainerOptions): string[] {
   const [user, group] = config.User.split(':')
   const given = Object.entries(environment).map(([name, value]) => `${name}=${value}`)

@@ -1,6 +1,6 @@
 /**
- * The image that the Containerfile describes, built by buildah for tests. No registry is needed: what it is built on is made
- * of Debian's packages and of Node.js from the npm registry, in the versions that the Containerfile names.
+ * The image that the Containerfile describes, built by buildah for tests. No registry is needed: its base images are built from Debian's
+ * packages and from Node.js in the npm registry, in the versions that the Containerfile names.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ const containerfile = join(import.meta.dirname, '../../../Containerfile')
 
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
-/** What the image says about how it is run, as Docker writes it. */
+/** The image's settings for running it, in Docker's format. */
 export interface ImageConfig {
   readonly User: string
   readonly Env: readonly string[]
@@ -27,9 +27,9 @@ export interface ImageConfig {
 
 export interface Image {
   readonly config: ImageConfig
-  /** Its files. */
+  /** The directory with the image's files. */
   readonly root: string
-  /** Of all its files. */
+  /** The total size of its files. */
   readonly bytes: number
 }
 
@@ -40,7 +40,7 @@ export function whyNoImage(): string | false {
   return missing.length > 0 && `${missing.join(' and ')} must be installed`
 }
 
-/** Builds the image from a release's tarball; it is deleted when the test ends. */
+/** Builds the image from a release's tarball and deletes it when the test ends. */
 export function buildImage(t: Test, tarball: string): Image {
   const work = mkdtempSync(join(tmpdir(), 'topicd-image-'))
   t.teardown(() => rmSync(work, { recursive: true, force: true }))
@@ -71,8 +71,8 @@ function defaultOf(text: string, argument: string, form: RegExp): string {
 type Buildah = (...args: readonly string[]) => string
 
 /**
- * With images of its own. It copies layers, since not every file system has overlays; its commands are run without a
- * container, since not every machine can run one.
+ * buildah with its own images. It copies layers, because not every file system supports overlays, and runs commands without a container,
+ * because not every machine supports containers.
  */
 function buildahIn(work: string): Buildah {
   const options = ['--storage-driver=vfs', `--root=${join(work, 'images')}`, `--runroot=${join(work, 'run')}`]
@@ -84,7 +84,7 @@ function buildahIn(work: string): Buildah {
   }
 }
 
-/** Debian's essential packages and libstdc++: what is in its slim images and matters here. @returns its name */
+/** Builds a base from Debian's essential packages and libstdc++, the relevant contents of Debian's slim images. @returns its name */
 function buildBase(buildah: Buildah, directory: string, release: string): string {
   mkdirSync(directory)
   const source = `deb [signed-by=${keyring}] http://deb.debian.org/debian ${release} main`
@@ -106,7 +106,7 @@ function buildNode(buildah: Buildah, directory: string, major: string): string {
 function buildFromScratch(buildah: Buildah, directory: string, instruction: string, name: string): string {
   writeFileSync(join(directory, 'Containerfile'), `FROM scratch\n${instruction}\n`)
   buildah('bud', '--quiet', `--tag=${name}`, directory)
-  // Its layer has them.
+  // The files are now in the image's layer.
   rmSync(directory, { recursive: true })
   return `localhost/${name}`
 }

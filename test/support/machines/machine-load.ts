@@ -1,7 +1,7 @@
 /**
- * The program of steady load beside an upgrade: `node machine-load.js URL TOKEN` writes and fetches over some lanes with
- * topicd's own client. It prints "running" once each lane has had its first answers. When its standard input ends, each
- * has a last turn, and it prints what failed, as JSON.
+ * A program that puts a service under steady load during an upgrade: `node machine-load.js URL TOKEN` writes and fetches over several lanes
+ * with topicd's own client. It prints "running" when each lane has received its first responses. When its standard input ends, each lane
+ * does one last round; then the program prints the failures, as JSON.
  */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,10 +11,10 @@ const [, , url = '', key = ''] = process.argv
 
 const lanes = 16
 
-/** Of each lane after a write and a fetch: the load shows what fails, and leaves the machine to what happens beside it. */
+/** Pause of each lane after a write and a fetch: the load detects failures and leaves the machine's capacity to the upgrade. */
 const pauseMs = 20
 
-/** What the load has seen: requests failed although the client repeated those that may be repeated. */
+/** The result of the load: requests failed although the client repeated those that may be repeated. */
 export interface LoadReport {
   readonly answered: number
   readonly failed: readonly string[]

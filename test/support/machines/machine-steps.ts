@@ -1,4 +1,4 @@
-/** What the tests of packages do with a machine: load beside what happens in it, and requests. */
+/** Steps of the package tests on a machine: load during an upgrade, and requests. */
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import type { Machine } from './machine.js'
 import type { LoadReport } from './machine-load.js'
 
-/** Steady load on the machine's service while something happens; a failed request fails the test. */
+/** Runs `run` while the machine's service is under steady load; a failed request fails the test. */
 export async function underLoad(t: Test, machine: Machine, token: string, run: () => void): Promise<void> {
   const program = join(import.meta.dirname, 'machine-load.js')
   const load = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token])
@@ -27,20 +27,20 @@ export async function underLoad(t: Test, machine: Machine, token: string, run: (
 
 /** Waits until a script succeeds in the machine; fails after `secondsMax`. */
 export function until(machine: Machine, script: string, secondsMax = 120): void {
-  // One shell that tries again: to enter the machine each time would cost more than most scripts.
+  // Retry in one shell: entering the machine each time would cost more than most scripts.
   const { status, output } = machine.try(
     `while ! (${script}); do [ $SECONDS -lt ${secondsMax} ] || exit 1; sleep 0.2; done`,
   )
   if (status !== 0) throw new Error(`not within ${secondsMax} s: ${script}\n${output}`)
 }
 
-/** A request to one of the routes, as a script. @returns the answer's body */
+/** Sends a request to a route, as a script. @returns the response's body */
 export function post(machine: Machine, token: string, route: string, body: object, port = 8080): string {
   const headers = `-H 'authorization: Apikey ${token}' -H 'content-type: application/json'`
   return machine.run(`curl -sS ${headers} -d '${JSON.stringify(body)}' http://127.0.0.1:${port}/topics/${route}`)
 }
 
-/** Adds an API key, which every worker knows when the command ends. @returns its token */
+/** Adds an API key, which every worker knows when the command exits. @returns its token */
 export function makeKey(machine: Machine, name: string, flags: string): string {
   return machine.run(`runuser -u topicd -- topicd keys add ${name} ${flags} 2>/dev/null`)
 }

@@ -1,6 +1,6 @@
 /**
- * A machine with a systemd of its own: systemd-nspawn boots an overlay of this machine's root in a second, and forgets
- * all changes at the end. It has no network but its loopback, which `inNetwork` reaches.
+ * A machine with its own systemd: systemd-nspawn boots an overlay of this machine's root in a second, and discards all changes at the end.
+ * Its only network is its loopback, which `inNetwork` can access.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,9 +14,9 @@ import { childrenOf, commandLine } from './processes.js'
 
 /** Why this machine cannot boot another; false if it can. */
 export function whyNoMachine(): string | false {
-  if (process.getuid?.() !== 0) return 'a machine of its own needs root'
+  if (process.getuid?.() !== 0) return 'a separate machine needs root'
   for (const program of ['systemd-nspawn', 'nsenter', 'dpkg-deb']) {
-    if (spawnSync(program, ['--version']).error !== undefined) return `a machine of its own needs ${program}`
+    if (spawnSync(program, ['--version']).error !== undefined) return `a separate machine needs ${program}`
   }
   let root: OverlayRoot
   try {
@@ -29,11 +29,11 @@ export function whyNoMachine(): string | false {
   return status === 0 ? false : `systemd-nspawn does not run here: ${stderr.trim()}`
 }
 
-/** How long a machine may take to boot, and to end: for hangs only. */
+/** Time limits for booting and stopping a machine, to detect hangs. */
 const bootMsMax = 240_000
 const teardownMsMax = 10_000
 
-/** What a command in the machine did. */
+/** The result of a command in the machine. */
 export interface Ran {
   readonly status: number | null
   /** Both streams, in the order in which they were written. */
@@ -46,15 +46,15 @@ export class Machine {
     private readonly leader: number,
   ) {}
 
-  /** Boots a machine, which ends with the test. */
+  /** Boots a machine that stops when the test ends. */
   static async boot(t: Test): Promise<Machine> {
     const root = new OverlayRoot()
     const args = nspawn(root, '/lib/systemd/systemd', 'systemd.unit=multi-user.target')
-    // A killed systemd-nspawn would leave its machine running; one that is told to end kills it.
+    // SIGKILL would leave the machine running; on SIGTERM, systemd-nspawn kills it.
     const container = spawn(...tied('sh', args, { signal: 'TERM' }), { stdio: 'ignore', detached: true })
     const ended = once(container, 'exit')
     t.teardown(async () => {
-      // The end of its first process ends all others of the machine, and then systemd-nspawn.
+      // When the machine's first process exits, all other processes exit, and then systemd-nspawn.
       for (const leader of childrenOf(container.pid as number)) process.kill(leader, 'SIGKILL')
       await Promise.race([ended, sleep(teardownMsMax)])
       container.kill('SIGKILL')
@@ -72,17 +72,17 @@ export class Machine {
     }
   }
 
-  /** A file of the machine, as this one sees it. */
+  /** The path on this machine of a file in the other one. */
   path(file: string): string {
     return join(this.root.directory, file)
   }
 
-  /** Runs a shell script in the machine, to its end. */
+  /** Runs a shell script in the machine until it exits. */
   try(script: string): Ran {
-    // A session of its own: a script that signals its process group must not reach this one. An environment of its own,
-    // set in the machine: tap adds a module of this one to that of every process that it sees started.
+    // A separate session, because a script that signals its process group must not reach this one; and a separate environment, set inside
+    // the machine, because tap adds one of this machine's modules to the environment of every process that it sees started.
     const enter = ['--wait', 'nsenter', '-t', String(this.leader), '-a', 'env', '-i', ...machineEnvironment]
-    // Without --norc, bash would take its standard input for that of a remote shell, and read this machine's ~/.bashrc.
+    // Without --norc, bash would take its standard input for a remote shell's, and read this machine's ~/.bashrc.
     const { status, stdout } = spawnSync('setsid', [...enter, 'bash', '--norc', '-c', `exec 2>&1\n${script}`], {
       encoding: 'utf8',
     })
@@ -90,7 +90,7 @@ export class Machine {
   }
 
   /**
-   * The same, for a script that must succeed.
+   * Like `try`, for a script that must succeed.
    *
    * @returns its output
    */
@@ -100,14 +100,14 @@ export class Machine {
     return output.trim()
   }
 
-  /** Starts a program of this machine in the other's network. */
+  /** Starts a program of this machine in the network of the other one. */
   inNetwork(program: string, args: readonly string[]): ChildProcess {
     const stdio = ['pipe', 'pipe', 'inherit'] as const
     return spawn(...tied('nsenter', ['-t', String(this.leader), '-n', program, ...args]), { stdio: [...stdio] })
   }
 }
 
-/** What programs of a Debian machine find in their environment. */
+/** The usual environment of programs on a Debian machine. */
 const machineEnvironment = [
   'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   'HOME=/root',
@@ -116,8 +116,8 @@ const machineEnvironment = [
 ]
 
 /**
- * The arguments of `sh` that run a program as the first of a machine. It is in control groups of its own: two machines
- * that share theirs would stop each other's services.
+ * The arguments of `sh` that run a program as the first process of a machine, in its own control groups: two machines with the same control
+ * groups would stop each other's services.
  */
 function nspawn(root: OverlayRoot, ...command: readonly string[]): string[] {
   const enter = root.controlGroups.map((directory) => `mkdir -p ${directory} && echo $$ > ${directory}/cgroup.procs`)
@@ -126,11 +126,11 @@ function nspawn(root: OverlayRoot, ...command: readonly string[]): string[] {
   return ['-ec', script, 'sh', ...options, '--directory', root.directory, ...command]
 }
 
-/** This machine's root, over which changes are kept in memory. */
+/** This machine's root, with changes on top that are kept in memory. */
 class OverlayRoot {
   readonly #base = mkdtempSync(join(tmpdir(), 'topicd-machine-'))
   readonly directory = join(this.#base, 'memory/root')
-  /** Those that systemd uses: of version 2, or of version 1 with its own hierarchy. */
+  /** The control groups that systemd uses: version 2, or version 1 with its own hierarchy. */
   readonly controlGroups = ['/sys/fs/cgroup', '/sys/fs/cgroup/systemd', '/sys/fs/cgroup/unified']
     .filter((hierarchy) => existsSync(join(hierarchy, 'cgroup.procs')))
     .map((hierarchy) => join(hierarchy, basename(this.#base)))
@@ -151,7 +151,7 @@ class OverlayRoot {
     for (const name of ['changes', 'work', 'root']) mkdirSync(join(memory, name))
     const layers = `lowerdir=/,upperdir=${join(memory, 'changes')},workdir=${join(memory, 'work')}`
     execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, this.directory])
-    // A script of container images that keeps packages from starting their services.
+    // A script of container images that prevents packages from starting their services.
     rmSync(join(this.directory, 'usr/sbin/policy-rc.d'), { force: true })
     this.#maskServices()
   }
@@ -163,7 +163,7 @@ class OverlayRoot {
     for (const group of this.controlGroups) spawnSync('find', [group, '-depth', '-type', 'd', '-delete'])
   }
 
-  /** This machine's own services would also run in the other one. */
+  /** Prevents this machine's own services from running in the other one. */
   #maskServices(): void {
     const wanted = join(this.directory, 'etc/systemd/system/multi-user.target.wants')
     for (const unit of readdirSync(wanted).filter((name) => name.endsWith('.service'))) {

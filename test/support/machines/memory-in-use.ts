@@ -1,19 +1,19 @@
-/** How much memory processes of the product have in use, garbage not counted. */
+/** The memory that processes of the product have in use, not counting garbage. */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../service/server.js'
 
 const planted = join(import.meta.dirname, '../../../test/support/machines/memory-on-signal.mjs')
 
-/** The environment of a server whose processes can be asked. */
+/** The environment of a server whose processes report their memory. */
 export function memoryEnv(directory: string): Readonly<Record<string, string>> {
   return { NODE_OPTIONS: `--import=${planted}`, MEMORY_DIRECTORY: directory }
 }
 
 /**
- * The memory in use in the process that has most of it, in MiB; of a process that has just ended nothing is known.
+ * The memory in use by the process that uses the most, in MiB; a process that has just exited counts as 0.
  *
- * @param directory that of `memoryEnv`
+ * @param directory the directory passed to `memoryEnv`
  */
 export async function memoryInUseMiB(directory: string, pids: readonly number[]): Promise<number> {
   const sizes = await Promise.all(pids.map((pid) => inUseBytes(join(directory, String(pid)), pid)))
@@ -35,7 +35,7 @@ function ask(pid: number): boolean {
   try {
     return process.kill(pid, 'SIGUSR2')
   } catch {
-    // It has just ended.
+    // The process has just exited.
     return false
   }
 }

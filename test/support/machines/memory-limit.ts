@@ -1,12 +1,11 @@
 /**
- * A service that may use only so much memory, the cached pages of its files included: a control group of its own, of
- * either version.
+ * A service whose memory is limited, including the cached pages of its files, by its own control group, of version 1 or 2.
  */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** Where groups are made, and their files: the limit, how often it was met, and the most that was used. */
+/** The directory of groups, and the files of a group: the limit, the number of times it was reached, and the maximum usage. */
 const groups = [
   {
     directory: '/sys/fs/cgroup/memory',
@@ -17,7 +16,7 @@ const groups = [
   { directory: '/sys/fs/cgroup', limit: 'memory.max', met: 'memory.events', most: 'memory.peak' },
 ]
 
-/** A group is removed only once its last process has been reaped. */
+/** A group can be removed only after its last process has been reaped. */
 const removalMsMax = 10_000
 
 /** Why this machine cannot limit the memory of a service; false if it can. */
@@ -41,11 +40,11 @@ function groupKind() {
 }
 
 /**
- * Makes a program that runs Node.js within so much memory, until the test ends, or not at all. Pages that are in the
- * system's cache already do not count for it.
+ * Creates a program that runs Node.js within `bytes` of memory, until the test ends. Pages that are already in the system's cache do not
+ * count.
  *
- * @param file where the program is made
- * @returns reads how often memory had to be freed for the limit so far, and the maximum that was used
+ * @param file the path of the program
+ * @returns a function that reads how often memory had to be freed for the limit so far, and the maximum that was used
  */
 export function limitedNode(t: Test, file: string, bytes: number) {
   const kind = groupKind()
@@ -58,13 +57,13 @@ export function limitedNode(t: Test, file: string, bytes: number) {
   writeFileSync(file, script, { mode: 0o755 })
   const text = (name: string): string => readFileSync(join(group, name), 'utf8')
   return () => ({
-    // A bare number, or lines of which one is "max 7".
+    // A plain number, or several lines with "max 7" among them.
     met: Number(/^(?:max )?(\d+)$/m.exec(text(kind.met))?.[1]),
     mostBytes: Number(text(kind.most)),
   })
 }
 
-/** So that what is read next is read from the disk, and counts for the group that reads it. */
+/** Empties the file cache, so that the next reads access the disk and count for the group that reads. */
 export function emptyFileCache(): void {
   writeFileSync('/proc/sys/vm/drop_caches', '1')
 }

@@ -1,8 +1,8 @@
 /**
- * Loaded into a process of the product (`NODE_OPTIONS=--import=…`), it tells on SIGUSR2 how much memory is in use: it
- * collects the garbage, and writes the bytes to the file MEMORY_DIRECTORY/PID. MEMORY_DIRECTORY/PID.listens says that it
- * can be told to: the signal would end a process that does not listen yet. The process's resident memory says less,
- * since V8 keeps tens of MiB for young objects whether there are any or not.
+ * Loaded into a process of the product (`NODE_OPTIONS=--import=…`), reports the memory in use on SIGUSR2: it collects the garbage, and
+ * writes the number of bytes to the file MEMORY_DIRECTORY/PID. The file MEMORY_DIRECTORY/PID.listens exists as soon as the handler is
+ * installed; before that, the signal would kill the process. The process's resident memory would be less precise, because V8 keeps tens of
+ * MiB for young objects even if there are few of them.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
@@ -12,7 +12,7 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc')
 
 process.on('SIGUSR2', () => {
-  // The memory of buffers is freed beside the program; the second collection waits for that.
+  // Another thread frees the memory of buffers; the second collection waits for it.
   collect()
   collect()
   const { total_physical_size: heapBytes, used_heap_size: usedHeapBytes } = getHeapStatistics()

@@ -1,6 +1,6 @@
 /**
- * A newer C library than the machine's, in a directory of its own: that of Debian 13, for programs that need it. The
- * machine's own stays as it is.
+ * A C library that is newer than the machine's, Debian 13's, in its own directory, for programs that need it. The machine's own library
+ * stays unchanged.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -9,10 +9,10 @@ import { join } from 'node:path'
 const key = '/usr/share/keyrings/debian-archive-keyring.gpg'
 const packages = ['libc6', 'libgcc-s1', 'libstdc++6']
 
-/** Its minor version, of 2.41. */
+/** The minor version of Debian 13's library, 2.41. */
 export const newerLibcMinor = 41
 
-/** Why this machine cannot have it; false if it can. */
+/** Why this machine cannot use it; false if it can. */
 export function whyNoNewerLibc(): string | false {
   if (process.arch !== 'x64') return 'the newer C library is fetched for x64 only'
   if (process.getuid?.() !== 0) return 'a mount needs root'
@@ -22,7 +22,7 @@ export function whyNoNewerLibc(): string | false {
     ['dpkg', '--version'],
     ['unshare', '--mount', 'true'],
   ] as const) {
-    if (spawnSync(program, args).status !== 0) return `${program} is missing, or may not do what is needed`
+    if (spawnSync(program, args).status !== 0) return `${program} is missing, or does not have the required permission`
   }
   return false
 }
@@ -30,7 +30,7 @@ export function whyNoNewerLibc(): string | false {
 /**
  * Fetches the library into a new directory.
  *
- * @returns a program that runs a program with it: the machine's library is hidden from that one and its children only
+ * @returns a program that runs another program with it; only that program and its children use the new library
  */
 export function fetchNewerLibc(directory: string): string {
   for (const part of ['lists/partial', 'cache/archives/partial', 'root'])

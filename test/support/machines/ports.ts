@@ -1,18 +1,18 @@
 /**
- * Free ports, for programs that must be given one.
+ * Free ports, for programs that cannot choose their own.
  */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
 /**
- * The range to search: below the ports that Linux gives to outgoing connections (32768 to 60999), one of which could be
- * taken again before the program binds it, and apart from those that a service takes for port 0 (61000 and up).
+ * The range to search: below the ports that Linux assigns to outgoing connections (32768 to 60999), which could take a port before the
+ * program binds it, and outside of the range from which a service takes port 0 (61000 and up).
  */
 const portMin = 20_000
 const portMax = 32_767
 
-/** Distinct ports of 127.0.0.1 on which nothing listens. Each is kept open until all are found. */
+/** Distinct ports of 127.0.0.1 on which no process listens. Each is held until all are found. */
 export async function freePorts(count: number): Promise<number[]> {
   const held = new Map<number, Server>()
   while (held.size < count) {

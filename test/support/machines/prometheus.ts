@@ -1,6 +1,6 @@
 /**
- * A real Prometheus on a port of its own, which scrapes every second and evaluates docs/monitoring/alerts.yml with its
- * times shortened: the windows to a fifteenth, the time before an alert fires to a few seconds. Thresholds are as they are.
+ * A real Prometheus on its own port, which scrapes every second and evaluates docs/monitoring/alerts.yml with shorter times: windows are
+ * divided by 15, and an alert fires after at most a few seconds. Thresholds are unchanged.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
@@ -48,7 +48,7 @@ export class Prometheus {
     private readonly url: string,
   ) {}
 
-  /** Starts it until the test ends. @param directory a new one, for its files */
+  /** Starts Prometheus until the test ends. @param directory a new directory, for its files */
   static async start(t: Test, directory: string): Promise<Prometheus> {
     const [port] = await freePorts(1)
     const prometheus = new Prometheus(directory, `http://127.0.0.1:${port}`)
@@ -75,19 +75,19 @@ export class Prometheus {
     return prometheus
   }
 
-  /** Scrapes one more admin listener, under this instance's name. */
+  /** Also scrapes this admin listener, under the instance's name. */
   watch(instance: string, adminUrl: string): void {
     this.#targets.set(instance, new URL(adminUrl).host)
     this.#writeTargets()
   }
 
-  /** The values of an expression now. */
+  /** The current values of an expression. */
   async query(expr: string): Promise<readonly { readonly metric: Readonly<Record<string, string>> }[]> {
     const { result } = (await this.#get(`query?query=${encodeURIComponent(expr)}`)) as { result: [] }
     return result
   }
 
-  /** The alerts that fire now. */
+  /** The alerts that are currently firing. */
   async firing(): Promise<readonly ActiveAlert[]> {
     const { alerts } = (await this.#get('alerts')) as { alerts: readonly ActiveAlert[] }
     return alerts.filter(({ state }) => state === 'firing')
@@ -101,7 +101,7 @@ export class Prometheus {
 
   #writeTargets(): void {
     const groups = [...this.#targets].map(([instance, host]) => ({ targets: [host], labels: { instance } }))
-    // Renamed, so that Prometheus never reads half of it.
+    // Write and rename, so that Prometheus never reads a partial file.
     const file = join(this.directory, 'targets.json')
     writeFileSync(`${file}.new`, JSON.stringify(groups))
     renameSync(`${file}.new`, file)

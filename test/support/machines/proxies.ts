@@ -1,6 +1,6 @@
 /**
- * The proxies of docs/proxies.md, each from its block there, with Debian's packages. Only ports, addresses and the
- * certificate's files are replaced. A proxy is a child of the test that stays in the foreground, and ends with it.
+ * The proxies of docs/proxies.md, each configured by its block there, with Debian's packages. Only ports, addresses and the certificate's
+ * files are replaced. A proxy is a child of the test that stays in the foreground and stops when the test ends.
  */
 import { strict as assert } from 'node:assert'
 import { spawn, spawnSync } from 'node:child_process'
@@ -21,7 +21,7 @@ export const proxyNames = ['nginx', 'haproxy', 'caddy'] as const
 
 export type ProxyName = (typeof proxyNames)[number]
 
-/** What a proxy stands in front of. */
+/** The service behind a proxy. */
 interface Service {
   readonly port: number
   readonly adminUrl: string
@@ -35,7 +35,7 @@ interface PageReply {
 
 export interface RunningProxy {
   readonly url: string
-  /** Gets a page on a connection of its own. */
+  /** Fetches a page over its own connection. */
   page(path: string, headers?: Readonly<Record<string, string>>): Promise<PageReply>
   /** An agent that trusts the proxy's certificate, with one kept-alive connection. */
   agent(): Agent
@@ -50,13 +50,13 @@ export function proxyMissing(name: ProxyName): string | false {
   return false
 }
 
-/** The block of the document that is this proxy's configuration; its first line names the file. */
+/** The document's block with this proxy's configuration; its first line names the file. */
 function documentedBlock(name: ProxyName): string {
   const blocks = blocksOf(readDocument('docs/proxies.md'), 'text')
   return `${only(blocks.filter(({ text }) => text.startsWith(`# /etc/${name}/`))).text}\n`
 }
 
-/** Replaces a text that must be there. */
+/** Replaces a string that must occur. */
 function replaced(block: string, from: string, to: string): string {
   assert(block.includes(from), `"${from}" is in the block`)
   return block.replaceAll(from, to)
@@ -68,7 +68,7 @@ interface Place {
   readonly service: Service
 }
 
-/** HAProxy's block with the lines in place that check `/readyz`. */
+/** HAProxy's block with the lines that check `/readyz`. */
 export function readinessBlock(): string {
   const blocks = blocksOf(readDocument('docs/proxies.md'), 'text')
   const variant = only(blocks.filter(({ text }) => text.includes('GET /readyz')))
@@ -76,7 +76,7 @@ export function readinessBlock(): string {
   return replaced(kept, '    server one', `${variant.text.trimEnd()}\n    server one`)
 }
 
-/** The block for this machine: other addresses and another certificate. */
+/** The block adapted to this machine, with other addresses and another certificate. */
 function localBlock(block: string, { service }: Place, replacements: readonly (readonly [string, string])[]): string {
   const addresses = block
     .replaceAll('127.0.0.1:8080', `127.0.0.1:${service.port}`)
@@ -84,7 +84,7 @@ function localBlock(block: string, { service }: Place, replacements: readonly (r
   return replacements.reduce((text, [from, to]) => replaced(text, from, to), addresses)
 }
 
-/** Writes the proxy's files; returns the command that runs it. */
+/** Writes the proxy's files; returns the command that runs the proxy. */
 const prepare: Readonly<Record<ProxyName, (block: string, place: Place) => readonly string[]>> = {
   nginx(block, place) {
     const { directory, port } = place
@@ -96,7 +96,7 @@ const prepare: Readonly<Record<ProxyName, (block: string, place: Place) => reado
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (kind) => `${kind}_temp_path ${join(directory, kind)};`,
     )
-    // As root, its workers would run as an account that cannot enter the test's directory.
+    // When run as root, its workers would use an account that has no access to the test's directory.
     const user = process.getuid?.() === 0 ? 'user root;' : ''
     writeFileSync(
       join(directory, 'nginx.conf'),
@@ -136,9 +136,9 @@ function makeCertificate(directory: string): void {
 }
 
 /**
- * Starts a proxy in front of a service, until the end of the test.
+ * Starts a proxy in front of a service; it runs until the test ends.
  *
- * @param block its configuration, as in the document
+ * @param block its configuration, in the document's form
  */
 export async function startProxy(
   t: Test,
@@ -182,7 +182,7 @@ export async function startProxy(
     },
   }
   await until(`${name} serves`, async () => {
-    assert(child.exitCode === null && child.signalCode === null, `${name} ended; it printed\n${output}`)
+    assert(child.exitCode === null && child.signalCode === null, `${name} exited; its output:\n${output}`)
     const { status } = await proxy.page('/healthz').catch(() => ({ status: 0 }))
     return status === 200 || undefined
   })

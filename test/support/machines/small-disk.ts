@@ -13,15 +13,15 @@ export interface SmallDisk {
   leaveFree(bytes: number): void
 }
 
-/** Why there can be none; false if there can. */
+/** Why this machine cannot mount a small disk; false if it can. */
 export function whyNoSmallDisk(): string | false {
   if (process.getuid?.() !== 0) return 'a small file system needs root'
   return spawnSync('mount', ['-V']).error === undefined ? false : 'a small file system needs the program mount'
 }
 
-/** Mounts one, of a size that can be changed, until the test ends. */
+/** Mounts a disk whose size can be changed; it is unmounted when the test ends. */
 export function mountSmallDisk(t: Test, bytes: number): SmallDisk {
-  // Not a directory of tap's, which would be emptied while something is mounted on it.
+  // Do not use one of tap's directories, which would be emptied while the disk is mounted on it.
   const directory = mkdtempSync(join(tmpdir(), 'topicd-disk-'))
   const mount = (...args: readonly string[]): void => {
     const { status, stderr } = spawnSync('mount', [...args], { encoding: 'utf8' })

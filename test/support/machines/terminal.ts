@@ -1,6 +1,6 @@
 /**
- * A program on a terminal: its standard output and standard error are a pseudo-terminal that python3 opens, and that a
- * test can close. The program has no controlling terminal, so that closing this one sends it no signal.
+ * A program on a terminal: its standard output and standard error are a pseudo-terminal that python3 opens, and that a test can close. The
+ * program has no controlling terminal, so closing this one sends it no signal.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,10 +15,7 @@ export function whyNoTerminal(): string | false {
     : 'python3 is not installed: terminals were NOT tested'
 }
 
-/**
- * Copies what the terminal shows to standard output until standard input ends; then closes the terminal, then standard
- * output, and waits.
- */
+/** Copies the terminal's output to standard output until standard input ends; then closes the terminal, then standard output, and waits. */
 const relay = `
 import os, pty, select, subprocess, sys
 ours, theirs = pty.openpty()
@@ -37,10 +34,10 @@ sys.exit(status if status >= 0 else 128 - status)
 `
 
 /**
- * Runs `command` on a terminal until it ends or the test does.
+ * Runs `command` on a terminal until it exits or the test ends.
  *
- * @returns its process id, everything that the terminal has shown so far, its exit code once it has ended, and what
- * closes the terminal, while the program continues
+ * @returns its process id, everything that the terminal has shown so far, its exit code after it has exited, and a function that closes the
+ * terminal while the program continues
  */
 export async function onTerminal(t: Test, command: readonly string[], env: NodeJS.ProcessEnv = process.env) {
   const child = spawn(...tied('python3', ['-c', relay, ...command]), { stdio: 'pipe', env })
@@ -58,7 +55,7 @@ export async function onTerminal(t: Test, command: readonly string[], env: NodeJ
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has already ended.
+      // It has already exited.
     }
   })
   const closed = once(child.stdout, 'close')

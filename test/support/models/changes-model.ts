@@ -1,7 +1,7 @@
 /**
- * A service that is only a `fetch`: a tree of topics, their log, and what the route of changes answers, as pages and streams.
- * It fails when a test says so. Tokens and walks are as those of the service: positions belong to no selector, but those of a
- * walk do.
+ * A model of a service behind a `fetch` function: a tree of topics, their log, and the responses of the changes route, as pages and
+ * streams. It fails when a test requests that. Tokens and walks behave as in the service: positions do not belong to a selector, but walk
+ * positions do.
  */
 
 import { selects } from './model.js'
@@ -11,7 +11,7 @@ interface Body {
   readonly since?: string
 }
 
-/** Where a client is: in the log, and perhaps in a walk. */
+/** A client's position in the log and, during a walk, in the walk. */
 interface Place {
   readonly log: number
   readonly walk?: { readonly selector: string; readonly after: string }
@@ -24,27 +24,27 @@ interface Stream {
   isSending: boolean
 }
 
-/** Topics by their paths; a value is the number of its change. */
+/** Topics by path; a value is the number of the topic's last change. */
 export type Tree = ReadonlyMap<string, number>
 
 const pageSize = 2
 
-/** A longer one, or one that has a longer member, is refused. */
+/** A selector that is longer, or that has a longer member, is rejected. */
 const selectorLengthMax = 1000
 
 export class ChangesModel {
   /** The tree after each change; the first is empty. */
   readonly history: Tree[] = [new Map()]
   readonly streams = new Set<Stream>()
-  /** What was asked, by stream or poll. */
+  /** The requests received, for a stream or a poll. */
   readonly asked: (Body & { readonly isStream: boolean })[] = []
-  /** How long an answer, or a page after another, is on its way. */
+  /** Delays a response, and each further page of a stream. */
   delay: () => Promise<void> = () => new Promise((resolve) => setImmediate(resolve))
-  /** Called for each request; returns a status in place of an answer, or throws what `fetch` would. */
+  /** Called for each request; returns a status to reject it with, or throws an error in place of `fetch`. */
   refuse: () => number | undefined = () => undefined
   /** The path of each change. */
   readonly #log: string[] = []
-  /** What the log has lost. */
+  /** The number of changes that the log has lost. */
   #forgotten = 0
 
   get tree(): Tree {
@@ -65,7 +65,7 @@ export class ChangesModel {
     this.#forgotten = this.#log.length
   }
 
-  /** Ends a stream, as the service says it, or, without a code, as a connection that is lost. */
+  /** Ends a stream with an event, as the service does, or, without a code, like a lost connection. */
   endStream(stream: Stream, code?: string): void {
     this.streams.delete(stream)
     if (code === undefined) return stream.controller.error(new TypeError('terminated'))
@@ -80,7 +80,7 @@ export class ChangesModel {
     return answer()
   }
 
-  /** Decided at once; a stream begins with what is there when it is opened. */
+  /** Decides the response immediately; a stream starts with the topics that exist when it is opened. */
   #answer(init: RequestInit): () => Response {
     const body = JSON.parse(String(init.body)) as Body
     const isStream = new Headers(init.headers).get('accept') === 'text/event-stream'
@@ -127,7 +127,7 @@ export class ChangesModel {
     stream.isSending = true
     for (let hasMore = true; hasMore && this.streams.has(stream); ) {
       let text = ''
-      // Pages arrive several at a time.
+      // Send several pages at a time.
       for (let pages = 0; hasMore && pages < 3; pages++) {
         const { page, place } = this.#page(stream.body, stream.place)
         text += `data: ${JSON.stringify(page)}\n\n`
@@ -149,7 +149,7 @@ export class ChangesModel {
       const shown = paths.slice(0, pageSize)
       const hasMore = paths.length > pageSize
       const next = hasMore ? { ...place, walk: { selector, after: shown.at(-1) as string } } : { log: place.log }
-      // A walk is complete only with what has changed since it began.
+      // A walk is complete only with all changes since it started.
       return pageOf(tree, shown, next, hasMore || place.log < this.#log.length)
     }
     const changed: string[] = []

@@ -1,6 +1,6 @@
 /**
- * What a service accepts and answers by its own OpenAPI description: the forms of bodies, and the statuses, codes and forms of
- * answers of each operation. What the description leaves out of the answers to hostile requests is written here.
+ * The requests that a service accepts and the responses that it returns, according to its own OpenAPI description: the forms of bodies, and
+ * the statuses, codes and forms of each operation's responses. This file adds the responses to hostile requests that the description omits.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { RawAnswer } from '../service/raw.js'
@@ -20,13 +20,13 @@ export interface Document {
   readonly components: { readonly responses: Readonly<Record<string, { readonly description: string }>> }
 }
 
-/** Answers with one status: their form, and the codes of refusals. */
+/** Responses with one status: their form, and the codes of rejections. */
 interface Described {
   readonly matches: ValidateFunction
   readonly codes: readonly string[]
 }
 
-/** The statuses that an intact request may get. */
+/** The possible statuses of intact requests. */
 const statusesOf: Readonly<Record<HostileRequest['kind'], readonly number[]>> = {
   valid: [200, 400, 409],
   changed: [200, 400, 403, 409],
@@ -35,18 +35,18 @@ const statusesOf: Readonly<Record<HostileRequest['kind'], readonly number[]>> = 
   page: [200],
 }
 
-/** The codes of what is stored, which alone may refuse a valid request. */
+/** Codes that depend on the stored topics; only they may reject a valid request. */
 const codesByStored = ['no_such_topic', 'incompatible_type', 'incompatible_properties', 'not_a_number']
 const codesOfValid: readonly unknown[] = [undefined, ...codesByStored, 'unsatisfied_constraint']
 
-/** Answers outside the described operations. */
+/** Responses outside of the described operations. */
 const otherAnswers: Readonly<Record<number, (json: JsonObject) => boolean>> = {
   302: ({ routes, pages }) => Array.isArray(routes) && Array.isArray(pages),
   404: ({ code, message }) => code === 'unknown_route' && typeof message === 'string',
   405: ({ code, message }) => code === 'method_not_allowed' && typeof message === 'string',
 }
 
-/** Answers of the HTTP library itself, which are not JSON. */
+/** Responses of the HTTP library itself, which are not JSON. */
 const libraryStatuses = [400, 431, 505]
 
 export class Description {
@@ -56,7 +56,7 @@ export class Description {
   /** By route and status. */
   readonly #answers = new Map<string, Map<number, Described>>()
 
-  /** Of the service at this address. */
+  /** The description of the service at this address. */
   static async of(url: string): Promise<Description> {
     return new Description((await (await fetch(`${url}/openapi.json`)).json()) as Document)
   }
@@ -86,7 +86,7 @@ export class Description {
           const place = $ref?.slice(2).split('/') ?? ['paths', path, method, 'responses', status]
           const { description = '' } = document.components.responses[place.at(-1) ?? ''] ?? {}
           const codes = [...description.matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code)
-          // In this test nothing may go wrong inside the service.
+          // In this test the service must have no internal errors.
           if (Number(status) < 500) answers.set(Number(status), { matches: schemaAt(...place), codes })
         }
         this.#answers.set(path, answers)
@@ -95,14 +95,14 @@ export class Description {
     this.examples = examples
   }
 
-  /** Why a body is not one of the route's requests, or of its answers with this status; undefined if it is. */
+  /** Why a body is not a request of the route, or not a response with this status; undefined if it is. */
   mismatch(route: string, status: number | 'request', json: unknown): string | undefined {
     const described = status === 'request' ? this.#bodies.get(route) : this.#answers.get(route)?.get(status)?.matches
     if (described === undefined) return `${route} ${status} is not described`
     return described(json) ? undefined : JSON.stringify(described.errors)
   }
 
-  /** @returns what is not documented about an answer to the request; undefined if nothing */
+  /** @returns the undocumented property of a response to the request; undefined if everything is documented */
   fault(request: HostileRequest, { status, head, body }: RawAnswer): string | undefined {
     const { kind, route, isMutated, sent } = request
     const text = Buffer.from(body, 'latin1').toString()
@@ -119,26 +119,26 @@ export class Description {
     if (isMutated) return undefined
     if (status === 200 && sent !== 'whole' && sent !== 'cut') return `a 200 to a part of a request: ${answer}`
     if (!statusesOf[kind].includes(status)) return `another status: ${answer}`
-    if (kind === 'valid' && !codesOfValid.includes(json.code)) return `a refusal of a valid request: ${answer}`
-    // A fetch by path also accepts the members of a page; a batch may refuse its operations one by one.
+    if (kind === 'valid' && !codesOfValid.includes(json.code)) return `a rejection of a valid request: ${answer}`
+    // A fetch by path also accepts the members of a page; a batch may reject its operations individually.
     if (kind !== 'changed' || status !== 200 || route === '/topics/fetch' || json.results !== undefined)
       return undefined
     const isAllowed = this.#bodies.get(route ?? '')?.(parsed(request.body))
-    return isAllowed === false ? `a wrong body is accepted: ${answer}` : undefined
+    return isAllowed === false ? `an invalid body is accepted: ${answer}` : undefined
   }
 
   #isDescribed(route: string, status: number, json: JsonObject): boolean {
     const described = this.#answers.get(route)?.get(status)
     if (described?.matches(json) !== true) return false
     if (status !== 200) return described.codes.includes(json.code as string)
-    // Operations of a batch are refused one by one.
+    // A batch may reject its operations individually.
     const codes = [...(this.#answers.get(route)?.values() ?? [])].flatMap(({ codes }) => codes)
     const results = Array.isArray(json.results) ? (json.results as readonly JsonObject[]) : []
     return results.every(({ code }) => code === undefined || codes.includes(code as string))
   }
 }
 
-/** Undefined if it is not JSON. A number beyond JavaScript's is as good as another. */
+/** Undefined if the text is not JSON. The check does not depend on numbers beyond JavaScript's range, so replace them. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text, (_, json) => (Math.abs(json) === Infinity ? 0.5 : json))

@@ -1,8 +1,8 @@
 /**
- * JSON texts that must come back from the service byte for byte, and how to name them in the message of an assertion.
+ * JSON values that the service must return byte for byte, and a printable form for assertion messages.
  */
 
-/** Values that parsing and printing would change, or that a careless search for the value's end would cut short. */
+/** Values that parsing and printing would change, or whose end a careless search would miss. */
 export const exactValues: readonly string[] = [
   ...['12345678901234567890', '-12345678901234567890.12345678901234567890', '1.10', '1.0', '0.1e1', '1E5', '1e+5'],
   ...['1e400', '-1e400', '1e-400', '-0', '-0.0', '0e0', '1e0000000001'],
@@ -27,7 +27,7 @@ export const exactValues: readonly string[] = [
   `[${Array.from({ length: 1000 }, (_, i) => `${i}.0`).join(',')}]`,
 ]
 
-/** A text for an assertion's message, escaped: line ends and the like would break the report. */
+/** A string for an assertion's message, escaped because line ends and similar characters would break the report. */
 export function printable(text: string): string {
   return text.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }

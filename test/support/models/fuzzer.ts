@@ -1,7 +1,7 @@
 /**
- * Sends hostile requests, each on a connection of its own, and keeps what was wrong with the answers. As a program,
- * `fuzzer.js URL TOKEN SEED COUNT`, it prints a JSON line after each tenth of them, and then what it found; a test's own
- * process would take five times as long.
+ * Sends hostile requests, each on its own connection, and keeps the faults in the responses. As a program, `fuzzer.js URL TOKEN SEED
+ * COUNT`, it prints a JSON line after each tenth of the requests, and then its result; in a test's own process this would take five times
+ * as long.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,29 +16,29 @@ import { turn } from '../turns.js'
 import { Description } from './documented-answers.js'
 import { type HostileRequest, HostileRequests } from './hostile-requests.js'
 
-/** How many connections it has. */
+/** Number of concurrent connections. */
 const atOnce = 50
 
-/** What was sent and found. */
+/** Statistics of the requests, and the faults found. */
 export interface Fuzzed {
-  /** How many requests of each form, and answers of each status to intact ones, by route: `/topics/fetch chunked`. */
+  /** The number of requests of each form, and of responses with each status to intact requests, by route: `/topics/fetch chunked`. */
   readonly counts: Readonly<Record<string, number>>
-  /** How many requests followed a sound one on its connection, and were understood. */
+  /** Number of requests that followed an intact one on the same connection and were understood. */
   readonly markers: number
-  /** Answers that are not documented, with their requests; the first of them. */
+  /** The first undocumented responses, with their requests. */
   readonly faults: readonly string[]
 }
 
-/** A mutated request may be a part of one, or several: its answers are waited for so long. */
+/** Time to wait for responses to a mutated request, which may be a part of a request, or several. */
 const mutatedMs = 20
 
-/** A sound one is answered within this, or it hangs. */
+/** Time after which an intact request without a response counts as hung. */
 const answerMsMax = 10_000
 
-/** The HTTP library's own answers end with the connection, and have this body. */
+/** After the HTTP library's own responses the connection closes; they have this body. */
 const libraryPage = /^<h1>.*<i>uWebSockets\/20 Server<\/i>$/s
 
-/** How many faults are kept; each shows so much of its request, and of what came back. */
+/** Number of faults to keep, and characters shown of each fault's request and response. */
 const faultsMax = 20
 const shownMax = 2000
 
@@ -62,7 +62,7 @@ class Fuzzer implements Fuzzed {
   readonly #description: Description
   readonly #requests: HostileRequests
 
-  /** @param token of a key that may do what hostile requests may do */
+  /** @param token of a key with every permission that hostile requests need */
   constructor(open: () => Promise<RawConnection>, token: string, random: Random, description: Description) {
     this.#open = open
     this.#token = token
@@ -90,7 +90,7 @@ class Fuzzer implements Fuzzed {
     this.faults.push(`${fault} to ${what}; received: ${JSON.stringify(connection.received.slice(0, shownMax))}`)
   }
 
-  /** @returns what is wrong with what is answered */
+  /** @returns the fault in the responses */
   async #answerFault(request: HostileRequest, connection: RawConnection): Promise<string | undefined> {
     if (request.sent === 'reset') {
       connection.abort()
@@ -98,14 +98,14 @@ class Fuzzer implements Fuzzed {
     }
     const isWhole = !request.isMutated && request.sent !== 'lost'
     await within(isWhole ? answerMsMax : mutatedMs, connection.answer())
-    // Where something is missing, the service waits for it until our half is closed.
+    // If part of the request is missing, the service waits for it until our half is closed.
     if (!isWhole) {
       connection.end()
       if (!(await isClosed(connection))) return 'a connection that stays open'
     }
     const { answers, rest } = connection.parsed()
     const isOfLibrary = libraryPage.test(rest) && answers.at(-1)?.head.includes('\r\ncontent-length:') === false
-    if (rest !== '' && !isOfLibrary) return `a part of an answer: ${rest}`
+    if (rest !== '' && !isOfLibrary) return `a partial response: ${rest}`
     for (const answer of answers) {
       if (!request.isMutated) this.#count(request, answer.status)
       const fault = this.#description.fault(request, answer)
@@ -113,22 +113,22 @@ class Fuzzer implements Fuzzed {
     }
     if (!isWhole) return undefined
     const [answer] = answers
-    if (answer === undefined || answers.length > 1) return `${answers.length} answers`
+    if (answer === undefined || answers.length > 1) return `${answers.length} responses`
     if (!request.closes && !/\r\nconnection: close/.test(answer.head)) return this.#markerFault(connection)
     return (await isClosed(connection)) ? undefined : 'a connection that stays open'
   }
 
-  /** Whether the next request on the connection is read from its first byte: where the last one has really ended. */
+  /** Checks that the next request on the connection is read from its first byte, where the previous one really ended. */
   async #markerFault(connection: RawConnection): Promise<string | undefined> {
     const path = `a/marker/${this.#random.below(1_000_000)}`
     await connection.write(requestText('/topics/fetch', this.#token, JSON.stringify({ path })))
     await within(answerMsMax, connection.answers(2))
     const { answers, rest } = connection.parsed()
     const [, answer] = answers
-    if (answer === undefined) return connection.isClosed ? 'a connection that is closed' : 'no answer to what followed'
+    if (answer === undefined) return connection.isClosed ? 'a closed connection' : 'no response to the next request'
     const expected = `{"code":"no_such_topic","message":"There is no topic at the path \\"${path}\\"."}`
     if (answer.status !== 400 || answer.body !== expected || answers.length !== 2 || rest !== '')
-      return `what followed was answered ${answer.status} ${answer.body}${rest}`
+      return `the next request returned ${answer.status} ${answer.body}${rest}`
     this.markers++
     return undefined
   }
@@ -140,9 +140,9 @@ class Fuzzer implements Fuzzed {
 }
 
 /**
- * Runs it as a process of its own, which gets only what time others leave: in earnest, its requests come from elsewhere.
+ * Runs the fuzzer in a separate process that gets only idle CPU time: in production, another machine would send such requests.
  *
- * @param token of a key that may do what hostile requests may do
+ * @param token of a key with every permission that hostile requests need
  * @param onTenth called after each tenth of the requests
  */
 export async function fuzz(
@@ -161,7 +161,7 @@ export async function fuzz(
     else found = printed
   })
   await once(child, 'close')
-  if (found === undefined) throw new Error(`the fuzzer ended with ${child.exitCode}`)
+  if (found === undefined) throw new Error(`the fuzzer exited with ${child.exitCode}`)
   return found
 }
 

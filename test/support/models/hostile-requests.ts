@@ -1,35 +1,35 @@
 /**
- * Requests that a service should survive: the examples of its API description, and changes of them, as several clients
- * send them, with bodies in one piece or in chunks. Half of them are mutated byte by byte, and half are cut into two
- * pieces, of which the second may never come.
+ * Requests that a service must survive: the examples of its API description and variations of them, in the style of several clients, with
+ * bodies in one piece or in chunks. Half of them are mutated byte by byte, and half are cut into two pieces, of which the second may never
+ * arrive.
  */
 import type { Random } from '../random.js'
 import type { Json, JsonObject } from './documented-answers.js'
 
-/** What the request was before it was mutated, if it was. */
+/** The request before any mutation. */
 interface Origin {
   readonly bytes: Buffer
-  /** A valid or changed example; one with an unknown key; one to another path; a page. */
+  /** A valid or changed example; a request with an unknown key; a request to another path; a page. */
   readonly kind: 'valid' | 'changed' | 'unauthorized' | 'elsewhere' | 'page'
-  /** The described path, such as `/topics/set`, if it is one. */
+  /** The route, such as `/topics/set`, if the request has a described one. */
   readonly route: string | undefined
   readonly body: string
   readonly isChunked: boolean
-  /** Whether it asks for its connection to be closed. */
+  /** Whether the request asks for its connection to be closed. */
   readonly closes: boolean
 }
 
 export interface HostileRequest extends Origin {
   readonly isMutated: boolean
-  /** What is sent first. */
+  /** The bytes that are sent first. */
   readonly begin: Buffer
-  /** What is sent later, if anything. */
+  /** The bytes that are sent later, possibly none. */
   readonly rest: Buffer
-  /** In one piece; in two pieces; without the second of them; with a reset of the connection in its place. */
+  /** In one piece; in two pieces; without the second piece; with a connection reset in place of the second piece. */
   readonly sent: 'whole' | 'cut' | 'lost' | 'reset'
 }
 
-/** The headers that clients send beside those of the body. */
+/** Headers that clients send in addition to those of the body. */
 const clients: readonly (readonly string[])[] = [
   [],
   ['user-agent: curl/7.88.1', 'accept: */*'],
@@ -40,7 +40,7 @@ const clients: readonly (readonly string[])[] = [
   ['x-forwarded-for: 192.0.2.7', 'x-request-id: 7', 'via: 1.1 proxy', 'cookie: a=b; c=d'],
 ]
 
-/** Requests that no example shows. */
+/** Requests that are not among the examples. */
 const moreRequests: Readonly<Record<string, readonly JsonObject[]>> = {
   '/topics/set': [{ path: 'plant/7/temp', increment: -0.5 }],
   '/topics/fetch': [{ selector: '?plant//', with_version: true }],
@@ -48,7 +48,7 @@ const moreRequests: Readonly<Record<string, readonly JsonObject[]>> = {
 
 const oddPieces = ['a', '/', '//', '\0', 'é', '\ud800', '😀', '"', '\\', '.', '*', '?', ' ', 'x'.repeat(3000)]
 
-/** Texts that are no JSON value, or one that most members refuse. */
+/** Strings that are not a JSON value, or a value that most members reject. */
 const oddTexts = [
   ...['', 'tru', 'NaN', '01', '+1', '.5', '1e', '-', '"', '"\\', '"\\u12', '"\u0001"', '['.repeat(1001)],
   ...['{"a":1,"a":1}'],
@@ -56,7 +56,7 @@ const oddTexts = [
   ...['"?(a+)+b"', '"*["', '"#"', '"$"', '"?a{1000}"', '"?\\\\Q"', '"*\\\\p{L}//"', '"#a////?plant/"', '"?.*//"'],
 ]
 
-/** Begins a string that `write` writes as it is, without quotes. */
+/** Marks the start of a string that `write` writes verbatim, without quotes. */
 const mark = '\ue000'
 const raw = (text: string): string => mark + text
 
@@ -65,7 +65,7 @@ function write(json: Json): string {
   return JSON.stringify(json).replaceAll(/"\ue000((?:[^"\\]|\\.)*)"/g, (_, text) => JSON.parse(`"${text}"`))
 }
 
-/** Text that services get wrong. */
+/** Text that services often handle incorrectly. */
 function oddText(random: Random): string {
   return Array.from({ length: random.below(6) }, () => random.pick(oddPieces)).join('')
 }
@@ -94,7 +94,7 @@ export class HostileRequests {
   /** The members of all examples. */
   readonly #members: readonly (readonly [name: string, member: Json])[]
 
-  /** @param token of a key that may do what the examples do */
+  /** @param token of a key with every permission that the examples need */
   constructor(random: Random, token: string, examples: ReadonlyMap<string, readonly JsonObject[]>) {
     this.#random = random
     this.#token = token
@@ -110,7 +110,7 @@ export class HostileRequests {
     const nothing = Buffer.alloc(0)
     if (bytes.length < 2 || random.oneIn(2)) return { ...origin, isMutated, begin: bytes, rest: nothing, sent: 'whole' }
     const sent = random.pick(['cut', 'cut', 'lost', 'reset'] as const)
-    // A body in chunks is whole with the line of its last chunk, before the empty line.
+    // A chunked body is complete with the line of its last chunk, before the empty line.
     const lineEnds = origin.isChunked && sent !== 'cut' ? '\r\n\r\n'.length : 1
     const at = 1 + random.below(Math.max(1, bytes.length - lineEnds))
     const rest = sent === 'cut' ? bytes.subarray(at) : nothing
@@ -159,7 +159,7 @@ export class HostileRequests {
     return { ...Object.fromEntries(members), ...(isFree && { value: anyJson(this.#random) }) }
   }
 
-  /** The same with one or more places changed: most of them are wrong. */
+  /** The request changed in one or more places; most of these changes make it invalid. */
   #changed(json: Json): Json {
     const change = (): Json => this.#changedOnce(json)
     return this.#random.oneIn(3) ? this.#changed(change()) : change()
@@ -202,7 +202,7 @@ export class HostileRequests {
   }
 }
 
-/** The members of a value and of those within it. */
+/** The members of a value, including nested ones. */
 function membersOf(json: Json): (readonly [name: string, member: Json])[] {
   if (typeof json !== 'object' || json === null) return []
   if (Array.isArray(json)) return json.flatMap(membersOf)
@@ -220,7 +220,7 @@ function chunked(random: Random, body: Buffer): Buffer {
   return Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')])
 }
 
-/** A request with some bytes replaced, dropped, inserted or repeated, or broken off. */
+/** A request with bytes replaced, dropped, inserted or repeated, or with its end cut off. */
 function mutated(random: Random, bytes: Buffer): Buffer {
   let result = Buffer.from(bytes)
   for (let times = 1 + random.below(4); times > 0; times--) {

@@ -1,7 +1,7 @@
-/** Random texts that are JSON, or nearly. */
+/** Random strings that are JSON, or nearly JSON. */
 import type { Random } from '../random.js'
 
-/** Texts that the mutations change. */
+/** The strings that the mutations change. */
 const valid: readonly string[] = [
   '{}',
   '{"path":"a/b","value":[1,2.5,-0,1e400,{"x":null}],"type":"json"}',
@@ -10,13 +10,13 @@ const valid: readonly string[] = [
   '{"é😀":"日本","":[0.1E-5,10]}',
   '{"properties":{"a":"b","c":"d"},"size":10.0}',
 ]
-/** What a mutation inserts. */
+/** The strings that a mutation inserts. */
 const pieces = [
   ...'"\\{}[],:01-+.eEun \n\t\u0001\ufeffé\u2028\'/\u007f\u00a0',
   ...['null', 'tru', '//', '00', '\\u', '\\u00', '"a":', '[]'],
 ]
 
-/** A text that is nearly JSON, or is. */
+/** A string that is JSON, or nearly JSON. */
 export function mutated({ below, pick }: Random): string {
   let mutant = pick(valid)
   for (let count = 1 + below(3); count > 0; count--) {

@@ -1,60 +1,60 @@
 /**
- * Whether a history of one topic could have come from a single copy of it: each operation takes effect at one instant
- * between its call and its answer (linearizability, for a register with compare-and-set that can also be absent).
+ * Checks whether a history of one topic is consistent with a single copy of it: each operation takes effect at one instant between its call
+ * and its response (linearizability, for a register with compare-and-set that can also be absent).
  *
- * The check walks calls and answers in order of time and keeps every state that the topic may be in: its value, and
- * which of the operations in flight have taken effect. When an operation is answered, only the states in which it has
- * taken effect remain; there must be one.
+ * The check walks calls and responses in order of time and keeps every possible state of the topic: its value, and the operations in flight
+ * that have taken effect. When an operation gets a response, only the states in which it has taken effect remain; there must be at least
+ * one.
  *
- * Operations without an answer may take effect at any time after their call, or never. A write whose value was read had
- * taken effect by then. The others are not distinguished, or there would be too many states. Writes of values that were
- * never read cannot explain a read, only that a topic was found, and may do so any number of times. Of removals, only
- * the number that have taken effect counts; of two states that differ only in that, the one with fewer allows
- * everything that the other does. At the death of all who could carry them out, they have taken effect or never will.
+ * Operations without a response may take effect at any time after their call, or never. A write whose value was read had taken effect by
+ * then. The others are not distinguished, or there would be too many states. Writes of values that were never read cannot explain a read,
+ * only that a topic was found, and may do so any number of times. For removals, only the number that have taken effect counts; of two
+ * states that differ only in this number, the one with fewer allows everything that the other does. At the death of all processes that
+ * could execute these operations, they have taken effect or never will.
  */
 import { at } from '../elements.js'
 
-/** A value; null if there is no topic. */
+/** A value; null if the topic does not exist. */
 export type Value = string | null
 
 export interface Operation {
   readonly startMs: number
-  /** Undefined when no answer came. */
+  /** Undefined without a response. */
   readonly endMs: number | undefined
   /**
-   * The first death after its start, if it has no answer. All who could carry operations out die together: after a
-   * death, none that began before it takes effect any more.
+   * The first death after its start, if it has no response. All processes that could execute operations die together: after a death, no
+   * earlier operation takes effect any more.
    */
   readonly deadMs?: number | undefined
-  /** The value before, according to the answer; undefined when the answer does not say. */
+  /** The previous value, according to the response; undefined if the response does not reveal it. */
   readonly read?: Value
-  /** A value that it was not before, according to the answer; undefined when the answer does not say. */
+  /** A value that the topic did not have before, according to the response; undefined if the response does not reveal one. */
   readonly notRead?: Value
-  /** Whether there was a topic before, according to the answer; undefined when the answer does not say. */
+  /** Whether the topic existed before, according to the response; undefined if the response does not reveal it. */
   readonly found?: boolean
-  /** The topic's version, according to an answer that also says the value; undefined when the answer does not say. */
+  /** The topic's version, according to a response that also contains the value; undefined if the response has no version. */
   readonly version?: number
-  /** The value afterwards; undefined when nothing is changed. */
+  /** The value afterwards; undefined if the operation changes nothing. */
   readonly write?: Value
 }
 
-/** The first operation that cannot be explained, and those in flight at its answer. */
+/** The first operation that cannot be explained, and the operations in flight at its response. */
 export interface Violation {
   readonly operation: Operation
   readonly inFlight: readonly Operation[]
-  /** The values that were possible before it, according to all earlier answers. */
+  /** The values that were possible before the operation, according to all earlier responses. */
   readonly possible: readonly Value[]
 }
 
 interface State {
   readonly value: Value
-  /** The operations in flight that have taken effect, by their indexes in the history. */
+  /** The operations in flight that have taken effect, by their indices in the history. */
   readonly done: ReadonlySet<number>
-  /** How many removals without an answer have taken effect. */
+  /** Number of removals without a response that have taken effect. */
   readonly removals: number
 }
 
-/** What operations without an answer may have done so far. */
+/** The possible effects so far of operations without a response. */
 interface Unanswered {
   removals: number
   hasWritten: boolean
@@ -69,9 +69,9 @@ type Event = { readonly atMs: number } & (
 )
 
 /**
- * @param history the operations of one topic, in any order; no two writes of one value
- * @param initial the value before all of them
- * @returns undefined for a history that is linearizable
+ * @param history the operations of one topic, in any order; no two writes of the same value
+ * @param initial the value before all operations
+ * @returns undefined if the history is linearizable
  */
 export function findViolation(history: readonly Operation[], initial: Value = null): Violation | undefined {
   const inFlight = new Set<number>()
@@ -110,7 +110,7 @@ export function findViolation(history: readonly Operation[], initial: Value = nu
   return undefined
 }
 
-/** At the same instant, calls come before answers, so that both orders are allowed, and deaths after both. */
+/** At the same instant, calls precede responses, so that both orders are allowed, and deaths follow both. */
 const order = { call: 0, 'unanswered removal': 0, 'unread write': 0, answer: 1, death: 2 } as const
 
 /** Calls, answers and deaths in order of time. */
@@ -133,7 +133,7 @@ function eventsOf(history: readonly Operation[]): readonly Event[] {
   return events.sort((a, b) => a.atMs - b.atMs || order[a.kind] - order[b.kind])
 }
 
-/** When each value that was read was there at the latest: at the first answer that says so. */
+/** The latest time by which each value that was read had been written: the first response that contains it. */
 function readTimes(history: readonly Operation[]): ReadonlyMap<Value, number> {
   const readMs = new Map<Value, number>()
   const unanswered = new Map<Value, Operation>()
@@ -142,7 +142,7 @@ function readTimes(history: readonly Operation[]): ReadonlyMap<Value, number> {
     if (endMs === undefined && typeof write === 'string') unanswered.set(write, operation)
   }
   for (const { read, endMs } of history) {
-    // A value that only a compare-and-set without an answer could have written tells what was there before it.
+    // A value that only a compare-and-set without a response could have written reveals the value before it.
     for (let value = read; value !== undefined && endMs !== undefined; value = unanswered.get(value)?.read) {
       if ((readMs.get(value) ?? Infinity) <= endMs) break
       readMs.set(value, endMs)
@@ -151,7 +151,7 @@ function readTimes(history: readonly Operation[]): ReadonlyMap<Value, number> {
   return readMs
 }
 
-/** The states after the answer to the operation at `index`; others in flight may have taken effect before it. */
+/** The states after the response to the operation at `index`; others in flight may have taken effect before it. */
 function answered(
   index: number,
   states: readonly State[],
@@ -171,7 +171,7 @@ function answered(
   return [...next.values()]
 }
 
-/** These states, and all that follow from them by what is in flight or without an answer; none follows a final one. */
+/** These states, and all that operations in flight or without a response can lead to; final states lead to no others. */
 function reachable(
   states: readonly State[],
   inFlight: ReadonlySet<number>,
@@ -195,14 +195,14 @@ function reachable(
   return [...seen.values()]
 }
 
-/** The same, once no removal without an answer is left. */
+/** The same states with no removal left to take effect. */
 function withoutRemovals(states: readonly State[]): readonly State[] {
   const next = new Map<string, State>()
   for (const state of states) keepIfBetter(next, { ...state, removals: 0 })
   return [...next.values()]
 }
 
-/** Keeps the state if it is new, or needs fewer removals than the same state before; returns whether it was kept. */
+/** Keeps the state if it is new, or needs fewer removals than the known one; returns whether it was kept. */
 function keepIfBetter(known: Map<string, State>, state: State): boolean {
   const name = `${[...state.done].sort((a, b) => a - b).join(',')} ${state.value}`
   const like = known.get(name)
@@ -211,7 +211,7 @@ function keepIfBetter(known: Map<string, State>, state: State): boolean {
   return true
 }
 
-/** The value after the operation; undefined when its answer contradicts the value before. */
+/** The value after the operation; undefined if its response contradicts the value before. */
 function effect({ read, notRead, found, write }: Operation, value: Value): Value | undefined {
   if (read !== undefined && read !== value) return undefined
   if (notRead !== undefined && notRead === value) return undefined

@@ -1,16 +1,16 @@
 /**
- * A model of the service that is as simple as possible: a Map, a sort and a filter. It shares no code with the product,
- * above all neither the order of keys nor the planning of selectors, so that the two can disagree.
+ * A model of the service that is as simple as possible: a Map, a sort and a filter. It shares no code with the product, in particular not
+ * the key order and the planning of selectors, so that the two can disagree.
  */
 import { at } from '../elements.js'
 
 export type TopicType = 'json' | 'string'
 
-/** A request's members; a value is JSON text, so that every byte of it can be compared. */
+/** A request's members; a value is JSON text, so that each of its bytes can be compared. */
 export interface Members {
   readonly path?: string
   readonly selector?: string
-  /** Of a fetch, also `any`. */
+  /** A fetch also allows `any`. */
   readonly type?: TopicType | 'any'
   readonly value?: string
   readonly properties?: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ export interface Members {
   readonly with_values?: boolean
   readonly with_properties?: boolean
   readonly with_version?: boolean
-  /** Of a write by path. */
+  /** Only for a write by path. */
   readonly constraint?: Condition
 }
 
@@ -32,7 +32,7 @@ type Condition =
   | { readonly no_value: true }
   | { readonly no_topic: true }
 
-/** What the service must answer: the whole body of a 200, or the code of a refusal. */
+/** The response that the service must return: the whole body of a 200, or the code of a rejection. */
 export type Expected =
   | { readonly status: 200; readonly text: string }
   | { readonly status: 400 | 409; readonly code: string }
@@ -41,7 +41,7 @@ export interface Topic {
   readonly type: TopicType
   readonly properties: Readonly<Record<string, string>>
   value: string | undefined
-  /** That of its last change; undefined until the model has learnt it. */
+  /** The version of the last change; undefined until the model has learnt it. */
   version: number | undefined
 }
 
@@ -67,7 +67,7 @@ export function treeOrder(a: string, b: string): number {
   return left.length - right.length
 }
 
-/** Which paths a selector matches, by the specification and decisions, without any planning. */
+/** Whether a selector matches a path, by the specification and decisions, without any planning. */
 export function matcherOf(selector: string): (path: string) => boolean {
   const [, kind, pattern, qualifier] = /^([#>?*]?)(.*?)(\/{0,2})$/s.exec(selector) as unknown as string[]
   if (kind === '#') {
@@ -79,7 +79,7 @@ export function matcherOf(selector: string): (path: string) => boolean {
   if (kind !== '?' && kind !== '*') return (path) => path === literal
   const matches = kind === '?' ? segmentMatcher(literal) : expressionOf(pattern ?? '')
   return (path) => {
-    // A pattern that is for both is also a path.
+    // A pattern that also matches descendants is also a path.
     if (kind === '*' && qualifier === '//' && (path === literal || path.startsWith(`${literal}/`))) return true
     return (qualifier !== '/' && matches(path)) || (qualifier !== '' && ancestors(path).some(matches))
   }
@@ -95,7 +95,7 @@ export class Model {
   /** Every version that the model has learnt, by the path of its topic, which may have been removed. */
   readonly versions = new Map<string, number[]>()
 
-  /** One that changes on its own. */
+  /** A copy that changes independently. */
   copy(): Model {
     const copy = new Model()
     for (const [path, topic] of this.topics) copy.topics.set(path, { ...topic })
@@ -103,17 +103,17 @@ export class Model {
     return copy
   }
 
-  /** The path of the topic that the last request has changed; undefined if it has changed none that is there. */
+  /** The path of the topic that the last request has changed; undefined if it has changed no existing topic. */
   changed(): string | undefined {
     for (const [path, { version }] of this.topics) if (version === undefined) return path
     return undefined
   }
 
-  /** Learns a version that the service has chosen. @returns why it should not have; undefined if it may */
+  /** Learns a version that the service has chosen. @returns why the version is wrong; undefined if it is correct */
   learn(path: string, version: number): string | undefined {
     const former = this.versions.get(path) ?? []
     const last = former.at(-1) ?? 0
-    if (!Number.isSafeInteger(version)) return `${version} of ${path} is no version`
+    if (!Number.isSafeInteger(version)) return `${version} of ${path} is not a version`
     if (version <= last) return `${path} has the version ${version} after ${last}`
     this.versions.set(path, [...former, version])
     Object.assign(this.topics.get(path) ?? {}, { version })
@@ -121,9 +121,9 @@ export class Model {
   }
 
   /**
-   * Does what the route does and returns the expected answer; the paths in `members` must be valid.
+   * Applies the route and returns the expected response; the paths in `members` must be valid.
    *
-   * @param version that the service has chosen for the change, if it says so
+   * @param version the version that the service has chosen for the change, if its response has one
    */
   perform(route: string, members: Members, version = Number.NaN): Expected {
     const path = trimmed(members.path ?? '')
@@ -207,7 +207,7 @@ function given(text: string): Expected {
   return { status: 200, text }
 }
 
-/** White space is taken for such as is between tokens. */
+/** Removing all white space is equivalent to ignoring it between tokens, for the values used here. */
 function holds(constraint: Condition, topic: Topic | undefined): boolean {
   if ('no_topic' in constraint) return topic === undefined
   if ('no_value' in constraint) return topic !== undefined && topic.value === undefined
@@ -215,7 +215,7 @@ function holds(constraint: Condition, topic: Topic | undefined): boolean {
   return topic?.value?.replaceAll(' ', '') === constraint.value.replaceAll(' ', '')
 }
 
-/** A write whose topic was there, or is. */
+/** The response to a write whose topic existed or exists. */
 function versioned(expected: Expected, { with_version = false }: Members, version: number): Expected {
   if (expected.status !== 200 || !with_version || expected.text === '{"removed":0}') return expected
   return given(`${expected.text.slice(0, -1)},"version":${version}}`)
@@ -225,7 +225,7 @@ function refused(code: string): Expected {
   return { status: 400, code }
 }
 
-/** The items of all matches after `after`, whatever the size of a page. */
+/** The items of all matches after `after`, regardless of the page size. */
 export function itemsOf(
   topics: ReadonlyMap<string, Topic>,
   matches: (path: string) => boolean,
@@ -264,7 +264,7 @@ function versionMembers(version = Number.NaN): string {
   return `,"version":${version},"updated":"${new Date(Math.floor(version / 1024)).toISOString()}"`
 }
 
-/** A value that is not retained is a change all the same. */
+/** A value that is not retained is still a change. */
 function keep(topic: Topic, value: string | undefined): void {
   topic.version = undefined
   if (topic.properties.DONT_RETAIN_VALUE !== 'true') topic.value = value
@@ -285,7 +285,7 @@ function ancestors(path: string): string[] {
   return segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))
 }
 
-/** Matches a whole text; what RE2 writes otherwise, quoting and a letter in both cases, is translated here. */
+/** Matches a whole string; syntax that differs in RE2, quoting and case-insensitive letters, is translated here. */
 function expressionOf(pattern: string): (text: string) => boolean {
   const source = pattern
     .replace(/\\Q(.*?)(\\E|$)/gs, (_, quoted: string) => quoted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))

@@ -1,6 +1,6 @@
 /**
- * Random selectors of every kind, made of patterns that mean something in JavaScript as well, and paths of a few names,
- * so that the one match some of the other. What matches is for model.ts to say.
+ * Random selectors of every kind, built from patterns that are also valid in JavaScript, and paths of a few names, so that some of them
+ * match. model.ts decides whether a selector matches.
  */
 import type { Random } from '../random.js'
 
@@ -11,12 +11,12 @@ const pieces = [
 const wholePathPieces = [...pieces, '/', '/', '/.*', 'a/b', '|b']
 const names = [...'a b aa ab ba bb + . - ! é a+ a. a-b éa +. A 😀 \ue000'.split(' '), '\n']
 
-/** Between one and `countMax` of these. */
+/** Between one and `countMax` strings. */
 function some(random: Random, countMax: number, next: () => string): string[] {
   return Array.from({ length: 1 + random.below(countMax) }, next)
 }
 
-/** A path of a few segments, now and then of many. */
+/** A path of a few segments, occasionally of many. */
 export function randomPath(random: Random): string {
   return some(random, random.oneIn(20) ? 12 : 4, () => random.pick(names)).join('/')
 }

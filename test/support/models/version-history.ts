@@ -1,10 +1,10 @@
 /**
- * Whether the versions in a history of one topic are right: none is less than one that was seen before, and one version
- * always has one value. So a value that has changed has a greater version.
+ * Checks the versions in a history of one topic: no version is less than an earlier one, and one version always has the same value. So a
+ * value that has changed has a greater version.
  */
 import type { Operation, Value } from './linearizable.js'
 
-/** A read whose answer says the version. */
+/** A read whose response contains the version. */
 interface Seen {
   readonly startMs: number
   readonly endMs: number
@@ -12,7 +12,7 @@ interface Seen {
   readonly value: Value | undefined
 }
 
-/** What is wrong with the versions, in words. @param history in any order */
+/** The faults in the versions, in words. @param history in any order */
 export function versionFaults(history: readonly Operation[]): readonly string[] {
   const seen = history.flatMap(({ startMs, endMs, version, read: value }): Seen[] =>
     endMs === undefined || version === undefined ? [] : [{ startMs, endMs, version, value }],
@@ -29,7 +29,7 @@ function* ambiguous(seen: readonly Seen[]): Generator<string> {
   }
 }
 
-/** Those that began after the answer with a greater version. */
+/** Reads with a lower version that started after the response with a greater one. */
 function* backwards(seen: readonly Seen[]): Generator<string> {
   const answers = [...seen].sort((a, b) => b.endMs - a.endMs)
   let greatest = 0

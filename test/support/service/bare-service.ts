@@ -1,6 +1,6 @@
 /**
- * A service whose standard output the test chooses, or closes. Its ports and API key are chosen before it starts, so
- * nothing has to be read from its log. Tests that read the log use server.ts.
+ * A service whose standard output the test chooses, or closes. Its ports and API key are chosen before it starts, so no information has to
+ * be read from its log. Tests that read the log use server.ts.
  */
 import { strict as assert } from 'node:assert'
 import { type StdioOptions, spawn } from 'node:child_process'
@@ -11,7 +11,7 @@ import { tied } from '../tied.js'
 import { get } from './metrics.js'
 import { mainFile, runCommand, until } from './server.js'
 
-/** How long a start may take on a busy machine, in ms. */
+/** Time limit of a start on a busy machine, in ms. */
 const startMsMax = 60_000
 
 export interface BareService {
@@ -23,7 +23,7 @@ export interface BareService {
   readonly ready: () => Promise<unknown>
 }
 
-/** Prepares a service, which `runBare` runs. */
+/** Prepares a service for `runBare`. */
 export async function bareService(dataDir: string, flags: readonly string[] = []): Promise<BareService> {
   const { code, stdout, stderr } = await runCommand(['keys', 'add', 'tester', '--create', '--data', dataDir])
   assert.equal(code, 0, stderr)
@@ -44,7 +44,7 @@ export async function bareService(dataDir: string, flags: readonly string[] = []
   }
 }
 
-/** Runs a service until the test ends, with this standard input, output and error. Resolves once it is ready. */
+/** Runs a service until the test ends, with this standard input, output and error. Resolves when the service is ready. */
 export async function runBare(t: Test, { command: [program, ...args], ready }: BareService, stdio: StdioOptions) {
   const child = spawn(...tied(program, args), { stdio })
   const ended = once(child, 'exit')
@@ -53,7 +53,7 @@ export async function runBare(t: Test, { command: [program, ...args], ready }: B
     await ended
   })
   await ready()
-  /** Ends it, and waits until it has. @returns its exit code and signal */
+  /** Stops the service and waits until it has exited. @returns its exit code and signal */
   const stop = (): Promise<unknown> => {
     child.kill('SIGTERM')
     return ended

@@ -1,6 +1,6 @@
 /**
- * Readers of changes: pages as docs/changes.md describes them, one by one or from a stream, and what a client makes of
- * them. It never retries, so that a lost answer is noticed.
+ * Readers of changes: pages as docs/changes.md describes them, individually or from a stream, and the state that a client derives from
+ * them. They never retry, so that a lost response is noticed.
  */
 import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
@@ -9,10 +9,10 @@ import { request as requestOverTls } from 'node:https'
 import type { Client } from './client.js'
 import { until } from './server.js'
 
-/** How long a stream that ends may take to do so, in ms, on a busy machine. */
+/** Time limit for the end of a stream, in ms, on a busy machine. */
 const endMsMax = 30_000
 
-/** A result: an item, or that its topic is not there. */
+/** A result: an item, or a topic that does not exist. */
 export interface ChangedItem {
   readonly path: string
   readonly removed?: true
@@ -27,17 +27,17 @@ export interface ChangesPage {
   readonly next: string
 }
 
-/** One event of a stream. */
+/** An event of a stream. */
 interface StreamEvent {
   readonly id: string
   readonly event: string
   readonly data: string
 }
 
-/** What a client has after some pages: the items by their paths. */
+/** The state of a client after several pages: the items by path. */
 export class Fold {
   readonly topics = new Map<string, ChangedItem>()
-  /** Whether it is the state of one moment. */
+  /** Whether the state is a snapshot. */
   isComplete = false
   next: string | undefined
 
@@ -51,33 +51,33 @@ export class Fold {
   }
 }
 
-/** Posts a request for a page, which must be answered with one. */
+/** Posts a request for a page, which must succeed. */
 export async function changesPage(client: Pick<Client, 'post'>, body: object, token?: string): Promise<ChangesPage> {
   const answer = await client.post('changes', body, token === undefined ? {} : { token })
   assert.equal(answer.status, 200, answer.text)
   return JSON.parse(answer.text) as ChangesPage
 }
 
-/** Pages until there are no more, from the fold's position on. */
+/** Reads all further pages from the fold's position. */
 export async function catchUp(client: Pick<Client, 'post'>, body: object, fold = new Fold()): Promise<Fold> {
   do fold.take(await changesPage(client, { ...body, since: fold.next }))
   while (!fold.isComplete)
   return fold
 }
 
-/** What a stream is opened with, apart from its body. */
+/** The request that opens a stream, without its body. */
 interface StreamRequest {
   readonly url: string
   readonly token: string
   readonly lastEventId?: string
-  /** With connections to a proxy; a connection of its own by default. */
+  /** An agent with connections to a proxy; by default the stream has its own connection. */
   readonly agent?: Agent
 }
 
 /** A stream of changes, as a browser's EventSource reads it. */
 export class ChangesStream {
   readonly events: StreamEvent[] = []
-  /** How long the service asked to wait before the next connection, in ms. */
+  /** The service's requested delay before the next connection, in ms. */
   retryMs: number | undefined
   readonly fold = new Fold()
   isEnded = false
@@ -91,7 +91,7 @@ export class ChangesStream {
     response.on('error', () => {}).on('close', () => (this.isEnded = true))
   }
 
-  /** Opens a stream; resolves once its head has come. */
+  /** Opens a stream; resolves when the response's head has arrived. */
   static async open({ url, token, lastEventId, agent }: StreamRequest, body: object): Promise<ChangesStream> {
     const headers = {
       'content-type': 'application/json',
@@ -113,18 +113,18 @@ export class ChangesStream {
     return this.events.filter(({ event }) => event === 'message').map(({ data }) => JSON.parse(data) as ChangesPage)
   }
 
-  /** How the service ended the stream; undefined while it has not. */
+  /** The event that ended the stream; undefined if there was no such event. */
   get end(): { readonly code: string; readonly message: string } | undefined {
     const end = this.events.find(({ event }) => event === 'end')
     return end && (JSON.parse(end.data) as { code: string; message: string })
   }
 
-  /** Waits until the fold is complete and this holds. */
+  /** Waits until the fold is complete and `holds` returns true. */
   complete(what: string, holds: (fold: Fold) => boolean = () => true): Promise<Fold> {
     return until(what, async () => (this.fold.isComplete && holds(this.fold) ? this.fold : undefined))
   }
 
-  /** How the service has ended it; or, after a time that only a defect takes, that it has not. */
+  /** The reason for the end of the stream, or a note that it did not end within a time that only a defect exceeds. */
   async ended(): Promise<string> {
     for (const endMs = Date.now() + endMsMax; !this.isEnded; await new Promise((resolve) => setTimeout(resolve, 5)))
       if (Date.now() > endMs) return 'not at all'

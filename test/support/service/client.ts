@@ -1,6 +1,6 @@
 /**
- * An HTTP client for tests: a fixed number of keep-alive connections, which requests use in turn, and bodies sent as
- * they are. It never retries, so that a lost answer is noticed.
+ * An HTTP client for tests: a fixed number of keep-alive connections, which requests use in turn, and bodies sent verbatim. It never
+ * retries, so that a lost response is noticed.
  */
 import { Agent, type IncomingHttpHeaders } from 'node:http'
 import { sendPieces } from './sender.js'
@@ -10,9 +10,9 @@ export interface Answer {
   readonly headers: IncomingHttpHeaders
   /** The body. */
   readonly text: string
-  /** The `code` of an answer that is not a 200; empty for one that is. */
+  /** The `code` of a response that is not a 200; otherwise empty. */
   readonly code: string
-  /** The `message` of an answer that is not a 200; empty for one that is. */
+  /** The `message` of a response that is not a 200; otherwise empty. */
   readonly message: string
 }
 
@@ -31,14 +31,14 @@ interface PostOptions {
   /** Replaces the client's token; null sends no authorization header. */
   readonly token?: string | null
   readonly method?: string
-  /** Added to the client's own headers, or replacing them; undefined leaves one out. */
+  /** Headers added to the client's own, or replacing them; undefined removes one. */
   readonly headers?: Readonly<Record<string, string | undefined>>
 }
 
-/** A body: text or bytes are sent as they are, anything else as JSON. */
+/** A body: a string or bytes are sent verbatim, anything else as JSON. */
 export type Body = string | Buffer | object
 
-/** A connection that was idle for this long, in ms, is not used again: the service closes it after about 10 s. */
+/** Idle time in ms after which a connection is not reused: the service closes it after about 10 s. */
 const idleMsMax = 5000
 
 export class Client {
@@ -61,7 +61,7 @@ export class Client {
     )
   }
 
-  /** Sends one request to `/topics/<route>` and resolves with the whole answer. */
+  /** Sends one request to `/topics/<route>` and resolves with the whole response. */
   post = (route: string, body: Body, options: PostOptions = {}): Promise<Answer> =>
     this.send(`/topics/${route}`, body, options)
 
@@ -87,7 +87,7 @@ export class Client {
     })
   }
 
-  /** Fetches a selector page by page, following `has_more` and `after` as the specification says. */
+  /** Fetches a selector page by page, following `has_more` and `after` as specified. */
   async walk(
     selector: string,
     options: { readonly size?: number; readonly type?: string } = {},
@@ -95,7 +95,7 @@ export class Client {
     const pages: FetchedPage[] = []
     for (let after: string | undefined; ; ) {
       const answer = await this.post('fetch', { selector, ...options, after })
-      if (answer.status !== 200) throw new Error(`a page of ${selector} was answered ${answer.status}: ${answer.text}`)
+      if (answer.status !== 200) throw new Error(`a page of ${selector} returned ${answer.status}: ${answer.text}`)
       const page = JSON.parse(answer.text) as FetchedPage
       pages.push(page)
       if (!page.has_more) return pages
@@ -114,7 +114,7 @@ export function pathsOf(pages: readonly FetchedPage[]): string[] {
   return pages.flatMap((page) => page.results.map((item) => item.path))
 }
 
-/** The members of an error's body; none for a body that is not JSON. */
+/** The members of an error's body; empty if the body is not JSON. */
 function problemOf(text: string): { readonly code?: string; readonly message?: string } {
   try {
     return JSON.parse(text) as { code?: string; message?: string }

@@ -1,13 +1,13 @@
 /**
- * Detects from outside that a worker drains: /healthz says so on connections that were opened before.
+ * Detects from outside that a worker drains: /healthz reports it on connections that were opened earlier.
  */
 import type { RawConnection } from './raw.js'
 import { type Server, until } from './server.js'
 
-/** Connections that request /healthz one after the other, each once. */
+/** Connections that request /healthz in turn, each once. */
 const probesMax = 200
 
-/** Sends SIGTERM to a server of one worker; resolves once this worker drains, with the answer that said so. */
+/** Sends SIGTERM to a server with one worker; resolves when the worker drains, with the response that reported it. */
 export async function beginDrain(server: Server): ReturnType<RawConnection['answer']> {
   const probes = await Promise.all(Array.from({ length: probesMax }, () => server.raw()))
   server.signal('SIGTERM')

@@ -1,6 +1,6 @@
 /**
- * A function node of Node-RED, as far as a flow of docs/recipes.md needs it: its code runs in a context of its own, with
- * the objects that Node-RED gives it. Timers fire at once.
+ * A function node of Node-RED, with the features that a flow in docs/recipes.md needs: its code runs in its own context, with the objects
+ * that Node-RED provides. Timers fire immediately.
  */
 import { createContext, runInContext } from 'node:vm'
 
@@ -13,20 +13,20 @@ export interface Message {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The members of a flow's node that matter here. */
+/** The relevant members of a flow's node. */
 export interface FunctionSource {
   readonly func: string
   readonly initialize: string
 }
 
 export class FunctionNode {
-  /** What it has sent and nobody has taken yet. */
+  /** Messages that it has sent and that no test has taken yet. */
   readonly sent: Message[] = []
   readonly warnings: string[] = []
   readonly errors: string[] = []
-  /** The text beside the node in the editor; undefined without one. */
+  /** The text next to the node in the editor; undefined without a text. */
   status: string | undefined
-  /** How long it has waited, in ms, each time that it did. */
+  /** The duration of each of its waits, in ms. */
   readonly waits: number[] = []
   readonly #kept = new Map<string, unknown>()
   readonly #sandbox = createContext({
@@ -53,12 +53,12 @@ export class FunctionNode {
     this.deploy()
   }
 
-  /** Starts it, as each deployment does. */
+  /** Starts the node, as each deployment does. */
   deploy(): void {
     this.#run(this.source.initialize, {})
   }
 
-  /** Gives it a message. */
+  /** Passes a message to the node. */
   input(message: Message): void {
     this.#run(this.source.func, message)
   }

@@ -1,6 +1,6 @@
 /**
- * Requests after whose answers the service ends the connection, one of each kind. How they are sent, and what is
- * expected beyond their status, is the tests' business.
+ * Requests after whose responses the service closes the connection, one of each kind. The tests define how to send them, and their
+ * expectations besides the status.
  */
 import { chunkedHead, requestText } from './raw.js'
 
@@ -23,12 +23,12 @@ export function lastRequests(token: string): Readonly<Record<string, LastRequest
   }
   return {
     'a chunked body': { text: chunkedText(token, fetch), status: 200 },
-    'an answer at once, and "connection: close"': fetching('connection: close'),
-    'an answer at once, and two headers': fetching('connection: keep-alive', 200, 'connection: close'),
-    'an answer at once, and a connection of four bytes': fetching('connection: aéb'),
-    'an answer after a commit, and "connection: close"': setting('connection: close'),
-    'an answer after a commit, and a connection of five bytes': setting('connection: abéc'),
-    'a refused framing': fetching('content-length: 5', 400),
+    'an immediate response to "connection: close"': fetching('connection: close'),
+    'an immediate response to two headers': fetching('connection: keep-alive', 200, 'connection: close'),
+    'an immediate response to a connection header of four bytes': fetching('connection: aéb'),
+    'a response after a commit to "connection: close"': setting('connection: close'),
+    'a response after a commit to a connection header of five bytes': setting('connection: abéc'),
+    'a rejected framing': fetching('content-length: 5', 400),
     'a page': asking('GET /healthz', 200, 'connection: close'),
     'a large page': asking('GET /console', 200, 'connection: TE, close'),
     'the head of a page': asking('HEAD /healthz', 200),

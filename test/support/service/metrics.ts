@@ -1,5 +1,5 @@
 /**
- * The admin listener as a monitoring system sees it: plain GETs, and our own parser for Prometheus's text format.
+ * The admin listener as a monitoring system sees it: plain GETs, and a parser for Prometheus's text format.
  */
 import { strict as assert } from 'node:assert'
 
@@ -10,10 +10,10 @@ interface Sample {
 }
 
 export interface Metrics {
-  /** The type of each metric, by its name. */
+  /** The type of each metric, by name. */
   readonly types: ReadonlyMap<string, string>
   readonly samples: readonly Sample[]
-  /** The sum of the samples of this name with these labels; 0 if there are none of a metric that is there. */
+  /** The sum of the samples with this name and these labels; 0 if the metric exists but has no such sample. */
   value(name: string, labels?: Readonly<Record<string, string>>): number
 }
 

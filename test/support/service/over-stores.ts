@@ -1,6 +1,6 @@
 /**
- * Expectations made over a service of each store. The test files of one process (support/run-together.ts) share those services, since
- * their start costs more than most expectations do. What an expectation is about is not known here.
+ * Expectations that are checked over a service of each store. The test files of one process (support/run-together.ts) share these services,
+ * because starting them costs more than checking most expectations. The content of the expectations is not defined here.
  */
 import { strict as assert } from 'node:assert'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,13 +13,13 @@ import { Server, type StartOptions, startServer } from './server.js'
 
 type Expectations = (t: Test, server: Server) => Promise<void>
 
-/** Those that the files of this process share; undefined unless they do. */
+/** The services that the files of this process share; undefined if the files do not share services. */
 let shared: Map<StoreKind, Server> | undefined
 
 /** Workers of a shared service: two, so that they take turns. */
 const workersShared = 2
 
-/** The name that a service gives the key that it makes at its first start. */
+/** The name that a service gives the key that it creates at its first start. */
 const firstKeyName = 'first'
 
 /** Runs the same tests over a service of each store, unless the options name one. */
@@ -30,7 +30,7 @@ export function overStores(t: Test, expectations: Expectations, options: StartOp
   return eachKind(t, async (t, kind, makeStore) => expectations(t, await sharedServer(kind, makeStore)))
 }
 
-/** As `overStores`, with one worker and with several: for what workers may do to each other. */
+/** Like `overStores`, with one worker and with several: for effects of workers on each other. */
 export function overWorkers(t: Test, expectations: Expectations, options: StartOptions = {}): Promise<void> {
   return overEach(t, expectations, options, [1, 3])
 }
@@ -42,7 +42,7 @@ async function overEach(
   counts: readonly number[],
 ): Promise<void> {
   const over = async (t: Test, store: StoreAddress): Promise<void> => {
-    // To another engine, all processes are alike, so a run with fewer workers would add nothing.
+    // On another engine all processes are equal, so a run with fewer workers would add nothing.
     for (const workers of store === 'lmdb' ? counts : counts.slice(-1)) {
       await t.test(`over ${workers} ${workers === 1 ? 'worker' : 'workers'}`, async (t) => {
         await expectations(t, await startServer(t, { ...options, workers, store }))
@@ -52,15 +52,15 @@ async function overEach(
   await (options.store === undefined ? eachStore(t, over) : over(t, options.store))
 }
 
-/** From now on, `overStores` gives each file the same services, emptied. */
+/** Makes `overStores` give each file the same services, emptied. */
 export function shareServices(): void {
   shared = new Map()
 }
 
-/** Ends them; as at the end of each service, their exit status and data are checked. */
+/** Stops the shared services; as for every service, their exit status and data are checked. */
 export async function endSharedServices(t: Test): Promise<void> {
   for (const [kind, server] of shared ?? []) {
-    await t.test(`the service over ${kind} ends well`, () => server.tearDown())
+    await t.test(`the service over ${kind} exits cleanly`, () => server.tearDown())
     rmSync(server.dataDir, { recursive: true, force: true })
   }
 }
@@ -71,7 +71,7 @@ async function sharedServer(kind: StoreKind, makeStore: () => Promise<StoreAddre
     await empty(known)
     return known
   }
-  // Neither a fixture nor a tear-down of the root test: other files make fixtures, and the root test would end early.
+  // Use neither a fixture nor a teardown of the root test: other files create fixtures, and the root test would end early.
   const directory = mkdtempSync(join(tmpdir(), 'topicd-shared-'))
   const server = new Server(t, directory, { workers: workersShared, store: await makeStore() })
   shared?.set(kind, server)
@@ -79,7 +79,7 @@ async function sharedServer(kind: StoreKind, makeStore: () => Promise<StoreAddre
   return server
 }
 
-/** Leaves a service as it was at its start, with its first key alone. */
+/** Restores the initial state of a service, with only its first key. */
 async function empty(server: Server): Promise<void> {
   const { status, text } = await server.post('remove', { selector: '?.*//' })
   assert.equal(status, 200, text)

@@ -1,6 +1,6 @@
 /**
- * A bare TCP connection for tests of HTTP itself: bytes are sent as they are, and what comes back is kept as text.
- * Answers are separated by their content-length alone; one without, as a 204 and a 304 are, has no body.
+ * A bare TCP connection for tests of HTTP itself: bytes are sent verbatim, and received bytes are kept as text. Responses are separated
+ * only by their content-length; a response without one, such as a 204 or a 304, has no body.
  */
 
 import { once } from 'node:events'
@@ -17,14 +17,14 @@ export interface RawAnswer {
 export class RawConnection {
   /** Everything received so far, as latin1, so that one character is one byte. */
   received = ''
-  /** Resolves when the connection is closed, for whatever reason. */
+  /** Resolves when the connection is closed, for any reason. */
   readonly closed: Promise<void>
   isClosed = false
 
   readonly #socket: Socket
   readonly #watchers = new Set<() => void>()
 
-  /** Resolves once connected. */
+  /** Resolves when the connection is open. */
   static async open(host: string, port: number): Promise<RawConnection> {
     const socket = connect({ host, port, noDelay: true, allowHalfOpen: true })
     await once(socket, 'connect')
@@ -50,12 +50,12 @@ export class RawConnection {
     })
   }
 
-  /** Hands bytes to the kernel; resolves once it has them. On a closed connection they are dropped. */
+  /** Hands bytes to the kernel; resolves when the kernel has taken them. On a closed connection they are dropped. */
   write(data: string | Buffer): Promise<void> {
     return new Promise((resolve) => this.#socket.write(data, () => resolve()))
   }
 
-  /** Reads nothing until `resume`, like a client that sends everything first: what arrives waits in the kernel. */
+  /** Reads nothing until `resume`, like a client that sends everything first: received data waits in the kernel. */
   pause(): void {
     this.#socket.pause()
   }
@@ -64,7 +64,7 @@ export class RawConnection {
     this.#socket.resume()
   }
 
-  /** Closes our half: nothing more will be sent, but answers can still arrive. */
+  /** Closes our half: nothing more will be sent, but responses can still arrive. */
   end(): void {
     this.#socket.end()
   }
@@ -78,7 +78,7 @@ export class RawConnection {
     this.#socket.destroy()
   }
 
-  /** The first `count` complete answers; fewer if the connection closes before. */
+  /** The first `count` complete responses; fewer if the connection closes earlier. */
   async answers(count: number): Promise<RawAnswer[]> {
     return new Promise((resolve) => {
       const watcher = () => {
@@ -92,12 +92,12 @@ export class RawConnection {
     })
   }
 
-  /** The first answer; undefined if the connection closes without one. */
+  /** The first response; undefined if the connection closes without one. */
   async answer(): Promise<RawAnswer | undefined> {
     return (await this.answers(1)).at(0)
   }
 
-  /** All complete answers so far, and what was received behind them. */
+  /** All complete responses so far, and the rest of the received text. */
   parsed(): { readonly answers: readonly RawAnswer[]; readonly rest: string } {
     const answers = parseAnswers(this.received)
     const bytes = answers.reduce((sum, { head, body }) => sum + head.length + 4 + body.length, 0)
@@ -121,7 +121,7 @@ export function requestText(route: string, token: string, body: string, headers:
   return [...lines, `content-length: ${bytes}`, ...headers, '', body].join('\r\n')
 }
 
-/** The head of a request with these headers, and no length unless they have one. */
+/** The head of a request with these headers; a length is sent only if it is among them. */
 export function headText(route: string, token: string, ...headers: readonly string[]): string {
   return requestText(route, token, '', headers).replace('content-length: 0\r\n', '')
 }
@@ -131,14 +131,14 @@ export const chunkedHead = (route: string, token: string): string =>
   headText(route, token, 'transfer-encoding: chunked')
 
 /**
- * Sends requests over connections to every worker. Once they are answered, each worker has completed a turn of its
- * event loop, and has read what was written to its other connections before.
+ * Sends requests over connections to every worker. When all have a response, each worker has completed a turn of its event loop, and has
+ * read all data written earlier to its other connections.
  */
 export async function barrier({ client }: { readonly client: Client }): Promise<void> {
   await Promise.all(Array.from({ length: client.connections }, () => client.post('fetch', { selector: 'none' })))
 }
 
-/** The complete answers at the beginning of `received`. */
+/** The complete responses at the start of `received`. */
 function parseAnswers(received: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   for (let start = 0; ; ) {

@@ -1,6 +1,6 @@
 /**
- * Where a client is told to connect: between it and a service or an engine, this counts its connections, breaks them, and
- * does with the bytes what a test wants.
+ * A relay that a client connects to, in front of a service or an engine. It counts connections, breaks them, and handles their bytes as a
+ * test requires.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -12,12 +12,12 @@ export interface Ends {
   readonly service: Socket
 }
 
-/** What becomes of bytes: by default they are written to the other end. */
+/** Handles bytes; by default they are written to the other end. */
 export type Pass = (bytes: Buffer, to: 'client' | 'service', ends: Ends) => void
 
 const passOn: Pass = (bytes, to, ends) => void ends[to].write(bytes)
 
-/** Joins two sockets. What came before one of them closes is still handed on. */
+/** Joins two sockets. Bytes that arrived before one of them closes are still forwarded. */
 export function joinSockets(ends: Ends, pass: Pass): void {
   for (const [from, to] of [
     ['client', 'service'],
@@ -31,18 +31,18 @@ export function joinSockets(ends: Ends, pass: Pass): void {
 }
 
 export class Relay {
-  /** How many connections it has accepted. */
+  /** Number of accepted connections. */
   connections = 0
   readonly #open = new Set<Ends>()
   readonly #server = createServer((client) => this.#accept(client))
 
   private constructor(
-    /** Where the next connection leads: a port of this machine, or what connects. */
+    /** The target of the next connection: a port of this machine, or a function that connects. */
     public target: number | (() => Socket),
     public pass = passOn,
   ) {}
 
-  /** Until the test's end. */
+  /** Opens a relay until the test ends. */
   static async open(t: Test, target: number | (() => Socket), pass?: Pass): Promise<Relay> {
     const relay = new Relay(target, pass)
     relay.#server.listen(0, '127.0.0.1')
@@ -62,7 +62,7 @@ export class Relay {
     return `http://127.0.0.1:${this.port}`
   }
 
-  /** Ends every connection, with whatever is on its way. */
+  /** Closes every connection and drops all data on its way. */
   cut(): void {
     for (const { client, service } of this.#open) {
       client.destroy()

@@ -1,6 +1,6 @@
 /**
- * One request by Node's own HTTP client, without the retries of `fetch`, so that no broken connection is hidden. Who keeps
- * connections gives an agent.
+ * A single request through Node's own HTTP client, without the retries of `fetch`, so that no broken connection is hidden. To keep
+ * connections alive, pass an agent.
  */
 import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 
@@ -8,9 +8,9 @@ interface Sent {
   /** POST by default. */
   readonly method?: string
   readonly headers?: OutgoingHttpHeaders
-  /** By default the connection is for this request alone. */
+  /** By default the connection is used for this request only. */
   readonly agent?: Agent | false
-  /** The body, in chunks unless the headers have its length. */
+  /** The body, sent in chunks unless the headers contain its length. */
   readonly pieces?: readonly Buffer[]
 }
 
@@ -20,7 +20,7 @@ export interface Received {
   readonly bytes: Buffer
 }
 
-/** Rejects with the connection's error; its `reused` is true if the connection had carried a request before. */
+/** Rejects with the connection's error, whose `reused` is true if the connection had carried a request before. */
 export function sendPieces(
   url: string,
   { method = 'POST', headers, agent = false, pieces = [] }: Sent,

@@ -1,6 +1,6 @@
 /**
- * The HTTP layer in the test's own process, in front of routes that the test makes. What the service behind it would
- * decide is left out: every caller is known, and a refusal is its code.
+ * The HTTP layer in the test's own process, in front of routes that the test defines. Decisions of the service behind it are replaced:
+ * every caller is known, and a rejection is just its code.
  */
 import type { Test } from 'tap'
 import type { Answer, Refusal, Route, Service } from '../../../dist/http/answer.js'

@@ -1,10 +1,9 @@
 /**
- * The built server as a separate process with its own port and data directory and any number of workers, so that a test
- * sees what a user sees. In the test's own process, product code only adds API keys and checks the data that a service
- * leaves.
+ * The built server as a separate process with its own port and data directory and any number of workers, so that a test sees what a user
+ * sees. In the test's own process, product code only adds API keys and checks the data that a service leaves behind.
  *
- * In order: spawn; wait for the log line "listening"; give the test a `Server`; at the test's end stop it, compare its
- * exit status with the expected one, and check its data. What the server printed is shown only on failure.
+ * The order: spawn; wait for the log line "listening"; give the test a `Server`; when the test ends stop it, compare its exit status with
+ * the expected one, and check its data. The server's output is shown only on failure.
  */
 
 import { strict as assert } from 'node:assert'
@@ -37,51 +36,51 @@ export const mainFile = join(import.meta.dirname, '../../../dist/main.js')
 
 const writerFile = '/cluster/writer/writer.js'
 
-/** How long a test waits, in ms, before it fails with the server's output: ample even for a busy machine. */
+/** Time limit of a test's wait, in ms, after which it fails with the server's output: ample even for a busy machine. */
 const deadlineMs = 90_000
 
-/** For the client of every `Server`: enough connections that the kernel spreads them over all workers. */
+/** Connections of each `Server`'s own client per worker: enough that the kernel spreads them over all workers. */
 const connectionsPerWorker = 6
 
-/** Commands that warn of a --data beside a store in PostgreSQL. */
+/** Commands that warn about --data if the store is in PostgreSQL. */
 const wholeStoreCommands: readonly string[] = ['export', 'import', 'check', 'backup']
 
-/** What an API key may do. */
+/** The permissions and limits of an API key. */
 interface KeyRights {
   readonly allow?: readonly Right[]
   readonly under?: readonly string[]
   /** In ms since the epoch. */
   readonly expiresMs?: number
-  /** Requests a second. */
+  /** Requests per second. */
   readonly rate?: number
 }
 
 export interface StartOptions {
   /** Worker processes; 1 by default. */
   readonly workers?: number
-  /** Whether their number is given as a flag; true by default. False if a settings file gives it. */
+  /** Whether the number of workers is passed as a flag; true by default. False if a settings file sets it. */
   readonly workersFlag?: boolean
-  /** The admin listener's port, such as that of an earlier server; any free one by default. */
+  /** The admin listener's port, such as an earlier server's; any free port by default. */
   readonly adminPort?: number
-  /** Further flags of `serve`. */
+  /** Additional flags of `serve`. */
   readonly flags?: readonly string[]
-  /** The main.js of another build; that of `dist` by default. */
+  /** The main.js of another build; the one in `dist` by default. */
   readonly program?: string
-  /** The Node.js that runs it; that of the test by default. */
+  /** The Node.js that runs the service; the test's own by default. */
   readonly node?: string
-  /** How many open files each process of the service may have; the system's limit by default. */
+  /** Maximum open files of each process of the service; the system's limit by default. */
   readonly descriptorsMax?: number
-  /** Further environment variables. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>
   /** The address of an existing store, as for `--store`; lmdb by default. */
   readonly store?: StoreAddress
   /** The data directory of an earlier server; a fresh one by default. */
   readonly dataDir?: string
-  /** The token of an existing key; by default, the server makes a first key. */
+  /** The token of an existing key; by default, the server creates a first key. */
   readonly token?: string
-  /** The exit code that the tear-down expects: 0 by default; undefined for a server that the test ends itself. */
+  /** The exit code that the teardown expects: 0 by default; undefined for a server that the test stops itself. */
   readonly exitCode?: number | undefined
-  /** Whether the tear-down checks the data; true by default. */
+  /** Whether the teardown checks the data; true by default. */
   readonly check?: boolean
 }
 
@@ -90,7 +89,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** The exit code and output of a command that has ended. */
+/** The exit code and output of a command that has exited. */
 export interface CommandResult {
   readonly code: number | null
   readonly stdout: string
@@ -100,7 +99,7 @@ export interface CommandResult {
 /** One line of the server's log. */
 export type LogLine = Readonly<Record<string, unknown>>
 
-/** Starts the server for this test and stops it at the test's end. Resolves once it listens. */
+/** Starts the server for this test and stops it when the test ends. Resolves when it listens. */
 export async function startServer(t: Test, options: StartOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? join(t.testdir(), 'db')
   const server = new Server(t, dataDir, options)
@@ -109,7 +108,7 @@ export async function startServer(t: Test, options: StartOptions = {}): Promise<
   return server
 }
 
-/** Runs a command of the built program to its end, with `input`, a text or an open file, on its standard input. */
+/** Runs a command of the built program until it exits, with `input`, a string or an open file, on its standard input. */
 export async function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -120,7 +119,7 @@ export async function runCommand(
     env: { ...cleanEnv(), ...env },
     stdio: [typeof input === 'number' ? input : 'pipe', 'pipe', 'pipe'],
   })
-  // A command may end before it has read everything; its own output says why.
+  // A command may exit before it has read its input; its own output then contains the reason.
   child.stdin?.on('error', () => {}).end(input)
   let stdout = ''
   let stderr = ''
@@ -128,12 +127,12 @@ export async function runCommand(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   await within(withinMs, once(child, 'close'), () => {
     child.kill('SIGKILL')
-    return `"${args.join(' ')}" did not end; it printed\n${stdout}${stderr}`
+    return `"${args.join(' ')}" did not exit; its output:\n${stdout}${stderr}`
   })
   return { code: child.exitCode, stdout, stderr }
 }
 
-/** Polls until `probe` returns something other than undefined: for conditions that no event reports. */
+/** Polls until `probe` returns a value other than undefined: for conditions that no event reports. */
 export async function until<T>(what: string, probe: () => Promise<T | undefined>, withinMs = deadlineMs): Promise<T> {
   for (const endMs = Date.now() + withinMs; ; ) {
     const found = await probe()
@@ -143,19 +142,19 @@ export async function until<T>(what: string, probe: () => Promise<T | undefined>
   }
 }
 
-/** A running server, and everything that a test does to it. */
+/** A running server, and all operations of tests on it. */
 export class Server {
-  /** Where the routes are, including the base path. */
+  /** The URL of the routes, including the base path. */
   url = ''
   adminUrl = ''
-  /** An API key that may do everything. */
+  /** An API key with all permissions. */
   token: string
   readonly dataDir: string
-  /** Everything that it has printed so far. */
+  /** All output so far. */
   output = ''
   /** Every line of the log so far, oldest first. */
   readonly log: LogLine[] = []
-  /** Resolves when the primary has ended. */
+  /** Resolves when the primary has exited. */
   readonly exited: Promise<Exit>
 
   readonly #t: Test
@@ -178,7 +177,7 @@ export class Server {
     if (options.workersFlag !== false) command.push('--workers', String(this.workers))
     if (options.token === undefined) command.push('--first-key')
     command.push(...(options.flags ?? []))
-    // `exec` replaces the shell by the service, so the process id stays the same.
+    // `exec` replaces the shell with the service, so the process id stays the same.
     const limit = descriptorsMax === undefined ? [] : ['sh', '-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh']
     const [first = node, ...args] = [...limit, node, ...command]
     this.#child = spawn(...tied(first, args), {
@@ -195,7 +194,7 @@ export class Server {
     createInterface({ input: stderr }).on('line', (line) => (this.output += `${line}\n`))
   }
 
-  /** Tells the service and its commands which store to use. */
+  /** Selects the store for the service and its commands. */
   get #storeEnv(): Readonly<Record<string, string>> {
     return { TOPICD_STORE: this.#options.store ?? 'lmdb' }
   }
@@ -218,7 +217,7 @@ export class Server {
     return Number(new URL(this.url).port)
   }
 
-  /** Resolves once the server listens and every worker that its client is connected to knows the token. */
+  /** Resolves when the server listens and every worker to which its client is connected knows the token. */
   async listening(): Promise<void> {
     const line = await this.logged('listening')
     this.url = String(line.url).replace(/\/$/, '')
@@ -227,22 +226,22 @@ export class Server {
     await this.knows(this.token)
   }
 
-  /** Resolves once every worker that the client is connected to knows the token: a new one takes up to a second. */
+  /** Resolves when every worker to which the client is connected knows the token: a new key takes up to a second. */
   async knows(token: string): Promise<void> {
     await until('a new key is known', async () => {
       const requests = Array.from({ length: this.client.connections }, () => this.post('fetch', {}, { token }))
       const answers = await Promise.all(requests)
-      // A token that has expired meanwhile is known, too.
+      // A token that has expired in the meantime is also known.
       return answers.every(({ status, message }) => status !== 401 || /has expired/.test(message)) ? true : undefined
     })
   }
 
-  /** The first line of the log with this message; waits until there is one. */
+  /** The first line of the log with this message; waits for it. */
   logged(msg: string, matches: (line: LogLine) => boolean = () => true): Promise<LogLine> {
     return this.#shown(`the log line "${msg}"`, () => this.log.find((line) => line.msg === msg && matches(line)))
   }
 
-  /** How many lines of the log have this message. */
+  /** Number of log lines with this message. */
   timesLogged(msg: string): number {
     return this.log.filter((line) => line.msg === msg).length
   }
@@ -252,17 +251,17 @@ export class Server {
     return this.#childrenThatRun('/cluster/worker/worker.js')
   }
 
-  /** The process id of the writer; undefined while there is none. The spare has not opened the store. */
+  /** The process id of the writer; undefined while there is no writer. Unlike the writer, the spare has not opened the store. */
   writerPid(): number | undefined {
     return this.#childrenThatRun(writerFile).find((pid) => maps(pid, 'data.mdb'))
   }
 
-  /** The process id of the spare; undefined while there is none. */
+  /** The process id of the spare; undefined while there is no spare. */
   sparePid(): number | undefined {
     return this.#childrenThatRun(writerFile).find((pid) => !maps(pid, 'data.mdb'))
   }
 
-  /** Resolves once a spare has loaded, and so would write at once if the writer died. */
+  /** Resolves when a spare has loaded, so that it would take over immediately if the writer died. */
   async spareLoaded(): Promise<void> {
     const isLoaded = async () => (await scrape(this.adminUrl)).value('topicd_writer_spare_up') === 1 || undefined
     await until('a spare', isLoaded)
@@ -272,7 +271,7 @@ export class Server {
     return childrenOf(this.pid).filter((pid) => commandLine(pid).includes(file))
   }
 
-  /** A client with its own connections, by default one, which its requests use in turn. */
+  /** A client with its own connections, by default a single one, which its requests use in turn. */
   connect(connections = 1, token = this.token): Client {
     const client = new Client(this.url, token, connections)
     this.#connections.add(client)
@@ -295,7 +294,7 @@ export class Server {
   /** Posts with the server's own client; see `Client.post`. */
   readonly post: Client['post'] = (route, body, options) => this.client.post(route, body, options)
 
-  /** Adds an API key beside the running server; returns its token once every worker knows it. */
+  /** Adds an API key to the running server; returns its token when every worker knows it. */
   readonly addKey = async (
     name: string,
     { allow = operations, under = [], ...limits }: KeyRights = {},
@@ -307,7 +306,7 @@ export class Server {
     return token
   }
 
-  /** A request about API keys: on LMDB as the command line sends it, to a database directly, without a tool's process. */
+  /** Sends a request about API keys, without a tool's process: to LMDB like the command line, to a database directly. */
   async request<Command extends KeyCommand>(request: KeyRequestOf<Command>): Promise<KeyResponses[Command]> {
     const { store = 'lmdb' } = this.#options
     if (store === 'lmdb') return requestsTo(withDefaults({ store, data: this.dataDir, diskFreeBytesMin: 0 }))(request)
@@ -320,16 +319,16 @@ export class Server {
     return response
   }
 
-  /** Runs a command of the built program on this server's data, to its end. */
+  /** Runs a command of the built program on this server's data until it exits. */
   command(...args: readonly string[]): Promise<CommandResult> {
     const ignoresData = this.#storeEnv.TOPICD_STORE !== 'lmdb' && wholeStoreCommands.includes(args[0] ?? '')
     return runCommand([...args, ...(ignoresData ? [] : ['--data', this.dataDir])], this.#storeEnv)
   }
 
-  /** Sends the signal and waits until the server has ended. */
+  /** Sends the signal and waits until the server has exited. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     if (this.running) this.#child.kill(signal)
-    return within(deadlineMs, this.exited, () => `the server did not end after ${signal}; it printed\n${this.output}`)
+    return within(deadlineMs, this.exited, () => `the server did not exit after ${signal}; its output:\n${this.output}`)
   }
 
   /** Sends a signal to the primary, without waiting. */
@@ -337,14 +336,14 @@ export class Server {
     this.#child.kill(signal)
   }
 
-  /** Stops the server, then checks its exit status and data. Called by the test's tear-down. */
+  /** Stops the server, then checks its exit status and data. Called by the test's teardown. */
   async tearDown(): Promise<void> {
     const { exitCode: code, store = 'lmdb', check = true } = { exitCode: 0, ...this.#options }
     try {
       await (await this.#database)?.close()
       for (const connection of this.#connections) connection.close()
       const exit = await this.stop()
-      if (code !== undefined) assert.deepEqual(exit, { code, signal: null }, 'how the server ended')
+      if (code !== undefined) assert.deepEqual(exit, { code, signal: null }, 'the exit status of the server')
       if (check) await checkStore(store, this.dataDir)
       if (!this.#t.passing()) this.#t.comment(this.output)
     } catch (error) {
@@ -361,12 +360,12 @@ export class Server {
     if (this.token === '') this.token = /Apikey ([\w.~+/=-]+)/.exec(line)?.[1] ?? ''
   }
 
-  /** What is found in the output, as soon as it is there. */
+  /** Resolves with the result of `find` as soon as the output contains it. */
   async #shown<Found>(what: string, find: () => Found | undefined): Promise<Found> {
     const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(deadlineMs)])
     for (let found = find(); ; found = find()) {
       if (found !== undefined) return found
-      assert(!signal.aborted, `${what} did not come; the server printed\n${this.output}`)
+      assert(!signal.aborted, `${what} did not appear; the server's output:\n${this.output}`)
       await once(this.#lines, 'line', { signal }).catch(() => {})
     }
   }

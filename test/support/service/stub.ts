@@ -1,6 +1,6 @@
 /**
- * A stand-in for the service that answers what a test says, for what the service itself does only by chance: close a
- * connection, be silent, refuse for the time being. It records what it was sent.
+ * A stand-in for the service that responds as a test requires, for behaviour that the service itself shows only by chance: closing a
+ * connection, silence, temporary rejection. It records the requests it received.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -15,7 +15,7 @@ export interface StubRequest {
   readonly text: string
 }
 
-/** An answer, or what happens to the connection in place of one. */
+/** A response, or the fate of the connection in place of one. */
 export type StubAnswer =
   | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly text: string }
   | 'close'
@@ -28,7 +28,7 @@ export interface Stub {
   readonly requests: readonly StubRequest[]
 }
 
-/** Starts a stub for this test. `answer` gets each request, and how many came before it. */
+/** Starts a stub for this test. `answer` receives each request and the number of earlier requests. */
 export async function startStub(t: Test, answer: (request: StubRequest, index: number) => StubAnswer): Promise<Stub> {
   const requests: StubRequest[] = []
   const server = createServer(async (incoming, response) => {

@@ -14,13 +14,13 @@ import { type CommandResult, mainFile, runCommand, until } from './server.js'
 
 export interface Running {
   readonly child: ChildProcess
-  /** Its standard output, which is left unread unless the test reads it. */
+  /** Standard output, which stays unread unless the test reads it. */
   readonly stdout: Readable
-  /** Resolves when it has exited, with what has been read from its standard error by then. */
+  /** Resolves when the command has exited, with the standard error read until then. */
   readonly ended: Promise<Omit<CommandResult, 'stdout'>>
 }
 
-/** Starts a command, which is killed at the test's end if it still runs. */
+/** Starts a command, which is killed when the test ends if it is still running. */
 export function startCommand(
   t: Test,
   args: readonly string[],
@@ -38,7 +38,7 @@ export function startCommand(
   return { child, stdout: child.stdout, ended }
 }
 
-/** An import whose standard input is this file itself, not a pipe. */
+/** An import whose standard input is the file itself, not a pipe. */
 export async function importFrom(
   file: string,
   data: string,
@@ -50,7 +50,7 @@ export async function importFrom(
   return { code, stderr }
 }
 
-/** Resolves once some of its output has arrived, all of which stays unread. */
+/** Resolves when the first output has arrived; all of it stays unread. */
 export async function begun({ stdout }: Running): Promise<void> {
   await once(stdout, 'readable')
 }
@@ -60,7 +60,7 @@ export async function toolOf(parent: number): Promise<number> {
   return until('a process for the tool', async () => childrenOf(parent).find(isTool))
 }
 
-/** Resolves when the process is gone. */
+/** Resolves when the process has exited. */
 export async function gone(pid: number): Promise<void> {
   await until(`the end of process ${pid}`, async () => (commandLine(pid) === '' ? true : undefined))
 }

@@ -1,20 +1,20 @@
-/** Uploads of lines, piece by piece, and what has been answered so far. It never retries. */
+/** Uploads of lines, piece by piece, and the response so far. They never retry. */
 import { type Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { request as requestOverTls } from 'node:https'
 import { turn } from '../turns.js'
 import { until } from './server.js'
 
-/** Where uploads go. */
+/** The target of uploads. */
 interface UploadTarget {
   readonly url: string
   readonly token: string
-  /** For https. */
+  /** The agent for https. */
   readonly agent?: Agent
-  /** Whether the answer is to begin before the body has ended; by default it is. */
+  /** Whether the response should start before the body has ended; true by default. */
   readonly showsProgress?: boolean
 }
 
-/** A line of an answer, or the whole of one that is an error. */
+/** A line of a response, or a whole response that is an error. */
 export interface UploadLine {
   readonly status?: number | undefined
   readonly lines?: readonly UploadLine[]
@@ -30,13 +30,13 @@ export interface UploadLine {
 export class UploadRequest {
   text = ''
   response: IncomingMessage | undefined
-  /** Whether the answer is complete. */
+  /** Whether the response is complete. */
   isComplete = false
-  /** What ended the connection early. */
+  /** The error that ended the connection early. */
   error: Error | undefined
   readonly #outgoing: ClientRequest
 
-  /** @param length of the body, if it is announced */
+  /** @param length the length of the body, if it is announced */
   constructor({ url, token, agent, showsProgress = true }: UploadTarget, length?: number) {
     const headers = {
       authorization: `Apikey ${token}`,
@@ -56,17 +56,17 @@ export class UploadRequest {
     this.#outgoing.flushHeaders()
   }
 
-  /** Sends a piece; resolves once the system has taken it, or the connection has ended. */
+  /** Sends a piece; resolves when the system has taken it, or the connection has closed. */
   async write(text: string | Buffer): Promise<void> {
     await new Promise<void>((resolve) => this.#outgoing.write(text, () => resolve()))
-    // Else a loop of writes that are taken at once would never read the answer.
+    // Otherwise a loop of writes that the system takes immediately would never read the response.
     await turn()
   }
 
-  /** Ends the body. @returns the lines of the whole answer */
+  /** Ends the body. @returns the lines of the whole response */
   async end(text: string | Buffer = ''): Promise<readonly UploadLine[]> {
     this.#outgoing.end(text)
-    await until('the answer is complete', async () => this.isComplete || this.error || undefined)
+    await until('the response is complete', async () => this.isComplete || this.error || undefined)
     if (!this.isComplete) throw this.error
     return this.lines
   }
@@ -77,7 +77,7 @@ export class UploadRequest {
     return texts.map((text) => JSON.parse(text) as UploadLine)
   }
 
-  /** The error, if the answer is one. */
+  /** The error, if the response is one. */
   get refusal(): UploadLine {
     return { status: this.response?.statusCode, ...JSON.parse(this.text) }
   }
@@ -91,12 +91,12 @@ export class UploadRequest {
   }
 }
 
-/** Uploads a whole text, all of which is to be stored, unless progress is asked for. */
+/** Uploads a whole body that should be stored completely, without progress unless `target` asks for it. */
 export function upload(target: UploadTarget, text: string | Buffer): Promise<readonly UploadLine[]> {
   return new UploadRequest({ showsProgress: false, ...target }).end(text)
 }
 
-/** Uploads a whole text without asking for progress. @returns the error, which there must be */
+/** Uploads a whole body without asking for progress. @returns the expected error */
 export async function refusedUpload(target: UploadTarget, text: string | Buffer): Promise<UploadLine> {
   const request = new UploadRequest({ ...target, showsProgress: false })
   await request.end(text)

@@ -1,4 +1,4 @@
-/** The log of changes on PostgreSQL, as tests read and change it: with the engine's own statements. */
+/** The log of changes on PostgreSQL, which tests read and change with direct SQL statements. */
 import { pathsIn } from './environment.js'
 import { execute } from './postgres-cluster.js'
 
@@ -18,7 +18,7 @@ export async function readLog(address: string): Promise<readonly LoggedCommit[]>
   }))
 }
 
-/** Appends so many rows, of a change each. */
+/** Appends `rows` rows of one change each. */
 export async function lengthenLog(address: string, rows: number): Promise<void> {
   await execute(
     address,
@@ -28,7 +28,7 @@ export async function lengthenLog(address: string, rows: number): Promise<void> 
   )
 }
 
-/** Makes everything that was written so far newer, as if the engine's clock had been set back since. */
+/** Makes all rows written so far newer, as if the engine's clock had been set back since then. */
 export async function setClockBack(address: string, ms: number): Promise<void> {
   await execute(
     address,

@@ -1,10 +1,10 @@
-/** A look into a store's own records, which no other process has open. */
+/** Direct access to a store's own records; no other process may have the store open. */
 
 import { type Environment, openEnvironment } from '../../../dist/store/lmdb/environment/environment.js'
 import { addLoggedKeys } from '../../../dist/store/logged-keys.js'
 import { pathOfKeyText } from '../../../dist/topics/key.js'
 
-/** Opens the environment itself while `work` runs. */
+/** Opens the environment while `work` runs. */
 export async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
   const environment = openEnvironment(directory)
   try {

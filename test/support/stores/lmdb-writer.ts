@@ -1,6 +1,6 @@
 /**
- * A writer of an LMDB store, with its socket, in the test's own process: it can be replaced, or die, while links to it
- * have requests in flight. When the test ends, the store is checked.
+ * A writer of an LMDB store, with its socket, in the test's own process: it can be replaced, or die, while links to it have requests in
+ * flight. When the test ends, the store is checked.
  */
 
 import { strict as assert } from 'node:assert'
@@ -14,11 +14,11 @@ import type { TopicStore } from '../../../dist/store/store.js'
 import { WriterLink } from '../../../dist/store/writer/link.js'
 import { findingsOf } from './store.js'
 
-/** A writer that runs. */
+/** A running writer. */
 interface Running {
   readonly writer: LmdbWriter
   readonly server: Server
-  /** Its ends of the connections. */
+  /** The writer's ends of the connections. */
   readonly sockets: Set<Socket>
 }
 
@@ -26,7 +26,7 @@ export class WriterHost {
   readonly directory: string
   #options: Partial<LmdbOptions>
   #running: Running | undefined
-  /** Operations that earlier writers have carried out. */
+  /** Operations executed by earlier writers. */
   #carriedOut = 0
 
   private constructor(directory: string, options: Partial<LmdbOptions>) {
@@ -34,7 +34,7 @@ export class WriterHost {
     this.#options = options
   }
 
-  /** Opens a store in `directory` until the test's end. */
+  /** Opens a store in `directory` until the test ends. */
   static async open(t: Test, directory: string, options: Partial<LmdbOptions> = {}): Promise<WriterHost> {
     mkdirSync(directory, { recursive: true })
     const host = new WriterHost(directory, options)
@@ -56,19 +56,19 @@ export class WriterHost {
     return this.writer.store
   }
 
-  /** Operations that all writers have carried out so far, those of other processes or their own. */
+  /** Operations executed by all writers so far, whether for other processes or their own. */
   get carriedOut(): number {
     return this.#carriedOut + (this.#running?.writer.store.commits?.writes ?? 0)
   }
 
-  /** Ends of connections that the writer serves now. */
+  /** The writer's ends of its current connections. */
   get sockets(): ReadonlySet<Socket> {
     return this.#running?.sockets ?? new Set()
   }
 
   readonly connect = (): Socket => connectToWriter(this.directory)
 
-  /** A process's end, closed when the test ends. */
+  /** A process's end of a connection, closed when the test ends. */
   link(t: Test, connect: () => Socket = this.connect): WriterLink {
     const link = new WriterLink(connect, (reason) => t.fail(reason.message))
     t.teardown(() => link.close())
@@ -88,7 +88,7 @@ export class WriterHost {
     this.#running = { writer, server, sockets }
   }
 
-  /** As in a replacement: answers what was taken, and takes no more. */
+  /** Ends the writer as in a replacement: it completes all requests that it has received, and accepts no more. */
   async drain(): Promise<void> {
     const { writer, server, sockets } = this.#take()
     server.close()
@@ -97,7 +97,7 @@ export class WriterHost {
     for (const socket of sockets) socket.destroy()
   }
 
-  /** From now on nothing is committed or answered, as if the process had been killed in this moment. */
+  /** Ends the writer as if its process had been killed: it neither commits nor responds any more. */
   async die(): Promise<void> {
     const { writer, server, sockets } = this.#take()
     writer.pauseWrites()

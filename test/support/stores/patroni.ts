@@ -1,7 +1,6 @@
 /**
- * A PostgreSQL that fails over by itself, set up as in docs/postgresql.md: etcd, three nodes under Patroni in strict
- * synchronous mode, and HAProxy, which connects to the current leader. It uses Debian's packages, and its own
- * directory and ports.
+ * A PostgreSQL that fails over automatically, set up as in docs/postgresql.md: etcd, three nodes under Patroni in strict synchronous mode,
+ * and HAProxy, which connects to the current leader. It uses Debian's packages, and its own directory and ports.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -26,13 +25,13 @@ export const patroniSkip =
 
 const nodes = [1, 2, 3]
 
-/** How long the cluster may take to become healthy, in ms: a node that was killed may have to be rewound first. */
+/** Time limit for the cluster to become healthy, in ms: a killed node may have to be rewound first. */
 const healthyMsMax = 180_000
 
-/** How long a deposed leader's engine runs beside its successor before its Patroni is started again, in ms. */
+/** Time that a deposed leader's engine runs alongside its successor before its Patroni is restarted, in ms. */
 const deposedMs = 3000
 
-/** Where everything listens; `postgres` and `patroni` are indexed by the numbers of the nodes. */
+/** The ports of all programs; `postgres` and `patroni` are indexed by node number. */
 interface Ports {
   readonly etcd: number
   readonly etcdPeers: number
@@ -99,7 +98,7 @@ ${servers.join('\n')}
 `
 }
 
-/** The user or group id of the account that the engine runs as; PostgreSQL refuses root's. */
+/** The user or group id of the account that the engine runs as; PostgreSQL does not run as root. */
 function idOf(which: '-u' | '-g'): number {
   return Number(execFileSync('id', [which, 'postgres'], { encoding: 'utf8' }))
 }
@@ -114,7 +113,7 @@ export class PatroniCluster {
     this.#ports = ports
   }
 
-  /** Starts everything, until the test's end. */
+  /** Starts everything, until the test ends. */
   static async start(t: Test): Promise<PatroniCluster> {
     const directory = await mkdtemp(join(tmpdir(), 'topicd-patroni-'))
     await chown(directory, idOf('-u'), idOf('-g'))
@@ -136,7 +135,7 @@ export class PatroniCluster {
     return `postgres://postgres@${nodes.map((node) => `127.0.0.1:${this.#ports.postgres[node]}`).join(',')}/${database}`
   }
 
-  /** The number of the node that leads; undefined while none does. */
+  /** The number of the leader node; undefined while there is no leader. */
   async leader(): Promise<number | undefined> {
     for (const node of nodes) {
       const answer = await fetch(`http://127.0.0.1:${this.#ports.patroni[node]}/primary`, {
@@ -147,7 +146,7 @@ export class PatroniCluster {
     return undefined
   }
 
-  /** Makes a standby the leader in good order. Resolves with Patroni's answer, which may come before or after that. */
+  /** Makes a standby the leader by an orderly switchover. Resolves with Patroni's response, which may arrive before or after that. */
   async switchOver(leader: number): Promise<string> {
     const answer = await fetch(`http://127.0.0.1:${this.#ports.patroni[leader]}/switchover`, {
       method: 'POST',
@@ -156,7 +155,7 @@ export class PatroniCluster {
     return `${answer.status} ${await answer.text()}`
   }
 
-  /** Resolves with the leader once both other nodes follow it and Patroni would let one of them succeed it. */
+  /** Resolves with the leader when both other nodes follow it and Patroni would let one of them succeed it. */
   async healthy(): Promise<number> {
     for (const endMs = Date.now() + healthyMsMax; Date.now() < endMs; await sleep(500)) {
       const node = await this.leader()
@@ -173,24 +172,24 @@ export class PatroniCluster {
     throw new Error(`the cluster does not become healthy\n${logs.join('\n')}`)
   }
 
-  /** Sends a signal to a node's Patroni, and with 'all' to its PostgreSQL too. */
+  /** Sends a signal to a node's Patroni, and with 'all' also to its PostgreSQL. */
   signal(node: number, signal: NodeJS.Signals, what: 'all' | 'patroni'): void {
     const patroni = this.#processes.get(`n${node}`)?.pid
     const pids = patroni === undefined ? [] : [...descendantsOf(patroni), patroni]
     const engine = what === 'all' ? this.#engineOf(node) : []
-    // The postmaster comes before its children, so that it starts no new ones.
+    // Signal the postmaster before its children, so that it starts no new ones.
     for (const pid of [...engine, ...pids]) {
       try {
         process.kill(pid, signal)
       } catch {
-        // It has already ended.
+        // The process has already exited.
       }
     }
   }
 
   /**
-   * Lets a frozen node's engine continue, and restarts its Patroni as a watchdog would: after a long freeze, Patroni
-   * 3.0 may take the leader key from its successor, and undo what the successor has committed.
+   * Lets a frozen node's engine continue, and restarts its Patroni as a watchdog would: after a long freeze, Patroni 3.0 may take the
+   * leader key from its successor, and undo its successor's commits.
    */
   async thaw(node: number): Promise<void> {
     for (const pid of this.#engineOf(node)) process.kill(pid, 'SIGCONT')
@@ -231,7 +230,7 @@ export class PatroniCluster {
     }
   }
 
-  /** Starts a program, whose output goes to a log file of this name. */
+  /** Starts a program whose output goes to a log file with this name. */
   #spawn(
     name: string,
     [command, ...args]: readonly [string, ...string[]],
@@ -259,7 +258,7 @@ export class PatroniCluster {
       : { members: [] }
   }
 
-  /** The processes of a node's PostgreSQL, the postmaster first; none if it does not run. */
+  /** The processes of a node's PostgreSQL, the postmaster first; empty if it is not running. */
   #engineOf(node: number): number[] {
     const file = join(this.#directory, `n${node}`, 'postmaster.pid')
     const postmaster = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : NaN

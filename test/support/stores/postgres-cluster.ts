@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server from the system's binaries in a temporary directory, as durable as in production. Nothing here
- * depends on the test framework.
+ * A PostgreSQL server from the system's binaries in a temporary directory, as durable as in production. Nothing here depends on the test
+ * framework.
  */
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -12,21 +12,22 @@ import pg from 'pg'
 import { tied } from '../tied.js'
 
 /**
- * The variable with the address of a server that all files of a run share. topicd refuses unknown TOPICD_ variables.
+ * The variable with the address of a server that all files of a run share. Without the prefix TOPICD_, because topicd rejects unknown
+ * TOPICD_ variables.
  */
 export const sharedEngine = 'SHARED_POSTGRES'
 
 /** The oldest major version to use. */
 const versionMin = 15
 
-/** How long a server may take to accept connections, in ms: after a crash it replays its log first. */
+/** Time limit for a server to accept connections, in ms: after a crash it replays its log first. */
 const startMsMax = 30_000
 
-/** Our own server, which tests may stop and start. */
+/** A test's own server, which it may stop and start. */
 export interface Cluster {
   /** Resolves when it accepts connections. */
   start(): Promise<void>
-  /** Ends it: SIGINT like an orderly restart, SIGQUIT or SIGKILL like a crash. Resolves when its processes are gone. */
+  /** Stops the server: SIGINT like an orderly restart, SIGQUIT or SIGKILL like a crash. Resolves when its processes have exited. */
   stop(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>
 }
 
@@ -53,12 +54,12 @@ export async function execute(address: string, text: string): Promise<Record<str
   }
 }
 
-/** A server of our own in a directory, reached over TCP if it has a port, otherwise by a socket there. */
+/** A test's own server in a directory, reached over TCP if it has a port, otherwise through a socket there. */
 export class OwnCluster implements Cluster {
   readonly #binaries: string
   readonly #directory: string
   readonly #data: string
-  /** initdb and the server refuse to run as root; the package creates the user postgres for them. */
+  /** initdb and the server do not run as root; Debian's package creates the user postgres for them. */
   readonly #account: string | undefined
   #process: ChildProcess | undefined
   readonly #port: number | undefined
@@ -115,7 +116,7 @@ export class OwnCluster implements Cluster {
     })
   }
 
-  /** @param superuser the role that initdb creates, whom everyone may be without a password */
+  /** @param superuser the role that initdb creates, which anyone may use without a password */
   async make(superuser = 'topicd'): Promise<void> {
     this.#superuser = superuser
     if (this.#account !== undefined) await chown(this.#directory, Number(execFileSync('id', ['-u', 'postgres'])), -1)
@@ -133,7 +134,7 @@ export class OwnCluster implements Cluster {
       ...this.#settings,
     ]
     const args = ['-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])]
-    // After SIGQUIT it ends at once, with its other processes, and releases its shared memory.
+    // On SIGQUIT the server exits immediately, with its other processes, and releases its shared memory.
     const tie = { signal: 'QUIT', account: this.#account } as const
     const child = spawn(...tied(join(this.#binaries, 'postgres'), args, tie), {
       cwd: this.#directory,
@@ -148,13 +149,13 @@ export class OwnCluster implements Cluster {
       } catch (error) {
         assert(
           Date.now() < endMs,
-          `PostgreSQL does not start: ${(error as Error).message}; it printed\n${this.#output}`,
+          `PostgreSQL does not start: ${(error as Error).message}; its output:\n${this.#output}`,
         )
       }
     }
   }
 
-  /** Lets in whom these lines of pg_hba.conf let in, once the server has read them: of new connections only. */
+  /** Replaces pg_hba.conf by these lines and makes the server reload it; this affects only new connections. */
   async admit(lines: readonly string[]): Promise<void> {
     writeFileSync(join(this.#data, 'pg_hba.conf'), `${lines.join('\n')}\n`)
     await execute(this.address('postgres'), 'select pg_reload_conf()')
@@ -178,7 +179,7 @@ export class OwnCluster implements Cluster {
   }
 }
 
-/** Whether the process runs; a zombie, which this process has not waited for yet, does not. */
+/** Whether the process is running; a zombie, which this process has not waited for yet, is not. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

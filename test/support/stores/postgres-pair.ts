@@ -1,6 +1,6 @@
 /**
- * A primary and its synchronous standby, set up as an administrator would by hand: a write is acknowledged when both
- * have it. Either can be stopped, frozen and started again, and the standby promoted.
+ * A primary and its synchronous standby, set up as an administrator would by hand: a write is acknowledged when both have it. Either can be
+ * stopped, frozen and restarted, and the standby promoted.
  */
 
 import { mkdtemp } from 'node:fs/promises'
@@ -15,9 +15,9 @@ import { execute, findBinaries, OwnCluster } from './postgres-cluster.js'
 export interface Pair {
   readonly primary: OwnCluster
   readonly standby: OwnCluster
-  /** The database with the schema, at both hosts; the one that is the primary is used. */
+  /** The database with the schema, at both hosts; clients use the current primary. */
   readonly address: string
-  /** The same database at one of them. */
+  /** The same database on one of the servers. */
   addressAt(cluster: OwnCluster): string
 }
 
@@ -27,7 +27,7 @@ export const hasPostgres = findBinaries() !== undefined
 const standbyName = 'second'
 const database = 'topicd'
 
-/** Starts both, until the test's end. */
+/** Starts both servers, until the test ends. */
 export async function startPair(t: Test, settings: readonly string[] = []): Promise<Pair> {
   const binaries = findBinaries() ?? ''
   const ports = await freePorts(2)

@@ -1,8 +1,8 @@
 /**
- * A PostgreSQL for tests: the server that TOPICD_TEST_POSTGRES names, else the one that the files of a run share, else
- * a cluster of this process. Each test gets its own databases in it.
+ * A PostgreSQL for tests: the server named by TOPICD_TEST_POSTGRES, otherwise the server shared by the files of a run, otherwise a cluster
+ * of this process. Each test gets its own databases in it.
  *
- * Without any of them, `postgres()` resolves with undefined, and tests are skipped with `skipReason`.
+ * If PostgreSQL is not installed either, `postgres()` resolves with undefined, and tests are skipped with `skipReason`.
  */
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ async function find(): Promise<Postgres | undefined> {
   return shared === undefined ? ownPostgres() : serverAt(shared, false)
 }
 
-/** A PostgreSQL that no other file uses, so that tests may stop it; undefined if none is installed. */
+/** A PostgreSQL that no other file uses, so that tests may stop it; undefined if PostgreSQL is not installed. */
 export async function ownPostgres(): Promise<(Postgres & { readonly cluster: Cluster }) | undefined> {
   const binaries = findBinaries()
   if (binaries === undefined) {
@@ -50,7 +50,7 @@ export async function ownPostgres(): Promise<(Postgres & { readonly cluster: Clu
 }
 
 /**
- * Makes databases for this process on a server.
+ * Creates databases for this process on a server.
  *
  * @param isKept whether the server outlives the tests, so that the databases must be dropped at the end
  */

@@ -1,6 +1,6 @@
 /**
- * Topics and their log in memory, with one value each, whose reads take as long as a test says after they have taken their
- * snapshot, as those of a remote engine may.
+ * Topics and their log in memory, with one value each. After a read has taken its snapshot, it is delayed as a test requires, like a read
+ * from a remote engine.
  */
 
 import type { ChangesStore } from '../../../dist/changes/pages.js'
@@ -11,7 +11,7 @@ import { endlessSlice } from '../slices.js'
 
 type Topics = ReadonlyMap<string, number>
 
-/** A place after some commits, and some keys of the next. */
+/** A place after several commits, and some keys of the next. */
 function placeOf(commits: number, keys = 0): LogPlace {
   const place = Buffer.alloc(8)
   place.writeUInt32BE(keys, place.writeUInt32BE(commits))
@@ -19,13 +19,13 @@ function placeOf(commits: number, keys = 0): LogPlace {
 }
 
 export class SlowStore implements ChangesStore {
-  /** Called in each read, once its snapshot is taken; the read ends when this resolves. */
+  /** Called in each read after its snapshot is taken; the read ends when this resolves. */
   delay: () => Promise<unknown> = () => Promise.resolve()
-  /** Called in each read of a page, once its snapshot is taken. */
+  /** Called in each read of a page after its snapshot is taken. */
   onPage: () => void = () => {}
-  /** What those who follow the log are told of a commit: `all` with it, `some` without what it was, `none` not at all. */
+  /** How the log's followers are notified of a commit: `all` with the commit, `some` without it, `none` not at all. */
   tells: () => 'all' | 'some' | 'none' = () => 'some'
-  /** Tells them. */
+  /** Delivers the notification. */
   deliver: (tell: () => void) => void = (tell) => tell()
   /** Whether the log has lost its first commits. */
   isTrimmed = false
@@ -50,12 +50,12 @@ export class SlowStore implements ChangesStore {
     })
   }
 
-  /** How many follow the log. */
+  /** Number of followers of the log. */
   get followers(): number {
     return this.#followers.size
   }
 
-  /** All topics, by their paths. */
+  /** All topics, by path. */
   state(): Readonly<Record<string, number>> {
     return Object.fromEntries([...this.#topics].map(([key, value]) => [pathOfKeyText(key), value]))
   }

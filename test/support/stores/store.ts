@@ -1,6 +1,5 @@
 /**
- * A real store without a server, in the test's own directory, and the few operations that tests need of one. `check`
- * walks its data when the test ends.
+ * A real store without a server, in the test's own directory, and the operations that tests need. The data is checked when the test ends.
  */
 import { strict as assert } from 'node:assert'
 import { existsSync, mkdirSync } from 'node:fs'
@@ -48,8 +47,8 @@ export function openStore(t: Test, directory: string): TopicStore {
 }
 
 /**
- * Walks the data that a service has left, as `topicd check` does, but in this process: starting another would take half
- * a second after each service of each test.
+ * Checks the data that a service has left, like `topicd check`, but in this process: another process would take half a second after each
+ * service of each test.
  */
 export async function checkStore(address: StoreAddress, directory: string): Promise<void> {
   if (address !== 'lmdb') return walkStore(address, directory)
@@ -66,17 +65,17 @@ async function walkStore(address: StoreAddress, directory: string): Promise<void
     const findings: Finding[] = []
     const { records } = await store.check((finding) => findings.push(finding), planSelector)
     assert.deepEqual(findings, [], 'broken data')
-    // Each service has at least the key of its test.
+    // Each service has at least its test's key.
     assert(records > 0, `the store in ${directory} is empty`)
   } finally {
     await store.close()
   }
 }
 
-/** A worker that outlives its service by more than this hangs. */
+/** Time after which a worker that outlives its service counts as hung. */
 const deadlineMs = 60_000
 
-/** Makes a data directory with these topics, for a server to start on. */
+/** Creates a data directory with these topics, for a server to start on. */
 export async function makeDirectory(directory: string, paths: readonly string[]): Promise<void> {
   mkdirSync(directory, { recursive: true })
   const store = openLmdbStore({ directory })
@@ -87,23 +86,23 @@ export async function makeDirectory(directory: string, paths: readonly string[])
 /** Writes in flight while loading: enough to fill the commits. */
 const loadsAtOnce = 4000
 
-/** A path that a test writes down: it is valid. */
+/** Marks a path written in a test as valid. */
 export const path = (text: string): Path => text as Path
 
-/** What a check finds. */
+/** The findings of a check. */
 export async function findingsOf(store: TopicStore): Promise<readonly string[]> {
   const found: string[] = []
   await store.check((finding) => found.push(finding), planSelector)
   return found
 }
 
-/** What a check of a store in LMDB finds that is not open. */
+/** The findings of a check of a store in LMDB that is not open. */
 export async function findingsIn(directory: string): Promise<readonly string[]> {
   const store = openLmdbStore({ directory })
   return findingsOf(store).finally(() => store.close())
 }
 
-/** The version that a fetch shows. */
+/** The version in a fetch's response. */
 export async function versionShown(store: TopicStore, topic: string, values = false): Promise<number> {
   const form = { type: 'any', values, properties: true, versions: true } as const
   const item = await store.readTopic(path(topic), form)
@@ -111,12 +110,12 @@ export async function versionShown(store: TopicStore, topic: string, values = fa
   return (JSON.parse(Buffer.from(item).toString()) as { version: number }).version
 }
 
-/** What a topic is created with, its REMOVAL parsed. */
+/** The parameters of a topic's creation, with REMOVAL parsed. */
 export function creation(path: string, type: TopicType = 'json', properties: Properties = {}): Creation {
   return { path: path as Path, type, properties, removal: removalOf(properties) }
 }
 
-/** Each carries out one operation, and resolves to its outcome; for a removal, to whether there was a topic. */
+/** Functions that each execute one operation and resolve with its outcome; for a removal, with whether the topic existed. */
 export const single = {
   set: (store: Writer, path: Path, type: TopicType, valueText: Uint8Array) =>
     writeOne(store, { kind: 'set', path, type, valueText }),
@@ -153,7 +152,7 @@ export function planned(selector: string): Plan {
   return plan
 }
 
-/** Whether the service selects this path. */
+/** Whether the service's plan selects this path. */
 export function isSelected(selector: string, path: string): boolean {
   const { ranges, matcher } = planned(selector)
   const key = encodeKey(path)
@@ -161,7 +160,7 @@ export function isSelected(selector: string, path: string): boolean {
   return isInRange && (matcher?.(path, endlessSlice) ?? true) === true
 }
 
-/** The plan with a matcher that passes each key to `see` first. */
+/** The plan with a matcher that first passes each path to `see`. */
 export function watched({ ranges, matcher }: Plan, see: (path: string) => void): Plan {
   return {
     ranges,
