@@ -101,7 +101,7 @@ export async function openOn(server: Server, workload: Workload, session: Sessio
   return { running, tree, scale, close }
 }
 
-/** Whether every server's responses were all correct. */
+/** Whether all responses of all servers were correct. */
 export function allCorrect(results: readonly Result[]): boolean {
   return !results.some(hasProblem)
 }

@@ -23,7 +23,7 @@ interface Command {
 
 const json = '  --json                results as JSON on stdout; everything else goes to stderr'
 
-/** The command that runs when none is given. */
+/** The command that runs by default. */
 export const usual: Command = {
   synopsis: '[WORKLOAD…]',
   summary: 'what does each workload cost, compared with other servers?',

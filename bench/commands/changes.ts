@@ -2,8 +2,8 @@
  * What does an event cost when many streams follow? Two cases, each compared with a bare server that writes the same bytes, and with the
  * peers that announce changes:
  *
- *     same    all streams follow one subtree: each commit is an event for each of them
- *     own     each follows its own subtree: a commit that changes one topic in each is one event for each
+ *     same    all streams follow one subtree: each commit is one event per stream
+ *     own     each follows its own subtree: a commit that changes one topic in each subtree is one event per stream
  *
  *     npm run bench -- changes [--streams N] [options]
  *
@@ -49,7 +49,7 @@ const commitEveryMs = 10
 const othersCount = 16
 const othersPerSecond = 1000
 
-/** Writes of each writer alongside streams that do not match them. */
+/** Writes per writer while streams that do not match them are open. */
 const unmatchedWrites = 1000
 const unmatchedInSmoke = 5
 
@@ -125,7 +125,7 @@ async function compare(
   for (const [i, { name }] of contestants.entries()) {
     const own = figures[i] ?? []
     const ratio = median(own.map((figure, round) => figure / (floor[round] ?? Number.NaN)))
-    const figure = `${median(own).toFixed(2)} µs CPU an event, ${ratio.toFixed(2)} × ${contestants[0]?.name}`
+    const figure = `${median(own).toFixed(2)} µs CPU per event, ${ratio.toFixed(2)} × ${contestants[0]?.name}`
     session.print(`${each.padEnd(5)}${streams} streams, ${name.padEnd(16)}${figure}`)
   }
 }

@@ -47,7 +47,7 @@ interface Way {
   readonly acceptEncoding: string
 }
 
-/** The findings of the rounds for a page over one way. */
+/** The measurements of a page over one way, from all rounds. */
 interface Findings {
   bytes: number
   readonly microseconds: number[]

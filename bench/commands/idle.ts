@@ -40,7 +40,7 @@ interface Sample {
   readonly latenciesMs: readonly number[]
 }
 
-/** The findings of the rounds. */
+/** The measurements from all rounds. */
 interface Findings {
   readonly samples: Sample[]
   /** Growth of anonymous memory in bytes per idle connection, by round. */
@@ -57,7 +57,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     const { running, tree, close } = await openOn(server, mixed, session)
     const findings: Findings = { samples: [], bytes: [], problem: undefined }
     try {
-      // The first samples do not count: they only get all code compiled and the heap to its size.
+      // The first samples do not count; they only warm up the code and the heap.
       await busy(running, tree, session, false, { ...findings, samples: [] })
       for (let round = 0; round < options.rounds && findings.problem === undefined; round++)
         await oneRound(running, tree, session, idle, findings)

@@ -61,7 +61,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     for (const { workload, speed, cpu } of gains) {
       session.print(
         `${workload}: batching reaches ${speed.toFixed(1)} times the requests per second of single statements, ` +
-          `with ${cpu.toFixed(1)} times less CPU per request, the engine's included`,
+          `with ${cpu.toFixed(1)} times less CPU per request, including the engine's`,
       )
     }
     const overwrites = gains.find(({ workload }) => workload === overwrite256.name)

@@ -23,7 +23,7 @@ interface Profile {
   readonly timeDeltas: readonly number[]
 }
 
-/** The time that was not idle, and the share of each function's own time, without the functions that it called. */
+/** The busy time, and each function's share of it, excluding the functions that it called. */
 interface BusyTime {
   readonly microseconds: number
   readonly functions: readonly { readonly name: string; readonly share: number }[]

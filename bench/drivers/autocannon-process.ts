@@ -40,7 +40,7 @@ process.on('message', (file: string) => {
 })
 process.on('disconnect', () => process.exit(0))
 
-/** One job while it runs. */
+/** A running job. */
 class Load {
   readonly #job: Job
   readonly #requests: readonly autocannon.Request[]

@@ -6,7 +6,7 @@ import type { Running } from '../servers/server.js'
 /** Topics written per transaction. */
 const operationsMax = 1000
 
-/** A connection that writes the topics of groups, and any other request. */
+/** A connection that writes the topics of groups, and sends other requests. */
 export class Poster {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
 

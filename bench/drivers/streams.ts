@@ -14,7 +14,7 @@ export class StreamCrowd {
   /** Arrival times of all streams' change events, in ms of performance.now(). */
   readonly eventsMs: number[] = []
   readonly #sockets: Socket[] = []
-  /** The text that each stream received from the start of its last change on. */
+  /** Each stream's received text, starting at its last change. */
   readonly #tails: string[] = []
   /** Streams that have received an event. */
   readonly #begun = new Set<number>()
@@ -25,7 +25,7 @@ export class StreamCrowd {
     private readonly following: Following,
   ) {}
 
-  /** Opens a stream for each group, or of all groups if undefined, and waits until each has started. */
+  /** Opens a stream for each item, of one group or, if undefined, of all groups, and waits until each has started. */
   static async open(
     running: Running,
     following: Following,

@@ -117,7 +117,7 @@ function sendPipelined(running: Running, exchange: Exchange): Socket {
 /** Topics of the tree. The probes do not use the tree, but every sandbox has one. */
 const smallestTree = 20
 
-/** One line of the table: a guarantee, and for each server whether it keeps it. */
+/** A row of the table: a guarantee, and whether each server keeps it. */
 export interface GuaranteeRow {
   readonly words: string
   readonly kept: Readonly<Record<string, string>>

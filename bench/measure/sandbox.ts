@@ -13,10 +13,10 @@ import { forEachConcurrently, send } from './http.js'
 /** Requests in flight while a tree is loaded: many, so that they share flushes. */
 const loadInFlightMax = 512
 
-/** Age of unused templates at which they are removed: after a change of a store's format, its old template is useless. */
+/** Time without use after which a template is removed: when a store's format changes, its old template becomes useless. */
 const unusedMsMax = 48 * 3_600_000
 
-/** The directories of sandboxes. */
+/** Options of sandboxes. */
 export interface SandboxOptions {
   /** Directory of the templates, which outlive the run. */
   readonly kept: string
@@ -85,7 +85,7 @@ export async function perform(running: Running, operations: Iterable<Operation>,
   })
 }
 
-/** The directory to copy, loaded first if it does not exist. Its modification time is its last use. */
+/** The directory to copy, loaded first if it does not exist. Its modification time is the time of its last use. */
 async function template(server: Server, format: string, tree: Tree, options: SandboxOptions): Promise<string> {
   const loaded = join(options.kept, `${format}-${tree.topics}-${tree.group}-${tree.valueBytes}`)
   if (!(await exists(loaded))) await load(server, tree, loaded, options)

@@ -19,7 +19,7 @@ export interface Curve {
   readonly points: readonly { readonly x: number; readonly y: Spread }[]
 }
 
-/** A plot of microseconds, on a logarithmic axis, over something that grows. */
+/** A plot of microseconds, on a logarithmic axis, over a growing quantity. */
 interface Plot {
   readonly title: string
   readonly axis: string

@@ -1,4 +1,4 @@
-/** The floor as a server: the cost of the HTTP exchange alone (programs/bare-server.ts). */
+/** Runs the floor, which does nothing but the HTTP exchange (programs/bare-server.ts). */
 import { fileURLToPath } from 'node:url'
 import { packageVersion } from '../measure/machine.js'
 import { startFloor } from './floor.js'

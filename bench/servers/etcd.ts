@@ -127,7 +127,7 @@ function exchange(operation: Operation): Exchange | undefined {
   }
 }
 
-/** A transaction of writes, on condition that the comparisons hold. */
+/** A transaction that writes if all comparisons hold. */
 function transaction(compare: readonly object[], writes: readonly Item[]): Exchange {
   const success = writes.map(({ path, value }) => ({ request_put: { key: base64(path), value: base64(value) } }))
   const responses = writes.map(() => '{"response_put":{"header":{"revision":""}}}').join()

@@ -1,4 +1,4 @@
-/** The obvious server over PostgreSQL as a server: programs/fastify-postgres-server.ts with its own engine. */
+/** Runs the obvious server over PostgreSQL: programs/fastify-postgres-server.ts with its own engine. */
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { processTree } from '../measure/cpu.js'

@@ -1,4 +1,4 @@
-/** The obvious server as a server: programs/fastify-server.ts in one process, or in a cluster of several. */
+/** Runs the obvious server: programs/fastify-server.ts in one process, or in a cluster of several. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -19,7 +19,7 @@ export interface Following {
   readonly begun: string
   /** Text that each event with a change contains once, and no other event contains. */
   readonly change: string
-  /** A value in the form in which an event shows it. */
+  /** A value as it appears in an event. */
   readonly shown: (value: string) => string
 }
 

@@ -106,7 +106,7 @@ export async function startService(start: ServiceStart): Promise<{ readonly chil
   return { child, port: Number(new URL(url).port) }
 }
 
-/** The files of a directory, with an API key added unless it exists. */
+/** The files of a directory; adds an API key if the directory is new. */
 async function prepare(build: Build, directory: string): Promise<{ main: string; data: string; tokenFile: string }> {
   const files = {
     main: join(build.dist, 'main.js'),

@@ -54,7 +54,7 @@ export class Tree {
     return { path: this.path(index), value: this.value(index) }
   }
 
-  /** Up to `size` topics from `index` on. */
+  /** Up to `size` topics, starting at `index`. */
   items(index: number, size: number): Item[] {
     return Array.from({ length: Math.max(0, Math.min(size, this.topics - index)) }, (_, i) => this.item(index + i))
   }

@@ -31,7 +31,7 @@ const planted =
   (file) =>
     plants[file] === undefined ? of(file) : [...of(file), plants[file]]
 
-/** The files that are loaded with a file: its static imports, except imports that are only for types. */
+/** The files loaded with a file: its static imports, without imports of types only. */
 function loadsOf(file: string): string[] {
   const text = readFileSync(join(root, 'src', file), 'utf8').replace(/^import type [^']*'[^']+'$/gms, '')
   return [...text.matchAll(/from\s*'(\.[^']+)'/g)].map(([, name = '']) =>
@@ -157,8 +157,8 @@ t.test('validators load no other file of src/', async (t) => {
 const isOfClient = (file: string): boolean => file.startsWith('client/')
 
 /**
- * Imports between the client and the rest: the service uses no part of the client, only the console's topics page does. The client imports
- * only types from others, and the console imports only types from the service.
+ * Imports between the client and the rest: only the console's topics page imports the client. The client imports only types from other
+ * rooms, and the console only types from the service.
  */
 function clientViolations(imports: Imports, loads: Imports): string[] {
   const typesFrom = ['api/answers.ts', 'api/bodies/bodies.ts', 'topics/topic.ts']
@@ -258,7 +258,7 @@ function exportFindings(sources: readonly Source[]) {
   }
 }
 
-t.test('every export of src/ is imported, and only listed ones just by tests', async (t) => {
+t.test('every export of src/ is imported, and tests alone import only the listed ones', async (t) => {
   t.strictSame(exportFindings(sources), { unused: [], onlyForTests: [...forTests.keys(), ...limitsForTests].sort() })
   const plants = [
     parse('src/a.ts', 'export const used = 1, unused = 2\nexport interface Tested {}\nexport type Renamed = string'),

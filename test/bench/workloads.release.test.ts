@@ -30,7 +30,7 @@ const plainEnvironment = { ...process.env, NODE_OPTIONS: '' }
 
 const stdoutBytesMax = 64 * 1024 * 1024
 
-/** Shared data that is kept between runs, so runs take place one at a time. */
+/** The directory of the runs; they share the loaded data in it, so only one runs at a time. */
 const base = mkdtempSync(join(tmpdir(), 'topicd-bench-test-'))
 // PostgreSQL runs as another account.
 chmodSync(base, 0o755)
@@ -114,7 +114,7 @@ const figures: readonly (readonly [args: readonly string[], lines: readonly RegE
   [
     ['changes'],
     [
-      /^same +20 streams, topicd +[\d.-]+ µs CPU an event, [\d.-]+ × bare$/m,
+      /^same +20 streams, topicd +[\d.-]+ µs CPU per event, [\d.-]+ × bare$/m,
       /^own +20 streams, topicd /m,
       /^a write alongside 20 streams that do not match it: [\d.]+ ×$/m,
       /^an event arrives [\d.]+ ms after its commit was due/m,

@@ -170,7 +170,8 @@ function exists(name: string): boolean {
 }
 
 /**
- * The tests that a document names: in docs/maintainers/verification.md, in the table of CONTRIBUTING.md, and anywhere in the form shown.
+ * The tests that a document names: in docs/maintainers/verification.md, in the table of CONTRIBUTING.md, and in the commands of any
+ * document.
  */
 function testsNamedIn(name: string): readonly string[] {
   const document = readDocument(name)

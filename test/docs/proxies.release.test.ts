@@ -108,8 +108,8 @@ function linesFrom(below: string, from: number, to: number): string {
 }
 
 /**
- * Uploads half of the lines, then one, then the others, each part after the service has executed the parts before it. A proxy written in Go
- * is about to start the response when it passes the single line.
+ * Uploads half of the lines, then one, then the others, each part after the service has executed the parts before it. The single line makes
+ * a proxy written in Go start the response.
  */
 async function uploadInParts(server: Server, proxy: RunningProxy, showsProgress: boolean, isChunked: boolean) {
   const partTo = [0, lineCount / 2, lineCount / 2 + 1, lineCount]

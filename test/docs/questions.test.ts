@@ -7,12 +7,12 @@ import { documents, linksOf, readDocument, sectionOf } from '../support/document
 
 /** A question, the section that answers it, and essential words of that section. */
 const questions: readonly (readonly [question: string, section: string, answer: RegExp])[] = [
-  ['What is it, in a word I know?', 'README.md', /key-value store/],
+  ['In a word I know, what is it?', 'README.md', /key-value store/],
   ['Why not Redis?', 'docs/compare.md#redis', /Choose Redis if/],
   ['Why not MQTT or NATS?', 'docs/compare.md#mqtt-retained-messages', /Choose MQTT if/],
   ['Why not etcd?', 'docs/compare.md#etcd-and-nats-kv', /leader election/],
   [
-    'What does a write cost, and how many a second?',
+    'What does a write cost, and how many per second?',
     'docs/sizing.md#the-table',
     /overwrites of 1 publisher.*a second/s,
   ],
@@ -21,7 +21,7 @@ const questions: readonly (readonly [question: string, section: string, answer: 
   ['How do I install it on Debian?', 'docs/install.md#install-on-a-vm', /apt-get install/],
   ['Is there an image?', 'docs/install.md#in-a-container', /podman build/],
   ['Largest value, path, batch?', 'docs/limits.md#topics-and-requests', /path \|.*value.*batch \|/s],
-  ['How many streams a host, a browser?', 'docs/limits.md#streams-and-polls', /streams in each worker.*browser/s],
+  ['How many streams per host or browser?', 'docs/limits.md#streams-and-polls', /streams in each worker.*browser/s],
   ['WebSockets?', 'docs/faq.md#reading-and-following', /WebSockets\?\*\* No/],
   ['TTL?', 'docs/api.md#ttl-and-expiry', /"ttl"/],
   ['Compare-and-set?', 'docs/api.md#constraints', /compare-and-set/],
@@ -32,7 +32,7 @@ const questions: readonly (readonly [question: string, section: string, answer: 
   ['What if I lose a key?', 'docs/api-keys.md#a-lost-key', /keys rotate/],
   ['TLS?', 'docs/proxies.md#tls', /TOPICD_TLS_CERT/],
   ['Backup and restore?', 'docs/backup.md#backup-and-restore', /topicd restore/],
-  ['Upgrade and back?', 'docs/upgrade.md', /rolls? back|allow-downgrades/],
+  ['Upgrade and roll back?', 'docs/upgrade.md', /rolls? back|allow-downgrades/],
   ['What happens when the machine dies?', 'docs/guarantees.md#when-something-fails', /machine/],
   ['What differs from Diffusion?', 'docs/migrate.md#from-diffusion', /no counterpart/],
   ['How mature is it, who supports it?', 'docs/faq.md#about-the-product', /mature.*support/s],

@@ -63,8 +63,8 @@ t.test('version 2 limits cores in a container, in which the group looks like the
     ['entered from outside', '/../app', '/', 'cpu.max', 2],
     ['without a namespace', '/docker/1f', '/docker/1f', 'cpu.max', 2],
     ['mounted from outside', '/docker/1f', '/../../docker/1f', 'cpu.max', 2],
-    ['a group within', '/docker/1f/own', '/docker/1f', 'own/cpu.max', 2],
-    ['a group whose name starts alike', '/docker/1fa', '/docker/1f', 'a/cpu.max', 8],
+    ['a nested group', '/docker/1f/own', '/docker/1f', 'own/cpu.max', 2],
+    ['a group with the same name prefix', '/docker/1fa', '/docker/1f', 'a/cpu.max', 8],
   ] as const) {
     const files = { [self]: `0::${group}`, [mounts]: version2(top), [`${groups}/${file}`]: '200000 100000' }
     t.equal(coresWith(t, files), cores, name)

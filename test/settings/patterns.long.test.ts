@@ -11,7 +11,7 @@ import { type Source, sourcesOf } from '../support/sources.js'
 /** The length of the texts: enough for quadratic time to differ from linear time by a factor of thousands. */
 const characters = 10_000
 
-/** The time limit of a linear pattern for such a text, in ms: a thousandth of this on an idle machine. */
+/** The time limit of a linear pattern for such a text, in ms; on an idle machine it takes a thousandth of this. */
 const linearMsMax = 25
 
 /** The time limit in ms for all texts of a pattern, after which V8 is interrupted: 100 times their usual time. */

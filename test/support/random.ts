@@ -23,7 +23,7 @@ export function seededRandom(t: Pick<Test, 'comment'>): Random {
   return randomFrom(seed)
 }
 
-/** The generator of a seed: splitmix32, for which every seed is good. */
+/** The generator of a seed: splitmix32, which works with any seed. */
 export function randomFrom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {

@@ -87,7 +87,7 @@ const files = waiting.reduce((total, { tests }) => total + tests.length, 0)
 const engine = files > 1 ? await startEngine() : undefined
 const timeoutS = option('timeout') ?? timeoutSDefault
 const packages = mkdtempSync(join(tmpdir(), 'topicd-packages-'))
-/** Names the resources that all files share in their environment. */
+/** Environment variables with the resources that all files share. */
 const sharedByFiles: NodeJS.ProcessEnv = { [sharedPackages]: packages }
 if (engine !== undefined) sharedByFiles[sharedEngine] = engine.address('postgres')
 

@@ -57,7 +57,7 @@ uWS
     res.onAborted(() => undefined)
     withBody(res, (body) => {
       res.writeHeader('content-type', 'application/json').end('{"results":[]}')
-      // Inside this handler, the library's only buffer for corked writes belongs to the poster, and each event would take three calls.
+      // Inside this handler, the library's only buffer for corked writes belongs to the poster, so each event would take three calls.
       setImmediate(() => publish(body))
     })
   })

@@ -1,7 +1,7 @@
 /**
- * What does a fetch of 100 topics by their paths cost? Random topics of the whole tree, in random order, the same in every round. When wrk
- * closes its connections, webdis sends their outstanding responses to clients of the next burst. wrk looks up a response only among the
- * correct responses of the current burst, and with so many sets of 100 topics a stray one would never be found there.
+ * What does a fetch of 100 topics by their paths cost? Random topics of the whole tree, in random order. The sets of topics are the same in
+ * every round because webdis, when wrk closes its connections, sends their outstanding responses to clients of the next burst. wrk would
+ * report a stray response as wrong if its set were not among those of the current burst.
  */
 import { distinctRequests, usualScale, type Workload } from '../workload.js'
 

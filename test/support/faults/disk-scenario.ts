@@ -44,7 +44,7 @@ export class DiskScenario {
     }
   }
 
-  /** @param after the values of the topics after the write */
+  /** @param after the topics' values after a successful write */
   async #write(
     server: Server,
     client: Client,
@@ -98,7 +98,7 @@ export class DiskScenario {
   async check({ client }: Server): Promise<void> {
     const before = this.fetches
     for (const path of this.#expected.keys()) await this.#look(client, path)
-    if (this.fetches - before !== this.#expected.size) this.faults.push('a fetch was refused')
+    if (this.fetches - before !== this.#expected.size) this.faults.push('a fetch was rejected')
     for (const batch of this.#batches) {
       const [first, second] = batch.map((path) => this.#expected.get(path)?.[0] === absent)
       if (first !== second) this.faults.push(`only ${first ? batch[1] : batch[0]} of a batch exists`)

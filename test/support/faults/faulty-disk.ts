@@ -16,7 +16,7 @@ type DiskFile = (typeof diskFiles)[number]
 export interface Fault {
   readonly call: DiskCall
   readonly error: 'EIO' | 'ENOSPC'
-  /** The number of a thread's call that fails, from 1. */
+  /** The call of each thread that fails, counted from 1. */
   readonly nth: number
 }
 

@@ -23,7 +23,7 @@ interface ChangeReaderOptions {
   /** The service's current address, and the reader's key. */
   readonly target: () => Target | undefined
   readonly isStream: boolean
-  /** Whether its token may be rejected, because a failover may lose the changes before the token. */
+  /** Whether its token may be rejected, because a failover may lose changes that the token covers. */
   readonly mayBeGone: boolean
 }
 
@@ -52,7 +52,7 @@ export class ChangeReader {
     const { target, isStream } = options
     this.#loop = follow({ target, connections: 2, isOver: () => this.#isDone }, async (client) => {
       try {
-        // The last time, poll: a stream without a change would only report that after 15 s.
+        // Poll the last time: a stream would take 15 s to report that nothing has changed.
         await (isStream && !this.#isStopping ? this.#stream() : this.#poll(client))
       } catch (error) {
         this.#onBroken(error)

@@ -32,7 +32,7 @@ interface FollowedTreeOptions {
   /** A key that can access only a part of the tree, from `limitedKey`. */
   readonly limited: string
   readonly random: Random
-  /** Whether a failover may lose the changes before a token. */
+  /** Whether a failover may lose changes that a token covers. */
   readonly mayBeGone?: boolean
 }
 

@@ -20,7 +20,7 @@ export interface LoadOptions {
   readonly onAnswer?: () => void
 }
 
-/** Codes which guarantee that nothing was changed. */
+/** Codes that guarantee that nothing was changed. */
 const nothingDone: ReadonlySet<string> = new Set(['store_unavailable', 'write_conflict'])
 
 export class Load {

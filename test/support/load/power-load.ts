@@ -57,7 +57,7 @@ export interface Damage {
   readonly lost: number
   /** Partial batches, missing batches, and removed topics that exist again. */
   readonly faults: readonly string[]
-  /** Batches without a response, by whether they exist; and removals that were only partly executed. */
+  /** Batches without a response that exist (`whole`) or not (`absent`), and removals that were only partly executed. */
   readonly whole: number
   readonly absent: number
   readonly halfRemoved: number

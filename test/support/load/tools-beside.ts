@@ -36,7 +36,7 @@ interface ToolsOptions {
   readonly kills: () => number
   /** Whether every killed process has been replaced. */
   readonly isWhole: () => boolean
-  /** The rest of the store, which never changes: the number of topics under a path. */
+  /** Topics that never change: their number, under one path. */
   readonly constant: { readonly under: string; readonly count: number }
   readonly subtrees: readonly UniformSubtree[]
 }

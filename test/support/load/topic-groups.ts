@@ -13,7 +13,7 @@ export type Stage = 'adding' | 'added' | 'removing' | 'removed'
 /** The state of groups whose last step had no response. */
 export interface Found {
   readonly faults: readonly string[]
-  /** Batches without a response, by whether they exist. */
+  /** Batches without a response that exist (`whole`) or not (`absent`). */
   readonly whole: number
   readonly absent: number
   /** Removals that were only partly executed. */

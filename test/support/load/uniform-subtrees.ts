@@ -45,7 +45,7 @@ export interface Range {
   readonly to: number
 }
 
-/** The response to a page's request was not a 200. */
+/** Thrown if the response to a page's request is not a 200. */
 class Refused extends Error {}
 
 export class UniformSubtree {

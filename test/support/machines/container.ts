@@ -43,7 +43,7 @@ export class Container {
 
   /** Starts a container that stops when the test ends. */
   static async start(t: Test, image: Image, options: ContainerOptions): Promise<Container> {
-    // Replaces the tmpfs that systemd-nspawn would mount there, which is writable.
+    // A read-only /tmp, in place of the writable tmpfs that systemd-nspawn would mount.
     const empty = mkdtempSync(join(tmpdir(), 'topicd-empty-'))
     const { Entrypoint, Cmd } = image.config
     const flags = [...isolation, `--directory=${image.root}`, `--bind-ro=${empty}:/tmp`, ...binds(options)]

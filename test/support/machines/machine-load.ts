@@ -14,7 +14,7 @@ const lanes = 16
 /** Pause of each lane after a write and a fetch: the load detects failures and leaves the machine's capacity to the upgrade. */
 const pauseMs = 20
 
-/** The result of the load: requests failed although the client repeated those that may be repeated. */
+/** The result of the load. A request counts as failed only after the client's own retries. */
 export interface LoadReport {
   readonly answered: number
   readonly failed: readonly string[]

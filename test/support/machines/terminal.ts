@@ -55,7 +55,7 @@ export async function onTerminal(t: Test, command: readonly string[], env: NodeJ
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has already exited.
+      // The program has already exited.
     }
   })
   const closed = once(child.stdout, 'close')

@@ -1,6 +1,6 @@
 /**
  * A model of a service behind a `fetch` function: a tree of topics, their log, and the responses of the changes route, as pages and
- * streams. It fails when a test requests that. Tokens and walks behave as in the service: positions do not belong to a selector, but walk
+ * streams. It fails when a test requires that. Tokens and walks behave as in the service: positions do not belong to a selector, but walk
  * positions do.
  */
 
@@ -36,7 +36,7 @@ export class ChangesModel {
   /** The tree after each change; the first is empty. */
   readonly history: Tree[] = [new Map()]
   readonly streams = new Set<Stream>()
-  /** The requests received, for a stream or a poll. */
+  /** The requests received so far. */
   readonly asked: (Body & { readonly isStream: boolean })[] = []
   /** Delays a response, and each further page of a stream. */
   delay: () => Promise<void> = () => new Promise((resolve) => setImmediate(resolve))

@@ -35,7 +35,7 @@ const mutatedMs = 20
 /** Time after which an intact request without a response counts as hung. */
 const answerMsMax = 10_000
 
-/** After the HTTP library's own responses the connection closes; they have this body. */
+/** The body of the HTTP library's own responses, after which the connection closes. */
 const libraryPage = /^<h1>.*<i>uWebSockets\/20 Server<\/i>$/s
 
 /** Number of faults to keep, and characters shown of each fault's request and response. */

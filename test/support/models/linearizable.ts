@@ -113,7 +113,7 @@ export function findViolation(history: readonly Operation[], initial: Value = nu
 /** At the same instant, calls precede responses, so that both orders are allowed, and deaths follow both. */
 const order = { call: 0, 'unanswered removal': 0, 'unread write': 0, answer: 1, death: 2 } as const
 
-/** Calls, answers and deaths in order of time. */
+/** Calls, responses and deaths in order of time. */
 function eventsOf(history: readonly Operation[]): readonly Event[] {
   const readMs = readTimes(history)
   const events = history.flatMap(({ startMs, endMs, deadMs, write }, index): readonly Event[] => {

@@ -79,7 +79,7 @@ export function matcherOf(selector: string): (path: string) => boolean {
   if (kind !== '?' && kind !== '*') return (path) => path === literal
   const matches = kind === '?' ? segmentMatcher(literal) : expressionOf(pattern ?? '')
   return (path) => {
-    // A pattern that also matches descendants is also a path.
+    // With the qualifier `//`, the pattern is also tried as a path.
     if (kind === '*' && qualifier === '//' && (path === literal || path.startsWith(`${literal}/`))) return true
     return (qualifier !== '/' && matches(path)) || (qualifier !== '' && ancestors(path).some(matches))
   }
@@ -207,7 +207,7 @@ function given(text: string): Expected {
   return { status: 200, text }
 }
 
-/** Removing all white space is equivalent to ignoring it between tokens, for the values used here. */
+/** Treats every space as white space between tokens. */
 function holds(constraint: Condition, topic: Topic | undefined): boolean {
   if ('no_topic' in constraint) return topic === undefined
   if ('no_value' in constraint) return topic !== undefined && topic.value === undefined
@@ -215,7 +215,7 @@ function holds(constraint: Condition, topic: Topic | undefined): boolean {
   return topic?.value?.replaceAll(' ', '') === constraint.value.replaceAll(' ', '')
 }
 
-/** The response to a write whose topic existed or exists. */
+/** Adds the version to the response of a successful write, if the request asks for it and a topic exists or existed. */
 function versioned(expected: Expected, { with_version = false }: Members, version: number): Expected {
   if (expected.status !== 200 || !with_version || expected.text === '{"removed":0}') return expected
   return given(`${expected.text.slice(0, -1)},"version":${version}}`)

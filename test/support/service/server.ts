@@ -142,7 +142,7 @@ export async function until<T>(what: string, probe: () => Promise<T | undefined>
   }
 }
 
-/** A running server, and all operations of tests on it. */
+/** A running server, with all operations that tests perform on it. */
 export class Server {
   /** The URL of the routes, including the base path. */
   url = ''
