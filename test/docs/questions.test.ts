@@ -12,7 +12,7 @@ const questions: readonly (readonly [question: string, section: string, answer: 
   ['Why not MQTT or NATS?', 'docs/compare.md#mqtt-retained-messages', /Choose MQTT if/],
   ['Why not etcd?', 'docs/compare.md#etcd-and-nats-kv', /leader election/],
   [
-    'What does a write cost, and how many per second?',
+    'What does a write cost, and how many a second?',
     'docs/sizing.md#the-table',
     /overwrites of 1 publisher.*a second/s,
   ],
