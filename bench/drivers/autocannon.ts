@@ -1,6 +1,6 @@
 /**
  * autocannon as the driver: one process for all bursts, so that its code stays compiled. It compares every body with those allowed for its
- * request and reaches only a few tens of thousands of requests per second on one core, so it is often the bottleneck.
+ * request. It is often the bottleneck, because it sends only a few tens of thousands of requests per second on one core.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

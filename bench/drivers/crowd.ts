@@ -1,6 +1,6 @@
 /**
- * A crowd: connections that each send a request in every interval, staggered, even if the last response is still missing (an open loop, so
- * requests that queue behind a stalled server count). Every response is checked.
+ * A crowd: connections that each send a request in every interval, staggered. A request is due even if the last response is missing (an
+ * open loop), so requests that queue behind a stalled server count. Every response is checked.
  */
 import { connect, type Socket } from 'node:net'
 import type { Exchange, Running } from '../servers/server.js'

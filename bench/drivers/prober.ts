@@ -1,7 +1,7 @@
 /**
- * A prober: a thread that sends a request over one connection every few milliseconds and measures the longest time from a request's due
- * time to its response, so time spent waiting behind the previous request also counts. The driver's own thread would add the time it spends
- * on the events of thousands of streams.
+ * A prober: a thread that sends a request over one connection every few milliseconds and measures the longest response time. The time
+ * starts when a request is due, so waiting behind the previous request counts. The driver's own thread would add the time that it spends on
+ * the events of thousands of streams.
  */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'

@@ -1,6 +1,6 @@
 /**
  * Redis behind webdis, an HTTP gateway to it, with `appendfsync always`. Each topic is a string, the finished result item, and a script
- * builds pages from a sorted set of all paths: roughly the least work that Redis can do for this. An overwrite is a plain SET, a batch of
+ * builds pages from a sorted set of all paths. This is roughly the least work that Redis can do. An overwrite is a plain SET, a batch of
  * overwrites one MSET; only adds and removes update the set of paths, in scripts. A compare-and-set is also a script: webdis does not give
  * a request its own connection, so WATCH cannot be used. A script lists children by jumping in the set of paths from one child to the next.
  * Reading a set of children per node would be cheaper, but every add and remove would have to maintain the sets.

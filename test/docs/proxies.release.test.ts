@@ -83,9 +83,9 @@ class Load {
 }
 
 /**
- * The documented behaviour of each proxy: the effect on a client if the worker that has its request dies, the statuses for a body beyond
- * the limit (Caddy's own is in a race with the service's early response), and whether the response to an upload can be read while its body
- * is being sent.
+ * The documented behaviour of each proxy: the effect on a client if the worker that has its request dies; the statuses for a body beyond
+ * the limit, where Caddy's own response competes with the service's early one; and whether the response to an upload can be read while its
+ * body is being sent.
  */
 const documented: Readonly<Record<ProxyName, { afterLoss: RegExp; tooLarge: number[]; passesProgress: boolean }>> = {
   nginx: { afterLoss: /^addAndSet: 502: <html>/, tooLarge: [413], passesProgress: true },

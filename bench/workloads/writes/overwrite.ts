@@ -1,6 +1,6 @@
 /**
- * What does a durable write cost? Each connection runs addAndSet on its own existing topics, always with a new value, over 1, 64 and 256
- * connections: how much do writes gain when they share a flush?
+ * What does a durable write cost, and how much do writes gain when they share a flush? Each connection runs addAndSet on its own existing
+ * topics, always with a new value, over 1, 64 and 256 connections.
  */
 import type { Script } from '../operation.js'
 import type { Tree } from '../tree.js'

@@ -1,6 +1,6 @@
 /**
- * A fixed series of writes and fetches on a service whose disk may fail, and the values that each topic may have afterwards: the
- * acknowledged value, or the value of a write without a response. A value that was once fetched must stay.
+ * A fixed series of writes and fetches on a service whose disk may fail. Afterwards each topic must have the acknowledged value, or the
+ * value of a write without a response. A value that was once fetched must stay.
  */
 import type { Client } from '../service/client.js'
 import type { Server } from '../service/server.js'

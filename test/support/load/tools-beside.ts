@@ -15,7 +15,7 @@ const nobody = /: no writer or worker is running at the moment\n$/
 /** The messages of a command if the process to which it was connected has died. */
 const deaths = [
   /: process \d+ was killed by SIGKILL( before it opened the store: .*)?\n$/,
-  /: the service stopped before the work was done\n$/,
+  /: the service stopped before the work was complete\n$/,
   /: the service that uses \S+ did not respond\n$/,
   nobody,
   /: the process that did the work died before it finished, while the service runs: /,

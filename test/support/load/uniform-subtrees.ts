@@ -60,8 +60,8 @@ export class UniformSubtree {
   /** The parent of the topics. */
   readonly path: string
   /**
-   * Batches to the current service without a response. Each may still be executed, even after a later one: the worker that had forwarded it
-   * to the writer was killed, and the writer received the later one from another worker first.
+   * Batches to the current service without a response. Each may still be executed, even after a later one, if the worker that had forwarded
+   * it was killed: the writer may have received the later one from another worker first.
    */
   readonly #unanswered = new Set<number>()
   #client: Client | undefined

@@ -116,8 +116,8 @@ const machineEnvironment = [
 ]
 
 /**
- * The arguments of `sh` that run a program as the first process of a machine, in its own control groups: two machines with the same control
- * groups would stop each other's services.
+ * The arguments of `sh` that run a program as the first process of a machine, in its own control groups. Two machines in the same groups
+ * would stop each other's services.
  */
 function nspawn(root: OverlayRoot, ...command: readonly string[]): string[] {
   const enter = root.controlGroups.map((directory) => `mkdir -p ${directory} && echo $$ > ${directory}/cgroup.procs`)

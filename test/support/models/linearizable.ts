@@ -1,6 +1,6 @@
 /**
  * Checks whether a history of one topic is consistent with a single copy of it: each operation takes effect at one instant between its call
- * and its response (linearizability, for a register with compare-and-set that can also be absent).
+ * and its response. This is linearizability, for a register with compare-and-set that can also be absent.
  *
  * The check walks calls and responses in order of time and keeps every possible state of the topic: its value, and the operations in flight
  * that have taken effect. When an operation gets a response, only the states in which it has taken effect remain; there must be at least
@@ -8,7 +8,7 @@
  *
  * Operations without a response may take effect at any time after their call, or never. A write whose value was read had taken effect by
  * then. The others are not distinguished, or there would be too many states. Writes of values that were never read cannot explain a read,
- * only that a topic was found, and may do so any number of times. For removals, only the number that have taken effect counts; of two
+ * only that a topic was found, and may do so any number of times. For removals, only the number that have taken effect counts. Of two
  * states that differ only in this number, the one with fewer allows everything that the other does. At the death of all processes that
  * could execute these operations, they have taken effect or never will.
  */

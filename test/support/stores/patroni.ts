@@ -188,8 +188,8 @@ export class PatroniCluster {
   }
 
   /**
-   * Lets a frozen node's engine continue, and restarts its Patroni as a watchdog would: after a long freeze, Patroni 3.0 may take the
-   * leader key from its successor, and undo its successor's commits.
+   * Lets a frozen node's engine continue, and restarts its Patroni as a watchdog would. Otherwise, after a long freeze, Patroni 3.0 may
+   * take the leader key from its successor, and undo its successor's commits.
    */
   async thaw(node: number): Promise<void> {
     for (const pid of this.#engineOf(node)) process.kill(pid, 'SIGCONT')
