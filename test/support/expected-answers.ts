@@ -15,8 +15,8 @@ export function gives(t: Test, answer: Answer, body: string, expectation: string
 }
 
 /**
- * Asserts that the response is a rejection with this status and code, in the form common to all rejections, and that its message is one
- * sentence that contains each of `mentions`.
+ * Asserts that the response is a rejection with this status and code, in the form common to all rejections, and that its message has the
+ * form of sentences and contains each of `mentions`.
  */
 export function refuses(
   t: Test,
@@ -42,7 +42,7 @@ export function refusesOperation(
   const found = { status: answer.status, type: answer.headers['content-type'], code: answer.code, text: answer.text }
   const text = JSON.stringify({ code, message: answer.message, operation })
   t.strictSame(found, { status, type: 'application/json', code, text }, expectation)
-  t.match(answer.message, /^[A-Z].+\.$/s, `${expectation}: in one sentence`)
+  t.match(answer.message, /^[A-Z].+\.$/s, `${expectation}: in sentences`)
   for (const mention of mentions)
     t.ok(answer.message.includes(mention), `${expectation}: "${answer.message}" mentions ${mention}`)
 }
