@@ -1,4 +1,4 @@
-/** The steps that make a backup outlive a power cut, in their order. */
+/** The steps by which a backup survives a power cut, in order. */
 import fs, { readlinkSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join, relative } from 'node:path'
@@ -27,5 +27,5 @@ t.test('a backup gets its name once it is on disk', async (t) => {
   })
   const copy = (to: string): Promise<void> => root.backup(to, true)
   await backup(copy, 0, 0, join(directory, 'a.mdb'), () => {}, { aborted: false })
-  t.strictSame(steps, ['flush a.mdb.partial/topics/data.mdb', 'name a.mdb', 'flush '], 'each after the other')
+  t.strictSame(steps, ['flush a.mdb.partial/topics/data.mdb', 'name a.mdb', 'flush '], 'in this order')
 })

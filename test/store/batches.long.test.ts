@@ -1,7 +1,6 @@
 /**
- * Batches of operations, with and without constraints, on each engine and over a link to a writer: random ones (SEED=… replays
- * them) have the outcomes of the model, one after the other and many at once. A version that is given is the one that the topic
- * then has.
+ * Batches of operations, with and without constraints, on each engine and over a link to a writer. Random batches (SEED=… replays them)
+ * have the outcomes of the model, both one at a time and concurrently. A returned version is the one that the topic then has.
  */
 
 import { join } from 'node:path'
@@ -41,7 +40,7 @@ function randomConstraint(random: Random): Constraint | undefined {
     case 1:
       return { kind: 'no_value' }
     case 2:
-      // That of no topic: those that hold are in store/contract.
+      // A version that no topic has; store/contract tests versions that match.
       return { kind: 'version', version: random.below(2) }
     case 3:
     case 4:
@@ -100,7 +99,7 @@ function conditionOf(constraint: Constraint): Members['constraint'] {
   return constraint.kind === 'no_topic' ? { no_topic: true } : { no_value: true }
 }
 
-/** What the model answers to an operation, and what was answered. A version must be greater than those before it. */
+/** The model's outcome of an operation, and the actual one. A version must be greater than all before it. */
 function answersOf(model: Model, operation: WriteOperation, outcome: WriteOutcome | WriteRefusal) {
   const { kind, path } = operation
   const told = isVersioned(outcome) ? outcome.change.version : undefined
@@ -169,7 +168,7 @@ async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore
   t.strictSame(await findingsOf(store), [])
 }
 
-await t.test('random batches over a link to a writer have them too', async (t) => {
+await t.test('random batches over a link to a writer have the outcomes of the model', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   await randomBatches(t, host.store, host.link(t))
 })
@@ -190,7 +189,7 @@ await eachStore(t, async (t, address) => {
       constraint: { kind: 'value', text: Buffer.from('[1]') },
     }
     const set: WriteOperation = { kind: 'set', path, type: 'json', valueText: padded }
-    /** The least of several: whatever else the process does takes CPU time only now and then. */
+    /** The least of several runs, because other work of the process occasionally takes CPU time. */
     const cpuMs = async (operations: readonly WriteOperation[], expected: readonly string[]): Promise<number> => {
       let leastMs = Number.POSITIVE_INFINITY
       for (let i = 0; i < 5; i++) {
@@ -206,32 +205,32 @@ await eachStore(t, async (t, address) => {
     const shortMs = await cpuMs(adds, ['present'])
     const inBatchMs = await cpuMs([set, ...adds], ['set', 'present'])
     const storedMs = await cpuMs(adds, ['present'])
-    // It was 100 times as much when each constraint read the value again.
+    // When each constraint read the value again, this cost 100 times as much.
     for (const [what, ms] of [
-      ['one that the batch sets', inBatchMs],
-      ['a stored one', storedMs],
+      ['a value set in the batch', inBatchMs],
+      ['a stored value', storedMs],
     ] as const)
-      t.ok(ms < 20 * shortMs, `${ms.toFixed()} ms of CPU on ${what}, ${shortMs.toFixed()} on a short one`)
+      t.ok(ms < 20 * shortMs, `${ms.toFixed()} ms of CPU on ${what}, ${shortMs.toFixed()} on a short value`)
   })
 
-  await t.test('batches that arrive together take effect one after another', (t) => together(t, store))
+  await t.test('batches that arrive together take effect one at a time', (t) => together(t, store))
 
   const inTurn = async (t: Test): Promise<void> => {
     await store.removeMatches(planned('*.*'), waiting)
     const other = await openStore(address, { directory: join(t.testdir(), 'db') })
     t.teardown(() => other.close())
     let batches = 0
-    // Each host's turn is as long as it takes to rely on what it knows, and to be wrong about it.
+    // Each host's turn lasts long enough that the host relies on its cache, which the other's turn outdates.
     const write: TopicStore['write'] = (...batch) => (batches++ % 5 < 3 ? store : other).write(...batch)
     await randomBatches(t, store, { write })
   }
-  if (address !== 'lmdb') await t.test('two hosts in turn have them too', inTurn)
+  if (address !== 'lmdb') await t.test('random batches from two hosts in turn have the outcomes of the model', inTurn)
 })
 
 /**
- * Counters that each batch moves in opposite directions, if they are as it read them: many of one process and at once, so
- * that batches share transactions, and single writes of other topics come in between. The page that shows their sum is a
- * scan of one range, which is always read in one piece.
+ * Each batch moves two counters in opposite directions, if they still have the values that it read. Many batches of one process run
+ * concurrently and share transactions, with single writes of other topics in between. The page that shows the sum of the counters is a scan
+ * of one range, which is always read in one piece.
  */
 async function together(t: Test, store: TopicStore): Promise<void> {
   await store.removeMatches(planned('*.*'), waiting)

@@ -1,6 +1,6 @@
 /**
- * The log of changes names the topics that each write changed, once, on each engine. In LMDB, it keeps as many changes as
- * it is told to, and a check finds what cannot be.
+ * On each engine, the log of changes names the topics that each write changed, once. In LMDB, the log keeps the configured number of
+ * changes, and a check finds impossible records.
  */
 
 import { join } from 'node:path'
@@ -34,12 +34,12 @@ const setting = (topic: string): WriteOperation => ({ kind: 'set', path: path(to
 const adding = (topic: string): WriteOperation => ({ kind: 'add', ...creation(topic), valueText: undefined })
 const removing = (topic: string): WriteOperation => ({ kind: 'remove', path: path(topic), valueText: undefined })
 
-/** A reader of what has changed since its last call: the paths, sorted. */
+/** Returns a function that returns the sorted paths of all changes after its last call. */
 async function follow(store: TopicStore): Promise<() => Promise<string[]>> {
   let place = await store.inSnapshot((log) => log.end())
   return async () => {
     const changes = await store.inSnapshot((log) => log.changesAfter(place, 10_000, (changes) => changes))
-    if (changes === 'gone' || !changes.isAll) throw new Error('there are more changes than were made')
+    if (changes === 'gone' || !changes.isAll) throw new Error('there are more changes than expected')
     place = changes.placeAt(changes.keys.length)
     return changes.keys.map(pathOfKeyText).sort()
   }
@@ -63,16 +63,16 @@ await eachStore(t, async (t, address) => {
     })
     for (const [name, work, changed] of [
       ['add', () => write(adding('a')), ['a']],
-      ['add of one that is there', () => write(adding('a')), []],
+      ['add of an existing topic', () => write(adding('a')), []],
       ['many adds', () => all(['b', 'c', 'b'], (topic) => write(adding(topic))), ['b', 'c']],
       ['set', () => write(setting('a')), ['a']],
-      ['set of none', () => write(setting('none')), []],
+      ['set of a missing topic', () => write(setting('none')), []],
       ['many sets', () => all(['c', 'b', 'c', 'none'], (topic) => write(setting(topic))), ['b', 'c']],
-      ['addAndSet of a new one', () => addAndSet('d/ü/😀', more), ['d/ü/😀']],
+      ['addAndSet of a new topic', () => addAndSet('d/ü/😀', more), ['d/ü/😀']],
       ['addAndSet', () => addAndSet('d/ü/😀', more), ['d/ü/😀']],
       ['addAndSet of some properties', () => addAndSet('d/ü/😀', note), ['d/ü/😀']],
       ['addAndSet of other properties', () => addAndSet('d/ü/😀', { note: 'z' }), []],
-      ['many times addAndSet', () => all(['e', 'a'], (topic) => addAndSet(topic)), ['a', 'e']],
+      ['many addAndSets', () => all(['e', 'a'], (topic) => addAndSet(topic)), ['a', 'e']],
       ['a value that is not retained', () => addAndSet('kept/not', { DONT_RETAIN_VALUE: 'true' }), ['kept/not']],
       ['a constraint', () => write(compared('1')), ['a']],
       ['a constraint that does not hold', () => write(compared('2')), []],
@@ -82,10 +82,10 @@ await eachStore(t, async (t, address) => {
         ['a', 'b', 'g'],
       ],
       ['a removal and a creation', () => write(removing('a'), adding('a')), ['a']],
-      ['a batch that is refused', () => write(setting('a'), setting('none')), []],
+      ['a rejected batch', () => write(setting('a'), setting('none')), []],
       ['a batch that changes nothing', () => write(adding('a'), removing('none')), []],
       ['remove', () => write(removing('a')), ['a']],
-      ['remove of none', () => write(removing('a')), []],
+      ['remove of a missing topic', () => write(removing('a')), []],
       ['a removal by selector', () => store.removeMatches(planned('*[cde].*'), waiting), ['c', 'd/ü/😀', 'e']],
     ] satisfies readonly (readonly [string, () => Promise<unknown>, string[]])[]) {
       await work()
@@ -104,7 +104,7 @@ await eachStore(t, async (t, address) => {
     let removed = 0
     for (; removed < 11; await turn()) removed += (await store.removeDue(planSelector)).removed
     t.equal(await store.removeMatches(planned('?many//'), waiting), 590)
-    t.strictSame(await news(), ['due', ...paths].sort(), 'each once; that of the clause stays')
+    t.strictSame(await news(), ['due', ...paths].sort(), 'each once; the topic with the clause stays')
     t.strictSame(await findingsOf(store), [])
   })
 })
@@ -132,7 +132,7 @@ function logOf(directory: string): Promise<readonly LogRecord[]> {
   )
 }
 
-t.test('an unreadable record is skipped, named once, and found by a check', async (t) => {
+t.test('an unreadable log record is named once, found by a check, and hides no later change', async (t) => {
   const directory = join(t.testdir(), 'db')
   const ends: LogPlace[] = []
   await withStore(directory, async (store) => {
@@ -150,9 +150,9 @@ t.test('an unreadable record is skipped, named once, and found by a check', asyn
     const named: string[] = []
     const onUnreadable = ({ message }: Error): unknown => named.push(message)
     const follow = async (store: TopicStore): Promise<void> => {
-      for (let i = 0; i < 2; i++) t.equal(await store.inSnapshot(after(0)), 'gone', 'it begins anew')
-      t.match(named, [/^record \d+ of the log: its keys cannot be read/], 'and the record is named once')
-      t.match(await store.inSnapshot(after(1)), { keys: ['c'], isAll: true }, 'after it, nothing is lost')
+      for (let i = 0; i < 2; i++) t.equal(await store.inSnapshot(after(0)), 'gone', 'the reader must start over')
+      t.match(named, [/^record \d+ of the log: its keys cannot be read/], 'the record is named once')
+      t.match(await store.inSnapshot(after(1)), { keys: ['c'], isAll: true }, 'no change after the record is lost')
       t.match(await store.inSnapshot(after(2)), { keys: [], isAll: true })
     }
     await withStore(directory, follow, { onUnreadable })
@@ -162,11 +162,11 @@ t.test('an unreadable record is skipped, named once, and found by a check', asyn
     for (const key of [...changes.getKeys({ limit: 2 })]) changes.removeSync(key)
   })
   await withStore(directory, async (store) => {
-    t.match(await store.stats(), { topics: 3 }, 'nor does it hide the statistics when it is the first')
+    t.match(await store.stats(), { topics: 3 }, 'an unreadable first record does not hide the statistics')
   })
 })
 
-await t.test('a write that fails leaves no record', async (t) => {
+await t.test('a failed write leaves no record in the log', async (t) => {
   const directory = join(t.testdir(), 'db')
   await withStore(directory, async (store) => {
     await single.add(store, creation('a'))
@@ -197,7 +197,7 @@ await t.test('the log keeps the newest changes', async (t) => {
   const kept = async (): Promise<number> => (await logOf(directory)).reduce((sum, { paths }) => sum + paths.length, 0)
 
   await withStore(directory, (store) => writeSome(store, 30, 7), { changesKept })
-  t.equal(await kept(), 56, 'as few whole commits of 7 as have 50 changes')
+  t.equal(await kept(), 56, 'as few whole commits of 7 as contain 50 changes')
   const log = await logOf(directory)
   t.equal(at(log, 0).total, 30 * 7 - 49)
   t.equal(log.length, 8)
@@ -206,17 +206,17 @@ await t.test('the log keeps the newest changes', async (t) => {
   await withStore(directory, (store) => writeSome(store, 1, 200), { changesKept })
   t.equal(await kept(), 200, 'the last commit is enough')
   await withStore(directory, (store) => writeSome(store, 49, 1), { changesKept })
-  t.equal(await kept(), 249, 'those after it are not')
+  t.equal(await kept(), 249, 'the commits after it are not enough')
   await withStore(directory, (store) => writeSome(store, 1, 1), { changesKept })
   t.equal(await kept(), 50)
   await withStore(directory, (store) => writeSome(store, 300, 1), { changesKept: 1000 })
   t.equal(await kept(), 350, 'a higher setting')
   await withStore(directory, (store) => writeSome(store, 1, 1), { changesKept: 10 })
-  t.equal(await kept(), 10, 'a lower one')
+  t.equal(await kept(), 10, 'a lower setting')
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('a log that keeps nothing has the last commit and continues', async (t) => {
+await t.test('a log that keeps no changes retains the last commit and continues its counts', async (t) => {
   const directory = join(t.testdir(), 'db')
   const commits = 20_000
   await withStore(directory, async (store) => {
@@ -225,7 +225,7 @@ await t.test('a log that keeps nothing has the last commit and continues', async
   })
   await inside(directory, ({ changes, root }) =>
     root.transactionSync(() => {
-      // As many small commits as one transaction does not trim.
+      // More small commits than one transaction trims.
       const [last] = [...changes.getKeys({ reverse: true, limit: 1 })].map(logPositionOf)
       for (let i = 1; i <= commits; i++) {
         const [version, total] = [(last?.version ?? 0) + i, (last?.total ?? 0) + i]
@@ -240,8 +240,8 @@ await t.test('a log that keeps nothing has the last commit and continues', async
   const options = { changesKept: 0, clock: () => ({ wallMs: clock.wallMs, steadyMs: 0, boot: 'b' }) }
   const before = at((await logOf(directory)).slice(-1), 0)
   await withStore(directory, async (store) => void (await store.write([setting('t/0')])), options)
-  t.equal((await logOf(directory)).length, 1 + commits + 2 - 16_000, 'a commit trims some')
-  t.strictSame(await findingsIn(directory), [], 'and what is left is whole')
+  t.equal((await logOf(directory)).length, 1 + commits + 2 - 16_000, 'a commit trims part of the log')
+  t.strictSame(await findingsIn(directory), [], 'the rest is intact')
   await withStore(directory, async (store) => void (await store.write([setting('t/1'), setting('t/2')])), options)
   const log = await logOf(directory)
   t.match(log, [{ version: before.version + 3, total: before.total + 3, paths: ['t/1', 't/2'] }])
@@ -251,7 +251,7 @@ await t.test('a log that keeps nothing has the last commit and continues', async
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('a check finds what is wrong with the log', async (t) => {
+await t.test('a check finds damage to the log', async (t) => {
   const parent = t.testdir()
   let count = 0
   const damage = async (work: (environment: Environment, log: readonly LogRecord[]) => void): Promise<void> => {

@@ -1,6 +1,6 @@
 /**
- * How writes share transactions, and are counted and failed on their way to disk, with transactions of the test's
- * own in place of lmdb's, which fail when the test says so.
+ * How writes share transactions, are counted, and fail on their way to disk. The test replaces lmdb's transactions with its own, which fail
+ * on request.
  */
 import t from 'tap'
 import { operationsInOneCommitMax } from '../../dist/settings/limits.js'
@@ -10,7 +10,7 @@ import { bytesInOneCommitMax, Commits, decidingMsMax } from '../../dist/store/lm
 import { skippableTime } from '../support/skipped-time.js'
 import { turn } from '../support/turns.js'
 
-/** A request of a test: what its decision does. */
+/** A request in a test: its size, and the work of its decision. */
 interface Asked {
   readonly size: WriteSize
   readonly work: () => unknown
@@ -22,10 +22,10 @@ type Room = Parameters[3]
 
 interface Trial {
   readonly commits: TestCommits
-  /** What the transactions did, in order. */
+  /** The steps of all transactions, in order. */
   readonly steps: string[]
-  /** Fails every transaction from now on: instead of its callback, or after it. */
-  fail(when: 'at its beginning' | 'at its end', reason: Error): void
+  /** Fails every transaction from now on, instead of its callback or after it. */
+  fail(when: 'at its start' | 'at its end', reason: Error): void
   run<T>(work: () => T, size?: WriteSize): Promise<T>
 }
 
@@ -37,7 +37,7 @@ function trial(onBroken: (reason: Error) => void, room?: Room): Trial {
   const transaction = { begin: () => void steps.push('begin'), end: () => void steps.push('end') }
   const transactions = {
     transact(callback: () => void) {
-      if (failure?.when === 'at its beginning') throw failure.reason
+      if (failure?.when === 'at its start') throw failure.reason
       callback()
       if (failure !== undefined) throw failure.reason
       steps.push('on disk')
@@ -66,12 +66,12 @@ const sized = (operations: number): WriteSize => ({ ...small, operations })
 const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
 const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error)
 
-/** Commits as much as one transaction may have, until that is the most. */
+/** Commits full transactions until their limit has reached its maximum. */
 async function fill({ run }: Trial): Promise<void> {
   for (let i = 0; i < 10; i++) await run(() => {}, sized(operationsInOneCommitMax))
 }
 
-/** How many operations the commits that were counted had. */
+/** Operations in the counted commits. */
 function committedOperations(commits: TestCommits): number {
   return commits.stats.batches.read().sum
 }
@@ -88,13 +88,13 @@ await t.test('writes of one turn share a transaction up to a number of operation
       return name
     }, size)
   const all = [run('a'), run('b'), run('c', sized(operationsInOneCommitMax)), run('d')]
-  t.strictSame(steps, [], 'none runs at once')
+  t.strictSame(steps, [], 'none runs immediately')
   t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each gets what its work returned')
   const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
-  t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in their order; one more transaction for the rest')
+  t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in order; a second transaction has the rest')
   steps.length = 0
   t.equal(await run('e'), 'e')
-  t.strictSame(steps, whole('e'), 'a later one has its own')
+  t.strictSame(steps, whole('e'), 'a later write has its own transaction')
   t.match(commits.stats, { inFlight: 0, writes: operationsInOneCommitMax + 4, failed: 0 })
   t.equal(commitCount(commits), 3)
   t.equal(committedOperations(commits), operationsInOneCommitMax + 4)
@@ -105,7 +105,7 @@ for (const [bound, max, sizeOf] of [
   ['operations', operationsInOneCommitMax, sized],
   ['bytes', bytesInOneCommitMax, (bytes: number): WriteSize => ({ ...small, bytes, grows: true })],
 ] as const) {
-  await t.test(`a transaction ends with the first write that reaches the bound in ${bound}`, async (t) => {
+  await t.test(`a transaction ends with the first write that reaches the limit in ${bound}`, async (t) => {
     const trials = trial(t.fail)
     const { commits, steps, run } = trials
     await fill(trials)
@@ -138,7 +138,7 @@ await t.test('transactions grow while commits are quick and shrink after a slow 
   await commits.close()
 })
 
-await t.test('writes that a transaction has no time for come first in the next', async (t) => {
+await t.test('writes that a transaction has no time for run first in the next one', async (t) => {
   const admitted: number[] = []
   const room = {
     begin: () => void admitted.push(0),
@@ -171,8 +171,12 @@ await t.test('writes that a transaction has no time for come first in the next',
     const done = names.map((name) => `${name} done`)
     return ['begin', ...names, 'put', 'end', 'on disk', 'committed', ...done]
   }
-  t.strictSame(steps, [...whole('a', 'b'), ...whole('c'), ...whole('d', 'e')], 'each has at least one')
-  t.strictSame(admitted, [4, 3, 2], 'room is reserved anew')
+  t.strictSame(
+    steps,
+    [...whole('a', 'b'), ...whole('c'), ...whole('d', 'e')],
+    'each transaction runs at least one write',
+  )
+  t.strictSame(admitted, [4, 3, 2], 'room is reserved again')
   t.match(commits.stats, { inFlight: 0, writes: 5, failed: 0 })
   t.equal(commitCount(commits), 3)
   t.equal(committedOperations(commits), 5)
@@ -195,7 +199,7 @@ await t.test('a write waits at most 3 ms for others, even after a slow transacti
   await commits.close()
 })
 
-await t.test('close waits for earlier writes and refuses later ones', async (t) => {
+await t.test('close waits for earlier writes and rejects later ones', async (t) => {
   const { commits, steps, run } = trial(t.fail)
   const size = sized(operationsInOneCommitMax)
   const begun = [run(() => 'first', size), run(() => 'second', size)]
@@ -207,7 +211,7 @@ await t.test('close waits for earlier writes and refuses later ones', async (t) 
   t.match(commits.stats, { inFlight: 0, writes: 2 * operationsInOneCommitMax, failed: 0 })
 })
 
-await t.test('a close during a pause refuses what waits', async (t) => {
+await t.test('a close during a pause rejects waiting writes', async (t) => {
   const { commits, steps, run } = trial(t.fail)
   commits.pauseWrites()
   const waiting = run(() => t.fail('it was executed'))
@@ -217,7 +221,7 @@ await t.test('a close during a pause refuses what waits', async (t) => {
   t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
 })
 
-await t.test('a write without room is refused alone, and one that must wait keeps its place', async (t) => {
+await t.test('a write without room is rejected alone; a deferred write keeps its place', async (t) => {
   const admissions = ['admitted', 'full', 'admitted', 'later', 'admitted', 'admitted'] as const
   let asked = 0
   const { commits, steps, run } = trial(t.fail, { begin() {}, admit: () => admissions[asked++] ?? 'admitted' })
@@ -229,8 +233,8 @@ await t.test('a write without room is refused alone, and one that must wait keep
   await commits.close()
 })
 
-for (const when of ['at its beginning', 'at its end'] as const) {
-  await t.test(`a transaction that fails ${when} fails all its and later writes`, async (t) => {
+for (const when of ['at its start', 'at its end'] as const) {
+  await t.test(`a transaction that fails ${when} fails its own and all later writes`, async (t) => {
     const reasons: Error[] = []
     const { commits, steps, fail, run } = trial((reason) => reasons.push(reason))
     t.equal(await run(() => 'done'), 'done')
@@ -244,16 +248,16 @@ for (const when of ['at its beginning', 'at its end'] as const) {
       t.equal(kindOf(reason), 'unknown_outcome')
       t.equal((reason as Error).cause, cause)
     }
-    t.equal(kindOf(await reasonOf(waiting)), 'unknown_outcome', 'one that waited for the next transaction')
+    t.equal(kindOf(await reasonOf(waiting)), 'unknown_outcome', 'a write that waited for the next transaction')
     t.equal(reasons.length, 1)
     t.notOk(steps.includes('committed'))
     const counts = { inFlight: 0, writes: operationsInOneCommitMax + 2, failed: operationsInOneCommitMax + 1 }
-    t.match(commits.stats, counts, 'only those of the transaction are counted')
+    t.match(commits.stats, counts, 'only the writes of the transaction are counted')
     steps.length = 0
-    t.equal(kindOf(await reasonOf(run(() => t.fail('it was executed')))), 'unknown_outcome', 'a later one')
+    t.equal(kindOf(await reasonOf(run(() => t.fail('it was executed')))), 'unknown_outcome', 'a later write')
     await turn()
-    t.strictSame(steps, [], 'it never reaches lmdb')
-    t.match(commits.stats, counts, 'nor is it counted')
+    t.strictSame(steps, [], 'the later write never reaches lmdb')
+    t.match(commits.stats, counts, 'the later write is not counted')
     await commits.close()
   })
 }

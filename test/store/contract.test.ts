@@ -1,6 +1,6 @@
 /**
- * What the store interface guarantees, tested on each engine directly: random operations (SEED=… replays them, STEPS=…
- * makes more) compared with the model, concurrent writes of one topic, pages to the byte, automatic removal, API keys, walks and checks.
+ * The guarantees of the store interface, tested on each engine directly: random operations compared with the model (SEED=… replays them,
+ * STEPS=… runs more), concurrent writes of one topic, pages to the byte, automatic removal, API keys, walks and checks.
  */
 
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ await eachStore(t, async (t, address) => {
   const store = await openStore(address, { directory: join(t.testdir(), 'db') })
   t.teardown(() => store.close())
 
-  /** A topic's item as text, or why there is none. */
+  /** A topic's item as text, or the reason why it has none. */
   async function read(path: string, type: TopicType = 'json'): Promise<string> {
     const found = await store.readTopic(path as Path, storedForms[type])
     return typeof found === 'string' ? found : Buffer.from(found).toString()
@@ -68,10 +68,10 @@ await eachStore(t, async (t, address) => {
     await store.removeMatches(planned('*.*'), waiting)
   }
 
-  await t.test('random operations give the same answers as the model', (t) => againstModel(t, store, read, page))
+  await t.test('random operations give the same results as the model', (t) => againstModel(t, store, read, page))
   await clear()
 
-  await t.test('concurrent writes to one path take effect one after another', async (t) => {
+  await t.test('concurrent writes to one path take effect one at a time', async (t) => {
     const outcomes = await Promise.all(
       Array.from({ length: 200 }, (_, i) => single.addAndSet(store, creation('hot'), valueText(i))),
     )
@@ -80,7 +80,7 @@ await eachStore(t, async (t, address) => {
     const sets = await Promise.all(
       Array.from({ length: 200 }, (_, i) => single.set(store, 'hot' as Path, 'json', valueText(i))),
     )
-    t.strictSame(new Set(sets), new Set(['set']), 'each set finds it')
+    t.strictSame(new Set(sets), new Set(['set']), 'each set finds the topic')
     t.match(await read('hot'), /^{"path":"hot","type":"json","value":\d+}$/, 'one of the values remains')
     const removals = await Promise.all(Array.from({ length: 50 }, () => single.remove(store, 'hot' as Path)))
     t.equal(removals.filter(Boolean).length, 1, 'one removes')
@@ -101,7 +101,7 @@ await eachStore(t, async (t, address) => {
     )
   })
 
-  await t.test('each of concurrent writes has its own version, and the topic that of the last', async (t) => {
+  await t.test('each concurrent write has its own version; the topic has the version of the last', async (t) => {
     const set = { kind: 'set', path: 'hot' as Path, type: 'json', wantsVersion: true } as const
     const results = await Promise.all(
       Array.from({ length: 200 }, (_, i) => store.write([{ ...set, valueText: valueText(i) }])),
@@ -113,7 +113,7 @@ await eachStore(t, async (t, address) => {
     t.match(await read('hot'), `"value":${versions.indexOf(last)}}`)
   })
 
-  await t.test('an update may repeat or omit properties; others are incompatible', async (t) => {
+  await t.test('an update may repeat or omit properties; different ones are incompatible', async (t) => {
     const write = (properties: Properties) =>
       single.addAndSet(store, creation('props', 'json', properties), valueText(properties))
     t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }), 'created')
@@ -131,12 +131,12 @@ await eachStore(t, async (t, address) => {
       { shape: 'round' },
     ]
     for (const properties of other) t.equal(await write(properties), 'incompatible_properties')
-    t.equal(await read('props'), '{"path":"props","type":"json","value":{}}', 'they changed nothing')
+    t.equal(await read('props'), '{"path":"props","type":"json","value":{}}', 'incompatible updates change nothing')
     const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2))))
-    t.strictSame(new Set(many), new Set(['updated']), 'many at once, in two of these forms')
+    t.strictSame(new Set(many), new Set(['updated']), 'many concurrent updates in two of these forms')
   })
 
-  await t.test('a topic that retains no values has none after any write', async (t) => {
+  await t.test('a topic that retains no values has no value after any write', async (t) => {
     t.equal(
       await single.addAndSet(store, creation('none', 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(1)),
       'created',
@@ -147,7 +147,7 @@ await eachStore(t, async (t, address) => {
   })
 
   await clear()
-  await t.test('a page has its first item and those that fit its bytes', async (t) => {
+  await t.test('a page has its first item and all others that fit its byte limit', async (t) => {
     for (const [path, length] of [
       ['b/1', 100],
       ['b/2', 200],
@@ -180,13 +180,13 @@ await eachStore(t, async (t, address) => {
     const selector = `#${Array.from({ length: 40 }, (_, i) => `>r/${String(i).padStart(2, '0')}/x`).join('////')}`
     const paths = ({ text }: { text: string }): string[] =>
       (JSON.parse(`[${text}]`) as { path: string }[]).map((item) => item.path)
-    t.equal(paths(await page(selector)).length, 40, 'all of them')
+    t.equal(paths(await page(selector)).length, 40, 'all results')
     t.strictSame(paths(await page(selector, { size: 12, after: 'r/20/x' }))[11], 'r/32/x', 'continued from the middle')
-    t.equal((await page(selector, { size: 40 })).hasMore, false, 'as large as the result')
-    t.equal((await page(selector, { size: 39 })).hasMore, true, 'one smaller')
+    t.equal((await page(selector, { size: 40 })).hasMore, false, 'a page as large as the result')
+    t.equal((await page(selector, { size: 39 })).hasMore, true, 'a page one item smaller')
   })
 
-  await t.test('a cancelled read returns nothing, a cancelled removal removes nothing', async (t) => {
+  await t.test('a cancelled read returns nothing; a cancelled removal removes nothing', async (t) => {
     const gone = { aborted: true }
     const query = pageQuery('*.*nothing.*', { size: 10, bytesMax: 1000 })
     await Promise.all(Array.from({ length: 1000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
@@ -207,14 +207,14 @@ await eachStore(t, async (t, address) => {
     )
     t.equal(await store.countMatches(planned('*m/1//'), 'any', waiting), 500, 'a subtree is counted')
     t.equal(await store.countMatches(planned('*m//'), 'string', waiting), 750, 'a type is counted')
-    t.equal(await store.countMatches(planned('*m//'), 'any', waiting), 1500, 'and nothing is removed')
+    t.equal(await store.countMatches(planned('*m//'), 'any', waiting), 1500, 'a count removes nothing')
     t.equal(await store.removeMatches(planned('*m/1//'), waiting), 500, 'a subtree')
     t.equal(await store.removeMatches(planned('?m/0/.*[05]'), waiting), 100, 'the matches of a pattern')
     t.equal(await store.removeMatches(planned('*m//'), waiting), 900, 'the rest')
     t.equal(await store.removeMatches(planned('*.*'), waiting), 0, 'nothing is left')
   })
 
-  await t.test('a walk returns every topic complete, in tree order', async (t) => {
+  await t.test('a walk returns every topic in full, in tree order', async (t) => {
     const properties = { colour: 'red', REMOVAL: 'when no updates for 30d' }
     await single.addAndSet(store, creation('w', 'json', properties), valueText(1))
     await single.add(store, creation('w/none'))
@@ -244,7 +244,7 @@ await eachStore(t, async (t, address) => {
     for (const [path, REMOVAL] of Object.entries(policies))
       await single.addAndSet(store, creation(path, 'json', { REMOVAL }), valueText(1))
     const addedMs = Date.now()
-    await until('the idle one is due', async () => Date.now() - addedMs > 1000 || undefined)
+    await until('the topic `idle` is due', async () => Date.now() - addedMs > 1000 || undefined)
     const updatedMs = Date.now()
     t.equal(await single.set(store, 'idle' as Path, 'json', valueText(2)), 'set', 'updated before a sweep')
     const sweepAll = (): Promise<true> =>
@@ -254,7 +254,7 @@ await eachStore(t, async (t, address) => {
       })
     await sweepAll()
     const tookMs = Date.now() - updatedMs
-    t.ok(tookMs >= 1000, `the update defers its removal, which is done ${tookMs} ms after it`)
+    t.ok(tookMs >= 1000, `the update defers the removal, which follows ${tookMs} ms later`)
     for (const path of ['idle', 'past', 'swept/1']) t.equal(await read(path), 'no_such_topic', path)
     for (const path of ['later', 'clause']) t.match(await read(path), /"value":1/, path)
     await single.addAndSet(store, creation('swept/1'), valueText(1))
@@ -262,7 +262,7 @@ await eachStore(t, async (t, address) => {
     t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is not executed again')
   })
 
-  await t.test('each change of API keys is made once and is a new revision', async (t) => {
+  await t.test('each change of API keys takes effect once and creates a new revision', async (t) => {
     const record = (name: string, tokenHash = name): KeyRecord => ({
       name,
       tokenHash,
@@ -279,7 +279,7 @@ await eachStore(t, async (t, address) => {
     t.strictSame(
       [await store.readKeys(), await store.keysRevision()],
       [[record('one')], revisions[1]],
-      'changes nothing',
+      'a rejected key changes nothing',
     )
     await store.restoreKey(record('one', 'restored'))
     revisions.push(await store.keysRevision())
@@ -319,29 +319,37 @@ await eachStore(t, async (t, address) => {
     t.strictSame(await store.readKeys(), [rotated])
     t.not(await store.keysRevision(), revision, 'a new revision')
     t.equal(await store.rotateKey(second), true, 'repeated')
-    t.equal(await store.addKey(record), 'added', 'it still is')
-    t.equal(await store.addKey({ ...record, name: 'other' }), 'token_taken', 'the former one, too')
-    t.strictSame(await store.readKeys(), [rotated], 'which changes nothing')
+    t.equal(await store.addKey(record), 'added', 'the original record counts as added')
+    t.equal(await store.addKey({ ...record, name: 'other' }), 'token_taken', 'the former token is also taken')
+    t.strictSame(await store.readKeys(), [rotated], 'these additions change nothing')
     const late = { name, formerHash: 'one', tokenHash: 'other' }
     const current = await store.keysRevision()
-    t.equal(await store.rotateKey(late), false, 'the key has another token than expected')
+    t.equal(await store.rotateKey(late), false, 'the key has a different token')
     t.equal(await store.rotateKey({ ...late, name: 'nobody' }), false, 'there is no such key')
-    t.strictSame([await store.readKeys(), await store.keysRevision()], [[rotated], current], 'which changes nothing')
+    t.strictSame(
+      [await store.readKeys(), await store.keysRevision()],
+      [[rotated], current],
+      'failed rotations change nothing',
+    )
     t.equal(await store.rotateKey({ name, formerHash: 'two', tokenHash: 'three' }), true)
-    t.strictSame(await store.readKeys(), [{ ...record, tokenHash: 'three' }], 'without a grace, no former token')
+    t.strictSame(
+      await store.readKeys(),
+      [{ ...record, tokenHash: 'three' }],
+      'without a grace period, there is no former token',
+    )
     t.equal(await store.revokeKey(name), true)
     t.equal(await store.rotateKey({ name, formerHash: 'three', tokenHash: 'four' }), false, 'a revoked key')
     t.strictSame(await store.readKeys(), [])
   })
 
-  await t.test('one of concurrent additions of a name, and of a token, succeeds', async (t) => {
+  await t.test('exactly one of several concurrent additions of a name or token succeeds', async (t) => {
     const add = (name: string, tokenHash: string) => store.addKey({ name, tokenHash, allow: [], under: [], madeMs: 1 })
     const additions = [add('a', 'one'), add('a', 'two'), add('c', 'one'), add('b', 'three'), add('a', 'one')]
     t.strictSame(await Promise.all(additions), ['added', 'name_taken', 'token_taken', 'added', 'added'])
     for (const name of ['a', 'b']) await store.revokeKey(name)
   })
 
-  await t.test('one of concurrent rotations succeeds; a revoked key stays revoked', async (t) => {
+  await t.test('exactly one of several concurrent rotations succeeds; a revoked key stays revoked', async (t) => {
     for (let round = 0; round < 20; round++) {
       const name = `contested-${round}`
       await store.addKey({ name, tokenHash: 'first', allow: [], under: [], madeMs: 1 })
@@ -351,13 +359,14 @@ await eachStore(t, async (t, address) => {
       const revoked = round % 2 === 0 ? await store.revokeKey(name) : undefined
       const successes = (await Promise.all(rotations)).flatMap((isRotated, i) => (isRotated ? [`token-${i}`] : []))
       const left = (await store.readKeys()).map(({ tokenHash }) => tokenHash)
-      if (revoked === undefined) t.strictSame([left, left.length], [successes, 1], 'the winner has the key')
-      else t.strictSame([revoked, left], [true, []], `revoked beside ${successes.length} rotations`)
+      if (revoked === undefined)
+        t.strictSame([left, left.length], [successes, 1], 'the key has the token of the winner')
+      else t.strictSame([revoked, left], [true, []], `revoked alongside ${successes.length} rotations`)
       await store.revokeKey(name)
     }
   })
 
-  await t.test('each write counts once it is durable', async (t) => {
+  await t.test('each write is counted once it is durable', async (t) => {
     const { commits } = store
     const before = [commits?.writes ?? 0, commits?.batches.read().sum ?? 0]
     await Promise.all([1, 2, 3].map((i) => single.addAndSet(store, creation(`counted/${i}`), Buffer.from('1'))))
@@ -365,7 +374,7 @@ await eachStore(t, async (t, address) => {
     t.match(commits, { inFlight: 0, failed: 0 })
   })
 
-  await t.test('a check finds nothing wrong afterwards', async (t) => {
+  await t.test('a check finds no damage after all these writes', async (t) => {
     const findings: Finding[] = []
     const { records } = await store.check((finding) => findings.push(finding), planSelector)
     t.strictSame(findings, [])
@@ -375,12 +384,12 @@ await eachStore(t, async (t, address) => {
   })
 })
 
-/** The answer of the route to a write with this outcome. */
+/** The route's response to a write with this outcome. */
 function answerOf(path: string, outcome: WriteOutcome | WriteRefusal): string {
   return isRefusal(outcome) ? outcome : outcomeText(path, outcome)
 }
 
-/** Executes random operations, and compares the answer of each with the model's. */
+/** Executes random operations and compares each result with the model's. */
 async function againstModel(
   t: Test,
   store: TopicStore,
@@ -437,12 +446,12 @@ async function againstModel(
         expected('remove', { selector }),
       ],
     }
-    // Rarely removals by selector, or the tree would never grow.
+    // Removals by selector are rare; otherwise the tree would never grow.
     const common = ['add', 'set', 'addAndSet', 'addAndSet', 'remove', 'read', 'page', 'page'] as const
     const work = random.oneIn(40) ? random.pick(['count', 'removeMatches'] as const) : random.pick(common)
     const [found, wanted] = await works[work]()
-    const name = `the same answers to ${steps} operations: ${work} of ${path} or ${selector}`
+    const name = `the same results of ${steps} operations: ${work} of ${path} or ${selector}`
     if (JSON.stringify(found) !== JSON.stringify(wanted)) return void t.strictSame(found, wanted, name)
   }
-  t.pass(`the same answers to ${steps} operations`)
+  t.pass(`the same results of ${steps} operations`)
 }

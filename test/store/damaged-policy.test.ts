@@ -1,6 +1,6 @@
 /**
- * A topic whose stored REMOVAL cannot be read concerns its own requests alone: each fails as a whole, all others are
- * carried out, due topics are removed, and the topic itself can be. A sweep skips, names and counts it.
+ * A topic whose stored REMOVAL is unreadable affects only its own requests: each fails as a whole, all others are executed, due topics are
+ * removed, and the topic itself can be removed. A sweep skips, names and counts it.
  */
 
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ import { eachStore } from '../support/stores/stores.js'
 
 const value = Buffer.from('1')
 
-t.test('a topic with a damaged policy fails its own requests alone', async (t) => {
+t.test('a topic with a damaged policy fails only its own requests', async (t) => {
   const directory = join(t.testdir(), 'db')
   const store = openLmdbStore({ directory })
   const removal = { REMOVAL: 'when no updates for 1h' }
@@ -44,13 +44,17 @@ t.test('a topic with a damaged policy fails its own requests alone', async (t) =
   ])
   t.match(failed, { status: 'rejected', reason: { message: /properties are checked before they are used/ } })
   t.strictSame(other, { status: 'fulfilled', value: ['set'] }, 'another request of the same commit is executed')
-  t.equal(await opened.readTopic('new' as Path, storedForms.json), 'no_such_topic', 'nothing of the failed one is')
+  t.equal(
+    await opened.readTopic('new' as Path, storedForms.json),
+    'no_such_topic',
+    'no part of the failed request is executed',
+  )
 })
 
 const isDue = 'when no updates for 1h or time after 0'
 const clause = "when time after 0 remove '*other//'"
 
-/** How the properties of a topic, as JSON, may be damaged. */
+/** Ways to damage the properties of a topic, which are JSON. */
 const damages: Readonly<Record<string, (stored: string) => string>> = {
   policy: (stored) => stored.replace('when', 'whem'),
   json: (stored) => stored.slice(0, -1),
@@ -66,7 +70,7 @@ async function damageLmdb(directory: string): Promise<void> {
     }
     for (const [number, [how, damage]] of Object.entries(damages).entries()) {
       change(`a/${how}`, damage)
-      // Its clause waits.
+      // The clause of this topic is waiting.
       change(`z/${how}`, (details) => {
         const key = dueKey(0, number)
         due.putSync(key, Buffer.from(`z/${how}`))
@@ -77,7 +81,7 @@ async function damageLmdb(directory: string): Promise<void> {
     }
     updates.putSync('a/time' as Path, Buffer.from('{"wallMs":"?"}'), 1)
     change('z/time', (details) => details.replace(/"created":\{[^}]*\}/, '"created":0'))
-    // What no topic owns: the last reading of the clock, and entries that are none.
+    // Records outside topics: the last reading of the clock, and malformed `due` entries.
     meta.putSync('clock', Buffer.from('{"offset":'))
     for (const [number, value] of ['', '//', 'x'.repeat(3000)].entries())
       due.putSync(dueKey(5, number), Buffer.from(value))
@@ -102,7 +106,7 @@ async function damagePostgres(address: string): Promise<void> {
   }
 }
 
-/** The paths that a walk yields, and how it fails. */
+/** The paths that a walk yields, and the message of its failure. */
 async function walked(store: TopicStore): Promise<{ readonly paths: string[]; readonly message: string }> {
   const paths: string[] = []
   try {
@@ -150,11 +154,11 @@ await eachStore(t, async (t, address) => {
     (await readItems(store, { plan: planned('?.*//') })).items.map(({ path }) => path).join()
   const left = [...damaged, 'stays', 'zz'].sort().join()
   await until('due topics are removed, and the clause is executed', async () => (await paths()) === left || undefined)
-  await until('all others are named', async () => named.length === damaged.length || undefined)
+  await until('all damaged topics are named', async () => named.length === damaged.length || undefined)
   const before = sweeps
-  await until('others follow', async () => sweeps > before + 1 || undefined)
-  t.strictSame(named.sort(), damaged, 'each once')
-  t.equal(sweeper.unreadable, damaged.length, 'and counted')
+  await until('more sweeps follow', async () => sweeps > before + 1 || undefined)
+  t.strictSame(named.sort(), damaged, 'each topic is named once')
+  t.equal(sweeper.unreadable, damaged.length, 'each topic is counted')
   t.strictSame(failed, [])
   sweeper.enable(false)
 
@@ -166,13 +170,17 @@ await eachStore(t, async (t, address) => {
     )
   const whole = await walked(store)
   const readable = [...damaged.filter((path) => !/json|null/.test(path)), 'stays', 'zz'].sort()
-  t.strictSame(whole.paths, readable, 'an export has all that can be read')
+  t.strictSame(whole.paths, readable, 'an export has every readable topic')
   t.match(
     whole.message,
     /: 4 topics, the first at "a\/json", could not be read; all others were\./,
-    'and names the first',
+    'the error names the first unreadable topic',
   )
-  t.equal(await store.removeMatches(planned('?[az]/'), { aborted: false }), damaged.length, 'they can be removed')
+  t.equal(
+    await store.removeMatches(planned('?[az]/'), { aborted: false }),
+    damaged.length,
+    'damaged topics can be removed',
+  )
   const nextMs = async (): Promise<unknown> => (await store.removeDue(planSelector)).nextMs
   await until('nothing is due', async () => (await nextMs()) === undefined || undefined)
   t.strictSame(await findingsOf(store), [], 'the store is sound again')

@@ -1,6 +1,6 @@
 /**
- * A process that dies while it reads leaves its snapshot in LMDB's table of readers, and no page freed since then is
- * reused. The other processes clear such entries, so that the file stops growing, and never those of living readers.
+ * A process that dies while it reads leaves its snapshot in LMDB's table of readers, and no page freed after that is reused. The other
+ * processes clear such entries, so the file stops growing. They never clear the entries of living readers.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { tied } from '../support/tied.js'
 const topics = 2000
 const value = Buffer.from(JSON.stringify('x'.repeat(1000)))
 
-/** A process that walks to the first topic, and continues once it gets a message. */
+/** A process that walks to the first topic and continues once it gets a message. */
 async function startReader(t: Test, directory: string): Promise<ChildProcess> {
   const script = `
     import { openLmdbStore } from ${JSON.stringify(join(import.meta.dirname, '../../dist/store/lmdb/open.js'))}
@@ -43,7 +43,7 @@ async function startReader(t: Test, directory: string): Promise<ChildProcess> {
   return reader
 }
 
-/** A store of many topics, with a reader in another process that has read the first of them. */
+/** A store of many topics, and a reader in another process that has read the first of them. */
 async function startBoth(t: Test): Promise<{ readonly reader: ChildProcess; readonly store: TopicStore }> {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(
@@ -82,7 +82,7 @@ await t.test('the file stops growing after a reader is killed', async (t) => {
   t.equal(steadyRounds, 10, `everything is overwritten ten times in a row without growth; ${bytes} bytes`)
 })
 
-await t.test('a living reader keeps its snapshot for as long as it reads', async (t) => {
+await t.test('a living reader keeps its snapshot until it finishes', async (t) => {
   const { reader, store } = await startBoth(t)
   for (const end = performance.now() + 3500; performance.now() < end; ) await overwriteAll(store)
   reader.send('continue')

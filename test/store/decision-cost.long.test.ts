@@ -1,4 +1,4 @@
-/** What a request that is small itself may have the writer read while it decides: not values without end. */
+/** The limit on the stored values that the writer reads to decide one small request. */
 import t, { type Test } from 'tap'
 import { now } from '../../dist/base/clock.js'
 import { comparedBytesMax } from '../../dist/store/core/write/batch.js'
@@ -14,7 +14,7 @@ import { creation } from '../support/stores/store.js'
 
 interface Trial {
   readonly writing: LocalWriting
-  /** How often a value was read. */
+  /** Number of values read so far. */
   readonly reads: () => number
 }
 
@@ -55,11 +55,11 @@ const set = (path: string, constraint: Constraint): WriteOperation => ({
 
 const textOf = (bytes: number): Buffer => Buffer.from(`"${'x'.repeat(bytes - 2)}"`)
 
-await t.test('a request that compares too many long values is refused whole', async (t) => {
+await t.test('a request that compares too many long values is rejected as a whole', async (t) => {
   const bytes = 16 * 1024 * 1024
   const readsMax = comparedBytesMax / bytes
   const { writing, reads } = open(t)
-  // The first ones fill what is kept, so the last is read for each constraint.
+  // The first values fill the cache, so the last one is read again for each constraint.
   const paths = ['a', 'b', 'c', 'd', 'e']
   for (const path of paths) await writing.write([create(path, textOf(bytes))])
   const comparing = (reads: number): WriteOperation[] =>
@@ -77,7 +77,7 @@ await t.test('a request that compares too many long values is refused whole', as
   ])
 })
 
-await t.test('a value that the request itself has set may be compared any number of times', async (t) => {
+await t.test('a value set by the request itself may be compared any number of times', async (t) => {
   const bytes = 16 * 1024 * 1024
   const { writing } = open(t)
   const paths = ['a', 'b', 'c', 'd', 'e']

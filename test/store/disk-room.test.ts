@@ -1,4 +1,4 @@
-/** Which writes are admitted by how much of the disk is free; durability/full-disk fills one. */
+/** Admission of writes by the free space of the disk; durability/full-disk fills one. */
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -16,21 +16,21 @@ function freeBytes(): number {
   return bavail * bsize
 }
 
-/** Large trees, with so many levels that one operation may take this share of what is free. */
+/** Trees with so many levels that one operation may take this share of the free space. */
 function treesTaking(share: number): TreePages {
   return { levels: Math.floor((share * freeBytes()) / pageBytes), pages: Number.MAX_SAFE_INTEGER }
 }
 
 const smallTrees: TreePages = { levels: 4, pages: 4 }
 
-/** A room in which a commit has begun. */
+/** A room in which a commit has started. */
 function openRoom(...args: ConstructorParameters<typeof DiskRoom>): DiskRoom {
   const room = new DiskRoom(...args)
   room.begin()
   return room
 }
 
-t.test('all writes of a commit count, until the next one begins', (t) => {
+t.test('all writes of a commit count until the next commit starts', (t) => {
   const room = openRoom(directory, 0, () => treesTaking(0.6))
   t.equal(room.admit(smallWrite), 'admitted')
   t.equal(room.admit(smallWrite), 'later')
@@ -40,14 +40,14 @@ t.test('all writes of a commit count, until the next one begins', (t) => {
   t.end()
 })
 
-t.test('the bytes of items count, in whole pages', (t) => {
+t.test('the bytes of items count in whole pages', (t) => {
   const room = openRoom(directory, 0, () => smallTrees)
   t.equal(room.admit({ ...growing, bytes: Math.ceil(0.6 * freeBytes()) }), 'full')
   t.equal(room.admit({ ...growing, bytes: Math.floor(0.4 * freeBytes()) }), 'admitted')
   t.end()
 })
 
-t.test('below the minimum of free bytes, only writes that grow are refused', (t) => {
+t.test('below the minimum of free bytes, only growing writes are rejected', (t) => {
   const room = openRoom(directory, 2 * freeBytes(), () => smallTrees)
   t.ok(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')
@@ -55,7 +55,7 @@ t.test('below the minimum of free bytes, only writes that grow are refused', (t)
   t.end()
 })
 
-t.test('writes that grow leave half of the minimum free', (t) => {
+t.test('growing writes leave half of the minimum free', (t) => {
   const room = openRoom(directory, 0.8 * freeBytes(), () => treesTaking(0.7))
   t.notOk(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')
@@ -63,7 +63,7 @@ t.test('writes that grow leave half of the minimum free', (t) => {
   t.end()
 })
 
-t.test('no more pages are copied than there are, besides new ones', (t) => {
+t.test('a commit reserves room for at most one copy of each existing page, plus new pages', (t) => {
   const pages = 50
   const levels = Math.ceil((1.1 * freeBytes()) / pageBytes / 3)
   const room = openRoom(directory, 0, () => ({ levels, pages }))
@@ -72,7 +72,7 @@ t.test('no more pages are copied than there are, besides new ones', (t) => {
   t.end()
 })
 
-t.test('the sizes of the trees are read again after a while', async (t) => {
+t.test('tree sizes are read again after a while', async (t) => {
   const time = skippableTime(t)
   let reads = 0
   const room = openRoom(directory, 0, () => {

@@ -1,6 +1,6 @@
 /**
- * The version of the stored format: it is written into a new store and into one that has none. A store that a newer
- * program wrote is refused before anything else in it is read or changed.
+ * The version of the stored format. A new store gets it; a store in another format is rejected before anything else in it is read or
+ * changed.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,14 +20,14 @@ function record(version: number): Buffer {
   return bytes
 }
 
-await t.test('a new store gets and keeps the version of the format', async (t) => {
+await t.test('a new store gets and keeps the format version', async (t) => {
   const directory = join(t.testdir(), 'db')
   await makeDirectory(directory, ['a'])
   t.equal(await inside(directory, versionOf), 3)
   t.equal(await inside(directory, versionOf), 3)
 })
 
-await t.test('a store of another format is refused with advice and unchanged', async (t) => {
+await t.test('a store in another format is rejected with advice and left unchanged', async (t) => {
   for (const [format, advice] of [
     [4, 'the format 4 of a newer topicd, but this one supports format 3: run the newer one'],
     [2, 'the format 2 of a build before 1.0.0, but this one supports format 3: export it with that build'],
@@ -41,7 +41,7 @@ await t.test('a store of another format is refused with advice and unchanged', a
     const before = readFileSync(dataFile(directory))
     const message = new RegExp(`topics/data\\.mdb has ${advice}`)
     t.throws(() => openLmdbStore({ directory }), message)
-    t.throws(() => openLmdbStore({ directory }), message, 'the first attempt closed it')
+    t.throws(() => openLmdbStore({ directory }), message, 'the first attempt closed the store')
     t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: message })
     t.ok(readFileSync(dataFile(directory)).equals(before), 'no byte of the file has changed')
   }
@@ -55,10 +55,14 @@ await t.test('only an interrupted creation is restarted', async (t) => {
     mkdirSync(join(blank, 'topics'), { recursive: true })
     writeFileSync(file, remains)
     const check = await runCommand(['check', '--data', blank])
-    t.match(check, { code: 1, stderr: /If nothing was ever stored here/ }, 'without the mark it may be a damaged store')
+    t.match(
+      check,
+      { code: 1, stderr: /If nothing was ever stored here/ },
+      'without the mark, the file may be a damaged store',
+    )
     writeFileSync(mark, '')
-    t.equal(await inside(blank, versionOf), 3, 'with it, it holds nothing')
-    t.notOk(existsSync(mark), 'what was created is not marked')
+    t.equal(await inside(blank, versionOf), 3, 'with the mark, the store is empty')
+    t.notOk(existsSync(mark), 'a completed creation has no mark')
     rmSync(blank, { recursive: true })
   }
 
@@ -71,5 +75,5 @@ await t.test('only an interrupted creation is restarted', async (t) => {
   writeFileSync(mark, '')
   writeFileSync(file, Buffer.alloc(1_000_000))
   t.match(await runCommand(['check', '--data', blank]), { code: 1, stderr: /its first page is all zeros/ })
-  t.ok(existsSync(file), 'a damaged store is refused, marked or not')
+  t.ok(existsSync(file), 'a damaged store is rejected, marked or not')
 })

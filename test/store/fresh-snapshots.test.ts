@@ -1,6 +1,4 @@
-/**
- * When requests share a snapshot: within one poll of the event loop, and never across two.
- */
+/** Requests share a snapshot within one poll of the event loop, and never across two. */
 import { stat } from 'node:fs'
 import t from 'tap'
 import { afterPoll } from '../../dist/base/after-poll.js'
@@ -21,7 +19,7 @@ function countingSnapshots() {
     () => renewals++,
     () => 1,
   )
-  /** How often one request renews the snapshot. */
+  /** Handles one request; returns how often it renewed the snapshot. */
   const request = (): number => {
     const before = renewals
     snapshots.forRequest()
@@ -41,9 +39,9 @@ t.test('a request handled after its poll has its own snapshot', async (t) => {
   const next = await new Promise<number>((resolve) => {
     void inPoll(() => {
       afterPoll(() => {
-        t.equal(request(), 1, 'it gets a snapshot of its own')
-        t.equal(request(), 1, 'and so does the next request in the same immediate')
-        // The system answers during the loop below, so this request comes with the next poll, before any immediate.
+        t.equal(request(), 1, 'it gets its own snapshot')
+        t.equal(request(), 1, 'the next request in the same immediate also gets one')
+        // The system replies during the loop below, so this request arrives with the next poll, before any immediate.
         void inPoll(request).then(resolve)
         for (const endMs = performance.now() + 100; performance.now() < endMs; );
       })
@@ -56,9 +54,9 @@ t.test('a resumed slice and its callbacks have their own snapshots', async (t) =
   const { request } = countingSnapshots()
   const next = await new Promise<number>((resolve) => {
     void waitForSlice().then(async () => {
-      t.equal(request(), 1, 'it gets a snapshot of its own')
+      t.equal(request(), 1, 'it gets its own snapshot')
       await Promise.resolve()
-      t.equal(request(), 1, 'and so does what it does without waiting for an event')
+      t.equal(request(), 1, 'a continuation that waits for no event also gets one')
       void inPoll(request).then(resolve)
       for (const endMs = performance.now() + 100; performance.now() < endMs; );
     })

@@ -1,6 +1,6 @@
 /**
- * Processes that have a writer write for them, over its socket: requests that cannot be executed fail alone, others are
- * executed in order. Random ones: store/batches.
+ * Processes whose writes are executed by a writer, over its socket. Requests that cannot be executed fail alone; all others are executed in
+ * order. store/batches tests random ones.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -48,7 +48,7 @@ await t.test('requests in flight are executed and answered in order', async (t) 
   t.match(host.store.commits, { writes: links.length * inFlight, failed: 0, inFlight: 0 })
 })
 
-await t.test('outcomes that a client has are deleted from the store', async (t) => {
+await t.test('outcomes that a client has received are deleted from the store', async (t) => {
   const directory = join(t.testdir(), 'db')
   const host = await WriterHost.open(t, directory)
   const link = host.link(t)
@@ -61,10 +61,10 @@ await t.test('outcomes that a client has are deleted from the store', async (t) 
   await environment.root.close()
   const outcomeBytes = 9
   t.equal(stored.length, 1)
-  t.ok((stored[0] ?? 0) <= 10 * outcomeBytes, `${stored[0]} bytes of outcomes are kept, those of one turn`)
+  t.ok((stored[0] ?? 0) <= 10 * outcomeBytes, `${stored[0]} bytes of outcomes are kept, at most those of one turn`)
 })
 
-await t.test('a write has the bytes that it had when it was requested', async (t) => {
+await t.test('a write stores the bytes that its buffers had when it was requested', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
   await single.addAndSet(link, creation('a'), Buffer.from('"stored"'))
@@ -84,7 +84,7 @@ async function failedWith(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
-await t.test('a link connects again when no descriptor is free, until it is closed', async (t) => {
+await t.test('a link keeps reconnecting while no descriptor is free, until it is closed', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   let attempts = 0
   const link = host.link(t, () => {
@@ -99,7 +99,7 @@ await t.test('a link connects again when no descriptor is free, until it is clos
   }
 })
 
-await t.test('an error in a request reaches its caller only', async (t) => {
+await t.test('an error in a request reaches only its caller', async (t) => {
   const directory = join(t.testdir(), 'db')
   const host = await WriterHost.open(t, directory)
   await host.drain()
@@ -130,7 +130,7 @@ await t.test('an unreadable request fails alone and is reported', async (t) => {
   const results = await Promise.all([set('a'), bad(), set('b'), bad(), bad(), bad(), set('c')])
   const message = /Cannot use 'in' operator/
   t.match(results, ['created', { message }, 'created', { message }, { message }, { message }, 'created'])
-  t.equal(await set('a'), 'updated', 'later ones are carried out')
+  t.equal(await set('a'), 'updated', 'later requests are executed')
   t.match(unreadable, [message, message, message, message])
 })
 
@@ -154,7 +154,7 @@ await t.test('a request that cannot be encoded fails alone', async (t) => {
   t.equal(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic')
 })
 
-await t.test('requests beyond the bytes a client may have queued wait', async (t) => {
+await t.test('requests beyond the limit of queued bytes per client wait', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
   const text = Buffer.from(JSON.stringify('x'.repeat(4_000_000)))
@@ -165,7 +165,7 @@ await t.test('requests beyond the bytes a client may have queued wait', async (t
   )
   const other = host.link(t)
   await turn()
-  // The writer has read whatever it reads once it has taken this many small requests, each after a turn.
+  // Once the writer has taken this many small requests, each after a turn, it has read all that it will read for now.
   for (let i = 0; i < 200; i++) {
     void other.write([{ kind: 'remove', path: 'b' as Path, valueText: undefined }])
     await turn()

@@ -1,7 +1,6 @@
 /**
- * Fetches in other forms, on each engine, compared with a plain Map: both types or one, with and without values,
- * properties and versions, with every limit for branches, of random selectors, for keys with and without subtrees, page by page.
- * `SEED=…` replays a run.
+ * Fetches with random selectors, page by page on each engine, compared with a plain Map. They cover both types or one, values, properties,
+ * versions, every branch limit, and keys with and without subtrees. `SEED=…` replays a run.
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -57,7 +56,7 @@ async function plant(store: TopicStore, random: Random): Promise<Map<string, Top
   return topics
 }
 
-/** What a fetch asks for, beside its selector, its pages and where they begin. */
+/** The parameters of a fetch except its selector, page size and start. */
 function randomMembers(random: Random): Members {
   const limits = {
     deep_branch_depth: random.pick([1, 1, 1, 2, 2, 3, 4, 5]),
@@ -77,7 +76,7 @@ function formOf(members: Members): ItemForm {
   return { type, values: with_values, properties: with_properties, versions: with_version }
 }
 
-/** The items of which a page consists, and whether it is the last. */
+/** The items of a page, and whether more follow. */
 function expectedPage(items: readonly string[], size: number, bytesMax: number): { text: string; hasMore: boolean } {
   let count = 0
   let bytes = -1
@@ -95,7 +94,7 @@ interface Walk {
   readonly items: readonly string[]
 }
 
-/** Walks to the end in pages of random sizes; returns the number of pages, or what was wrong. */
+/** Walks to the end in pages of random sizes; returns the number of pages, or the first difference. */
 async function walk(store: TopicStore, { plan, members, items }: Walk, random: Random): Promise<number | object> {
   const { deep_branch_depth: depth, deep_branch_limit: limit } = members
   const branches = depth === undefined || limit === undefined ? undefined : { depth, limit }
@@ -116,7 +115,7 @@ async function walk(store: TopicStore, { plan, members, items }: Walk, random: R
   }
 }
 
-/** Up to four subtrees, half of the time below one topmost segment, so that they are in one branch. */
+/** Up to four subtrees; half of the time all are below one topmost segment, in one branch. */
 function randomSubtrees(paths: readonly string[], random: Random): Path[] {
   const [start] = random.pick(paths).split('/')
   const near = random.oneIn(2) ? paths.filter((path) => path.startsWith(`${start}/`)) : paths
@@ -178,7 +177,7 @@ async function manyRanges(t: Test, store: TopicStore): Promise<void> {
   }
 }
 
-/** Branches that are larger than what one statement reads of each. */
+/** Branches with more topics than one statement reads of each. */
 async function largeBranches(t: Test, store: TopicStore): Promise<void> {
   const random = seededRandom(t)
   const topics = new Map<string, Topic>()
@@ -200,11 +199,11 @@ async function largeBranches(t: Test, store: TopicStore): Promise<void> {
 await eachStore(t, async (t, address) => {
   const store = await openStore(address, { directory: join(t.testdir(), 'db') })
   t.teardown(() => store.close())
-  await t.test(`${walks} random walks, page by page, give what a Map gives`, (t) => randomWalks(t, store))
+  await t.test(`${walks} random walks, page by page, return the same items as a Map`, (t) => randomWalks(t, store))
   await store.removeMatches(planned('*.*'), waiting)
-  await t.test('a set of a thousand ranges finds all its topics in order', (t) => manyRanges(t, store))
+  await t.test('a set of 1,000 ranges finds all its topics in order', (t) => manyRanges(t, store))
   await store.removeMatches(planned('*.*'), waiting)
-  await t.test('branches of 150 topics have the items that a Map gives', (t) => largeBranches(t, store))
+  await t.test('branches of 150 topics return the same items as a Map', (t) => largeBranches(t, store))
   await store.removeMatches(planned('*.*'), waiting)
-  await t.test('single topics in every form are what a Map gives', (t) => singleTopics(t, store))
+  await t.test('single topics in every form equal those of a Map', (t) => singleTopics(t, store))
 })

@@ -1,8 +1,7 @@
 /**
- * How long the log answers a place, on each engine: as long as at most `changesKept` changes came after it, whoever made
- * them. Random moves (SEED=… replays them) of hosts that join, leave and fall silent, on a log that is full; and places of
- * every age, also within commits, that are asked at any time and must be answered with everything since, once.
- * CHANGES=1000000 makes more and larger moves.
+ * How long the log can be read from a place, on each engine: until more than `changesKept` changes follow it, from any host. Random moves
+ * (SEED=… replays them) let hosts join, leave and fall silent on a full log. Places of every age, some within commits, are read from at any
+ * time and must yield every later change once. CHANGES=1000000 runs more and larger moves.
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -25,22 +24,22 @@ const commitChangesMax = 8 * scale
 const topicsMax = 100 * scale
 const tokensMax = 40
 
-/** Hosts at once. */
+/** Maximum number of concurrent hosts. */
 const hostsMax: Readonly<Record<StoreKind, number>> = { lmdb: 1, PostgreSQL: 3 }
 
-/** Sessions that are idle for twice as long, in ms, end. */
+/** In ms. A session ends after twice this idle time. */
 const agedMs = 30_000
 
 interface Token {
   readonly place: LogPlace
-  /** How many changes the log had had at the place from which the reading began that led to this one. */
+  /** Number of all changes at the place where the reading that led to this one started. */
   readonly begun: number
-  /** It comes before these changes, and before those from number `next` on. */
+  /** Changes still to be read: these, and all from number `next` on. */
   readonly rest: readonly string[]
   readonly next: number
 }
 
-// A file with a teardown ends as soon as no test is running, so the engine must run before that.
+// A file with a teardown ends as soon as no test is running, so start the engine first.
 await postgres()
 const time = skippableTime(t)
 
@@ -91,7 +90,7 @@ class Model {
 
   async leave(host: TopicStore): Promise<void> {
     this.#hosts.splice(this.#hosts.indexOf(host), 1)
-    // It gives up the right to trim only if it does not take that for lost, because of the time that was skipped.
+    // The host releases its right to trim only if it still relies on it. Skipped time makes it doubt that, so sweep first.
     await host.removeDue(planSelector)
     await host.close()
   }
@@ -100,7 +99,7 @@ class Model {
     for (const host of [...this.#hosts]) await this.leave(host)
   }
 
-  /** Changes some topics in one commit, or at the same time in several. */
+  /** Changes topics in one commit, or concurrently in several. */
   async write(host: TopicStore, count: number): Promise<void> {
     const first = this.random.below(topicsMax)
     const topics = Array.from({ length: count }, (_, i) => `t/${(first + i) % topicsMax}`)
@@ -123,7 +122,7 @@ class Model {
     this.#tokens.push(token)
   }
 
-  /** Reads all that came after a token, or some of it, from where another token goes on. */
+  /** Reads all changes after a token, or only a part, and keeps a new token for the rest. */
   async ask(host: TopicStore): Promise<void> {
     if (this.#tokens.length === 0) return
     const token = this.random.pick(this.#tokens)
@@ -136,31 +135,31 @@ class Model {
       const taken = this.random.below(changes.keys.length + 1)
       for (const key of changes.keys.slice(0, taken)) {
         const index = rest.indexOf(pathOfKeyText(key))
-        if (index === -1) throw new Error(`${pathOfKeyText(key)} did not change after the place, or comes again`)
+        if (index === -1) throw new Error(`${pathOfKeyText(key)} did not change after the place, or appears twice`)
         rest.splice(index, 1)
       }
       place = changes.placeAt(taken)
       if (!isWhole) return this.#keep({ place, begun: token.begun, rest, next: this.#changes.length })
       if (changes.isAll && taken === changes.keys.length) break
     }
-    if (rest.length > 0) throw new Error(`changes were passed over: ${rest}`)
+    if (rest.length > 0) throw new Error(`changes were missed: ${rest}`)
     this.answered++
   }
 
   #forget(token: Token): void {
     const since = this.#changes.length - token.begun
-    if (since <= changesKept) throw new Error(`a place has gone ${since} changes after it`)
+    if (since <= changesKept) throw new Error(`a place was gone after only ${since} changes`)
     this.#tokens.splice(this.#tokens.indexOf(token), 1)
     this.gone++
   }
 
-  /** Every host removes what is due, and trims the log if that is its turn. */
+  /** Every host removes due topics, and trims the log if it is the host's turn. */
   async sweep(afterMs: number): Promise<void> {
     time.pass(afterMs)
     for (const host of this.#hosts) await host.removeDue(planSelector)
   }
 
-  /** Trims the log until nothing is left to be trimmed; returns how many changes it has, and how many it may have. */
+  /** Trims the log completely; returns its number of changes and the maximum. */
   async trim(): Promise<{ readonly changes: number; readonly changesMax: number }> {
     const host = this.#hosts[0] ?? (await this.join())
     for (let sweep = 0; sweep < 3; sweep++) await this.sweep(agedMs)
@@ -178,9 +177,9 @@ async function play(t: Test, kind: StoreKind, address: string): Promise<void> {
       await model.move()
       if (move % 60 !== 0) continue
       const { changes, changesMax } = await model.trim()
-      if (changes > changesMax) throw new Error(`the log has ${changes} changes, not ${changesMax} at most`)
+      if (changes > changesMax) throw new Error(`the log has ${changes} changes; the maximum is ${changesMax}`)
     }
-    t.comment(`${model.changed} changes; ${model.answered} places were answered, ${model.gone} had gone`)
+    t.comment(`${model.changed} changes; ${model.answered} places could be read from, ${model.gone} were gone`)
     t.ok(model.answered > 0 && model.gone > 0)
   } finally {
     await model.end()
@@ -188,11 +187,11 @@ async function play(t: Test, kind: StoreKind, address: string): Promise<void> {
 }
 
 await eachKind(t, async (t, kind, makeStore) => {
-  await t.test('a place is answered while few changes came after it', { timeout: 3_600_000 }, async (t) =>
+  await t.test('the log can be read from a place until too many changes follow it', { timeout: 3_600_000 }, async (t) =>
     play(t, kind, await makeStore()),
   )
 
-  await t.test('a place of another store is not answered', async (t) => {
+  await t.test('the log cannot be read from a place of another store', async (t) => {
     const places: LogPlace[] = []
     for (const name of ['one', 'two']) {
       const store = await openStore(await makeStore(), { directory: join(t.testdir({ one: {}, two: {} }), name) })

@@ -1,8 +1,7 @@
 /**
- * Why all other processes pause their writes while one opens the store, even if it only wants to read
- * (docs/maintainers/lmdb-js/report.md): lmdb-js reads the last transaction's number from the file and stores it for all processes a
- * moment later. strace makes that moment long; then a writer soon finds an acknowledged commit gone. Should a later
- * release of lmdb-js pass this test's openings, the pause can go.
+ * Why all other processes pause their writes while one opens the store, even read-only (docs/maintainers/lmdb-js/report.md): lmdb-js reads
+ * the last transaction's number from the file and stores it for all processes a moment later. strace lengthens that moment, and a writer
+ * soon finds an acknowledged commit gone. If a later release of lmdb-js passes this test's openings, remove the pause.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,21 +13,21 @@ import { root } from '../support/documents.js'
 import { whyNoStrace } from '../support/faults/strace.js'
 import { tied } from '../support/tied.js'
 
-/** Between reading the number and storing it, in µs. */
+/** Delay between reading the number and storing it, in µs. */
 const delayUs = 5000
 
-/** Only one that meets the writer between two transactions does damage, so the writer is between them half of the time. */
+/** Only an opening between two transactions of the writer does damage, so the writer is between them half of the time. */
 const betweenMs = 0.5
 
-/** Far more than are needed. */
+/** Far more than are needed for damage. */
 const openingsUntilDamage = 4000
 
-/** Openings that do none. */
+/** Number of openings of another store. */
 const harmlessOpenings = 200
 
 const options = '{ overlappingSync: false, encoding: "binary", mapSize: 2 ** 30, maxDbs: 4 }'
 
-/** Commits one number after the other; ends when the last one is gone, or when lmdb fails. */
+/** Commits consecutive numbers; exits when the last one is gone or lmdb fails. */
 const writer = `
 import { open } from 'lmdb'
 const root = open({ path: process.argv[1], ...${options} })
@@ -64,7 +63,7 @@ commit()
 console.log('writing')
 `
 
-/** Opens and closes the environment again and again. */
+/** Opens and closes the environment repeatedly. */
 const opener = `
 import { open } from 'lmdb'
 const [path, readOnly, openings] = process.argv.slice(1)
@@ -82,7 +81,7 @@ function nodeWith(script: string, ...args: readonly string[]): string[] {
 /** strace's options that delay what opening reads from the file. */
 const delay = ['-e', 'trace=pread64', '-e', `inject=pread64:delay_exit=${delayUs}`]
 
-/** What a writer found, or how it ended, while another process opened an environment again and again. */
+/** The report of a writer, or how it exited, while another process repeatedly opened an environment. */
 async function foundBeside(t: Test, opened: 'its own' | 'another', readOnly = false): Promise<string> {
   const [path, other] = [join(t.testdir(), 'env'), join(t.testdir(), 'other')]
   for (const directory of [path, other]) mkdirSync(directory)

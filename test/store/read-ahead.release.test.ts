@@ -1,7 +1,6 @@
 /**
- * For requests the system does not read ahead where that does harm: on a disk that reads far ahead, with a store that
- * does not fit in memory. For tools, which read the store in order, it always does. operate/large-store shows what that
- * is for.
+ * On a disk with large read-ahead, the system does not read ahead for requests if the store does not fit in memory. It always reads ahead
+ * for tools, which read the store in order. operate/large-store shows the benefit.
  */
 import { mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -43,15 +42,15 @@ async function onDisk(t: Test): Promise<void> {
   const dataDir = join(disk.directory, 'db')
   const file = dataFile(dataDir)
   mkdirSync(dataDir)
-  // More than a pipe and a socket hold, so that an export that is not read cannot finish.
+  // More than a pipe and a socket hold, so an unread export cannot finish.
   const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)
   t.match(await runCommand(['import', '--allow-unfinished', '--data', dataDir], {}, lines.join('')), { code: 0 })
   const { stdout } = await runCommand(['keys', 'add', 'reader', '--data', dataDir])
   const [token] = /topicd_[\w-]+/.exec(stdout) ?? []
-  // Most of it is a hole.
+  // Most of the file is a hole.
   truncateSync(file, 1024 * mebibyte)
 
-  /** A service over a file of 1 GiB, in so much memory, on a disk that reads so far ahead. */
+  /** A service with a 1 GiB file, this much memory, and a disk with this read-ahead. */
   async function serverWith(t: Test, memoryMiB: number, readAheadKiB: number): Promise<Server> {
     writeFileSync(`/sys/block/${deviceOf(disk.directory)}/queue/read_ahead_kb`, String(readAheadKiB))
     t.equal(circumstancesOf(file).readAheadBytes, readAheadKiB * kibibyte)
@@ -82,4 +81,4 @@ async function onDisk(t: Test): Promise<void> {
   })
 }
 
-t.test('on a disk', { skip: whyNoMemoryLimit() || whyNoPowerCuts() }, onDisk)
+t.test('read-ahead depends on the disk and the memory', { skip: whyNoMemoryLimit() || whyNoPowerCuts() }, onDisk)

@@ -1,6 +1,6 @@
 /**
- * `no updates for` counts the time that the machine slept. A time namespace simulates the sleep: in it, the clock that
- * advances while a machine sleeps is ahead, and the one that stops then is not.
+ * `no updates for` counts the time during which the machine slept. A time namespace simulates the sleep: inside it, the clock that advances
+ * during sleep is ahead, and the clock that stops during sleep is not.
  */
 
 import { strict as assert } from 'node:assert'
@@ -17,7 +17,7 @@ const skip = status === 0 ? false : `NO TIME NAMESPACE HERE: ${stderr.trim()}`
 
 const dist = join(import.meta.dirname, '../../dist')
 
-/** Runs a module's text, with `openLmdbStore` and `clock` imported, in its own process; returns the JSON it printed. */
+/** Runs the source of a module in its own process, with `openLmdbStore` and `clock` imported; returns the JSON that it prints. */
 function run(command: readonly string[], text: string): unknown {
   const imports = `import * as clock from '${dist}/base/clock.js'\nimport { openLmdbStore } from '${dist}/store/lmdb/open.js'\n`
   const [program, ...args] = [...command, process.execPath, '--input-type=module', '-e', imports + text]
@@ -36,7 +36,7 @@ t.test('the time passed between two moments includes sleep', { skip }, async (t)
   t.ok(passedMs < (sleptSeconds + 60) * 1000)
 })
 
-t.test('the clock of a container with its own uptime keeps up', { skip }, async (t) => {
+t.test('the clock in a container with its own uptime does not fall behind', { skip }, async (t) => {
   const uptime = join(t.testdir({ uptime: '60.00 1.00\n' }), 'uptime')
   const container = ['unshare', '--mount', 'sh', '-c', `mount --bind '${uptime}' /proc/uptime && exec "$@"`, 'sh']
   const nowMs = (command: readonly string[]): number => run(command, 'console.log(clock.now().steadyMs)') as number
@@ -45,7 +45,7 @@ t.test('the clock of a container with its own uptime keeps up', { skip }, async 
   t.ok(inside >= before, `${inside} ms after ${before} ms`)
 })
 
-t.test('a moment stored without sleep is compared by the wall clock', { skip }, async (t) => {
+t.test('a moment stored by a version that did not count sleep is compared by the wall clock', { skip }, async (t) => {
   const { boot, ...moment } = run([], 'console.log(JSON.stringify(clock.now()))') as { boot: string; wallMs: number }
   const old = { ...moment, boot: boot.replace('b:', '') }
   t.equal(run(asleep, `console.log(clock.wallMsOf(${JSON.stringify(old)}, clock.now()))`), moment.wallMs)

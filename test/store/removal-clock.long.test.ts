@@ -1,6 +1,6 @@
 /**
- * Automatic removal with a simulated clock: topics are removed when they are due, to the millisecond, by the time that
- * has really passed even if the wall clock steps, across restarts of the machine, and at no cost while nothing is due.
+ * Automatic removal with a simulated clock. Topics are removed when they are due, to the millisecond, by the time that has really passed,
+ * even if the wall clock steps or the machine restarts. Sweeps cost almost nothing while nothing is due.
  */
 
 import { strict as assert } from 'node:assert'
@@ -25,7 +25,7 @@ interface Fixture {
   readonly store: TopicStore
   readonly add: (path: string, removal: string, more?: Readonly<Record<string, string>>) => Promise<unknown>
   readonly isThere: (path: string) => boolean
-  /** Removes what is due, as the service does every second; returns how many topics were removed. */
+  /** Removes due topics, as the service does every second; returns their number. */
   readonly sweep: () => Promise<number>
 }
 
@@ -61,7 +61,7 @@ async function sweepUntil(count: number, sweep: () => Promise<number>): Promise<
   return removed
 }
 
-await t.test('a topic is removed when it is due, not a millisecond earlier', async (t) => {
+await t.test('a topic is removed when it is due and not a millisecond earlier', async (t) => {
   const { clocks, add, isThere, sweep } = await withStore(t)
   await add('quiet', 'when no updates for 10m')
   await add('late', `when time after ${clocks.wallMs + 10 * minute}`)
@@ -73,16 +73,16 @@ await t.test('a topic is removed when it is due, not a millisecond earlier', asy
   await sweep()
   clocks.pass(1)
   await sweep()
-  t.notOk(['quiet', 'late', 'grace'].some(isThere), 'a point in time has passed one millisecond after it')
+  t.notOk(['quiet', 'late', 'grace'].some(isThere), 'a point in time counts as passed one millisecond later')
 })
 
-await t.test('every set is an update, whatever its value', async (t) => {
+await t.test('every set counts as an update, even if the value stays the same', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   await add('same', 'when no updates for 10m')
   await add('unretained', 'when no updates for 10m', { DONT_RETAIN_VALUE: 'true' })
   for (let round = 0; round < 3; round++) {
     clocks.pass(9 * minute)
-    t.equal(await sweep(), 0, 'what was updated lately stays')
+    t.equal(await sweep(), 0, 'recently updated topics stay')
     for (const path of ['same', 'unretained'] as Path[]) t.equal(await single.set(store, path, 'json', value), 'set')
   }
   clocks.pass(10 * minute - 1)
@@ -116,7 +116,7 @@ await t.test('a step of the wall clock makes no removal early or late', async (t
   t.equal(await sweep(), 1)
 })
 
-await t.test('a point in time follows the current wall clock', async (t) => {
+await t.test('a policy with a point in time follows the current wall clock', async (t) => {
   const { clocks, add, isThere, sweep } = await withStore(t)
   await add('at', `when time after ${clocks.wallMs + hour}`)
   clocks.step(2 * hour)
@@ -194,7 +194,7 @@ await t.test('due topics do not wait for clauses', async (t) => {
   plans.isSlow = false
 })
 
-await t.test('an update of a topic whose clause waits defers the clause', async (t) => {
+await t.test('an update of a topic defers its waiting clause', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   for (const path of ['kept', 'gone']) await single.addAndSet(store, creation(path), value)
   await load(store, manyPaths(1000))
@@ -261,7 +261,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   return removed === 0 && nextMs === undefined
 }
 
-await t.test('a clause that was committed at the close is not repeated', async (t) => {
+await t.test('a clause committed during a close is not repeated', async (t) => {
   const directory = t.testdir()
   let ended = false
   // Rarely, the close interrupts the scan between its match and its end; the clause is then rightly executed again.

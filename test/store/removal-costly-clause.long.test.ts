@@ -1,6 +1,6 @@
 /**
- * A stored REMOVAL clause that no request may bring any more, because it costs too much to plan: the store opens, `check`
- * names the topic and a backup is made all the same, the clause removes nothing and is logged, others are executed.
+ * A stored REMOVAL clause that requests may no longer contain because it costs too much to plan. The store opens, `check` names the topic,
+ * and a backup succeeds. The clause removes nothing and is logged; other clauses are executed.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -42,7 +42,7 @@ await eachStore(t, async (t, address) => {
   const sweeper = new ExpirySweeper(store, log as unknown as Logger)
   t.teardown(() => sweeper.enable(false))
   sweeper.enable(true)
-  await until('both are executed', async () => lines.length >= 2 || undefined)
+  await until('both clauses are executed', async () => lines.length >= 2 || undefined)
   sweeper.enable(false)
   const refused = lines.find(({ level }) => level === 'warn')
   t.match(refused, { topic: 'guard/1', reason: /^its selector takes more work to plan/ })

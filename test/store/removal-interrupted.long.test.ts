@@ -1,6 +1,4 @@
-/**
- * Automatic removal that is interrupted, by the end of its process or by an update: what is late, and what is repeated.
- */
+/** Automatic removal that is interrupted by a close or an update: nothing is late, and nothing is repeated. */
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -30,7 +28,7 @@ function createMany(store: TopicStore, count: number, removal?: string): Promise
 
 const topicCount = (store: TopicStore): number => (store.stats() as { topics: number }).topics
 
-await t.test('the next process completes a clock step that a close interrupts', async (t) => {
+await t.test('the next opening completes an adjustment to a clock step that a close interrupted', async (t) => {
   const clocks = new Clocks()
   const options = { directory: join(t.testdir(), 'db'), clock: clocks.read }
   const topics = 5000
@@ -53,7 +51,7 @@ await t.test('the next process completes a clock step that a close interrupts', 
   await second.close()
 })
 
-await t.test('a clause is executed once although its topic is updated during it', async (t) => {
+await t.test('a clause is executed once even if its topic is updated during the removal', async (t) => {
   const clocks = new Clocks()
   const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: clocks.read })
   const topics = 5000
@@ -73,7 +71,7 @@ await t.test('a clause is executed once although its topic is updated during it'
   await createMany(store, 1)
   clocks.pass(hour)
   t.match(await store.removeDue(planSelector), { removed: 0, nextMs: undefined }, 'the policy has ended')
-  t.equal(topicCount(store), 2, 'what was created later stays')
+  t.equal(topicCount(store), 2, 'topics created later stay')
   const findings = await findingsOf(store)
   t.strictSame(findings, [])
   await store.close()

@@ -1,6 +1,6 @@
 /**
- * A sweep for due topics costs the same however many clauses wait, because it visits none of them, and it removes topics
- * that are due in the meantime.
+ * A sweep for due topics visits no waiting clause, so its cost does not depend on their number. It removes topics that are due in the
+ * meantime.
  */
 
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { eachStore } from '../support/stores/stores.js'
 const clauses = 20_000
 const sweeps = 15
 
-/** The first sweep visits every policy, later ones none. A later sweep that visited all of them took half as long. */
+/** The first sweep visits every policy, later sweeps visit none. Later sweeps that visited all of them took half as long as the first. */
 const ratioMin = 10
 
 /** Each clause scans the policies' own topics, so that only a few clauses end during the test. */
@@ -46,5 +46,5 @@ await eachStore(t, async (t, address) => {
   await single.add(store, creation('plain', 'json', { REMOVAL: 'when time after 5' }))
   const { removed, nextMs = Infinity } = await store.removeDue(planSelector)
   t.equal(removed, 1, 'a topic that is due is removed')
-  t.ok(nextMs <= Date.now(), 'while clauses still wait')
+  t.ok(nextMs <= Date.now(), 'clauses still wait')
 })

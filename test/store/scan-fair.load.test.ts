@@ -1,8 +1,8 @@
 /**
- * Scans that find nothing, on the only worker, leave time for other requests: fetches by path stay fast beside one scan
- * or many, and whatever the pattern; scans share the turns of the event loop; and a scan ends when its client is gone.
+ * Scans that find nothing, on the only worker, leave time for other requests. Fetches by path stay fast alongside one scan or many, for any
+ * pattern. Scans share the turns of the event loop, and a scan ends when its client disconnects.
  *
- * `SCAN_TOPICS=1000000` in the environment makes the tree as large as the one measured in docs/selectors.md.
+ * `SCAN_TOPICS=1000000` makes the tree as large as the one measured in docs/selectors.md.
  */
 
 import { join } from 'node:path'
@@ -16,17 +16,17 @@ import { load, makeDirectory, openStore, planned, readItems, spin, waiting, watc
 
 const topics = Number(process.env.SCAN_TOPICS ?? 50_000)
 /**
- * The limit for the median wait of other requests: this, or the time of a scan divided by `slicesPerScanMin` if that is
- * more. They wait for slices, a millisecond or two on a quiet machine; on a busy one the scan takes longer too. Behind
- * a scan in one piece they would wait for half of it.
+ * The limit on the median wait of other requests: this, or the time of a scan divided by `slicesPerScanMin` if that is more. Requests wait
+ * for slices: 1 or 2 ms on a quiet machine, longer on a busy one, where the scan also takes longer. Behind a scan in one piece they would
+ * wait for half of it.
  */
 const medianMsMin = 5
 const slicesPerScanMin = 10
 
-/** Many short scans keep this process busy too, above all on a busy machine; a scan in one piece takes much longer. */
+/** Many short scans also keep this process busy, above all on a busy machine. A scan in one piece takes much longer. */
 const hostileMedianMsMax = 100
 
-/** The fewest fetches that a median is taken of. */
+/** Minimum number of fetches for a median. */
 const fetchesMin = 40
 
 const plain = Array.from({ length: topics }, (_, i) => `a/x${Math.floor(i / 1000)}/hum/${i % 1000}`)
@@ -34,7 +34,7 @@ const plain = Array.from({ length: topics }, (_, i) => `a/x${Math.floor(i / 1000
 const hostile = Array.from({ length: 700 }, (_, i) => `h/${'a'.repeat(24)}${'x'.repeat(i % 12)}${i}`)
 const longest = Array.from({ length: 12 }, (_, i) => `l/${'a'.repeat(1960)}${i}`)
 
-/** A pattern that every path must be tried against and none matches. */
+/** A pattern that must be tried against every path and matches none. */
 const fruitless = '*.*/nothing'
 
 interface Latencies {
@@ -43,7 +43,7 @@ interface Latencies {
   readonly maxMs: number
 }
 
-/** Fetches by path, one after the other, while `work` is repeated, until there are enough; each must be right. */
+/** Fetches by path, one at a time, while `work` repeats, until there are enough. Each response must be right. */
 async function latenciesDuring(client: Client, work: () => Promise<unknown>): Promise<Latencies> {
   const latencies: number[] = []
   let ended = false
@@ -56,8 +56,7 @@ async function latenciesDuring(client: Client, work: () => Promise<unknown>): Pr
     const startedAt = performance.now()
     const { status, text } = await client.post('fetch', { path })
     latencies.push(performance.now() - startedAt)
-    if (status !== 200 || !text.endsWith(`"value":"${path}"}`))
-      throw new Error(`${path} was answered ${status}: ${text}`)
+    if (status !== 200 || !text.endsWith(`"value":"${path}"}`)) throw new Error(`${path} got ${status}: ${text}`)
   }
   await working
   latencies.sort((a, b) => a - b)
@@ -68,7 +67,7 @@ function summary({ count, medianMs, maxMs }: Latencies): string {
   return `${count} fetches, median ${medianMs.toFixed(2)} ms, longest ${maxMs.toFixed(1)} ms`
 }
 
-t.test(`scans over ${topics} topics on the only worker`, async (t) => {
+t.test(`scans over ${topics} topics leave the only worker responsive`, async (t) => {
   const dataDir = join(t.testdir(), 'db')
   await makeDirectory(dataDir, [...plain, ...hostile, ...longest])
   const server = await startServer(t, { dataDir })
@@ -79,14 +78,14 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
   const scan = async (selector = fruitless): Promise<number> => {
     const startedAt = performance.now()
     const { text } = await scanners.post('fetch', { selector })
-    if (text !== '{"has_more":false,"results":[]}') throw new Error(`${selector} was answered ${text}`)
+    if (text !== '{"has_more":false,"results":[]}') throw new Error(`${selector} got ${text}`)
     return performance.now() - startedAt
   }
   const scanMs = await scan()
   const medianMsMax = Math.max(medianMsMin, scanMs / slicesPerScanMin)
   t.comment(`a scan alone takes ${scanMs.toFixed(0)} ms`)
 
-  await t.test('fetches by path wait for slices of 32 scans, not for scans', async (t) => {
+  await t.test('fetches by path wait for slices of 32 concurrent scans, not for whole scans', async (t) => {
     const latencies = await latenciesDuring(fetcher, () => Promise.all(Array.from({ length: 32 }, () => scan())))
     t.ok(latencies.medianMs < medianMsMax, summary(latencies))
   })
@@ -96,11 +95,11 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
     const long = Array.from({ length: 16 }, () => scan().then(() => longEnded++))
     await fetcher.post('fetch', { path: plain[0] })
     await scan('*a/x1.?/.*/nothing')
-    t.equal(longEnded, 0, 'it ends before any of the 16 that began before it')
+    t.equal(longEnded, 0, 'the short scan ends before all 16 long ones')
     await Promise.all(long)
   })
 
-  await t.test('fetches by path stay fast while hostile patterns are scanned for', async (t) => {
+  await t.test('fetches by path stay fast during scans with hostile patterns', async (t) => {
     const patterns = ['(a+)+$', '(a|b)*a(a|b){110}']
     const plainMs = await scan('?h/[0-9].*')
     for (const pattern of patterns) {
@@ -117,27 +116,27 @@ t.test(`scans over ${topics} topics on the only worker`, async (t) => {
     }
   })
 
-  await t.test('the scans of a client that has gone are stopped', async (t) => {
+  await t.test('the scans of a disconnected client stop', async (t) => {
     const worker = first(server.workerPids())
     const before = processorMs(worker)
     await Promise.all(Array.from({ length: 4 }, () => scan()))
     const eachMs = (processorMs(worker) - before) / 4
     const leaving = server.connect(32)
     const scans = Array.from({ length: 32 }, () => leaving.post('fetch', { selector: fruitless }).catch(() => 'gone'))
-    // Once these are answered, the 32 scans have reached the worker, and are far from their ends.
+    // Once these are answered, the 32 scans have reached the worker and are far from their ends.
     await fetcher.post('fetch', { path: plain[0] })
     await fetcher.post('fetch', { path: plain[0] })
     leaving.close()
     const goneAt = processorMs(worker)
     t.strictSame([...new Set(await Promise.all(scans))], ['gone'], 'none was answered')
-    // If any of the 32 had continued, it would end before these two, which began later and share the turns with it.
+    // If any of the 32 had continued, it would end before these two, which start later and share the turns with it.
     await Promise.all([scan(), scan()])
     const spentMs = processorMs(worker) - goneAt
     t.ok(spentMs < 8 * eachMs, `two scans of ${eachMs.toFixed(0)} ms, and the 32 that were stopped, took ${spentMs} ms`)
   })
 })
 
-t.test('a cancelled removal has removed the matches that it has passed', async (t) => {
+t.test('a cancelled removal has removed the matches that it had visited', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   const others = Array.from({ length: 300 }, (_, i) => `b/${i}`)
   await load(store, [...Array.from({ length: 100 }, (_, i) => `a/${i}`), ...others])

@@ -1,6 +1,6 @@
 /**
- * How many keys a scan of a real store visits per item that it returns: subtrees that cannot match are skipped, and so
- * is the rest of a branch whose limit is reached, from the first page to the last.
+ * The number of keys that a scan of a real store visits per item returned. Subtrees that cannot match are skipped, and so is the rest of a
+ * branch whose limit is reached, from the first page to the last.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -76,7 +76,7 @@ t.test('a listing of children visits under 4 keys per result', async (t) => {
       }) as ReturnType<typeof getKeys>
   }
 
-  /** Walks to the end, in pages of `size`; returns how many results there are, and the keys looked at for each. */
+  /** Walks to the end in pages of `size`; returns the number of results and the keys visited per result. */
   async function walk(
     type: 'json' | 'any',
     branches: BranchLimit | undefined,

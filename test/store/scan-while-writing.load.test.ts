@@ -1,6 +1,6 @@
 /**
- * A scan in slices beside concurrent writes: topics that exist throughout are found exactly once and in order, whatever
- * is added and removed between the slices; and no snapshot is held between slices, so no scan makes the file grow.
+ * A scan in slices during concurrent writes finds topics that exist throughout exactly once and in order, regardless of additions and
+ * removals between the slices. No snapshot is held between slices, so no scan grows the file.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ function lasting(): string[] {
   return Array.from({ length: groups }, (_, i) => ['', '/m', '/m/x', '/temp'].map((member) => `g${i}${member}`)).flat()
 }
 
-/** Adds and removes topics beside, below and between the lasting ones until `ended`; returns the number of writes. */
+/** Adds and removes topics next to, below and between the lasting ones until `ended`; returns the number of writes. */
 async function disturb(store: TopicStore, random: Random, ended: () => boolean): Promise<number> {
   const near = ['/a', '/m/w', '/m/y', '/t', '/temp/x', '!', '/temp!']
   const existing = new Set<string>()
@@ -48,7 +48,7 @@ async function disturb(store: TopicStore, random: Random, ended: () => boolean):
 }
 
 for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp']) {
-  t.test(`beside concurrent writes, ${selector} finds lasting topics exactly once, in order`, async (t) => {
+  t.test(`during concurrent writes, ${selector} finds lasting topics exactly once, in order`, async (t) => {
     const random = seededRandom(t)
     const store = openStore(t, join(t.testdir(), 'db'))
     const paths = lasting()
@@ -86,11 +86,11 @@ for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp
     }
     done = true
     const writes = await disturbed
-    t.ok(writes > 20 && slices > 30, `${writes} writes beside ${slices} slices`)
+    t.ok(writes > 20 && slices > 30, `${writes} writes during ${slices} slices`)
   })
 }
 
-/** The parts of the engine, assembled as the engine does it, with access to its environment. */
+/** The parts of the engine, assembled as in the engine, with access to its environment. */
 function openParts(t: Test) {
   const directory = join(t.testdir(), 'db')
   mkdirSync(directory)

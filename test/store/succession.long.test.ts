@@ -1,6 +1,6 @@
 /**
- * Writers that are replaced, or die, while requests are in flight: each request is carried out exactly once, and its
- * outcome is what it did. SEED=… replays the moments.
+ * Writers that are replaced or die while requests are in flight. Each request is executed exactly once, and its outcome reports its effect.
+ * SEED=… replays the timing.
  */
 import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error
 const outcomeOf = (written: Promise<BatchResult>): Promise<unknown> =>
   written.then((result) => ('refusal' in result ? result.refusal : result), kindOf)
 
-/** Sets the next value of a counter, from 0 on: refused if it is carried out twice, or out of order. */
+/** Sets the next value of a counter, starting with 0; refused if it is executed twice or out of order. */
 function counted(path: string, number: number): WriteOperation {
   const constraint =
     number === 0 ? ({ kind: 'no_topic' } as const) : ({ kind: 'value', text: Buffer.from(`${number - 1}`) } as const)
@@ -37,7 +37,7 @@ function counted(path: string, number: number): WriteOperation {
 const created = (path: string): WriteOperation => ({ kind: 'add', ...creation(path), valueText: undefined })
 const removed = (path: string): WriteOperation => ({ kind: 'remove', path: path as Path, valueText: undefined })
 
-/** Requests of a client that go on until `stop`, each of which can be carried out only once. */
+/** Requests of a client that continue until `stop`; each of them can be executed only once. */
 function keepWriting(t: Test, link: WriterLink, name: string, random: Random) {
   let stopped = false
   let count = 0
@@ -68,7 +68,7 @@ function keepWriting(t: Test, link: WriterLink, name: string, random: Random) {
   return {
     count: () => count,
     operations: () => operations,
-    /** Resolves once all that was begun before is answered, so that no request sees the ends of three writers. */
+    /** Resolves once all requests so far and some later ones are answered, so that no request sees three writers end. */
     async caughtUp() {
       const before = count + 20
       while (answered < before) await turn()
@@ -76,13 +76,13 @@ function keepWriting(t: Test, link: WriterLink, name: string, random: Random) {
     async stop() {
       stopped = true
       await going
-      t.strictSame(wrong, [], `each of ${count} requests of ${name} was carried out once, in order`)
+      t.strictSame(wrong, [], `each of ${count} requests of ${name} was executed once, in order`)
     },
   }
 }
 
 for (const end of ['drain', 'die'] as const) {
-  await t.test(`requests in flight when a writer must ${end} are carried out exactly once`, async (t) => {
+  await t.test(`requests in flight are executed exactly once when their writer must ${end}`, async (t) => {
     const random = seededRandom(t)
     const host = await WriterHost.open(t, join(t.testdir(), 'db'))
     const names = ['a', 'b', 'c']
@@ -102,7 +102,7 @@ for (const end of ['drain', 'die'] as const) {
   })
 }
 
-/** A link's connection to the writer, through a proxy that a test can make drop what the writer sends. */
+/** A proxy between a link and the writer that can drop the writer's output. */
 class AnswerProxy {
   dropsAnswers = false
   #ends: Socket[] = []
@@ -125,7 +125,7 @@ class AnswerProxy {
 
   readonly connect = (): Socket => connectToWriter(this.directory)
 
-  /** Closes the connections; the link then makes a new one, through which everything passes. */
+  /** Closes the connections; the link then opens a new one, which drops nothing. */
   cut(): void {
     this.dropsAnswers = false
     for (const socket of this.#ends.splice(0)) socket.destroy()
@@ -146,7 +146,7 @@ class AnswerProxy {
 }
 
 for (const successor of ['the same writer', 'the next writer, after a drain', 'the next writer, after a death']) {
-  await t.test(`a committed request without an answer gets its outcome from ${successor}`, async (t) => {
+  await t.test(`a committed request without a response gets its outcome from ${successor}`, async (t) => {
     const host = await WriterHost.open(t, join(t.testdir({ proxy: {} }), 'db'))
     const proxy = await AnswerProxy.open(t, host, join(t.testdirName, 'proxy'))
     const link = host.link(t, proxy.connect)
@@ -163,8 +163,8 @@ for (const successor of ['the same writer', 'the next writer, after a drain', 't
       const key = { name: `k${round}`, tokenHash: `${round}`, allow: [], under: [], madeMs: 0 }
       const changed = link.change({ about: 'addKey', record: key })
       await dropped
-      t.equal(await Promise.race([...written, changed, turns(2)]), undefined, 'nothing is answered')
-      // Another, which does not arrive before the end.
+      t.equal(await Promise.race([...written, changed, turns(2)]), undefined, 'no request is answered')
+      // This request does not arrive before the connection ends.
       const later = outcomeOf(link.write([counted('n', 2 * round)]))
       if (successor.endsWith('drain')) await host.drain()
       if (successor.endsWith('death')) await host.die()
@@ -177,7 +177,7 @@ for (const successor of ['the same writer', 'the next writer, after a drain', 't
   })
 }
 
-await t.test('unreadable receipts make outcomes of their client unknown and stop nothing', async (t) => {
+await t.test('unreadable receipts make the outcomes of their client unknown and stop nothing else', async (t) => {
   const reports: Error[] = []
   const host = await WriterHost.open(t, join(t.testdir({ proxy: {} }), 'db'), {
     onUnreadable: (reason) => reports.push(reason),
@@ -198,9 +198,13 @@ await t.test('unreadable receipts make outcomes of their client unknown and stop
   proxy.cut()
   await host.start()
   t.strictSame(await Promise.all([committed, later]), ['unknown_outcome', 'unknown_outcome'])
-  t.strictSame(await link.write([counted('n', 1)]), ['updated'], 'later ones are carried out')
+  t.strictSame(await link.write([counted('n', 1)]), ['updated'], 'later requests are executed')
   t.equal(typeof (await host.store.readTopic('a' as Path, storedForms.json)), 'object')
-  t.equal(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic', 'no unknown one is repeated')
+  t.equal(
+    await host.store.readTopic('b' as Path, storedForms.json),
+    'no_such_topic',
+    'no request with an unknown outcome is repeated',
+  )
   t.match(
     reports.map(({ message }) => message),
     [/^the receipts of the client \w{16} cannot be read$/, 'the receipts of the client gone cannot be read'],
@@ -209,7 +213,7 @@ await t.test('unreadable receipts make outcomes of their client unknown and stop
 
 for (const lives of [true, false]) {
   const what = lives ? 'while the writer lives' : 'as writers end'
-  await t.test(`connections that end at any moment ${what} lose and repeat nothing`, async (t) => {
+  await t.test(`connections that close at random moments ${what} lose and repeat nothing`, async (t) => {
     const random = seededRandom(t)
     const host = await WriterHost.open(t, join(t.testdir({ proxy: {} }), 'db'))
     const proxy = await AnswerProxy.open(t, host, join(t.testdirName, 'proxy'))
@@ -232,11 +236,11 @@ for (const lives of [true, false]) {
     }
     await client.stop()
     await other.stop()
-    t.equal(host.carriedOut, client.operations() + other.operations(), 'nothing was carried out twice')
+    t.equal(host.carriedOut, client.operations() + other.operations(), 'no operation was executed twice')
   })
 }
 
-await t.test('a writer that speaks another version of the protocol is reported', async (t) => {
+await t.test('a writer with another protocol version is reported', async (t) => {
   const server = await listenForWorkers(t.testdir(), (socket) => {
     const out = new ByteWriter()
     out.uint32(Uint32Array.BYTES_PER_ELEMENT)
@@ -251,13 +255,13 @@ await t.test('a writer that speaks another version of the protocol is reported',
   t.match(reason.message, `the writer speaks version ${protocolVersion + 1} of their protocol`)
 })
 
-/** Lets time pass as it does for a process that runs, whose intervals are called in time. */
+/** Passes time in steps, as for a running process whose intervals fire on time. */
 function passSteadily(time: SkippedTime, ms: number): void {
   const stepMs = 500
   for (let passedMs = 0; passedMs < ms; passedMs += stepMs) time.pass(Math.min(stepMs, ms - passedMs))
 }
 
-await t.test('without a writer, requests fail at the deadline and are not carried out', async (t) => {
+await t.test('without a writer, requests fail at the deadline and are not executed', async (t) => {
   const time = skippableTime(t)
   const directory = t.testdir()
   const link = new WriterLink(
@@ -270,13 +274,13 @@ await t.test('without a writer, requests fail at the deadline and are not carrie
   passSteadily(time, commitDeadlineMs / 2)
   const later = outcomeOf(link.write([counted('n', 2)]))
   await turns(2)
-  t.equal(await Promise.race([given, second, later, turns(2)]), undefined, 'none is given up before')
+  t.equal(await Promise.race([given, second, later, turns(2)]), undefined, 'no request fails before the deadline')
   passSteadily(time, commitDeadlineMs / 2 + 1000)
   t.equal(await given, 'unavailable')
   t.equal(await second, 'unavailable')
-  t.equal(await Promise.race([later, turns(2)]), undefined, 'a later one still waits')
+  t.equal(await Promise.race([later, turns(2)]), undefined, 'the later request still waits')
   const host = await WriterHost.open(t, directory)
-  t.equal(await later, 'unsatisfied_constraint', 'and is carried out; the others are not')
+  t.equal(await later, 'unsatisfied_constraint', 'the later request is executed; the others are not')
   t.equal(await host.store.readTopic('n' as Path, storedForms.json), 'no_such_topic')
   await link.close()
 })

@@ -1,6 +1,6 @@
 /**
- * Versions of topics in LMDB: every change has a new one, greater than all before it, whatever the clock does; and a check
- * finds versions that cannot be.
+ * Versions of topics in LMDB: every change gets a new version, greater than all before it, regardless of the clock. A check finds
+ * impossible versions.
  */
 
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { openLmdbStore } from '../../dist/store/lmdb/open.js'
 import { inside } from '../support/stores/environment.js'
 import { creation, findingsIn, path, single } from '../support/stores/store.js'
 
-/** Later than the machine's, so that the store's own times play no part. */
+/** Later than the machine's clock, so that the store's own times do not matter. */
 const startMs = Date.parse('2035-01-01T00:00:00Z')
 
 function record(value: number): Buffer {
@@ -27,7 +27,7 @@ function lastVersion({ changes }: Environment): number | undefined {
 const versionOf = ({ items }: Environment, topic: string): number | undefined =>
   items.json.getEntry(path(topic))?.version
 
-/** Does `work` with a store whose clock can be set. */
+/** Runs `work` with a store whose clock can be set. */
 async function withStore(
   directory: string,
   work: (store: ReturnType<typeof openLmdbStore>, clock: { wallMs: number }) => Promise<void>,
@@ -41,7 +41,7 @@ async function withStore(
   }
 }
 
-/** Within a transaction: as a program does that writes no log. */
+/** Empties the log, as if a program without a log had written the store. Call it within a transaction. */
 function forgetLog({ changes }: Environment): void {
   for (const key of [...changes.getKeys({})]) changes.removeSync(key)
 }
@@ -73,13 +73,13 @@ await t.test('every change has a greater version than all before it', async (t) 
     await single.add(store, creation(path('a'), 'json'))
   })
   await inside(directory, (environment) => {
-    t.equal(versionOf(environment, 'b'), first + 1024 + 1, 'each topic of a transaction has its own')
-    t.equal(versionOf(environment, 'a'), first + 1024 + 3, 'a removal has one, and one of nothing has none')
+    t.equal(versionOf(environment, 'b'), first + 1024 + 1, 'each topic of a transaction has its own version')
+    t.equal(versionOf(environment, 'a'), first + 1024 + 3, 'a removal gets a version; a removal of nothing gets none')
   })
   t.strictSame(await findingsIn(directory), [])
 })
 
-await t.test('a check finds versions that cannot be', async (t) => {
+await t.test('a check finds impossible versions', async (t) => {
   const directory = join(t.testdir(), 'db')
   await withStore(directory, async (store) => {
     await single.add(store, creation(path('a'), 'json'))

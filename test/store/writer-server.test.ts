@@ -1,6 +1,6 @@
 /**
- * The writer's end of connections: what it does with clients that send garbage, are of another build, or are gone, and
- * its notices to those that watch the log.
+ * The writer's end of connections: its handling of clients that send garbage, belong to another build or disconnect, and its notices to
+ * clients that watch the log.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -20,18 +20,18 @@ import { WriterHost } from '../support/stores/lmdb-writer.js'
 import { creation, single } from '../support/stores/store.js'
 import { eventually, turn, turns } from '../support/turns.js'
 
-/** Longer than the writer remembers a client that is gone. */
+/** Longer than the writer remembers a disconnected client. */
 const goneMs = 31_000
 
-/** A client that a test writes byte by byte. */
+/** A client whose bytes the test writes itself. */
 class RawClient {
   readonly socket: Socket
-  /** What the writer said it has taken, once it has. */
+  /** The number of the last request that the writer has taken, by its greeting; undefined before the greeting. */
   lastTaken: number | undefined
   readonly outcomes: (readonly [number, unknown])[] = []
-  /** How often the writer said that the log has grown. */
+  /** Number of notices that the log has grown. */
   notices = 0
-  /** The topics of the commits that it named. */
+  /** The topics of each commit that a notice named. */
   readonly records: string[][] = []
   isClosed = false
 
@@ -55,7 +55,7 @@ class RawClient {
         this.outcomes.push([number, outcome instanceof StoreError ? outcome.kind : outcome])
       }
     }
-    // The frame that refuses another version is shorter than any that is read here.
+    // The frame that rejects another version is shorter than any frame that is read here.
     readFrames(this.socket, take, () => {})
   }
 
@@ -134,7 +134,7 @@ const garbage: Readonly<Record<string, Buffer>> = {
     out.uint32(1000)
   }),
   'a frame that claims 4 GiB': Buffer.alloc(frameHeadBytes, 0xff),
-  'a change that is no JSON': framed((out) => {
+  'a change that is not JSON': framed((out) => {
     out.double(0)
     out.double(1)
     out.byte(0)
@@ -143,7 +143,7 @@ const garbage: Readonly<Record<string, Buffer>> = {
   }),
 }
 
-await t.test('a client that sends garbage is disconnected, and others are served', async (t) => {
+await t.test('a client that sends garbage is disconnected; others are served', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
   t.equal(await single.addAndSet(link, creation('n'), Buffer.from('1')), 'created')
@@ -162,17 +162,17 @@ await t.test('a client that sends garbage is disconnected, and others are served
     const client = new RawClient(t, host.connect)
     client.socket.write(Buffer.concat([hello(name), requests(1, set('n'))]))
     await eventually(() => client.isClosed)
-    t.pass('a name that no client has')
+    t.pass('an invalid client name')
   }
   const client = await RawClient.greeted(t, host.connect, 'client')
-  t.equal(client.lastTaken, 1, 'of a request that has a number, it is told')
+  t.equal(client.lastTaken, 1, 'the writer counts the garbled request as taken')
   client.socket.write(requests(2, set('n')))
   const [refused, ...others] = await client.answers(2)
   t.match(refused, [1, { message: 'a request has the unknown kind 77' }])
-  t.strictSame(others, [[2, ['updated']]], 'and it may come back')
+  t.strictSame(others, [[2, ['updated']]], 'the client may reconnect')
 })
 
-await t.test('a client of another build gets the version and is disconnected', async (t) => {
+await t.test('a client of another build gets the protocol version and is disconnected', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const socket = host.connect()
   const chunks: Buffer[] = []
@@ -195,7 +195,7 @@ async function storedClients(host: WriterHost): Promise<string[]> {
   return names.sort()
 }
 
-await t.test('only receipts of clients that are gone are removed, after a while', async (t) => {
+await t.test('only receipts of disconnected clients are removed, after a delay', async (t) => {
   const time = skippableTime(t)
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const open = (name: string) => RawClient.greeted(t, host.connect, name)
@@ -211,18 +211,18 @@ await t.test('only receipts of clients that are gone are removed, after a while'
   time.pass(goneMs / 2)
   await turn()
   const back = await open('goes')
-  t.equal(back.lastTaken, 1, 'not immediately')
+  t.equal(back.lastTaken, 1, 'the receipts are not removed immediately')
   await leave(back)
   time.pass(goneMs)
   await turns(2)
   t.strictSame(await storedClients(host), ['stays'])
-  // Another writer has them now.
+  // The next writer has the receipts now.
   time.pass(goneMs)
   await turns(2)
   t.strictSame(await storedClients(host), [])
 })
 
-await t.test('a client that watches the log gets a notice of changes', async (t) => {
+await t.test('a client that watches the log gets a notice of each commit with changes', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const watcher = await RawClient.greeted(t, host.connect, 'watcher')
   const other = await RawClient.greeted(t, host.connect, 'other')
@@ -234,22 +234,22 @@ await t.test('a client that watches the log gets a notice of changes', async (t)
   other.socket.write(requests(2, removed('nothing')))
   await other.answers(2)
   watcher.socket.write(watching(true, 1, set('n')))
-  t.strictSame(await watcher.answers(1), [[1, ['updated']]], 'it writes as any other')
+  t.strictSame(await watcher.answers(1), [[1, ['updated']]], 'a watching client can also write')
   await eventually(() => watcher.notices === 3)
   watcher.socket.write(watching(false, 2, set('m')))
   await watcher.answers(2)
-  t.equal(watcher.notices, 3, 'what changes nothing, and what it does not watch, is not announced')
-  t.strictSame(watcher.records, [['n'], ['n']], 'that of a commit names its topics')
+  t.equal(watcher.notices, 3, 'a write without a change, and a write while not watching, are not announced')
+  t.strictSame(watcher.records, [['n'], ['n']], 'the notice of a commit names its topics')
   t.equal(other.notices, 0)
 })
 
-await t.test('notices have no record for clients of 1.0.0 or large commits', async (t) => {
+await t.test('a notice omits the record for clients of 1.0.0 and for large commits', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const former = await RawClient.greeted(t, host.connect, 'former', 0, false)
   const client = await RawClient.greeted(t, host.connect, 'client')
   for (const each of [former, client]) each.socket.write(watching(true, 1))
   await eventually(() => former.notices === 1 && client.notices === 1)
-  // With its length, each key has 8 bytes.
+  // With its length prefix, each key takes 8 bytes.
   const keysMax = 1024
   const named = Array.from({ length: keysMax + 1 }, (_, i) => `n/${1000 + i}`)
   const write = (...names: string[]): Promise<unknown> =>
@@ -263,7 +263,7 @@ await t.test('notices have no record for clients of 1.0.0 or large commits', asy
   t.strictSame(former.records, [])
 })
 
-await t.test('a client that reads nothing is sent no records', async (t) => {
+await t.test('a client that reads nothing soon gets notices without records', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const client = await RawClient.greeted(t, host.connect, 'client')
   client.socket.write(watching(true, 1))
@@ -273,7 +273,8 @@ await t.test('a client that reads nothing is sent no records', async (t) => {
   const commits = 300
   for (let n = 0; n < commits; n++) await host.store.write(paths.map(set))
   t.equal(host.sockets.size, 1)
-  for (const { writableLength } of host.sockets) t.ok(writableLength < 100_000, `${writableLength} bytes wait for it`)
+  for (const { writableLength } of host.sockets)
+    t.ok(writableLength < 100_000, `${writableLength} bytes wait for the client`)
   client.socket.resume()
   await eventually(() => client.notices === 1 + commits)
   t.ok(client.records.length > 0 && client.records.length < commits, `${client.records.length} records`)
@@ -281,7 +282,7 @@ await t.test('a client that reads nothing is sent no records', async (t) => {
 
 await t.test('no outcome of a failed commit leaves the writer, not even a refusal', async (t) => {
   const reasons: Error[] = []
-  // Without room, removals are still admitted, and what grows is refused next to them.
+  // Without room, removals are still admitted, but a growing write in the same commit is refused.
   const host = await WriterHost.open(t, join(t.testdir(), 'db'), {
     diskFreeBytesMin: Number.MAX_SAFE_INTEGER,
     onBroken: (reason) => reasons.push(reason),
@@ -306,5 +307,5 @@ await t.test('no outcome of a failed commit leaves the writer, not even a refusa
   client.socket.write(requests(4, removed('a'), conditional, set('full')))
   await eventually(() => client.isClosed)
   t.match(reasons, [{ cause: { message: 'planted' } }])
-  t.equal(client.outcomes.length, 3, 'none of them is answered')
+  t.equal(client.outcomes.length, 3, 'no request of the failed commit is answered')
 })

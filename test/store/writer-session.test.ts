@@ -1,4 +1,4 @@
-/** What becomes of the requests of one client while writers come and go: without sockets, with times that the test gives. */
+/** The handling of one client's requests while writers change, without sockets and with simulated times. */
 import t from 'tap'
 import { commitDeadlineMs, writerClientGoneMs } from '../../dist/settings/limits.js'
 import { type GivenUp, lateCheckMs, type Pending, Session, writerSendsMax } from '../../dist/store/writer/session.js'
@@ -22,27 +22,27 @@ const callers = (requests: readonly Pending<string>[]): string => requests.map((
 const ends = (givenUp: readonly GivenUp<string>[]): string[] =>
   givenUp.map(({ pending, reason }) => `${pending.caller} ${reason.kind}`)
 
-/** A writer greets that has taken so many requests. */
+/** Lets a writer greet that has taken requests up to `lastTaken`. */
 function greeted(session: Session<string>, lastTaken: number, nowMs = 0): string[] {
   const { again, givenUp } = session.greeted(lastTaken, nowMs)
   return [callers(again), ...ends(givenUp)]
 }
 
-t.test('requests are sent once a writer has greeted, and again to the next', async (t) => {
+t.test('unanswered requests are sent to each new writer once it has greeted', async (t) => {
   const session = sessionWith('a', 'b')
   t.strictSame(greeted(session, 0), ['ab'], 'the first writer')
-  t.equal(frame(session, 0, 'c'), true, 'later ones at once')
+  t.equal(frame(session, 0, 'c'), true, 'later requests are sent immediately')
   session.disconnected()
-  t.equal(frame(session, 0, 'd'), false, 'not while there is no connection')
+  t.equal(frame(session, 0, 'd'), false, 'nothing is sent without a connection')
   t.equal(session.answered(1, 0)?.caller, 'a', 'an outcome that a writer has kept')
-  t.equal(session.answered(1, 0), undefined, 'it comes a second time')
+  t.equal(session.answered(1, 0), undefined, 'the outcome arrives a second time')
   t.equal(session.answeredBelow(5), 1)
-  t.strictSame(greeted(session, 2), ['cd'], 'the next writer has taken b, whose outcome it will send')
+  t.strictSame(greeted(session, 2), ['cd'], 'the next writer has taken b and will send its outcome')
   t.equal(session.answered(2, 0)?.caller, 'b')
   t.equal(session.answeredBelow(5), 2)
 })
 
-t.test('a request that several writers die of has an unknown outcome', async (t) => {
+t.test('a request has an unknown outcome if several writers die while it is in flight', async (t) => {
   const session = sessionWith('a')
   for (let writer = 0; writer < writerSendsMax; writer++) {
     t.strictSame(greeted(session, 0), ['a'])
@@ -52,7 +52,7 @@ t.test('a request that several writers die of has an unknown outcome', async (t)
   t.ok(session.isIdle)
 })
 
-t.test('no request is suspect when this end has ended the connection', async (t) => {
+t.test('a request is not suspect if the client closed the connection', async (t) => {
   const session = sessionWith('a')
   for (let writer = 0; writer < 3 * writerSendsMax; writer++) {
     t.strictSame(greeted(session, 0), ['a'])
@@ -61,7 +61,7 @@ t.test('no request is suspect when this end has ended the connection', async (t)
   }
 })
 
-t.test('a request that no writer answers in time is given up', async (t) => {
+t.test('a request fails if no writer answers it in time', async (t) => {
   /** Checks as often as a link does. */
   const lastOf = (session: Session<string>, fromMs: number, untilMs: number): string[] => {
     const all: string[] = []
@@ -70,21 +70,25 @@ t.test('a request that no writer answers in time is given up', async (t) => {
   }
   const unsent = sessionWith('a')
   t.strictSame(lastOf(unsent, 0, answerMsMax - lateCheckMs), [])
-  t.strictSame(lastOf(unsent, answerMsMax, answerMsMax), ['a unavailable'], 'no writer had it')
+  t.strictSame(lastOf(unsent, answerMsMax, answerMsMax), ['a unavailable'], 'no writer received it')
 
   const sent = sessionWith('a', 'b')
   greeted(sent, 0)
   lastOf(sent, 0, answerMsMax - lateCheckMs)
   t.equal(sent.answered(1, answerMsMax - 1)?.caller, 'a')
-  t.strictSame(lastOf(sent, answerMsMax, 2 * answerMsMax - lateCheckMs), [], 'an answer renews the wait')
+  t.strictSame(lastOf(sent, answerMsMax, 2 * answerMsMax - lateCheckMs), [], 'a response restarts the wait')
   t.strictSame(lastOf(sent, 2 * answerMsMax, 2 * answerMsMax), ['b unknown_outcome'])
 
   const suspended = sessionWith('a')
-  t.strictSame(ends(suspended.giveUpLate(2 * answerMsMax)), [], 'not after a suspension, before answers were read')
+  t.strictSame(
+    ends(suspended.giveUpLate(2 * answerMsMax)),
+    [],
+    'nothing fails after a suspension until responses are read',
+  )
 
   const growing = new Session<string>(0)
   growing.add('a', 0, 1, 0)
-  t.strictSame(lastOf(growing, 0, 2 * answerMsMax), [], 'not while its frame is not sent')
+  t.strictSame(lastOf(growing, 0, 2 * answerMsMax), [], 'nothing fails before its frame is sent')
 })
 
 t.test('a request is not sent to a writer that may have forgotten its client', async (t) => {
@@ -94,7 +98,7 @@ t.test('a request is not sent to a writer that may have forgotten its client', a
   t.strictSame(greeted(session, 0, writerClientGoneMs + 1), ['', 'a unknown_outcome'])
 })
 
-t.test('all requests end when no writer can ever answer', async (t) => {
+t.test('all requests fail if no writer can ever answer', async (t) => {
   const session = sessionWith('a')
   greeted(session, 0)
   session.disconnected()

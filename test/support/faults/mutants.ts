@@ -80,7 +80,7 @@ export const mutants: readonly Mutant[] = [
     from: 'count === size ||',
     to: 'count > size ||',
     test: 'store/contract',
-    finds: /the same answers to \d+ operations/,
+    finds: /the same results of \d+ operations/,
   },
   {
     fault: 'a page that is full by its bytes says that there is no more',
@@ -96,7 +96,7 @@ export const mutants: readonly Mutant[] = [
     from: 'keyAfter(encodeKey(after))',
     to: 'encodeKey(after)',
     test: 'store/contract',
-    finds: /the same answers to \d+ operations/,
+    finds: /the same results of \d+ operations/,
   },
   {
     fault: 'a subtree begins after its own topic',
@@ -120,7 +120,7 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#removeRecords(path, topic);\n        this.log.add(path, this.moment.wallMs);',
     to: 'this.#removeRecords(path, topic);',
     test: 'store/change-log',
-    finds: /each once; that of the clause stays/,
+    finds: /each once; the topic with the clause stays/,
   },
   {
     fault: 'the log is written outside the transaction, after it',
@@ -232,7 +232,7 @@ export const mutants: readonly Mutant[] = [
     from: 'dueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))',
     to: 'dueMs(policy, createdMs, createdMs)',
     test: 'store/removal-clock',
-    finds: /what was updated lately stays/,
+    finds: /recently updated topics stay/,
   },
   {
     fault: 'a revoked key is accepted until the next restart',
@@ -400,7 +400,7 @@ export const mutants: readonly Mutant[] = [
     from: 'flush(copied);',
     to: '',
     test: 'store/backup',
-    finds: /each after the other/,
+    finds: /in this order/,
   },
   {
     fault: 'the client ignores how long it is asked to wait',
