@@ -1,6 +1,6 @@
 /**
- * An engine that cannot be reached at the start, in the middle, and at the stop. The service waits for it, logs that
- * once, keeps reporting its other metrics, and serves again within two seconds of the engine's return.
+ * An engine that cannot be reached at the start, in the middle, or at the stop. The service waits for it, logs the outage once, keeps
+ * reporting its other metrics, and serves again within two seconds of the engine's return.
  */
 
 import pg from 'pg'
@@ -21,7 +21,7 @@ function storeMessages(log: readonly Readonly<Record<string, unknown>>[]): unkno
 }
 
 await t.test(
-  'a service whose engine goes down refuses requests and recovers',
+  'a service whose engine goes down rejects requests and recovers',
   { skip, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
@@ -36,11 +36,11 @@ await t.test(
     await server.logged('the store is unavailable')
     const text = await metrics()
     t.match(text, /^topicd_topics 1$/m, 'the number of topics is still reported')
-    t.match(text, /^topicd_event_loop_delay_max_seconds/m, 'and so are the other metrics')
-    // As long as it takes a probe of the engine to fail some times more.
+    t.match(text, /^topicd_event_loop_delay_max_seconds/m, 'the other metrics are still reported')
+    // Long enough for more probes of the engine to fail.
     for (let probes = 0; probes < 5; probes++) await post('fetch', { path: 'a' })
     const complaints = server.log.filter(({ level }) => Number(level) >= 40)
-    t.match(complaints, [{ msg: 'the store is unavailable', err: undefined }], 'that is the only line, without a stack')
+    t.match(complaints, [{ msg: 'the store is unavailable', err: undefined }], 'the only error line has no stack')
     t.equal(complaints.length, 1)
     proxy.set('pass')
     await until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
@@ -52,14 +52,14 @@ await t.test(
 )
 
 await t.test('a service whose engine refuses access exits with the reason', { skip, timeout: 600_000 }, async (t) => {
-  const store = ((await engine?.database()) ?? '').replace(/user=\w+/, 'user=nobody')
+  const store = ((await engine?.database()) ?? '').replace(/user=\w+/, 'user=stranger')
   const flags = ['--port', '0', '--admin-port', '0', '--data', t.testdir()]
   const { code, stderr } = await runCommand(['serve', '--store', store, ...flags])
   t.not(code, 0)
-  t.match(stderr, 'the PostgreSQL server refuses access: role "nobody" does not exist')
+  t.match(stderr, 'the PostgreSQL server refuses access: role "stranger" does not exist')
 })
 
-await t.test('a lease that ends too late is taken over', { skip, timeout: 600_000 }, async (t) => {
+await t.test('a lease that expires too late is taken over', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await execute(
     address,
@@ -78,7 +78,7 @@ await t.test('a lease that ends too late is taken over', { skip, timeout: 600_00
   )
 })
 
-/** Sends `count` writes and as many fetches over each of 64 connections; returns how often each status was answered. */
+/** Sends `count` writes and as many fetches over each of 64 connections; returns the count of each response status. */
 async function statusesOf(server: Server, count: number): Promise<[number, number][]> {
   const statuses = new Map<number, number>()
   const client = server.connect(64)
@@ -97,11 +97,11 @@ async function statusesOf(server: Server, count: number): Promise<[number, numbe
   return [...statuses]
 }
 
-/** A few each: a service opens its sessions when the first of them wait, and keeps them for a minute. */
+/** A few requests are enough: a service opens its sessions when the first requests wait, and keeps them for a minute. */
 const requestsEach = 10
 const allAnswered = [[200, 64 * requestsEach * 2]]
 
-await t.test('with the default max_connections', { skip, timeout: 600_000 }, async (t) => {
+await t.test('the default max_connections is enough', { skip, timeout: 600_000 }, async (t) => {
   const { primary, addressAt, standby } = await startPair(t, ['max_connections=100'])
   const store = addressAt(primary)
   await t.test('requests are answered while the engine has no free slot', async (t) => {
@@ -119,11 +119,11 @@ await t.test('with the default max_connections', { skip, timeout: 600_000 }, asy
         break
       }
     }
-    t.ok(others.length > 50, `other clients use the ${others.length} slots that were left`)
+    t.ok(others.length > 50, `other clients use all ${others.length} remaining slots`)
     t.strictSame(await statusesOf(server, requestsEach), allAnswered, 'every request was answered')
   })
 
-  await t.test('a service that starts while its engine is down waits', async (t) => {
+  await t.test('a service that starts while its engine is down waits for it', async (t) => {
     await standby.stop('SIGQUIT')
     await primary.stop('SIGINT')
     const server = await startServer(t, {
@@ -134,7 +134,7 @@ await t.test('with the default max_connections', { skip, timeout: 600_000 }, asy
       flags: ['--first-key'],
     })
     refuses(t, await server.post('fetch', { path: 'a' }), 503, 'store_unavailable', 'no key is known yet')
-    await until('/readyz says why', async () => {
+    await until('/readyz gives the reason', async () => {
       const ready = await fetch(`${server.adminUrl}/readyz`)
       return ready.status === 503 && /the PostgreSQL server cannot be reached/.test(await ready.text())
         ? true
@@ -148,7 +148,11 @@ await t.test('with the default max_connections', { skip, timeout: 600_000 }, asy
     )
     await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
     await server.logged('the store is back')
-    t.strictSame(storeMessages(server.log), ['the store is unavailable', 'the store is back'], 'it logs each once')
+    t.strictSame(
+      storeMessages(server.log),
+      ['the store is unavailable', 'the store is back'],
+      'each message is logged once',
+    )
     t.strictSame(server.workerPids(), pids, 'the workers are the same')
   })
 })

@@ -1,4 +1,4 @@
-/** The batcher: what is gathered into one statement, in which order statements are sent, and what is rejected. */
+/** The batcher: which requests share a statement, the order of statements, and which requests are rejected. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { Batcher, type PutBack, type Request } from '../../dist/store/postgres/connection/batcher.js'
@@ -6,11 +6,11 @@ import { at, only } from '../support/elements.js'
 
 interface NamedRequest extends Request {
   readonly name: string
-  /** Why it was rejected. */
+  /** The error of its rejection. */
   reason?: unknown
 }
 
-/** @param name its first letter is its key */
+/** @param name the first letter is the key */
 function request(name: string, bytes = 1): NamedRequest {
   const made: NamedRequest = {
     name,
@@ -49,7 +49,7 @@ function simulate({ inFlightMax = 1, groupsMax = 10 } = {}): Simulation {
   return { batcher, statements }
 }
 
-/** Ends every statement until no more are sent; returns the texts of all. */
+/** Ends every statement until no more are sent; returns the texts of all statements. */
 async function endAll({ statements }: Simulation): Promise<string[]> {
   for (let ended = 0; ended < statements.length; ended++) {
     at(statements, ended).end()
@@ -67,7 +67,7 @@ t.test('requests of one turn share a statement', async (t) => {
   t.strictSame(await endAll(simulation), ['a1+a2 b1 c1'])
 })
 
-t.test('a statement has bounded groups, and none beyond 4 MiB', async (t) => {
+t.test('a statement has a limited number of groups and takes no more beyond 4 MiB', async (t) => {
   const many = simulate({ groupsMax: 2 })
   for (const name of ['a1', 'b1', 'c1', 'a2']) many.batcher.add(request(name))
   await nextTurn()
@@ -76,7 +76,7 @@ t.test('a statement has bounded groups, and none beyond 4 MiB', async (t) => {
   large.batcher.add(request('a1', 4 * 1024 * 1024))
   for (const name of ['b1', 'c1']) large.batcher.add(request(name))
   await nextTurn()
-  t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'at the limit one more group is taken, beyond it none')
+  t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'one more group is taken at the limit, and none beyond it')
 })
 
 t.test('requests that are put back are sent before newer ones', async (t) => {
@@ -100,7 +100,7 @@ t.test('a request that is put back survives its failed statement', async (t) => 
   const { putBack, fail } = only(simulation.statements)
   putBack(first)
   putBack(second, request('b2'))
-  const reason = new Error('the engine is away')
+  const reason = new Error('the engine is down')
   fail(reason)
   await nextTurn()
   t.strictSame([first.reason, second.reason, third.reason], [undefined, undefined, reason])

@@ -1,6 +1,6 @@
 /**
- * Batches and constraints over two hosts on one PostgreSQL: transfers keep their sum in every page of both hosts while
- * workers are killed, and pages of one host hold whole batches of the other. TORTURE_SECONDS=60 runs longer.
+ * Batches and constraints over two hosts on one PostgreSQL. Transfers keep their sum in every page of both hosts while workers are killed,
+ * and pages of one host show only whole batches of the other. TORTURE_SECONDS=60 runs longer.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -16,7 +16,7 @@ const workers = 2
 const engine = await postgres()
 const options = { skip: engine === undefined && skipReason, timeout: (seconds + 600) * 1000 }
 
-t.test('two hosts on one PostgreSQL', options, async (t) => {
+t.test('two hosts on one PostgreSQL keep batches whole', options, async (t) => {
   const store = await engine?.database()
   const directory = join(t.testdir(), 'hosts')
   const start = (host: number, token?: string): Promise<Server> => {
@@ -29,7 +29,7 @@ t.test('two hosts on one PostgreSQL', options, async (t) => {
 
   await t.test('readers on both hosts see whole batches', async (t) => {
     const { faults, pages, batches } = await watchSubtrees(first, hosts, seconds / 2)
-    t.strictSame(faults, [], `${pages} pages beside ${batches} batches`)
+    t.strictSame(faults, [], `${pages} pages during ${batches} batches`)
     t.ok(pages > 50, 'there was load')
   })
 
@@ -42,7 +42,7 @@ t.test('two hosts on one PostgreSQL', options, async (t) => {
     let killedAt = 0
     while (performance.now() < endMs || load.done < 50 || killed < 3) {
       await new Promise((resolve) => setTimeout(resolve, 100 + random.below(900)))
-      // Kills that leave no time between them to start a worker would only stop the load.
+      // Kills in quick succession would leave no time to start a worker, and only stop the load.
       const pids = random.pick(hosts).workerPids()
       if (load.done === killedAt || pids.length === 0) continue
       killedAt = load.done
@@ -54,7 +54,7 @@ t.test('two hosts on one PostgreSQL', options, async (t) => {
       await until('all workers serve again', async () => (await fetch(`${adminUrl}/readyz`)).ok || undefined)
     t.comment(`${load.summary}; ${killed} workers killed`)
     t.strictSame(await load.faults(first.client), [], 'every sum and the counter are right on one host')
-    t.strictSame(await load.faults(second.client), [], 'and on the other')
+    t.strictSame(await load.faults(second.client), [], 'every sum and the counter are right on the other host')
     t.ok(load.conflicts > 5 && load.counter.done > 5 && load.pages > 50, 'there was load, and there were conflicts')
     const check = await first.command('check')
     t.equal(check.code, 0, `the store is sound: ${check.stdout}`)

@@ -1,6 +1,6 @@
 /**
- * What one client can consume of the engine and of a worker: big values are read a few at a time, and an export whose
- * output is not read does not keep the engine's transaction open forever.
+ * Limits on one client's use of the engine and of a worker: big values are read a few at a time, and a stalled export does not keep the
+ * engine's transaction open forever.
  */
 
 import { strict as assert } from 'node:assert'
@@ -26,8 +26,8 @@ const skip = engine === undefined && skipReason
 const mebibyte = 1024 * 1024
 
 /**
- * How far concurrent fetches of 32 big values may grow a worker: 288 MiB, which without a bound are in its memory twice.
- * A value of 9 MiB is just beyond what statements read several of, so it is read alone.
+ * Maximum growth of a worker by concurrent fetches of 32 big values: 288 MiB, which would be in its memory twice without a limit. A value
+ * of 9 MiB is just too large to share a statement with others, so it is read alone.
  */
 const bytesMax = 320 * mebibyte
 const [bigTopics, bigBytes] = [32, 9 * mebibyte]
@@ -38,10 +38,7 @@ function peakBytes(pid: number): number {
   return Number(kibibytes) * 1024
 }
 
-/**
- * Creates topics big/1, big/2, …, or the same below another root, with values of `valueBytes` bytes, and with a version
- * from before the log.
- */
+/** Creates topics big/1, big/2, …, or the same below another root, with values of `valueBytes` bytes and a version from before the log. */
 async function insertBig(store: string, topics: number, valueBytes: number, root = 'big'): Promise<void> {
   await execute(
     store,
@@ -52,7 +49,7 @@ async function insertBig(store: string, topics: number, valueBytes: number, root
   )
 }
 
-/** Fetches a topic and returns how many bytes were received, without keeping them; 0 for a refusal. */
+/** Fetches a topic without keeping it; returns the number of bytes received, or 0 if the fetch is rejected. */
 async function fetchedBytes({ url, token }: Server, agent: Agent, path: string): Promise<number> {
   const headers = { authorization: `Apikey ${token}`, 'content-type': 'application/json' }
   const req = request(`${url}/topics/fetch`, { method: 'POST', headers, agent })
@@ -72,7 +69,7 @@ async function makeBig(): Promise<string> {
   return store
 }
 
-await t.test('concurrent fetches of big values have bounded memory', { skip, timeout: 600_000 }, async (t) => {
+await t.test('concurrent fetches of big values use bounded memory', { skip, timeout: 600_000 }, async (t) => {
   const [topics, valueBytes] = [bigTopics, bigBytes]
   const store = await storeOfBig
   const server = await startServer(t, { store, workers: 1 })
@@ -91,19 +88,23 @@ await t.test('concurrent fetches of big values have bounded memory', { skip, tim
   )
 })
 
-await t.test('concurrent reads of big values are served about equally often', { skip, timeout: 600_000 }, async (t) => {
-  const opened = await openPostgresStore(await storeOfBig)
-  t.teardown(() => opened.close())
-  const endMs = performance.now() + 3000
-  const answered = await Promise.all(
-    Array.from({ length: 6 }, async (_, i) => {
-      let count = 0
-      for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
-      return count
-    }),
-  )
-  t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
-})
+await t.test(
+  'concurrent readers of big values are served about equally often',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const opened = await openPostgresStore(await storeOfBig)
+    t.teardown(() => opened.close())
+    const endMs = performance.now() + 3000
+    const answered = await Promise.all(
+      Array.from({ length: 6 }, async (_, i) => {
+        let count = 0
+        for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
+        return count
+      }),
+    )
+    t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
+  },
+)
 
 await t.test(
   'concurrent pages of large items are correct and within their limit',
@@ -139,7 +140,7 @@ await t.test(
   },
 )
 
-/** The program with a tenth of the time that a reader's session may be idle within a transaction, which is a minute. */
+/** The program with a tenth of the time that a reader's session may be idle within a transaction (a minute). */
 function impatientProgram(directory: string): string {
   const file = 'store/postgres/connection/connections.js'
   const text = readFileSync(join(dirname(mainFile), file), 'utf8')
@@ -148,7 +149,7 @@ function impatientProgram(directory: string): string {
   return patchedProgram(directory, file, text.replace(limit, 'idleMsMax: 6000'))
 }
 
-await t.test('the engine ends the transaction of a stopped export', { skip, timeout: 600_000 }, async (t) => {
+await t.test('the engine ends the transaction of a suspended export', { skip, timeout: 600_000 }, async (t) => {
   const store = (await engine?.database()) ?? ''
   const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`)
   const { code, stderr } = await runCommand(['import', '--allow-unfinished'], { TOPICD_STORE: store }, lines.join(''))
@@ -163,9 +164,9 @@ await t.test('the engine ends the transaction of a stopped export', { skip, time
       store,
       `select 1 from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
     )
-  t.equal((await idle()).length, 1, 'its transaction is open')
+  t.equal((await idle()).length, 1, 'the transaction of the export is open')
   const startedMs = performance.now()
   await until('the engine ends it', async () => ((await idle()).length === 0 ? true : undefined))
   const seconds = (performance.now() - startedMs) / 1000
-  t.ok(seconds > 3 && seconds < 60, `it ended after ${seconds.toFixed(0)} s`)
+  t.ok(seconds > 3 && seconds < 60, `the transaction ended after ${seconds.toFixed(0)} s`)
 })

@@ -1,6 +1,6 @@
 /**
- * The log on PostgreSQL: commits of several hosts enter it in one order, with what they changed or not at all; how much it
- * keeps, and what a check finds. Which topics each write logs: store/change-log; how long places are answered: store/log-tokens.
+ * The log on PostgreSQL: the single order of commits of several hosts, each logged in full or not at all, trimming, and checks.
+ * store/change-log tests which topics each write logs. store/log-tokens tests how long the log can be read from a place.
  */
 import t, { type Test } from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
@@ -26,10 +26,10 @@ const add = (topic: string): WriteOperation => ({ kind: 'add', ...creation(topic
 const addAndSet = (topic: string): WriteOperation => ({ kind: 'addAndSet', ...creation(topic), valueText: value })
 const remove = (topic: string): WriteOperation => ({ kind: 'remove', path: path(topic), valueText: undefined })
 
-/** For all tests, since what a store's time slices remember must not lie in the future. */
+/** Shared by all tests, because the times that a store's time slices remember must not lie in the future. */
 const time = skippableTime(t)
 
-/** Opens the store for some work, as a process of its own. */
+/** Opens the store for `work`, as a separate process would. */
 async function withStore(
   t: Test,
   address: string,
@@ -39,7 +39,7 @@ async function withStore(
   const store = await openStore(address, { directory: t.testdir(), changesKept })
   try {
     await work(store)
-    t.strictSame(await findingsOf(store), [], 'it is sound')
+    t.strictSame(await findingsOf(store), [], 'the store is sound')
   } finally {
     await store.close()
   }
@@ -83,7 +83,7 @@ function change(number: number): readonly WriteOperation[] {
 
 await t.test('readers see the commits of three hosts in one order', options, async (t) => {
   const address = (await engine?.database()) ?? ''
-  // A database may have other defaults: a transaction sees what was there when it began, and hardly waits for another one.
+  // A database may have other defaults: here a transaction sees the state at its start and hardly waits for others.
   const database = only(await execute(address, 'select quote_ident(current_database()) as name')).name
   await execute(
     address,
@@ -106,12 +106,12 @@ await t.test('readers see the commits of three hosts in one order', options, asy
   )
   for (; !isOver(); reads++) {
     const log = await readLog(address)
-    t.strictSame(log.slice(0, before.length), before, 'a commit is seen only with all before it')
+    t.strictSame(log.slice(0, before.length), before, 'a commit is visible only with all before it')
     before = log
   }
   await Promise.all(writers)
-  t.strictSame(failures, [], 'no commit meets another one')
-  t.strictSame(await findingsOf(at(stores, 0)), [], 'nor is one missing, or a change of one')
+  t.strictSame(failures, [], 'no commit fails because of another')
+  t.strictSame(await findingsOf(at(stores, 0)), [], 'no commit and no change is missing')
 })
 
 /** The paths that changed after a place. */
@@ -120,7 +120,7 @@ async function pathsAfter(store: TopicStore, place: LogPlace): Promise<readonly 
   return changes === 'gone' ? changes : changes.keys.map(pathOfKeyText)
 }
 
-/** As if the last commit had been lost. */
+/** Deletes the last commit, as if it had been lost. */
 async function forgetLast(address: string): Promise<void> {
   await execute(
     address,
@@ -129,7 +129,7 @@ async function forgetLast(address: string): Promise<void> {
   )
 }
 
-await t.test('a place in or after a commit that a fail-over lost is refused', options, async (t) => {
+await t.test('a place in or after a commit that a failover lost is gone', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, async (store) => {
     const end = () => Promise.resolve(store.inSnapshot((log) => log.end()))
@@ -140,15 +140,15 @@ await t.test('a place in or after a commit that a fail-over lost is refused', op
     const last = at((await readLog(address)).slice(-1), 0).version
     await forgetLast(address)
     t.equal(await pathsAfter(store, lost), 'gone', 'the row is missing')
-    t.strictSame(await pathsAfter(store, before), [], 'what was there before is known')
+    t.strictSame(await pathsAfter(store, before), [], 'an earlier place is still known')
     await store.write([addAndSet('c')])
-    t.equal(await pathsAfter(store, lost), 'gone', 'another one has followed')
+    t.equal(await pathsAfter(store, lost), 'gone', 'another commit has followed')
     t.strictSame(await pathsAfter(store, before), ['c'])
     // The successor's clock may be behind.
     for (const table of ['log', 'topics'])
       await execute(address, `update topicd.${table} set version = ${last - 1n} where version > ${last}`)
     await store.write([addAndSet('d')])
-    t.equal(await pathsAfter(store, lost), 'gone', 'one has as many changes before it')
+    t.equal(await pathsAfter(store, lost), 'gone', 'another commit has the same number of changes before it')
 
     const known = await end()
     await store.write([addAndSet('e'), addAndSet('f'), addAndSet('g')])
@@ -158,15 +158,15 @@ await t.test('a place in or after a commit that a fail-over lost is refused', op
     if (within === 'gone') return void t.fail('the place is known')
     t.strictSame(await pathsAfter(store, within), ['g'])
     await forgetLast(address)
-    t.equal(await pathsAfter(store, within), 'gone', 'it is within a commit that is missing')
+    t.equal(await pathsAfter(store, within), 'gone', 'the place is within a missing commit')
     await store.write([addAndSet('h'), addAndSet('i'), addAndSet('j')])
-    t.equal(await pathsAfter(store, within), 'gone', 'it is within another one')
+    t.equal(await pathsAfter(store, within), 'gone', 'the place is within a different commit')
     for (const place of [Buffer.alloc(3), Buffer.alloc(28, 255), Buffer.alloc(200, 255)])
-      t.equal(await pathsAfter(store, place), 'gone', 'one that never was')
+      t.equal(await pathsAfter(store, place), 'gone', 'a place that never existed')
   })
 })
 
-/** Changes so many topics, by a few commits. */
+/** Changes `count` topics, in a few commits. */
 async function write(store: TopicStore, count: number): Promise<void> {
   for (let start = 0; start < count; start += 10)
     await Promise.all(
@@ -176,30 +176,34 @@ async function write(store: TopicStore, count: number): Promise<void> {
     )
 }
 
-/** The rows behind which there are not as many changes as are kept, and the last one. */
+/** The rows followed by fewer changes than are kept, and the last row. */
 function neededOf(log: readonly LoggedCommit[], changesKept: number): readonly LoggedCommit[] {
   const last = at(log, log.length - 1)
   return log.filter((row) => row === last || last.total - row.total < changesKept)
 }
 
-/** For a store's work: it trims the log, as it does every 10 s. */
+/** Lets a store trim the log, as it does every 10 s. */
 async function trim(store: TopicStore): Promise<void> {
   time.pass(30_000)
   await store.removeDue(planSelector)
 }
 
-await t.test('the newest changes and the last row stay', options, async (t) => {
+await t.test('trimming keeps the newest changes and the last row', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, (store) => write(store, 600))
   const whole = await readLog(address)
   for (const changesKept of [600, 200, 0, 1_000_000]) {
     const before = await readLog(address)
     await withStore(t, address, trim, changesKept)
-    t.strictSame(await readLog(address), neededOf(before, changesKept), `${changesKept} are kept`)
+    t.strictSame(await readLog(address), neededOf(before, changesKept), `${changesKept} changes are kept`)
   }
   t.strictSame(await readLog(address), whole.slice(-1), 'the last row stays')
   await withStore(t, address, (store) => write(store, 10))
-  t.equal(at(await readLog(address), -1 + (await readLog(address)).length).total, 610n, 'and is counted on')
+  t.equal(
+    at(await readLog(address), -1 + (await readLog(address)).length).total,
+    610n,
+    'counting continues from the last row',
+  )
 })
 
 await t.test('many rows are trimmed in several statements', options, async (t) => {
@@ -209,7 +213,7 @@ await t.test('many rows are trimmed in several statements', options, async (t) =
   t.equal((await readLog(address)).length, 1)
 })
 
-await t.test('versions in the future are trimmed as others are', options, async (t) => {
+await t.test('rows with versions in the future are trimmed like any others', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, (store) => write(store, 600))
   await setClockBack(address, 3_600_000)
@@ -229,28 +233,28 @@ const damages: readonly (readonly [name: string, damage: string, finding: RegExp
     /^item at "t\/3": its version is 0, not a positive integer$/,
   ],
   [
-    'a topic of the future',
+    'a topic with a future version',
     `update topicd.topics set version = ${last} + 1 where item like '%t/3"%'`,
     /^item at "t\/3": its version is \d+, but the last one is \d+$/,
   ],
   [
-    'a row that is missing',
+    'a missing row',
     `delete from topicd.log where version = ${middle}`,
     /^record \d+ of the log: it counts 4 changes, but those before it and its own are 3$/,
   ],
   ['no row', 'delete from topicd.log', /^the log has no record, so the last version is not known$/],
   [
-    'keys that are missing',
+    'missing keys',
     `update topicd.log set keys = '' where version = ${middle}`,
     /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
   ],
   [
-    'keys that are cut',
+    'truncated keys',
     `update topicd.log set keys = substr(keys, 1, 4) where version = ${middle}`,
     /^record \d+ of the log: its keys cannot be read$/,
   ],
   [
-    'a total that is wrong',
+    'a wrong total',
     `update topicd.log set total = total + 1 where version = ${last}`,
     /^record \d+ of the log: it counts 7 changes, but those before it and its own are 6$/,
   ],
@@ -261,7 +265,7 @@ const damages: readonly (readonly [name: string, damage: string, finding: RegExp
   ],
 ]
 
-await t.test('a check finds each damage of the log, and of versions', options, async (t) => {
+await t.test('a check finds each kind of damage to the log and to versions', options, async (t) => {
   for (const [name, damage, finding] of damages) {
     const address = (await engine?.database()) ?? ''
     await withStore(t, address, async (store) => {

@@ -1,6 +1,6 @@
 /**
- * When workers and primaries over PostgreSQL are killed under load, no acknowledged write is lost and no read is stale,
- * as over lmdb. TORTURE_SECONDS=60 runs longer.
+ * Kills of workers and primaries under load over PostgreSQL lose no acknowledged write and cause no stale read, as over lmdb.
+ * TORTURE_SECONDS=60 runs longer.
  */
 import t from 'tap'
 import { torture } from '../support/faults/torture.js'

@@ -1,6 +1,6 @@
 /**
- * How a refusal by PostgreSQL is answered: a conflict is retried, and reported only if it persists; a full disk, a
- * read-only engine and a connection lost in a commit each have a code of their own. Triggers plant the refusals.
+ * Responses to refusals by PostgreSQL. A conflict is retried, and reported only if it persists. A full disk, a read-only engine and a
+ * connection lost during a commit each have their own code. Triggers plant the refusals.
  */
 import t from 'tap'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
@@ -15,7 +15,7 @@ import { path, single } from '../support/stores/store.js'
 const engine = await postgres()
 
 await t.test(
-  'each refusal by the engine has its own answer',
+  'each refusal by the engine has its own response',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
@@ -54,7 +54,7 @@ await t.test(
       await fault('lost', '40001', 1000)
       refuses(t, await write('lost'), 503, 'write_conflict', 'a conflict at each attempt')
       await fault('none', '40001', 0)
-      refuses(t, await post('fetch', { path: 'lost' }), 400, 'no_such_topic', 'it was not created')
+      refuses(t, await post('fetch', { path: 'lost' }), 400, 'no_such_topic', 'the topic was not created')
     })
 
     await t.test('a full disk gets 507', async (t) => {
@@ -78,7 +78,7 @@ await t.test(
 )
 
 await t.test(
-  'a connection lost in a commit is an unknown outcome; a read is retried',
+  'a connection lost during a commit leaves an unknown outcome; a read is retried',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
@@ -93,7 +93,7 @@ await t.test(
       await post('addAndSet', { path: 'cut', value: 1 }),
       503,
       'unknown_outcome',
-      'a write whose answer is lost',
+      'a write whose response is lost',
     )
     proxy.losesAnswer = () => false
     gives(
@@ -105,18 +105,18 @@ await t.test(
     let cuts = 1
     proxy.losesAnswer = (bytes) => bytes.includes('read_item') && cuts-- > 0
     gives(t, await post('fetch', { path: 'other' }), '{"path":"other","type":"json","value":1}', 'a read is retried')
-    t.ok(cuts < 1, 'although a session was lost')
+    t.ok(cuts < 1, 'a session was lost')
     for (const statement of ['begin_snapshot', 'read_topics_at_keys']) {
       cuts = 1
       proxy.losesAnswer = (bytes) => bytes.includes(statement) && cuts-- > 0
       const read = await post('fetch', { paths: ['other', 'none'] })
       const expected = '{"results":[{"path":"other","type":"json","value":1},{"path":"none","missing":true}]}'
-      gives(t, read, expected, `a read at one moment is retried: ${statement}`)
-      t.ok(cuts < 1, 'although a session was lost')
+      gives(t, read, expected, `a read of one snapshot is retried: ${statement}`)
+      t.ok(cuts < 1, 'a session was lost')
     }
     const stream = await ChangesStream.open(server, { path: 'other' })
     t.teardown(() => stream.close())
-    await stream.complete('the stream has the present state')
+    await stream.complete('the stream has the initial state')
     // Another host's commits are read from the log; the worker's own need not be.
     const host = await openPostgresStore(address)
     t.teardown(() => host.close())
@@ -124,8 +124,8 @@ await t.test(
       cuts = 1
       proxy.losesAnswer = (bytes) => bytes.includes(statement) && cuts-- > 0
       await single.set(host, path('other'), 'json', Buffer.from(String(value)))
-      await stream.complete(`a stream goes on: ${statement}`, ({ topics }) => topics.get('other')?.value === value)
-      t.ok(cuts < 1, 'although a session was lost')
+      await stream.complete(`a stream continues: ${statement}`, ({ topics }) => topics.get('other')?.value === value)
+      t.ok(cuts < 1, 'a session was lost')
     }
   },
 )

@@ -1,14 +1,12 @@
 /**
- * Fenced reads on a simulated engine: a proof counts only for the primary that was read from, and one proof serves all
- * reads that wait when it begins.
+ * Fenced reads on a simulated engine: a proof counts only for the primary that served the read, and one proof serves all reads that wait
+ * when it starts.
  */
 import t from 'tap'
 import { StoreError } from '../../dist/store/errors.js'
 import { createFence } from '../../dist/store/postgres/connection/fence.js'
 
-/**
- * A simulated engine: `onProof` gives each proof, and may change the primary. A read returns its primary's timeline.
- */
+/** A simulated engine. `onProof` returns the rows of each proof and may change the primary. A read returns its primary's timeline. */
 function simulate(onProof: (engine: { timeline: number; proofs: number }) => readonly unknown[]) {
   const engine = { timeline: 1, proofs: 0, reads: 0 }
   const fence = createFence({
@@ -40,11 +38,11 @@ t.test('a read is repeated on the successor that gives the proof', async (t) => 
     engine.timeline = 2
     return proof
   })
-  t.equal(await fenced(), 2, 'the rows come from the successor')
+  t.equal(await fenced(), 2, 'the rows are those of the successor')
   t.equal(engine.reads, 2)
 })
 
-t.test('a read is refused if the primary changes at each attempt', async (t) => {
+t.test('a read is rejected if the primary changes at each attempt', async (t) => {
   const { fenced } = simulate((engine) => {
     engine.timeline++
     return proof
@@ -76,5 +74,5 @@ t.test('one proof serves the reads that wait for it, and no later ones', async (
   await Promise.all(Array.from({ length: 100 }, () => fenced()))
   t.equal(engine.proofs, 1)
   await Promise.all([fenced(), new Promise((resolve) => setTimeout(resolve, 2)).then(() => fenced())])
-  t.equal(engine.proofs, 3, 'a later read needs a proof of its own')
+  t.equal(engine.proofs, 3, 'a later read needs its own proof')
 })

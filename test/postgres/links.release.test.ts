@@ -1,6 +1,6 @@
 /**
- * Links to the engine that freeze, fall silent or delay a statement: requests are answered in time, nothing is executed
- * long after its caller has been answered, and a link that works again is used again.
+ * Links to the engine that freeze, fall silent or delay a statement. Requests are answered in time, nothing is executed long after its
+ * caller got a response, and a link that works again is used again.
  */
 
 import pg from 'pg'
@@ -21,7 +21,7 @@ import { creation, single } from '../support/stores/store.js'
 const engine = await postgres()
 const skip = engine === undefined && skipReason
 
-/** A service that reaches its engine through a proxy, with topics. */
+/** A service with topics that reaches its engine through a proxy. */
 async function startBehindProxy(t: Test, paths: readonly string[] = ['a']) {
   const store = (await engine?.database()) ?? ''
   const proxy = await FaultProxy.start(t, store)
@@ -30,7 +30,7 @@ async function startBehindProxy(t: Test, paths: readonly string[] = ['a']) {
   const send = (route: Parameters<typeof post>[0], body: object) => server.connect().post(route, body)
   for (const path of paths)
     gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
-  /** Connections that were lost with the link may take a moment to be replaced. */
+  /** Replacing the connections that were lost with the link may take a moment. */
   const isUnchanged = async (path: string): Promise<void> => {
     const answer = await until('a fetch is answered', async () => {
       const fetched = await post('fetch', { path })
@@ -41,7 +41,7 @@ async function startBehindProxy(t: Test, paths: readonly string[] = ['a']) {
   return { store, proxy, server, post, send, isUnchanged }
 }
 
-/** A connection of the test's own to the engine. */
+/** Opens the test's own connection to the engine. */
 async function connect(t: Test, address: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: address })
   await client.connect()
@@ -49,7 +49,7 @@ async function connect(t: Test, address: string): Promise<pg.Client> {
   return client
 }
 
-/** Lets a frozen link work again; resolves once the engine has executed the commit that was on its way. */
+/** Unfreezes a link; resolves once the engine has executed the commit that was in transit. */
 async function thaw(t: Test, proxy: FaultProxy, address: string): Promise<void> {
   const client = await connect(t, address)
   const commits = async (condition: string): Promise<number> => {
@@ -67,7 +67,7 @@ async function thaw(t: Test, proxy: FaultProxy, address: string): Promise<void> 
 const timeout = 600_000
 
 await t.test(
-  'requests over a silent link are refused, and served once it works again',
+  'requests over a silent link are rejected, and served once the link works again',
   { skip, timeout },
   async (t) => {
     const { proxy, server, post, send } = await startBehindProxy(t)
@@ -75,8 +75,8 @@ await t.test(
     proxy.cut()
     for (const answer of await Promise.all(Array.from({ length: 8 }, () => send('fetch', { path: 'a' }))))
       refuses(t, answer, 503, 'store_unavailable', 'one of eight requests')
-    refuses(t, await post('fetch', { path: 'a' }), 503, 'store_unavailable', 'a later one')
-    const reason = await until('/readyz says why', async () => {
+    refuses(t, await post('fetch', { path: 'a' }), 503, 'store_unavailable', 'a later request')
+    const reason = await until('/readyz gives the reason', async () => {
       const ready = await fetch(`${server.adminUrl}/readyz`)
       return ready.status === 503 ? ready.text() : undefined
     })
@@ -87,7 +87,7 @@ await t.test(
 )
 
 await t.test(
-  'on a frozen link a write is an unknown outcome, and never executed later',
+  'a write on a frozen link has an unknown outcome and is never executed later',
   { skip, timeout },
   async (t) => {
     const { store, proxy, send, isUnchanged } = await startBehindProxy(t)
@@ -106,12 +106,12 @@ for (const [route, body] of [
   ['add', { path: 'b', type: 'json' }],
   ['remove', { path: 'a' }],
 ] as const) {
-  await t.test(`a delayed ${route} is refused, and changes nothing`, { skip, timeout }, async (t) => {
+  await t.test(`a delayed ${route} is rejected and changes nothing`, { skip, timeout }, async (t) => {
     const { proxy, post, send, isUnchanged } = await startBehindProxy(t)
     const held = proxy.holdNext(['commit_changes'], 5000)
     const answer = send(route, body)
     await held
-    refuses(t, await answer, 503, 'store_unavailable', 'it began too late, and changed nothing')
+    refuses(t, await answer, 503, 'store_unavailable', 'the statement started too late and changed nothing')
     await isUnchanged('a')
     refuses(t, await post('fetch', { path: 'b' }), 400, 'no_such_topic', 'no topic was created')
   })
@@ -119,7 +119,7 @@ for (const [route, body] of [
 
 const paths = ['a', 'b', 'c']
 
-await t.test('writes behind others on a frozen link are refused, and never executed', { skip, timeout }, async (t) => {
+await t.test('writes behind others on a frozen link are rejected and never executed', { skip, timeout }, async (t) => {
   const { store, proxy, send, isUnchanged } = await startBehindProxy(t, paths)
   const write = (path: string) => send('set', { path, value: 2 })
   const isSent = proxy.holdNext(['commit_changes'], 0)
@@ -127,8 +127,9 @@ await t.test('writes behind others on a frozen link are refused, and never execu
   await isSent
   proxy.set('freeze')
   const others = ['b', 'c'].map(write)
-  refuses(t, await first, 503, 'unknown_outcome', 'the one that was sent')
-  for (const other of others) refuses(t, await other, 503, 'store_unavailable', 'one that waited for its end')
+  refuses(t, await first, 503, 'unknown_outcome', 'the write that was sent')
+  for (const other of others)
+    refuses(t, await other, 503, 'store_unavailable', 'a write that waited for the first to end')
   await thaw(t, proxy, store)
   for (const path of paths) await isUnchanged(path)
 })
@@ -141,14 +142,14 @@ await t.test('the time that a write waits for its commit counts towards its limi
   await held
   const second = write('b')
   await proxy.holdNext(['commit_changes'], 2200)
-  gives(t, await first, '{"path":"a"}', 'the one that was sent at once')
-  refuses(t, await second, 503, 'store_unavailable', 'it would begin more than 4 s after it was requested')
+  gives(t, await first, '{"path":"a"}', 'the write that was sent immediately')
+  refuses(t, await second, 503, 'store_unavailable', 'the write would start more than 4 s after its request')
   await isUnchanged('b')
 })
 
 /**
- * One store opened twice, as by two processes: `slow` through a proxy, `quick` directly. A due policy removes a/1, and
- * the removal is on its way from `slow` when this resolves, on a frozen link.
+ * One store opened twice, as by two processes: `slow` through a proxy, `quick` directly. A due policy removes a/1. When this resolves, the
+ * removal is in transit from `slow` on a frozen link.
  */
 async function startClause(t: Test) {
   const address = (await engine?.database()) ?? ''
@@ -171,7 +172,7 @@ async function startClause(t: Test) {
     create,
     isThere: async (path: string) => (await quick.readTopic(path as Path, storedForms.json)) !== 'no_such_topic',
     sweepUntilGone: () =>
-      until('another process executes it', async () => {
+      until('another process executes the clause', async () => {
         await quick.removeDue(planSelector)
         return (await quick.readTopic('a/1' as Path, storedForms.json)) === 'no_such_topic' || undefined
       }),
@@ -179,7 +180,7 @@ async function startClause(t: Test) {
   }
 }
 
-/** Another process takes the lease, for as long as a lease may last. */
+/** Takes the lease for another process, for as long as a lease may last. */
 const takeLease = `update topicd.leases set holder = 'another',
   expires = floor(extract(epoch from clock_timestamp()) * 1000)::bigint + 3000`
 
@@ -195,7 +196,7 @@ await t.test(
   },
 )
 
-await t.test('a process that waited for the lease leaves it to its holder', { skip, timeout }, async (t) => {
+await t.test('a process that waited for the lease leaves it to its new holder', { skip, timeout }, async (t) => {
   const address = (await engine?.database()) ?? ''
   const store = await openPostgresStore(address)
   t.teardown(() => store.close())

@@ -1,13 +1,13 @@
-/** Followers of the log on PostgreSQL hear of every growth, and of an engine that is down; without them nothing is read. */
+/** Followers of the log on PostgreSQL are notified of every growth and of an engine that is down. Without followers, nothing is read. */
 import t from 'tap'
 import type { Execute } from '../../dist/store/postgres/sql/statement.js'
 import { LogFollower } from '../../dist/store/postgres/view/follower.js'
 import { eventually } from '../support/turns.js'
 
-/** Of a commit of this process. */
+/** A commit of this process. */
 const record = { version: 3, total: 3, keys: Buffer.alloc(0), before: { version: 2, total: 2 } }
 
-/** A simulated engine, whose log is the last version. */
+/** A simulated engine. Its log is only the last version. */
 function simulate() {
   const engine = { log: 1, reads: 0, isAway: false }
   const read: Execute = async <Row>() => {
@@ -18,7 +18,7 @@ function simulate() {
   return { engine, follower: new LogFollower(read) }
 }
 
-t.test('followers hear of all commits, and of an engine that is down', async (t) => {
+t.test('followers are notified of all commits and of an engine that is down', async (t) => {
   const { engine, follower } = simulate()
   let told = 0
   const stop = follower.follow(() => told++)
@@ -34,15 +34,15 @@ t.test('followers hear of all commits, and of an engine that is down', async (t)
   stop()
   const { reads } = engine
   follower.committed(record)
-  // Another one reads in the meantime as often as this one would.
+  // In the meantime, another follower reads as often as this one would.
   const other = simulate()
   t.teardown(other.follower.follow(() => {}))
   await eventually(() => other.engine.reads > 3)
-  t.ok(engine.reads <= reads + 1, 'nobody follows')
+  t.ok(engine.reads <= reads + 1, 'nothing is read without a follower')
   let again = 0
   const stopAgain = follower.follow(() => again++)
   await eventually(() => again > 0)
   follower.close()
   stopAgain()
-  t.pass('one that comes later is told at once')
+  t.pass('a later follower is notified immediately')
 })

@@ -1,6 +1,6 @@
 /**
- * A whole tree moves from lmdb to PostgreSQL and back by export and import: the last export equals the first one, byte
- * for byte. API keys are exported and imported on request only.
+ * A whole tree moves from lmdb to PostgreSQL and back by export and import. The last export equals the first, byte for byte. API keys are
+ * exported and imported only on request.
  */
 
 import { strict as assert } from 'node:assert'
@@ -70,18 +70,18 @@ await t.test(
     const exported = run(nothing, 'export', '--with-keys', ...from)
     t.ok(exported.toString().split('\n').length > 1200, 'one line per topic')
     const withoutKeys = run(nothing, 'export', ...from)
-    t.ok(exported.includes('mover') && !withoutKeys.includes('mover'), 'keys are exported on request only')
+    t.ok(exported.includes('mover') && !withoutKeys.includes('mover'), 'keys are exported only on request')
 
     run(exported, 'import', ...postgresStore)
     t.ok(run(nothing, 'export', ...postgresStore).equals(withoutKeys), 'from lmdb to PostgreSQL')
     t.notOk(
       run(nothing, 'export', '--with-keys', ...postgresStore).includes('mover'),
-      'keys are imported on request only',
+      'keys are imported only on request',
     )
     run(exported, 'import', '--with-keys', ...postgresStore)
     t.ok(run(nothing, 'export', '--with-keys', ...postgresStore).equals(exported), 'with the keys')
     run(run(nothing, 'export', '--with-keys', ...postgresStore), 'import', '--with-keys', ...back)
-    t.ok(run(nothing, 'export', '--with-keys', ...back).equals(exported), 'and back to lmdb')
+    t.ok(run(nothing, 'export', '--with-keys', ...back).equals(exported), 'from PostgreSQL back to lmdb')
     t.match(run(nothing, 'check', ...postgresStore).toString(), / 0 findings\n$/, 'sound')
   },
 )

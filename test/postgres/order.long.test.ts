@@ -1,6 +1,6 @@
 /**
- * The order of commits on PostgreSQL, which one host at a time holds: a host that is frozen while it holds the order loses it
- * soon, with what it was about to commit, and one that gets it too late commits nothing.
+ * The order of commits on PostgreSQL, which one host holds at a time. A host that freezes while it holds the order soon loses it, together
+ * with its pending commit. A host that gets the order too late commits nothing.
  */
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ async function valueAt(store: TopicStore, topic: string): Promise<unknown> {
   return typeof item === 'string' ? item : (JSON.parse(Buffer.from(item).toString()) as { value: unknown }).value
 }
 
-/** A database on another machine, as far as one machine can tell: reached over TCP, whose windows fill. */
+/** A database as if on another machine: it is reached over TCP, whose windows fill. */
 async function remoteDatabase(t: Test): Promise<string> {
   const port = only(await freePorts(1))
   const cluster = new OwnCluster(findBinaries() ?? '', await mkdtemp(join(tmpdir(), 'topicd-order-')), port)
@@ -56,7 +56,7 @@ async function remoteDatabase(t: Test): Promise<string> {
   return address
 }
 
-/** Two hosts, of which one reaches the engine through a proxy. */
+/** Two hosts, one of which reaches the engine through a proxy. */
 async function openHosts(t: Test, address: string) {
   const proxy = await FaultProxy.start(t, address)
   const frozen = await openPostgresStore(proxy.addressOf(address))
@@ -68,12 +68,12 @@ async function openHosts(t: Test, address: string) {
   return { proxy, frozen, other }
 }
 
-/** For what is to be tried again. @throws any other error */
+/** Returns undefined if the store is unavailable, for a retry. @throws any other error */
 function orUnavailable(error: unknown): undefined {
   if (!(error instanceof StoreError && error.kind === 'unavailable')) throw error
 }
 
-/** How much a host that holds the order has to read before it can commit: less or more than what is buffered between them. */
+/** Bytes that a host with the order must read before it can commit: less, or more, than the connection buffers. */
 const amounts = { 'little to read': 10, 'much to read': 8 * 1024 * 1024 }
 
 for (const [amount, bytes] of Object.entries(amounts)) {
@@ -85,17 +85,17 @@ for (const [amount, bytes] of Object.entries(amounts)) {
     const constraint = { kind: 'value', text: Buffer.from(`"${large}"`) } as const
     const batch = [set('known', '4'), increment, { ...set('large', '5'), constraint }]
 
-    /** Whether somebody holds the order. */
+    /** Whether any session holds the order. */
     const isHeld = (): Promise<boolean> =>
       execute(address, `select from topicd.meta where name = 'order' for update nowait`).then(
         () => false,
         () => true,
       )
 
-    /** The host gets the order for a batch, and is frozen before it knows; undefined if it lost the order too soon. */
+    /** Freezes the host after it got the order for a batch and before it knows; undefined if it lost the order too soon. */
     async function freeze(): Promise<{ readonly late: Promise<unknown> } | undefined> {
       await frozen.write([addAndSet('known', '1')])
-      // What it knows is not so any more, so that it decides again, once it has the order.
+      // The host's knowledge is now outdated, so it must decide again once it has the order.
       await other.write([{ kind: 'remove', path: path('known'), valueText: undefined }, addAndSet('known', '2')])
       const isStopped = new Promise<void>((resolve) => {
         proxy.stopsReading = (sent) => {
@@ -116,7 +116,7 @@ for (const [amount, bytes] of Object.entries(amounts)) {
       proxy.set('pass')
       return undefined
     }
-    // A machine that is busy may be too slow for it.
+    // A busy machine may be too slow for this.
     const { late } = await until('a host is frozen', () => freeze().catch(orUnavailable))
     let added = 0
     await until('the other host writes', async () => {
@@ -125,16 +125,16 @@ for (const [amount, bytes] of Object.entries(amounts)) {
     })
     for (; added < 5; added++) await other.write([increment])
     proxy.set('pass')
-    t.match(await late, { kind: 'unavailable' }, 'its write is refused')
-    t.equal(await valueAt(other, 'known'), 2, 'what it was about to write was not written')
-    t.equal(await valueAt(other, 'count'), added, 'every write that was acknowledged is there, once')
+    t.match(await late, { kind: 'unavailable' }, 'the late write is rejected')
+    t.equal(await valueAt(other, 'known'), 2, 'the pending write had no effect')
+    t.equal(await valueAt(other, 'count'), added, 'every acknowledged write is counted once')
     const again = await until('it writes again', () => frozen.write([increment]).catch(orUnavailable))
-    t.strictSame(again, [{ valueText: String(added + 1) }], 'it counts on')
+    t.strictSame(again, [{ valueText: String(added + 1) }], 'the frozen host continues the count')
     t.strictSame(await findingsOf(other), [])
   })
 }
 
-/** A connection of the test's own that holds the order until it is told to commit. */
+/** Holds the order on the test's own connection until `end`. */
 async function holdOrder(t: Test, address: string) {
   const client = new pg.Client({ connectionString: address })
   await client.connect()
@@ -143,7 +143,7 @@ async function holdOrder(t: Test, address: string) {
   const clock = async (): Promise<number> =>
     Number(only((await client.query('select extract(epoch from clock_timestamp()) * 1000 as ms')).rows).ms)
   return {
-    /** Resolves once another one waits for the order, and has done so for `ms` by the engine's clock. */
+    /** Resolves once another session has waited for the order for `ms` by the engine's clock. */
     async waited(ms: number): Promise<void> {
       const waiting = `select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%take_order%'`
@@ -155,16 +155,16 @@ async function holdOrder(t: Test, address: string) {
   }
 }
 
-await t.test('a removal that gets the order after its lease removes nothing', options, async (t) => {
+await t.test('a removal that gets the order after its lease has expired removes nothing', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   const { frozen: leader, other } = await openHosts(t, address)
   await single.add(other, creation('due', 'json', { REMOVAL: 'when time after 5' }))
   const holder = await holdOrder(t, address)
   const removal = leader.removeDue(planSelector).catch((error: unknown) => error)
-  // It was decided within a lease of 3 s, and waits for at most 4 s.
+  // The removal was decided within a lease of 3 s and waits for at most 4 s.
   await holder.waited(3100)
   await holder.end()
-  t.match(await removal, { kind: 'unavailable' }, 'it is refused')
+  t.match(await removal, { kind: 'unavailable' }, 'the late removal is rejected')
   t.equal(await valueAt(other, 'due'), undefined, 'the topic is still there')
   await until('it is removed in time', async () => {
     await other.removeDue(planSelector)
@@ -172,14 +172,14 @@ await t.test('a removal that gets the order after its lease removes nothing', op
   })
 })
 
-/** Commits of one process, whose requests of one turn wait together. */
+/** The commits of one process. Requests of one turn wait together. */
 function openCommitter(t: Test, address: string): Committer {
   const connections = new Connections(address, 1)
   t.teardown(() => connections.close())
   return new Committer(connections, () => {})
 }
 
-/** When a topic is due, and its version. */
+/** The due time of a topic, and its version. */
 async function dueAt(address: string, topic: string) {
   const { due, generation, version } = only(
     await execute(address, `select due, generation, version from topicd.topics where key = '${topic}'`),
@@ -187,7 +187,7 @@ async function dueAt(address: string, topic: string) {
   return { due, version: Number(version), place: { atMs: Number(due), id: String(generation), path: path(topic) } }
 }
 
-await t.test('a removal that is too late takes no write with it', options, async (t) => {
+await t.test('a removal that is too late fails no write of the same commit', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   const { other } = await openHosts(t, address)
   await single.add(other, creation('due', 'json', { REMOVAL: 'when time after 5' }))
@@ -199,11 +199,11 @@ await t.test('a removal that is too late takes no write with it', options, async
   const write = committer.commit({ operations: [prepare(addAndSet('a', '1'))], isAtomic: true })
   await holder.waited(1600)
   await holder.end()
-  t.match(await refused, { kind: 'unavailable' }, 'it is refused')
-  t.strictSame(await write, ['created'], 'the write is not')
+  t.match(await refused, { kind: 'unavailable' }, 'the late removal is rejected')
+  t.strictSame(await write, ['created'], 'the write succeeds')
 })
 
-await t.test('a clause that ends with an update of its topic has ended', options, async (t) => {
+await t.test('a policy ends even if its topic is updated in the same commit', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   const { other } = await openHosts(t, address)
   await single.add(other, creation('policy', 'json', { REMOVAL: 'when time after 5 remove "?none//"' }))
@@ -215,5 +215,5 @@ await t.test('a clause that ends with an update of its topic has ended', options
   ])
   const after = await dueAt(address, 'policy')
   t.equal(after.due, null, 'its policy has ended')
-  t.ok(after.version > version, 'and it is updated')
+  t.ok(after.version > version, 'the topic is updated')
 })

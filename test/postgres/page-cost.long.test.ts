@@ -1,8 +1,8 @@
 /**
- * What a page costs over PostgreSQL depends on the page alone: not on topics of the other type in between, not on the
- * size of the tree, not on how deep in it the page begins, and for a listing of children not on what is below them. A
- * read, a write or a removal of a topic uses an index too, whatever the planner believes of the table. Costs are counted in
- * blocks that the engine touches, or in entries that it reads of its indexes, so the machine's speed does not matter.
+ * The cost of a page over PostgreSQL depends only on the page. It does not depend on topics of the other type in between, the size of the
+ * tree or the position of the page, nor, in a listing of children, on the topics below them. A read, write or removal of a topic also uses
+ * an index, regardless of the planner's statistics. Costs are counted in blocks or index entries that the engine reads, so the machine's
+ * speed does not matter.
  */
 import { strict as assert } from 'node:assert'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,16 +19,16 @@ import { creation, planned, waiting } from '../support/stores/store.js'
 
 const topics = 50_000
 
-/** Blocks for a page of 10, or for one topic that is read or written: a few levels of a few indexes, and those of the rows. */
+/** Blocks for a page of 10, or for reading or writing one topic: a few levels of a few indexes, and the blocks of the rows. */
 const blocksMax = 30
 
-/** Topics that are read or written at a time. */
+/** Topics that are read or written together. */
 const atOnce = 20
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
 
-/** Fills two trees: in one, topics of the other type are between the first and the last. */
+/** Fills two trees. In one of them, topics of the other type lie between the first and the last. */
 const fill = `
   insert into topicd.topics (key, type, generation, created, updated, version, item)
   select convert_to(tree, 'UTF8') || '\\x00'::bytea || convert_to(to_char(n, 'FM000000'), 'UTF8'),
@@ -37,10 +37,10 @@ const fill = `
     case when tree = 'mixed' and n not in (1, ${topics}) then 'string' else 'json' end || '","value":"' || n || '"}'
   from generate_series(1, ${topics}) n, (values ('json'), ('mixed')) trees (tree)`
 
-/** How the table gets to its topics, by what the planner then believes of it. */
+/** Ways to fill the table, by the state of the planner that results. */
 const fillings: Readonly<Record<string, readonly string[]>> = {
-  'has no statistics, as when it has just been filled': [fill],
-  'believes that hardly any topics are there, as when the tree was small a moment ago': [
+  'has no statistics, as right after filling': [fill],
+  'expects hardly any topics, as if the tree had just been small': [
     fill,
     `delete from topicd.topics where key <> (select key from topicd.topics order by key desc limit 1)`,
     'vacuum topicd.topics',
@@ -60,7 +60,7 @@ const addAndSet = (path: string) => ({ kind: 'addAndSet', ...creation(path), val
 const add = (path: string) => ({ kind: 'add', ...creation(path), valueText: undefined }) as const
 const remove = (path: Path) => ({ kind: 'remove', path, valueText: undefined }) as const
 
-/** Writes in one batch, each with this outcome. */
+/** Runs all operations in one batch; each must have this outcome. */
 async function write(store: TopicStore, operations: readonly WriteOperation[], outcome: WriteOutcome): Promise<void> {
   const results = await store.write(operations)
   assert.deepEqual(
@@ -69,7 +69,7 @@ async function write(store: TopicStore, operations: readonly WriteOperation[], o
   )
 }
 
-/** Writes each by itself, all at a time. */
+/** Runs each operation in its own request, all concurrently; each must have this outcome. */
 async function writeEach(
   store: TopicStore,
   operations: readonly WriteOperation[],
@@ -80,13 +80,13 @@ async function writeEach(
 
 async function readEach(store: TopicStore, paths: readonly Path[], form: ItemForm): Promise<void> {
   for (const item of await Promise.all(paths.map((path) => store.readTopic(path, form)))) {
-    assert(typeof item !== 'string', `there is none: ${String(item)}`)
+    assert(typeof item !== 'string', `no item: ${String(item)}`)
   }
 }
 
 type Work = (store: TopicStore, run: number) => Promise<void>
 
-/** What reads or writes one topic. */
+/** Reads and writes of one topic. */
 const singly: Readonly<Record<string, Work>> = {
   'a fetch by path': (store, run) => readEach(store, [path(run)], storedForms.json),
   'a fetch by path with properties and version': (store, run) => readEach(store, [path(run)], versioned),
@@ -96,7 +96,7 @@ const singly: Readonly<Record<string, Work>> = {
   'a removal': (store, run) => write(store, [remove(path(run))], 'removed'),
 }
 
-/** What reads or writes `atOnce` topics. */
+/** Reads and writes of `atOnce` topics. */
 const together: Readonly<Record<string, Work>> = {
   fetches: (store, run) => readEach(store, paths(run), storedForms.json),
   'items of changes': async (store, run) => {
@@ -117,7 +117,7 @@ const together: Readonly<Record<string, Work>> = {
   'a batch that removes': (store, run) => write(store, paths(run).map(remove), 'removed'),
 }
 
-/** Waits until topicd's connections have ended: the engine has counted what they touched by then. */
+/** Waits until topicd's connections have closed; by then the engine has counted their work. */
 async function disconnected(store: string): Promise<void> {
   await until('the connections to end', async () => {
     const others = await execute(
@@ -128,7 +128,7 @@ async function disconnected(store: string): Promise<void> {
   })
 }
 
-/** Blocks of the topics and their indexes that were touched by connections that have ended. */
+/** Blocks of the topics and their indexes that closed connections have read. */
 async function blocks(store: string): Promise<number> {
   await disconnected(store)
   const [row] = await execute(
@@ -140,7 +140,7 @@ async function blocks(store: string): Promise<number> {
 }
 
 for (const [belief, steps] of Object.entries(fillings)) {
-  const name = `pages, reads and writes touch few blocks of a large tree: the planner ${belief}`
+  const name = `pages, reads and writes touch few blocks of a large tree even if the planner ${belief}`
   await t.test(name, { skip, timeout: 600_000 }, async (t) => {
     const store = (await engine?.database()) ?? ''
     await execute(store, 'alter table topicd.topics set (autovacuum_enabled = off)')
@@ -193,15 +193,15 @@ for (const [belief, steps] of Object.entries(fillings)) {
   })
 }
 
-/** Topics that are due, every other with a clause, and others that will be in a century. */
+/** Due topics, half of them with a clause, and topics that fall due in decades. */
 const due = 2000
 const notDue = 30_000
 const farMs = 4e12
 
-/** As often as a service looks for what is due: each look passes over the entries of all that was removed before it. */
+/** How often a service looks for due topics. Each look passes over the entries of all topics removed before. */
 const betweenLooksMs = 1000
 
-/** Blocks for a topic that is due: half of them are read and removed, the others read and written twice. */
+/** Blocks for a due topic: half of the topics are read and removed, the others are read and written twice. */
 const blocksOfDueMax = 60
 
 const policy = (clause: string): string =>
@@ -225,7 +225,7 @@ await t.test('automatic removal touches few blocks for each due topic', { skip, 
   const before = await blocks(store)
   const opened = await openPostgresStore(store)
   let removed = 0
-  await until('all to be removed, or to have no policy any more', async () => {
+  await until('all to be removed or to have no policy left', async () => {
     await sleep(betweenLooksMs)
     const outcome = await opened.removeDue(planSelector)
     removed += outcome.removed
@@ -242,10 +242,10 @@ await t.test('automatic removal touches few blocks for each due topic', { skip, 
 const children = 1000
 const topicsPerChild = 100
 
-/** Statements for a page: one finds its keys, one reads their rows; some more for all pages. */
+/** Statements for a page: one finds its keys, one reads their rows. A few more serve all pages. */
 const statementsMax = 3
 
-/** Entries of indexes for each result: those that find a branch, read its keys, and read its item. */
+/** Index entries for each result: to find its branch, to read the keys of the branch, and to read the item. */
 const entriesMax = 5
 
 await t.test('a listing of children reads few index entries for each child', { skip, timeout: 600_000 }, async (t) => {
@@ -260,7 +260,7 @@ await t.test('a listing of children reads few index entries for each child', { s
      from generate_series(1, ${children}) n, generate_series(1, ${topicsPerChild}) m`,
   )
 
-  /** Entries that were read by connections that have ended. */
+  /** Rows and index entries that closed connections have read. */
   async function entries(): Promise<number> {
     await disconnected(store)
     const [row] = await execute(
@@ -271,7 +271,7 @@ await t.test('a listing of children reads few index entries for each child', { s
     return Number(row?.sum)
   }
 
-  /** Statements so far: each is a transaction of its own. Opening a store and looking here take some as well. */
+  /** Statements so far, each in its own transaction. Opening a store and counting also take a few. */
   async function statements(): Promise<number> {
     await disconnected(store)
     const [row] = await execute(store, `select xact_commit from pg_stat_database where datname = current_database()`)
@@ -305,7 +305,7 @@ await t.test('a listing of children reads few index entries for each child', { s
     await opened.close()
     const eachPage = ((await statements()) - statementsBefore - besides) / (pages + 1)
     const each = ((await entries()) - before) / results
-    // Where there are few pages, what the store reads besides counts for much.
+    // With few pages, the store's other reads distort the average.
     if (size === 100) t.ok(eachPage < statementsMax, `${eachPage.toFixed(1)} statements for each page`)
     t.equal(results, limit * children, `${type}, ${limit} of each, pages of ${size}`)
     t.ok(each > 0 && each <= entriesMax, `${each.toFixed(2)} entries per result`)

@@ -1,6 +1,6 @@
 /**
- * docs/postgresql.md as a stranger follows it, on an engine that lets in whom Debian's lets in: its commands end in two
- * hosts that serve, a tree moves there and back, and what goes wrong on the way is explained.
+ * docs/postgresql.md, followed by a newcomer on an engine with Debian's access rules. Its commands start two hosts, a tree moves there and
+ * back, and mistakes on the way are explained.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
@@ -35,7 +35,7 @@ const password = 'a secret'
 const warning =
   'topicd: --data is ignored because the store is PostgreSQL; "--store lmdb" selects the store in that directory\n'
 
-/** The block of the page that contains a text. */
+/** The console block of the page that contains `text`. */
 function blockWith(text: string): string {
   const [block, ...others] = blocksOf(readDocument('docs/postgresql.md'), 'console').filter((block) =>
     block.text.includes(text),
@@ -44,7 +44,7 @@ function blockWith(text: string): string {
   return block.text
 }
 
-await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }, async (t) => {
+await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs }, async (t) => {
   // Outside of the checkout, which the account postgres may not be able to enter.
   const directory = mkdtempSync(join(tmpdir(), 'topicd-page-'))
   chmodSync(directory, 0o755)
@@ -60,7 +60,7 @@ await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }
   writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`)
   chmodSync(program, 0o755)
 
-  /** Runs commands of the page in one shell, which has no terminal: what they ask for they read from the input. */
+  /** Runs commands of the page in one shell without a terminal. Prompts read from `input`. */
   async function run(script: string, env: Readonly<Record<string, string>> = {}, input = ''): Promise<CommandResult> {
     const local = [
       ['127.0.0.1/topicd', `127.0.0.1:${enginePort}/topicd`],
@@ -87,7 +87,7 @@ await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }
     `postgres://${account}@127.0.0.1:${port}/${database}`
   const own = addressOf(`topicd:${encodeURIComponent(password)}`)
 
-  /** Migrating it, or opening it as all other commands do, is refused for this reason. */
+  /** Requires that migrating the store, or opening it as all other commands do, fails for this reason. */
   async function refuses(t: Test, store: string, reason: string, open = migratePostgresStore): Promise<void> {
     await t.rejects(open(store), { message: reason })
   }
@@ -97,7 +97,7 @@ await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }
   const notTheOwner =
     'the role in --store must own the database, or have CREATE on it, and be the one that "topicd migrate" was run with'
 
-  await t.test('missing or wrong things are explained', async (t) => {
+  await t.test('each mistake in the setup is explained', async (t) => {
     const wrong = `${refused} password authentication failed for user "topicd": its password is wrong, or there is no such role ("createuser --pwprompt topicd" creates it)`
     const { code, stderr } = await runCommand(['migrate'], { TOPICD_STORE: own })
     t.strictSame([code, stderr], [1, `topicd: ${wrong}\n`])
@@ -129,7 +129,7 @@ await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }
     await run('sudo -u postgres dropdb topicd; sudo -u postgres dropuser topicd')
   })
 
-  await t.test('the commands end in two hosts that serve one tree', async (t) => {
+  await t.test('the commands start two hosts that serve one tree', async (t) => {
     const making = blockWith('createuser').replace(/^sudo apt-get .*\n/, '')
     const made = await run(making, {}, `${password}\n${password}\n`)
     t.equal(made.code, 0, made.stderr)
@@ -140,7 +140,7 @@ await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }
 
   const env = { TOPICD_STORE: own }
 
-  await t.test('a tree moves there and back', async (t) => {
+  await t.test('a tree moves to PostgreSQL and back', async (t) => {
     const line = '{"path":"moved","type":"string","properties":{},"value":"there and back"}\n'
     const data = join(directory, 'data')
     t.equal((await runCommand(['import', '--allow-unfinished', '--store', 'lmdb', '--data', data], {}, line)).code, 0)
@@ -152,12 +152,12 @@ await t.test('docs/postgresql.md, command by command', { skip, timeout: hangMs }
     t.match(readFileSync(join(directory, 'tree.ndjson'), 'utf8'), line)
   })
 
-  await t.test('a directory that is not used is reported', async (t) => {
+  await t.test('an unused directory is reported', async (t) => {
     t.equal((await runCommand(['export', '--data', directory], env)).stderr, warning)
-    t.equal((await runCommand(['export'], env)).stderr, '', 'only if it is given')
+    t.equal((await runCommand(['export'], env)).stderr, '', 'a directory is reported only if given')
   })
 
-  await t.test('a refused role and a refused host get the reason', async (t) => {
+  await t.test('a rejected role and a rejected host get the reason', async (t) => {
     await run(`sudo -u postgres psql -qc "create role other login password 'other'" topicd`)
     await refuses(t, addressOf('other:other'), `permission denied for schema topicd: ${notTheOwner}`, openAt)
     writeFileSync(join(directory, 'engine/data/pg_hba.conf'), 'local all postgres peer\n')

@@ -1,7 +1,7 @@
 /**
- * Fail-overs of PostgreSQL under Patroni, with load from two hosts: `npm run test:patroni`. No acknowledged write is lost
- * and no read is stale, during the load and at its end. Readers of changes keep their tokens over a switchover and over
- * fail-overs: none of them misses anything, whichever host answers.
+ * Failovers of PostgreSQL under Patroni, with load from two hosts: `npm run test:patroni`. No acknowledged write is lost and no read is
+ * stale, during the load and at its end. Readers of changes keep their tokens across a switchover and failovers, and miss nothing,
+ * regardless of which host responds.
  */
 
 import t, { type Test } from 'tap'
@@ -47,7 +47,7 @@ async function failOver(t: Test, cluster: PatroniCluster, hosts: Hosts, faults: 
   t.strictSame(load.violations(), [], 'nothing lost, nothing stale')
 }
 
-/** Resolves once another node leads, as Patroni says. */
+/** Resolves once Patroni reports another leader. */
 async function succeeded(cluster: PatroniCluster, leader: number): Promise<void> {
   const another = async (): Promise<true | undefined> => {
     const now = await cluster.leader()
@@ -56,12 +56,12 @@ async function succeeded(cluster: PatroniCluster, leader: number): Promise<void>
   await until('another leader', another)
 }
 
-/** Readers of changes over both hosts, while the leader changes in good order, and while it has each fault. */
+/** Runs readers of changes over both hosts during a switchover and each fault of the leader. */
 async function followChanges(t: Test, cluster: PatroniCluster, hosts: Hosts, faults: readonly Fault[]): Promise<void> {
   const random = seededRandom(t)
   const limited = await limitedKey(hosts[0])
   await hosts[1].knows(limited)
-  // A token may be of a commit that its leader showed, and that its successor never had.
+  // A token may belong to a commit that the leader showed and its successor never had.
   const followed = new FollowedTree({ target: () => random.pick(hosts), limited, random, mayBeGone: true })
   const { tree } = followed
   const isWritten = async (): Promise<void> => {
@@ -89,7 +89,7 @@ async function followChanges(t: Test, cluster: PatroniCluster, hosts: Hosts, fau
 }
 
 await t.test(
-  'fail-overs lose no acknowledged write, and no fetch is stale',
+  'failovers lose no acknowledged write, and no fetch is stale',
   { skip: patroniSkip, timeout: 900_000 },
   async (t) => {
     const cluster = await PatroniCluster.start(t)
@@ -115,12 +115,14 @@ await t.test(
     const first = await startServer(t, { store, workers: 2, check: false })
     const { token } = first
     const second = await startServer(t, { store, workers: 2, check: false, token, dataDir: `${t.testdirName}/second` })
-    await t.test('load', (t) => failOver(t, cluster, [first, second], [killed, frozen, patroniFrozen]))
-    await t.test('readers of changes', (t) =>
+    await t.test('load on both hosts finds nothing lost or stale', (t) =>
+      failOver(t, cluster, [first, second], [killed, frozen, patroniFrozen]),
+    )
+    await t.test('readers of changes miss nothing', (t) =>
       followChanges(t, cluster, [first, second], [killed, frozen, patroniFrozen]),
     )
 
-    // The engine of a leader whose Patroni is frozen still answers; only the fence keeps stale answers from clients.
+    // The engine still responds if only Patroni on its node is frozen. Then only the fence keeps stale responses from clients.
     const options = {
       store: cluster.hostsAddress('topicd'),
       workers: 2,
@@ -130,6 +132,8 @@ await t.test(
     }
     const third = await startServer(t, { ...options, dataDir: `${t.testdirName}/third` })
     const fourth = await startServer(t, { ...options, dataDir: `${t.testdirName}/fourth` })
-    await t.test('load without HAProxy, fenced', (t) => failOver(t, cluster, [third, fourth], [killed, patroniFrozen]))
+    await t.test('load with fenced reads and without HAProxy finds nothing lost or stale', (t) =>
+      failOver(t, cluster, [third, fourth], [killed, patroniFrozen]),
+    )
   },
 )

@@ -1,6 +1,6 @@
 /**
- * The pool of one process's sessions, on a simulated engine: how many there are, which request gets one, and when a
- * request is rejected.
+ * The pool of one process's sessions, on a simulated engine: its size, the order in which requests get sessions, and the rejection of
+ * requests.
  */
 
 import t from 'tap'
@@ -38,7 +38,7 @@ class SimulatedEngine {
   failure: StoreError | undefined
   readonly sessions: SimulatedSession[] = []
   deposed = false
-  /** To open a session. */
+  /** Attempts to open a session. */
   attempts = 0
   onSuccessor(): void {}
   onReached(): void {}
@@ -58,7 +58,7 @@ class SimulatedEngine {
 
 const limits = { statementMsMax: 1000, idleMsMax: 1000, unreadMsMax: 0 }
 
-/** @param workingOf which of some backends still execute a statement; all by default */
+/** @param workingOf returns the given backends that still execute a statement; all by default */
 function simulate(sizeMax: number, workingOf = async (all: readonly number[]): Promise<Set<number>> => new Set(all)) {
   const engine = new SimulatedEngine()
   const pool = new Pool(engine as unknown as Engine, () => sizeMax, limits, workingOf)
@@ -66,7 +66,7 @@ function simulate(sizeMax: number, workingOf = async (all: readonly number[]): P
   return { engine, pool }
 }
 
-const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is away')
+const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is down')
 const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
 
 t.test('sessions are bounded and handed out in the order of requests', async (t) => {
@@ -88,17 +88,17 @@ t.test('sessions are bounded and handed out in the order of requests', async (t)
   t.equal(engine.sessions.length, 2)
 })
 
-t.test('a session that was given up counts until it is answered', async (t) => {
+t.test('an abandoned session counts until its response arrives', async (t) => {
   const { engine, pool } = simulate(1)
   const session = await pool.acquire()
   pool.giveUp(session)
   const next = pool.acquire()
-  t.equal(engine.sessions.length, 1, 'none is opened in its place')
+  t.equal(engine.sessions.length, 1, 'no session is opened in its place')
   at(engine.sessions, 0).onAnswer()
-  t.equal(await next, session, 'it is used again')
+  t.equal(await next, session, 'the session is used again')
 })
 
-t.test('a session that was given up is ended once its backend is idle: its answer was lost', async (t) => {
+t.test('an abandoned session is closed once its backend is idle, because its response was lost', async (t) => {
   const working = new Set([undefined])
   const { engine, pool } = simulate(1, async () => working as unknown as Set<number>)
   pool.giveUp(await pool.acquire())
@@ -106,11 +106,11 @@ t.test('a session that was given up is ended once its backend is idle: its answe
   const lost = at(engine.sessions, 0)
   t.notOk(lost.destroyed)
   working.clear()
-  t.not(await next, lost, 'another one is opened in its place')
+  t.not(await next, lost, 'another session is opened in its place')
   t.ok(lost.destroyed)
 })
 
-t.test('while no session can be opened, requests are rejected immediately', async (t) => {
+t.test('requests are rejected immediately while no session can be opened', async (t) => {
   const { engine, pool } = simulate(2)
   engine.failure = away
   await t.rejects(pool.acquire(), away)
@@ -120,7 +120,7 @@ t.test('while no session can be opened, requests are rejected immediately', asyn
   t.equal(engine.attempts, attempts, 'without another attempt')
   engine.failure = undefined
   await eventually(() => pool.failure === undefined)
-  t.equal(engine.sessions.length, 1, 'one was opened in the background')
+  t.equal(engine.sessions.length, 1, 'a session was opened in the background')
   await pool.acquire()
 })
 
@@ -134,7 +134,7 @@ t.test('a pool with open sessions survives a failed opening', async (t) => {
   engine.failure = full
   const { attempts } = engine
   await eventually(() => engine.attempts > attempts)
-  t.equal(pool.failure, undefined, 'nor when the engine has no slot for it later')
+  t.equal(pool.failure, undefined, 'an engine without a free slot is no failure either')
   pool.release(session)
   t.equal(await next, session)
 })
@@ -157,12 +157,12 @@ t.test('only sessions unused for a minute are closed', async (t) => {
   pool.release(late)
   t.strictSame(ended(), [false, false, false])
   time.pass(30_000)
-  t.strictSame(ended(), [true, false, false], 'one that has served lately, and one in use, are not')
+  t.strictSame(ended(), [true, false, false], 'a recently used session and one in use stay open')
   pool.release(used)
   t.equal(await pool.acquire(), used)
 })
 
-t.test('a process has at most 8 sessions for reads, or its share', async (t) => {
+t.test('a process has at most 8 sessions for reads, or its share if that is smaller', async (t) => {
   const { open } = Engine.prototype
   t.teardown(() => Object.assign(Engine.prototype, { open }))
   for (const [slots, sharers, expected] of [
@@ -191,15 +191,15 @@ t.test('a process has at most 8 sessions for reads, or its share', async (t) => 
   }
 })
 
-t.test('a close ends given-up sessions immediately, others after a moment', async (t) => {
+t.test('a close ends abandoned sessions immediately and others after a moment', async (t) => {
   const { engine, pool } = simulate(3)
   const [first, second, third] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
   pool.giveUp(first)
   const closed = pool.close()
-  t.ok(at(engine.sessions, 0).destroyed, 'the one that was given up is ended')
+  t.ok(at(engine.sessions, 0).destroyed, 'the abandoned session is ended')
   pool.giveUp(second)
-  t.ok(at(engine.sessions, 1).destroyed, 'and so is one that is given up meanwhile')
-  t.notOk(at(engine.sessions, 2).destroyed, 'the one in use is not ended yet')
+  t.ok(at(engine.sessions, 1).destroyed, 'a session abandoned during the close is ended')
+  t.notOk(at(engine.sessions, 2).destroyed, 'the session in use is not ended yet')
   await closed
   t.ok(at(engine.sessions, 2).destroyed)
   pool.release(third)

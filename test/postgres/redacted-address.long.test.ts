@@ -1,4 +1,4 @@
-/** No password of a PostgreSQL address is ever shown, in the log or in a message, however the address is written. */
+/** No log line and no message ever shows the password of a PostgreSQL address, in any notation of the address. */
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAddress, redactAddress } from '../../dist/settings/address.js'
@@ -23,7 +23,7 @@ const shown: Readonly<Record<string, string>> = {
   'postgres://h/d?PASSWORD=s3cret': 'postgres://h/d?PASSWORD=***',
   'postgres://h/d?sslpassword=s3cret': 'postgres://h/d?sslpassword=***',
   'postgres://u:p@h/d?password=s3cret': 'postgres://u:***@h/d?password=***',
-  // Where a password with an unescaped special character ends is unknown, so only the scheme is shown.
+  // The end of a password with an unescaped special character is unknown, so only the scheme is shown.
   'postgres://u:12#s3cret@h/d': 'postgres://***',
   'postgres://u:12/s3cret@h/d': 'postgres://***',
   'postgres://u:12?s3cret@h/d': 'postgres://***',
@@ -42,7 +42,7 @@ t.test('an address is shown without its password', (t) => {
   t.end()
 })
 
-t.test('ambiguous and malformed addresses are invalid, others are valid', (t) => {
+t.test('ambiguous and malformed addresses are invalid; others are valid', (t) => {
   const valid = [
     'lmdb',
     'postgres://u:p@s@h/d',
@@ -67,7 +67,7 @@ t.test('ambiguous and malformed addresses are invalid, others are valid', (t) =>
   t.end()
 })
 
-/** A command waits some seconds for an engine that is away, and here many commands run at once. */
+/** A command waits a few seconds for an engine that is down, and many commands run concurrently here. */
 const engineAwayMsMax = 120_000
 
 const wrong = ['postgres://u:12#s3cret@h/d', 'mysql://u:s3cret@h/d', 'postgres://u:s3cret@h:port/d']

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL is stopped and crashed under load, and started again: meanwhile requests are answered 503, then the
- * service recovers by itself, and no acknowledged write is lost.
+ * PostgreSQL is stopped or crashed under load, and started again. In the meantime requests get 503. Then the service recovers on its own,
+ * and no acknowledged write is lost.
  */
 
 import t from 'tap'
@@ -10,7 +10,7 @@ import { seededRandom } from '../support/random.js'
 import { startServer, until } from '../support/service/server.js'
 import { ownPostgres, skipReason } from '../support/stores/postgres.js'
 
-/** How long PostgreSQL stays away, in ms. */
+/** Downtime of PostgreSQL, in ms. */
 const awayMs = 700
 
 const engine = await ownPostgres()
@@ -28,7 +28,7 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
   })
   load.start()
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
-    await t.test(`after ${signal} requests are answered 503 until PostgreSQL is back`, async (t) => {
+    await t.test(`requests get 503 after ${signal} until PostgreSQL is back`, async (t) => {
       const before = load.acknowledged
       await until('load', async () => (load.acknowledged > before + 50 ? true : undefined))
       await engine.cluster.stop(signal)
@@ -40,9 +40,9 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
         await server.post('remove', { path: 'load/x' }),
       ]
       for (const { status, code, headers } of refusals) {
-        t.equal(status, 503, `meanwhile the answer is 503 (${code})`)
-        t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `with a code for it: ${code}`)
-        t.equal(headers['retry-after'], '1', 'and when to retry')
+        t.equal(status, 503, `a request gets 503 (${code})`)
+        t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `the code is one for a lost store: ${code}`)
+        t.equal(headers['retry-after'], '1', 'the response has a time to retry')
       }
       t.equal(first(refusals).code, 'store_unavailable', 'the outcome of a read is never unknown')
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, awayMs - (performance.now() - stoppedMs))))
@@ -57,8 +57,8 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
   await until('readiness', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
   await load.readAll(server.client)
   t.comment(
-    `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without an answer, ` +
-      `refused ${JSON.stringify(Object.fromEntries(load.refused))}, slowest answer ${load.slowest.ms.toFixed(0)} ms`,
+    `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without a response, ` +
+      `refused ${JSON.stringify(Object.fromEntries(load.refused))}, slowest response ${load.slowest.ms.toFixed(0)} ms`,
   )
   t.strictSame(load.violations(), [], 'every history is linearizable: nothing lost, nothing stale, nothing resurrected')
   t.strictSame(load.versionFaults(), [], 'no version goes back, and each has one value')

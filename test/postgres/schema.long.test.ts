@@ -1,6 +1,6 @@
 /**
- * `topicd migrate` creates the schema once, however often it runs, even concurrently, and brings a former one over with its
- * data. Without the schema, or with one of another version, nothing starts, and the message says what to do.
+ * `topicd migrate` creates the schema only once, even if it runs repeatedly or concurrently, and migrates a former schema with its data. If
+ * the schema is missing or has another version, nothing starts, and the message names the remedy.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { creation, findingsOf, single, versionShown } from '../support/stores/st
 
 const engine = await postgres()
 
-t.test('an address of another kind is refused', async (t) => {
+t.test('an address of another kind of store is rejected', async (t) => {
   const unknown = await runCommand(['migrate', '--store', 'mysql://x'])
   t.match([unknown.code, unknown.stderr], [2, /it must be lmdb or postgres:\/\//])
   const lmdb = await runCommand(['migrate', '--store', 'lmdb'])
@@ -23,46 +23,50 @@ t.test('an address of another kind is refused', async (t) => {
 })
 
 await t.test(
-  'a database with other schemas',
+  'only a database with a supported schema is opened',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database('bare')) ?? ''
     const data = join(t.testdir(), 'db')
     const opened = async (): Promise<void> => (await openPostgresStore(store)).close()
 
-    await t.test('without a schema nothing starts', async (t) => {
+    await t.test('nothing starts without a schema', async (t) => {
       const serve = ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']
       for (const command of [serve, ['check']]) {
         const { code, stderr } = await runCommand([...command, '--store', store, '--data', data])
         t.not(code, 0, stderr)
-        t.match(stderr, /there is no topicd schema in the store: run "topicd migrate"/, 'it says what to run')
+        t.match(
+          stderr,
+          /there is no topicd schema in the store: run "topicd migrate"/,
+          'the message names the command to run',
+        )
       }
     })
 
-    await t.test('migrations that run concurrently or again create one schema', async (t) => {
+    await t.test('concurrent and repeated migrations create one schema', async (t) => {
       await Promise.all(Array.from({ length: 3 }, () => migratePostgresStore(store)))
       const again = await runCommand(['migrate', '--store', store])
       t.strictSame(again, { code: 0, stdout: 'the schema already has version 6\n', stderr: '' })
       await opened()
     })
 
-    await t.test('a schema of another version is refused, unless it allows this program', async (t) => {
+    await t.test('a schema of another version is rejected unless it allows this program', async (t) => {
       const newer = { message: /schema has version 7, but this topicd supports 6: install the newer topicd/ }
       await execute(store, `update topicd.meta set value = 7 where name in ('schema_version', 'oldest_program')`)
       await t.rejects(opened(), newer)
       await t.rejects(migratePostgresStore(store), newer)
       await execute(store, `delete from topicd.meta where name = 'oldest_program'`)
-      await t.rejects(opened(), newer, 'a later one without its oldest program')
+      await t.rejects(opened(), newer, 'a later schema without its oldest program')
       await execute(store, `insert into topicd.meta values ('oldest_program', 6)`)
       await opened()
-      t.match(await migratePostgresStore(store), { to: 7 }, 'one that allows this program is left unchanged')
+      t.match(await migratePostgresStore(store), { to: 7 }, 'a later schema that allows this program is left unchanged')
       await execute(store, `update topicd.meta set value = 0 where name = 'schema_version'`)
-      await t.rejects(opened(), { message: /run "topicd migrate"/ }, 'an unfinished one')
+      await t.rejects(opened(), { message: /run "topicd migrate"/ }, 'an unfinished schema')
       await migratePostgresStore(store)
       await opened()
     })
 
-    await t.test('a database that cannot hold every text is refused', async (t) => {
+    await t.test('a database that cannot store every character is rejected', async (t) => {
       const name = `${/\/([^/?]+)(\?|$)/.exec(store)?.[1]}_latin`
       await execute(store, `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
       t.teardown(() => execute(store, `drop database ${name} with (force)`))
@@ -73,7 +77,7 @@ await t.test(
   },
 )
 
-/** Undoes the migration: the schema is as version 1.0.0 leaves it. */
+/** Undoes the migration to the schema of version 1.0.0. */
 const undoOrder = `
   drop index topicd.topics_of_type, topicd.topics_by_due;
   create index topics_due on topicd.topics (due) where due is not null;
@@ -98,7 +102,7 @@ async function metaOf(address: string): Promise<Record<string, number>> {
 }
 
 await t.test(
-  'a store of 1.0.0 is migrated with its data, an earlier one is refused',
+  'a store of 1.0.0 is migrated with its data; an earlier one is rejected',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
@@ -127,7 +131,7 @@ await t.test(
     t.strictSame(await file(), fileBefore, 'no row is rewritten')
     const meta = await metaOf(address)
     t.match(meta, { schema_version: 6, oldest_program: 6 })
-    t.ok((meta.store_id ?? 0) > 0 && meta.store_id !== formerId, 'places in the former log are none in this one')
+    t.ok((meta.store_id ?? 0) > 0 && meta.store_id !== formerId, 'places in the former log are invalid in this one')
     const columns = await execute(
       address,
       `select column_name as name from information_schema.columns where table_schema = 'topicd' and table_name = 'topics'`,
@@ -152,20 +156,20 @@ await t.test(
       ['topics_by_due', 'topics_of_type', 'topics_pkey'],
     )
     const log = only(await readLog(address))
-    t.match(log, { total: 0n, paths: [] }, 'nothing of it is logged')
+    t.match(log, { total: 0n, paths: [] }, 'the migration logs no change')
     await withStore(async (store) => {
       t.strictSame(await findingsOf(store), [])
       const versions = await Promise.all(['a', 'b', 'ahead'].map((topic) => versionShown(store, topic)))
       t.ok(Math.max(...versions) < Number(log.version))
       t.equal(await single.addAndSet(store, creation('a', 'json', { note: 'x' }), value), 'updated')
-      t.ok((await versionShown(store, 'a')) > Number(log.version), 'a change has a greater one')
+      t.ok((await versionShown(store, 'a')) > Number(log.version), 'a change gets a greater version')
     })
     const logged = await readLog(address)
-    t.strictSame(logged.at(-1)?.paths, ['a'], 'changes are logged from then on')
+    t.strictSame(logged.at(-1)?.paths, ['a'], 'later changes are logged')
     await execute(address, `update topicd.meta set value = 4 where name = 'schema_version'`)
     await migratePostgresStore(address)
-    t.strictSame(await metaOf(address), meta, 'a migration that is repeated leaves the id')
-    t.strictSame(await readLog(address), logged, 'and the log')
+    t.strictSame(await metaOf(address), meta, 'a repeated migration keeps the id')
+    t.strictSame(await readLog(address), logged, 'a repeated migration keeps the log')
     await withStore(async (store) => void t.strictSame(await findingsOf(store), []))
   },
 )

@@ -1,7 +1,6 @@
 /**
- * A primary with a synchronous standby: an acknowledged write is on both, even if the role has a weaker
- * synchronous_commit. While the standby is away, fetches continue. After a fail-over the new primary is used, and the
- * old one never again.
+ * A primary with a synchronous standby: an acknowledged write is on both, even if the role has a weaker synchronous_commit. Fetches
+ * continue while the standby is down. After a failover, the new primary is used and the old one never again.
  */
 import { strict as assert } from 'node:assert'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,14 +24,14 @@ async function startOver(
 }
 
 /**
- * How often each write is answered while the standby is away: a service that opened a session for each write that it
- * gave up would have used its share of them after the first time.
+ * Responses to each writer while the standby is down. A service that opened a session for each abandoned write would have used up its share
+ * of sessions after the first response.
  */
 const roundsMin = 3
 
 /**
- * Posts over every connection of the client until it is stopped, with a pause after each answer. `rounds` counts the
- * answers on the slowest connection; `stop` returns how often each status was answered.
+ * Posts over every connection of the client until `stop`, with a pause after each response. `rounds` returns the number of responses on the
+ * slowest connection; `stop` returns the count of each status.
  */
 function flood(
   client: Client,
@@ -62,102 +61,109 @@ function flood(
   }
 }
 
-await t.test('while the standby is away', { skip, timeout: 600_000 }, async (t) => {
-  const { pair, server } = await startOver(t, ['max_connections=40'])
-  const { post } = server
-  const onPrimary = pair.addressAt(pair.primary)
-  gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
-  for (const path of ['cancelled', 'local', 'off', 'remote_write', 'last']) {
-    gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
-  }
-  for (let i = 0; i < 64; i++) await post('addAndSet', { path: `old/${i}`, value: i })
+await t.test(
+  'fetches continue and no write is acknowledged while the standby is down',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { pair, server } = await startOver(t, ['max_connections=40'])
+    const { post } = server
+    const onPrimary = pair.addressAt(pair.primary)
+    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+    for (const path of ['cancelled', 'local', 'off', 'remote_write', 'last']) {
+      gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
+    }
+    for (let i = 0; i < 64; i++) await post('addAndSet', { path: `old/${i}`, value: i })
 
-  await t.test('fetches continue and the engine has sessions left for others', async (t) => {
-    await pair.standby.stop('SIGKILL')
-    // Writes of every kind, since each kind has batches of its own in flight.
-    const writers = flood(server.connect(64), (i) => {
-      switch (i % 4) {
-        case 0:
-          return ['set', { path: `old/${i % 64}`, value: i }]
-        case 1:
-          return ['remove', { path: `old/${i % 64}` }]
-        case 2:
-          return ['add', { path: `new/${i}`, type: 'json' }]
-        default:
-          return ['addAndSet', { path: `new/${i}`, value: i }]
+    await t.test('fetches continue and the engine has sessions left for others', async (t) => {
+      await pair.standby.stop('SIGKILL')
+      // Writes of every kind, because each kind has its own batches in flight.
+      const writers = flood(server.connect(64), (i) => {
+        switch (i % 4) {
+          case 0:
+            return ['set', { path: `old/${i % 64}`, value: i }]
+          case 1:
+            return ['remove', { path: `old/${i % 64}` }]
+          case 2:
+            return ['add', { path: `new/${i}`, type: 'json' }]
+          default:
+            return ['addAndSet', { path: `new/${i}`, value: i }]
+        }
+      })
+      const readers = flood(server.connect(4), () => ['fetch', { path: 'a' }], 20)
+      const counts: number[] = []
+      await until('every writer was answered several times', async () => {
+        const [row] = await execute(
+          onPrimary,
+          `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
+        )
+        counts.push(Number(row?.count))
+        await sleep(500)
+        return writers.rounds() >= roundsMin || undefined
+      })
+      const written = writers.stop()
+      const read = await readers.stop()
+      await pair.standby.start()
+      t.strictSame([...read.keys()], [200], `all ${read.get(200)} fetches got 200`)
+      t.ok(Math.max(...counts) <= 40 * 0.4, `the service had at most ${Math.max(...counts)} of 40 sessions`)
+      t.notOk((await written).has(500), 'no write got 500')
+      await until('a write', async () =>
+        (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
+      )
+    })
+
+    const cancelWaits = () =>
+      execute(onPrimary, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+
+    /** Cancels the waits of all commits until a write is answered: a waiting commit keeps the order, for which others wait. */
+    const untilCancelled = async (write: ReturnType<Client['post']>): ReturnType<Client['post']> => {
+      let isAnswered = false
+      void write.then(() => (isAnswered = true))
+      await until('the answer', async () => {
+        await cancelWaits()
+        return isAnswered || undefined
+      })
+      return write
+    }
+
+    await t.test('a write whose wait is cancelled is not acknowledged', async (t) => {
+      await pair.standby.stop('SIGKILL')
+      const write = await untilCancelled(server.connect().post('set', { path: 'cancelled', value: 2 }))
+      refuses(t, write, 503, 'unknown_outcome', 'the write is committed on the primary, and perhaps nowhere else')
+    })
+
+    await t.test('a weaker synchronous_commit of the role has no effect', async (t) => {
+      for (const weaker of ['local', 'off', 'remote_write']) {
+        await execute(
+          onPrimary,
+          `set synchronous_commit = local; alter role topicd set synchronous_commit = '${weaker}'`,
+        )
+        const options = { store: pair.address, workers: 1, check: false, token: server.token }
+        const other = await startServer(t, { ...options, dataDir: `${t.testdirName}/${weaker}` })
+        const write = await untilCancelled(other.connect().post('set', { path: weaker, value: 3 }))
+        refuses(t, write, 503, 'unknown_outcome', `the write waits for the standby despite ${weaker}`)
+        await other.stop()
       }
     })
-    const readers = flood(server.connect(4), () => ['fetch', { path: 'a' }], 20)
-    const counts: number[] = []
-    await until('every writer was answered several times', async () => {
-      const [row] = await execute(
-        onPrimary,
-        `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
+
+    await t.test('the service stops in time and without a warning', async (t) => {
+      const write = await until('a write waits for the standby, and not for the order', async () => {
+        await cancelWaits()
+        const answer = await post('set', { path: 'last', value: 2 })
+        return answer.code === 'store_unavailable' ? undefined : answer
+      })
+      refuses(t, write, 503, 'unknown_outcome', 'a write')
+      t.strictSame(await server.stop(), { code: 0, signal: null })
+      const stopping = server.log.findIndex(({ msg }) => msg === 'stopping')
+      t.strictSame(
+        server.log.slice(stopping).filter(({ level }) => Number(level) >= 40),
+        [],
+        'the service logs no warning',
       )
-      counts.push(Number(row?.count))
-      await sleep(500)
-      return writers.rounds() >= roundsMin || undefined
     })
-    const written = writers.stop()
-    const read = await readers.stop()
-    await pair.standby.start()
-    t.strictSame([...read.keys()], [200], `all ${read.get(200)} fetches were answered 200`)
-    t.ok(Math.max(...counts) <= 40 * 0.4, `at most ${Math.max(...counts)} of 40 sessions were the service's`)
-    t.notOk((await written).has(500), 'no write was answered 500')
-    await until('a write', async () =>
-      (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
-    )
-  })
+  },
+)
 
-  const cancelWaits = () =>
-    execute(onPrimary, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
-
-  /** Ends the waits of all commits until a write is answered: one that waits keeps the order, for which others wait. */
-  const untilCancelled = async (write: ReturnType<Client['post']>): ReturnType<Client['post']> => {
-    let isAnswered = false
-    void write.then(() => (isAnswered = true))
-    await until('the answer', async () => {
-      await cancelWaits()
-      return isAnswered || undefined
-    })
-    return write
-  }
-
-  await t.test('a write whose wait is cancelled is not acknowledged', async (t) => {
-    await pair.standby.stop('SIGKILL')
-    const write = await untilCancelled(server.connect().post('set', { path: 'cancelled', value: 2 }))
-    refuses(t, write, 503, 'unknown_outcome', 'it is committed on the primary, and perhaps nowhere else')
-  })
-
-  await t.test('a weaker synchronous_commit for the role changes nothing', async (t) => {
-    for (const weaker of ['local', 'off', 'remote_write']) {
-      await execute(onPrimary, `set synchronous_commit = local; alter role topicd set synchronous_commit = '${weaker}'`)
-      const options = { store: pair.address, workers: 1, check: false, token: server.token }
-      const other = await startServer(t, { ...options, dataDir: `${t.testdirName}/${weaker}` })
-      const write = await untilCancelled(other.connect().post('set', { path: weaker, value: 3 }))
-      refuses(t, write, 503, 'unknown_outcome', `it waits for the standby, with ${weaker}`)
-      await other.stop()
-    }
-  })
-
-  await t.test('the service stops in time and without a warning', async (t) => {
-    const write = await until('a write waits for the standby, and not for the order', async () => {
-      await cancelWaits()
-      const answer = await post('set', { path: 'last', value: 2 })
-      return answer.code === 'store_unavailable' ? undefined : answer
-    })
-    refuses(t, write, 503, 'unknown_outcome', 'a write')
-    t.strictSame(await server.stop(), { code: 0, signal: null })
-    const stopping = server.log.findIndex(({ msg }) => msg === 'stopping')
-    t.strictSame(
-      server.log.slice(stopping).filter(({ level }) => Number(level) >= 40),
-      [],
-      'and logs no warning',
-    )
-  })
-})
-
-await t.test('two hosts with eight workers each use few of 100 sessions', { skip, timeout: 600_000 }, async (t) => {
+await t.test('two hosts with eight workers each do not use up 100 sessions', { skip, timeout: 600_000 }, async (t) => {
   const { pair, server } = await startOver(t, ['max_connections=100'], 8)
   const options = { store: pair.address, workers: 8, check: false, token: server.token }
   const second = await startServer(t, { ...options, dataDir: `${t.testdirName}/second` })
@@ -173,10 +179,10 @@ await t.test('two hosts with eight workers each use few of 100 sessions', { skip
     pair.addressAt(pair.primary),
     `select 1 from pg_stat_activity where application_name = 'topicd'`,
   )
-  t.ok(sessions.length <= 78, `they use ${sessions.length} of the 97 sessions`)
+  t.ok(sessions.length <= 78, `the hosts use ${sessions.length} of the 97 sessions`)
 })
 
-await t.test('a fail-over by hand loses no acknowledged write', { skip, timeout: 600_000 }, async (t) => {
+await t.test('a manual failover loses no acknowledged write', { skip, timeout: 600_000 }, async (t) => {
   const { pair, server } = await startOver(t)
   const client = server.connect(8)
   const acknowledged = new Set<string>()
@@ -206,10 +212,10 @@ await t.test('a fail-over by hand loses no acknowledged write', { skip, timeout:
     })
     if (status !== 200) t.fail(`${path} was acknowledged and is missing`)
   }
-  t.ok(acknowledged.size > before, `${acknowledged.size} acknowledged writes are all there`)
+  t.ok(acknowledged.size > before, `all ${acknowledged.size} acknowledged writes are there`)
 })
 
-await t.test('while two primaries run', { skip, timeout: 600_000 }, async (t) => {
+await t.test('only the successor is used while two primaries run', { skip, timeout: 600_000 }, async (t) => {
   const { pair, server } = await startOver(t)
   const { post } = server
   const [old, successor] = [pair.addressAt(pair.primary), pair.addressAt(pair.standby)]
@@ -219,8 +225,8 @@ await t.test('while two primaries run', { skip, timeout: 600_000 }, async (t) =>
   const [fenced, plain] = [await start('fenced', old, ['--fenced-reads']), await start('plain', old)]
   const onStandby = await start('standby', successor, [], 'none')
 
-  await t.test('a service whose only host is a standby reports that', async (t) => {
-    const reason = await until('/readyz says why', async () => {
+  await t.test('a service whose only database host is a standby reports a missing primary', async (t) => {
+    const reason = await until('/readyz gives the reason', async () => {
       const ready = await fetch(`${onStandby.adminUrl}/readyz`)
       return ready.status === 503 ? ready.text() : undefined
     })
@@ -242,11 +248,11 @@ await t.test('while two primaries run', { skip, timeout: 600_000 }, async (t) =>
       fenced.connect().post('fetch', { path: 'a' }),
       fenced.connect().post('fetch', { selector: '>a' }),
     ])
-    refuses(t, fetched, 503, 'store_unavailable', 'a fenced fetch is refused')
-    refuses(t, page, 503, 'store_unavailable', 'and so is a fenced page')
+    refuses(t, fetched, 503, 'store_unavailable', 'a fenced fetch is rejected')
+    refuses(t, page, 503, 'store_unavailable', 'a fenced page is rejected')
   })
 
-  await t.test('a service whose only host is promoted becomes ready', async (t) => {
+  await t.test('a service whose only database host is promoted becomes ready', async (t) => {
     await until('it is the primary', async () =>
       (await fetch(`${onStandby.adminUrl}/readyz`)).status === 200 ? true : undefined,
     )
@@ -263,7 +269,7 @@ await t.test('while two primaries run', { skip, timeout: 600_000 }, async (t) =>
       '{"path":"a","created":false}',
       'a new service writes to the successor',
     )
-    // Each worker learns it by itself, and the client's connections are spread over them.
+    // Each worker finds the successor on its own, and the client's connections are spread over the workers.
     await until('every worker of the old service reads it', async () => {
       const reads = await Promise.all(Array.from({ length: 64 }, () => post('fetch', { path: 'a' })))
       return reads.every(({ text }) => text.includes('new')) ? true : undefined

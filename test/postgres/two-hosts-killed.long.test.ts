@@ -1,6 +1,6 @@
 /**
- * Two hosts on one PostgreSQL are killed at random times, under load on both: no acknowledged write is lost, and each
- * host shows what the other has acknowledged. TORTURE_SECONDS=60 runs longer.
+ * Two hosts on one PostgreSQL are killed at random times under load. No acknowledged write is lost, and each host shows the writes that the
+ * other has acknowledged. TORTURE_SECONDS=60 runs longer.
  */
 
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ const stayMs = 300
 const engine = await postgres()
 
 await t.test(
-  'two hosts that are killed under load lose no acknowledged write',
+  'two hosts killed under load lose no acknowledged write',
   { skip: engine === undefined && skipReason, timeout: (seconds + 600) * 1000 },
   async (t) => {
     const random = seededRandom(t)
@@ -61,9 +61,9 @@ await t.test(
     await load.readAll(at(hosts, 1).client)
     t.comment(
       `${load.acknowledged} writes acknowledged, ${load.conflicts} conflicts, ${load.reads} reads, ` +
-        `${load.unanswered} without an answer, ` +
+        `${load.unanswered} without a response, ` +
         `refused ${JSON.stringify(Object.fromEntries(load.refused))}, ${killed} hosts killed, ` +
-        `slowest answer ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
+        `slowest response ${load.slowest.ms.toFixed(0)} ms (${load.slowest.route})`,
     )
     t.strictSame(
       load.violations(),

@@ -1,6 +1,6 @@
 /**
- * Two hosts on one PostgreSQL: each shows what the other has acknowledged, a key revoked on one is refused on the other
- * within a second, and exactly one of them evaluates removals. If that host is killed, the other one does.
+ * Two hosts on one PostgreSQL. Each shows the writes that the other has acknowledged, a key revoked on one is rejected by the other within
+ * a second, and exactly one of them evaluates removals. If that host is killed, the other takes over.
  */
 
 import { join } from 'node:path'
@@ -65,7 +65,7 @@ await t.test('two hosts serve one tree', { skip: engine === undefined && skipRea
       (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
     await until('the key to be known', isKnown)
     const revoked = await second.command('keys', 'revoke', 'shared')
-    t.equal(revoked.code, 0, 'it is revoked on the second host')
+    t.equal(revoked.code, 0, 'the key is revoked on the second host')
     for (const server of [first, second]) {
       const own = server.connect(12, key)
       await until('every worker refuses the key', async () => {
@@ -75,7 +75,7 @@ await t.test('two hosts serve one tree', { skip: engine === undefined && skipRea
     }
   })
 
-  await t.test('one host evaluates removals; if it is killed, the other does', (t) =>
+  await t.test('one host evaluates removals; if it is killed, the other takes over', (t) =>
     evaluators(t, store, first, second),
   )
 })
@@ -88,7 +88,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
 
   /** Creates topics that are due soon, over these hosts; resolves once all are removed. */
   async function round(name: string, servers: readonly Server[]): Promise<void> {
-    // New ones, since connections that were idle for long may be closed at any moment.
+    // New connections, because connections idle for long may be closed at any moment.
     const clients = servers.map((server) => server.connect(4))
     const createdMs = Date.now()
     const properties = { REMOVAL: 'when no updates for 1s' }
@@ -104,7 +104,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
     await until('removal', async () =>
       (await at(clients, 0).post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
     )
-    t.ok(Date.now() - createdMs >= 1000, `${name}: they were removed after ${Date.now() - createdMs} ms`)
+    t.ok(Date.now() - createdMs >= 1000, `${name}: the topics were removed after ${Date.now() - createdMs} ms`)
   }
 
   const holder = async (): Promise<unknown> =>
@@ -117,18 +117,18 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
   t.equal(holders.size, 1, 'one process held the lease throughout')
   await until('the log', async () => (removals(first) + removals(second) === 60 ? true : undefined))
   const counts = [removals(first), removals(second)].sort((a, b) => a - b)
-  t.strictSame(counts, [0, 60], 'one host removed all, the other none')
+  t.strictSame(counts, [0, 60], 'one host removed all topics, the other none')
 
   const [evaluator, other] = removals(first) === 60 ? [first, second] : [second, first]
   process.kill(evaluator.pid, 'SIGKILL')
   await evaluator.exited
   await round('after its end', [other])
   await until('the log', async () => (removals(other) === 20 ? true : undefined))
-  t.notOk(holders.has(await holder()), 'the other one holds the lease now')
+  t.notOk(holders.has(await holder()), 'the other host holds the lease now')
   gives(
     t,
     await other.connect().post('fetch', { selector: '*due//' }),
     '{"has_more":false,"results":[]}',
-    'nothing is left',
+    'no topic is left',
   )
 }

@@ -1,6 +1,6 @@
 /**
- * Versions of topics in PostgreSQL: every change has a greater one than all before it, whatever the engine's clock does.
- * Those of topics from before there were versions: postgres/schema.
+ * Versions of topics in PostgreSQL: every change gets a greater version than all before it, regardless of the engine's clock.
+ * postgres/schema tests topics from before there were versions.
  */
 import t from 'tap'
 import { openStore } from '../../dist/store/open.js'
@@ -13,13 +13,13 @@ const skip = engine === undefined && skipReason
 
 const value = (text: string): Buffer => Buffer.from(text)
 
-/** What the engine's own reader says, exactly. */
+/** The exact version in the database. */
 async function storedVersion(address: string, topic: string): Promise<bigint> {
   const rows = await execute(address, `select version from topicd.topics where item like '{"path":"${topic}"%'`)
   return BigInt(String(rows[0]?.version))
 }
 
-/** As if the engine's clock had been there at the last commit. */
+/** Sets all versions, as if the engine's clock had shown this time at the last commit. */
 async function setVersions(address: string, version: bigint): Promise<void> {
   await execute(
     address,
@@ -30,7 +30,7 @@ async function setVersions(address: string, version: bigint): Promise<void> {
 }
 
 await t.test(
-  'every change has a greater version, though the clock was ahead',
+  'every change gets a greater version even if the clock was ahead',
   { skip, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
@@ -43,7 +43,7 @@ await t.test(
       'one set': () => store.write([set]),
       'many sets': () => Promise.all([store.write([set]), store.write([{ ...set, path: path('b') }])]),
       addAndSet: () => single.addAndSet(store, creation('a', 'json', note), value('2')),
-      'many times addAndSet': () =>
+      'many addAndSets': () =>
         Promise.all(['a', 'b'].map((topic) => single.addAndSet(store, creation(topic, 'json', note), value('3')))),
       'addAndSet of some properties': () => single.addAndSet(store, creation('a', 'json', { more: 'y' }), value('4')),
       'a constraint': () => store.write([{ ...set, constraint: { kind: 'value', text: value('4') } }]),
@@ -62,12 +62,12 @@ await t.test(
       await setVersions(address, aheadVersion)
       await change()
       const stored = await storedVersion(address, 'a')
-      t.ok(stored > aheadVersion && stored <= aheadVersion + 2n, `${name} counts on`)
-      t.equal(BigInt(await versionShown(store, 'a')), stored, 'a fetch shows it exactly')
+      t.ok(stored > aheadVersion && stored <= aheadVersion + 2n, `${name} continues from the last version`)
+      t.equal(BigInt(await versionShown(store, 'a')), stored, 'a fetch shows the exact version')
       await setVersions(address, 5n)
       if (name === 'a constraint') await single.set(store, path('a'), 'json', value('4'))
       await change()
-      t.ok((await versionShown(store, 'a')) >= created, `${name} takes that of the clock`)
+      t.ok((await versionShown(store, 'a')) >= created, `${name} takes the version of the clock`)
     }
     const exact = 2n ** 53n - 2n
     await setVersions(address, exact)

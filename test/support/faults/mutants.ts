@@ -432,7 +432,7 @@ export const mutants: readonly Mutant[] = [
     from: 'if (sinceMs < since)',
     to: 'if (false)',
     test: 'postgres/pool',
-    finds: /one that has served lately/,
+    finds: /a recently used session/,
   },
   {
     fault: 'a process opens as many sessions with PostgreSQL as the engine allows its host',
@@ -464,7 +464,7 @@ export const mutants: readonly Mutant[] = [
     from: "perform 1 from topicd.meta where name = 'order' for update;",
     to: "perform 1 from topicd.meta where name = 'order';",
     test: 'postgres/change-log',
-    finds: /no commit meets another one/,
+    finds: /no commit fails because of another/,
   },
   {
     fault: 'on PostgreSQL, a commit does not check what it relies on',
