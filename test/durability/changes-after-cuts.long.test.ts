@@ -1,7 +1,7 @@
 /**
- * A power cut loses nothing that was acknowledged, leaves no part of a batch, and keeps the tokens of readers of changes
- * valid: they were shown only what was on the disk. The service stands still at the instant of a cut, all its processes
- * are killed, and it starts again with what the disk had. POWER_CUTS=20 cuts more often.
+ * A power cut loses no acknowledged write, leaves no part of a batch, and keeps the tokens of change readers valid, because readers see
+ * only changes that are on disk. The service is stopped at the instant of a cut, all its processes are killed, and it starts again with the
+ * content of the disk. POWER_CUTS=20 cuts more often.
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -16,15 +16,15 @@ import { type Server, startServer, until } from '../support/service/server.js'
 
 const cuts = Number(process.env.POWER_CUTS ?? 2)
 
-/** Before each cut so much more is acknowledged. */
+/** Writes that are acknowledged before each cut. */
 const writesMin = 300
 
-/** By then readers have what the service had sent before it was stopped. */
+/** Time for readers to get everything that the service sent before it was stopped. */
 const readMs = 30
 
 t.setTimeout((180 + 60 * cuts) * 1000)
 
-/** Cuts the power of a service, and leaves on the disk what it had at that instant. */
+/** Cuts a service's power, and leaves the disk in its state at that instant. */
 async function cutOff(disk: Disk, server: Server, onCut: () => void): Promise<void> {
   const pids = [server.pid, ...childrenOf(server.pid)]
   const copy = await disk.cut(async () => {
@@ -35,33 +35,37 @@ async function cutOff(disk: Disk, server: Server, onCut: () => void): Promise<vo
   await server.exited
   rmSync(server.dataDir, { recursive: true })
   execFileSync('cp', ['-a', join(copy.directory, 'db'), server.dataDir])
-  // What was on the disk must be there at the next cut, too.
+  // The restored data must also be on disk at the next cut.
   execFileSync('sync', ['-f', disk.directory])
   copy.forget()
 }
 
-t.test('power cuts lose nothing acknowledged, and readers of changes resume', { skip: whyNoPowerCuts() }, async (t) => {
-  const disk = makeDisk(t)
-  const flags = ['--disk-free-bytes-min', String(64 * 1024 * 1024)]
-  const options = { workers: 2, dataDir: join(disk.directory, 'db'), flags, exitCode: undefined, check: false }
-  let server = await startServer(t, options)
-  const { token } = server
-  const limited = await limitedKey(server)
-  let running: Server | undefined = server
-  const random = seededRandom(t)
-  const followed = new FollowedTree({ target: () => running, limited, random })
-  const { tree } = followed
-  for (let made = 0; made < cuts; made++) {
-    const least = tree.writes + writesMin
-    await until('more is written', async () => tree.writes > least || undefined)
-    await sleep(random.below(200))
-    await cutOff(disk, server, () => (running = undefined))
-    server = await startServer(t, { ...options, token })
-    running = server
-  }
-  await followed.stop()
-  await followed.check(t, server)
-  t.comment(JSON.stringify(followed.results()))
-  const check = await server.command('check')
-  t.equal(check.code, 0, `the store is sound: ${check.stdout}${check.stderr}`)
-})
+t.test(
+  'power cuts lose no acknowledged write, and readers of changes resume',
+  { skip: whyNoPowerCuts() },
+  async (t) => {
+    const disk = makeDisk(t)
+    const flags = ['--disk-free-bytes-min', String(64 * 1024 * 1024)]
+    const options = { workers: 2, dataDir: join(disk.directory, 'db'), flags, exitCode: undefined, check: false }
+    let server = await startServer(t, options)
+    const { token } = server
+    const limited = await limitedKey(server)
+    let running: Server | undefined = server
+    const random = seededRandom(t)
+    const followed = new FollowedTree({ target: () => running, limited, random })
+    const { tree } = followed
+    for (let made = 0; made < cuts; made++) {
+      const least = tree.writes + writesMin
+      await until('more is written', async () => tree.writes > least || undefined)
+      await sleep(random.below(200))
+      await cutOff(disk, server, () => (running = undefined))
+      server = await startServer(t, { ...options, token })
+      running = server
+    }
+    await followed.stop()
+    await followed.check(t, server)
+    t.comment(JSON.stringify(followed.results()))
+    const check = await server.command('check')
+    t.equal(check.code, 0, `the store is sound: ${check.stdout}${check.stderr}`)
+  },
+)

@@ -1,7 +1,7 @@
 /**
- * A commit that fails is never answered 200: the writer logs the failure once and ends with an exit code of its own, and
- * the next one carries out what it has not committed. If every writer fails, the outcome is unknown, and the client is
- * told so. A writer whose commit does not return is killed, while reads go on.
+ * A failed commit is never answered 200. The writer logs the failure once and exits with its own exit code, and the next writer executes
+ * the uncommitted requests. If every writer fails, the client learns that the outcome is unknown. A writer whose commit does not return is
+ * killed, while reads continue.
  */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const exitCommitFailed = 20
 
 const writerOf = (server: Server): Promise<number> => until('a writer', async () => server.writerPid())
 
-t.test('the next writer commits the writes that one fails to commit', { skip: whyNoStrace() }, async (t) => {
+t.test('the next writer commits the writes that a writer fails to commit', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 3 })
   for (let i = 0; i < 50; i++) await server.post('addAndSet', { path: `kept/${i}`, value: i })
   const failing = await writerOf(server)
@@ -28,16 +28,16 @@ t.test('the next writer commits the writes that one fails to commit', { skip: wh
   )
   t.ok(
     answers.every(({ status }) => status === 200),
-    'every write is carried out, once',
+    'every write is executed once',
   )
   const died = await server.logged('writer died')
-  t.match(died, { writer: failing, how: exitCommitFailed }, 'it ends with its own exit code')
+  t.match(died, { writer: failing, how: exitCommitFailed }, 'the writer exits with its own exit code')
   await server.logged('writer replaced')
   t.equal(server.timesLogged('commit failed; the writer ends'), 1, 'fifty failures are one line in the log')
   t.equal(server.timesLogged('writer died'), 1, 'no other writer dies')
-  t.equal(server.timesLogged('worker died'), 0, 'no worker ends')
+  t.equal(server.timesLogged('worker died'), 0, 'no worker exits')
   const failed = (await scrape(server.adminUrl)).value('topicd_writes_failed_total')
-  t.ok(failed >= 1, `the failed writes are still counted when it has ended: ${failed}`)
+  t.ok(failed >= 1, `failed writes stay counted after the writer has exited: ${failed}`)
   const client = server.connect()
   for (let i = 0; i < 50; i++) {
     const { text } = await client.post('fetch', { path: `kept/${i}` })
@@ -45,7 +45,7 @@ t.test('the next writer commits the writes that one fails to commit', { skip: wh
   }
 })
 
-/** Commits, and fails as if it had not, while there is a file `failing` in the data directory. */
+/** Commits and then fails as if it had not committed, while the data directory has a file `failing`. */
 const failingAfterCommit = `
 export * from './sound-environment.js'
 import { existsSync } from 'node:fs'
@@ -80,11 +80,11 @@ t.test('a write committed by a writer that then fails is answered as executed', 
     'the next writer knows from the receipt that it was created',
   )
   t.equal((await server.post('remove', { path: 'created' })).text, '{"removed":1}')
-  t.ok(server.timesLogged('writer died') >= 2, 'each of the two was the last of its writer')
+  t.ok(server.timesLogged('writer died') >= 2, 'each of the two writes was the last of its writer')
   rmSync(join(server.dataDir, 'failing'))
 })
 
-/** Fails without a commit, while there is a file `failing` in the data directory. */
+/** Fails without a commit, while the data directory has a file `failing`. */
 const failingBeforeCommit = failingAfterCommit
   .replace('environment.transact(callback)\n', '')
   .replace('isFirst = false', 'isFirst = false\n      environment.transact(callback)')
@@ -99,23 +99,23 @@ t.test('a write that every writer fails to commit has an unknown outcome', async
   await server.post('addAndSet', { path: 'kept', value: 1 })
   writeFileSync(join(server.dataDir, 'failing'), '')
   t.match(await server.post('set', { path: 'kept', value: 2 }), { status: 503, code: 'unknown_outcome' })
-  t.equal(server.timesLogged('writer died'), writerSendsMax, 'it was sent to so many writers')
+  t.equal(server.timesLogged('writer died'), writerSendsMax, 'the request was sent to the maximum number of writers')
   t.match(await server.post('fetch', { path: 'kept' }), { status: 200, text: /"value":1/ }, 'reads are answered')
   rmSync(join(server.dataDir, 'failing'))
   t.equal((await server.post('set', { path: 'kept', value: 3 })).status, 200, 'writes succeed again')
 })
 
-t.test('a writer whose commit does not return is killed, and reads go on', { skip: whyNoStrace() }, async (t) => {
+t.test('a writer whose commit does not return is killed, and reads continue', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t)
   await server.post('addAndSet', { path: 'kept', value: 1 })
   const killed = await writerOf(server)
   const strace = await Strace.attach(t, killed, 'fdatasync:delay_enter=60s')
   const written = server.connect().post('set', { path: 'kept', value: 2 })
   const read = await server.post('fetch', { path: 'kept' })
-  t.match(read, { status: 200, text: /"value":1/ }, 'meanwhile reads are answered')
+  t.match(read, { status: 200, text: /"value":1/ }, 'reads are answered in the meantime')
   const { reason } = await server.logged('process killed', ({ child }) => child === killed)
   t.match(reason, /^it hangs, or its disk does: nothing was heard from it for \d+ ms$/)
-  // It is not gone while strace is attached, so no other writer may open the store.
+  // The killed writer does not exit while strace is attached, so no other writer may open the store.
   t.match(await written, { status: 503, code: 'unknown_outcome' }, 'the write is not acknowledged')
   const { status: ready } = await fetch(`${server.adminUrl}/readyz`)
   t.equal(ready, 503, 'the service is not ready')
@@ -125,7 +125,7 @@ t.test('a writer whose commit does not return is killed, and reads go on', { ski
   t.equal((await server.connect().post('set', { path: 'kept', value: 3 })).status, 200, 'writes succeed again')
 })
 
-/** Fails while a batch is written, as a defect or damaged pages would have it. */
+/** Fails while a batch is written, like a defect or damaged pages. */
 const poisoned = `
 import { Transaction as SoundTransaction } from './sound-transaction.js'
 export class Transaction extends SoundTransaction {
@@ -136,7 +136,7 @@ export class Transaction extends SoundTransaction {
 }
 `
 
-t.test('a batch that fails half-way leaves nothing', async (t) => {
+t.test('a batch that fails half-way changes nothing', async (t) => {
   const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/commit/transaction.js', poisoned)
   const server = await startServer(t, { program, dataDir: join(t.testdirName, 'db') })
   for (const path of ['a', 'poisoned', 'z']) await server.post('addAndSet', { path, value: 1 })
@@ -144,7 +144,7 @@ t.test('a batch that fails half-way leaves nothing', async (t) => {
   const answer = await server.connect().post('batch', { operations })
   t.match(answer, { status: 503, code: 'unknown_outcome' })
   t.match(await server.logged('commit failed; the writer ends'), { cause: 'Error: planted' })
-  t.equal(server.timesLogged('writer died'), writerSendsMax, 'it was sent to so many writers')
+  t.equal(server.timesLogged('writer died'), writerSendsMax, 'the request was sent to the maximum number of writers')
   for (const path of ['a', 'poisoned', 'z'])
     t.match(await server.connect().post('fetch', { path }), { text: `{"path":"${path}","type":"json","value":1}` })
 })

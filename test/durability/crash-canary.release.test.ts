@@ -1,6 +1,6 @@
 /**
- * The crash test can fail: it catches builds that acknowledge writes before they are committed, commit a batch in two
- * halves, do not decide constraints, or give a topic a version that it had.
+ * The crash test can fail: it catches builds that acknowledge writes before their commit, commit a batch in two halves, treat every
+ * constraint as satisfied, or use a version of a topic twice.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -40,9 +40,9 @@ const builds: readonly (readonly [
 ])[] = [
   ['acknowledges early', 'store/lmdb/commit/commits.js', hastyCommits, 20, violationsOf, /^load/],
   ['commits batches in halves', 'store/writer/link.js', halvedWrites, 10, ({ faults }) => faults, /with the numbers/],
-  ['lets every constraint hold', 'topics/constraint.js', careless, 5, violationsOf, /^load/],
+  ['treats every constraint as satisfied', 'topics/constraint.js', careless, 5, violationsOf, /^load/],
   [
-    'gives versions twice',
+    'uses versions twice',
     'store/lmdb/commit/change-log.js',
     coarse,
     5,
@@ -54,7 +54,7 @@ const builds: readonly (readonly [
 for (const [what, module, replacement, seconds, faultsOf, fault] of builds) {
   t.test(`the crash test catches a build that ${what}`, async (t) => {
     const program = patchedProgram(join(t.testdir(), 'faulty'), module, replacement)
-    await t.test('the build is under load', async (t) => {
+    await t.test('the fault is found under load', async (t) => {
       const faults = faultsOf(await torture(t, { seconds, program }))
       t.ok(
         faults.some((found) => fault.test(found)),

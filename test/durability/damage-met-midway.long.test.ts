@@ -1,6 +1,6 @@
 /**
- * Damage that cannot be found before the store is opened: the native code that reads it may be killed by a signal. It
- * runs in a process of its own, and the command reports what happened, and where.
+ * Damage that cannot be found before the store is opened: a signal may kill the native code that reads it. That code runs in its own
+ * process, and the command reports the signal and the place.
  */
 import { cpSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { runCommand, startServer } from '../support/service/server.js'
 import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 
-/** More than the pipes hold, so that an export blocks midway until the test reads on. */
+/** More than the pipes hold, so that an export blocks midway until the test continues to read. */
 const lines = Array.from({ length: 4000 }, (_, i) => `{"path":"t/${i}","value":"${'x'.repeat(1000)}"}\n`).join('')
 
 const directory = t.testdir()
@@ -24,7 +24,7 @@ function filled(name: string): string {
 
 const fileOf = (data: string): string => join(data, 'topics', 'data.mdb')
 
-/** Truncates the file under an export that has begun; returns what it writes to its standard error. */
+/** Truncates the file under a running export; returns the export's standard error. */
 async function truncatedMidway(t: Test, data: string): Promise<string> {
   const running = startCommand(t, ['export', '--data', data])
   await begun(running)
@@ -55,7 +55,7 @@ await t.test('a command of a service reports that the store may be damaged', asy
   server.signal('SIGKILL')
 })
 
-await t.test('a command whose process is killed reports that, and leaves the directory unlocked', async (t) => {
+await t.test('a command whose process is killed reports the signal and leaves the directory unlocked', async (t) => {
   const data = filled('killed')
   const running = startCommand(t, ['export', '--data', data])
   await begun(running)

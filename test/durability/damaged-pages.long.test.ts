@@ -1,7 +1,6 @@
 /**
- * A page that was damaged inside a store: lmdb returns what it can without an error, so check, export and backup must
- * notice what is missing. One page of a closed store is overwritten, with zeros or with another page, and none of the
- * three may succeed.
+ * A damaged page inside a store: lmdb returns the readable rest without an error, so check, export and backup must notice missing data. One
+ * page of a closed store is overwritten, with zeros or with another page, and all three must fail.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +26,7 @@ await source.backup?.(compact, 0, () => {}, { aborted: false })
 await source.close()
 const sound = readFileSync(compact)
 
-/** The numbers of the pages that hold many entries, in the order of the file. */
+/** The numbers of the pages with many entries, in file order. */
 const leaves = Array.from({ length: sound.length / pageBytes }, (_, page) => page).filter((page) => {
   const offset = page * pageBytes
   return (sound.readUInt16LE(offset + 18) & leafFlag) !== 0 && sound.readUInt16LE(offset + 20) / 2 > 10
@@ -40,32 +39,36 @@ function store(name: string, bytes: Buffer): string {
   return data
 }
 
-/** On some pages of zeros an assertion in lmdb ends the process; damage-met-midway tests the message. */
-const zeros = 'zeros in its place'
+/** On some zeroed pages an assertion in lmdb ends the process; damage-met-midway tests the message. */
+const zeros = 'only zeros'
 
 const damages: Readonly<Record<string, (bytes: Buffer, offset: number) => void>> = {
   [zeros]: (bytes, offset) => bytes.fill(0, offset, offset + pageBytes),
-  'the page before it in its place': (bytes, offset) => bytes.copy(bytes, offset, offset - pageBytes, offset),
-  'the content of the page before it': (bytes, offset) => bytes.copy(bytes, offset + 8, offset + 8 - pageBytes, offset),
+  'a copy of the page before it': (bytes, offset) => bytes.copy(bytes, offset, offset - pageBytes, offset),
+  'its own number and the content of the page before it': (bytes, offset) =>
+    bytes.copy(bytes, offset + 8, offset + 8 - pageBytes, offset),
 }
 
 for (const [i, [what, damage]] of Object.entries(damages).entries()) {
-  // Of the middle of the tree, another one each time.
+  // A different page from the middle of the tree each time.
   const page = at(leaves, Math.floor((leaves.length * (i + 1)) / 4))
-  await t.test(`check, export and backup fail: page ${page} of ${sound.length / pageBytes} with ${what}`, async (t) => {
-    const bytes = Buffer.from(sound)
-    damage(bytes, page * pageBytes)
-    const data = store(`damaged-${page}`, bytes)
-    const again = `${data}-again`
-    cpSync(data, again, { recursive: true })
-    const fails = async (text: RegExp, ...args: readonly string[]): Promise<void> => {
-      const { code, stdout, stderr } = await runCommand(args)
-      t.not(code, 0, args.join(' '))
-      if (what !== zeros || code === 1) t.match(stdout + stderr, text)
-    }
-    await fails(/(damaged|out of order|no item|no such specification)/, 'check', '--data', data)
-    await fails(/damaged/, 'export', '--data', again)
-    await fails(/no backup|damaged/, 'backup', `${data}.mdb`, '--data', again)
-    t.notOk(existsSync(`${data}.mdb`), 'no backup file is left')
-  })
+  await t.test(
+    `check, export and backup fail if page ${page} of ${sound.length / pageBytes} has ${what}`,
+    async (t) => {
+      const bytes = Buffer.from(sound)
+      damage(bytes, page * pageBytes)
+      const data = store(`damaged-${page}`, bytes)
+      const again = `${data}-again`
+      cpSync(data, again, { recursive: true })
+      const fails = async (text: RegExp, ...args: readonly string[]): Promise<void> => {
+        const { code, stdout, stderr } = await runCommand(args)
+        t.not(code, 0, args.join(' '))
+        if (what !== zeros || code === 1) t.match(stdout + stderr, text)
+      }
+      await fails(/(damaged|out of order|no item|no such specification)/, 'check', '--data', data)
+      await fails(/damaged/, 'export', '--data', again)
+      await fails(/no backup|damaged/, 'backup', `${data}.mdb`, '--data', again)
+      t.notOk(existsSync(`${data}.mdb`), 'no backup file is left')
+    },
+  )
 }

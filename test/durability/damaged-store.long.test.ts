@@ -1,6 +1,6 @@
 /**
- * A store with damaged or foreign files is refused with a message that names the file, before lmdb can end the process;
- * sound files that look unusual are opened. Damage inside a tree is the subject of damaged-pages.
+ * A store with damaged or foreign files is rejected with a message that names the file, before lmdb can end the process. Sound files that
+ * look unusual are opened. damaged-pages tests damage inside a tree.
  */
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
@@ -73,7 +73,7 @@ function word(value: bigint): Buffer {
 
 type Damage = readonly [what: string, damage: (file: string) => void, says: RegExp]
 
-/** Before the first commit, a crash may leave such files, too. */
+/** A crash before the first commit may also leave such files. */
 const maybeNew = / If nothing was ever stored here, .*remove the file/
 
 const atEveryMeta = (file: string, field: number, value: bigint): void => {
@@ -92,7 +92,7 @@ const damages: readonly Damage[] = [
   ],
   ['two pages of zeros', (file) => writeFileSync(file, Buffer.alloc(2 * pageBytes)), /all zeros\./],
   [
-    'without its last byte',
+    'a file without its last byte',
     (file) => truncateSync(file, statSync(file).size - 1),
     /is (truncated: it has|damaged: page)/,
   ],
@@ -122,17 +122,17 @@ const damages: readonly Damage[] = [
     /swapped/,
   ],
   [
-    'roots and a last page beyond what a file can have',
+    'roots and a last page beyond the largest file',
     (file) => atEveryMeta(file, meta.mainRoot, 2n ** 46n),
     /page 70368744177664 should be the root of a tree/,
   ],
   [
-    'a root of the free pages beyond what a file can have',
+    'a root of the free pages beyond the largest file',
     (file) => atEveryMeta(file, meta.freeRoot, 2n ** 42n),
     /page 4398046511104 should be the root of a tree/,
   ],
   [
-    'a root of a named tree beyond what a file can have',
+    'a root of a named tree beyond the largest file',
     (file) => {
       const main = readFileSync(file).readBigUInt64LE(latestMeta(file) + meta.mainRoot)
       overwrite(file, namedRoot(file, Number(main)), word(2n ** 47n))
@@ -190,7 +190,7 @@ const damages: readonly Damage[] = [
   ],
 ]
 
-await t.test('files that lmdb cannot open safely are refused by name', async (t) => {
+await t.test('files that lmdb cannot open safely are rejected by name', async (t) => {
   for (const [i, [what, damage, says]] of damages.entries()) {
     const store = copy(damage)
     const fails = (wanted: RegExp): unknown => t.throws(() => examine(dataFile(store)), { message: wanted }, what)
@@ -206,16 +206,16 @@ await t.test('files that lmdb cannot open safely are refused by name', async (t)
   })
 })
 
-await t.test('a service does not start on a damaged store, and reports why', async (t) => {
+await t.test('a service does not start on a damaged store and reports why', async (t) => {
   const store = copy((file) => truncateSync(file, 3 * pageBytes))
   const flags = ['--port', '0', '--admin-port', '0', '--host', '127.0.0.1', '--workers', '1']
   const { code, stderr } = await runCommand(['serve', '--data', store, ...flags], {}, '', 60_000)
   t.not(code, 0)
-  t.not(code, null, 'it ends by itself')
+  t.not(code, null, 'the service exits on its own')
   t.match(stderr, /topics\/data\.mdb is (truncated|damaged)/)
 })
 
-await t.test('files that this process may not use are refused with their owner and mode', async (t) => {
+await t.test('files that the process may not use are rejected with their owner and mode', async (t) => {
   const nobody = 65_534
   const isRoot = process.getuid?.() === 0
   for (const name of ['lock.mdb', 'data.mdb']) {
@@ -243,11 +243,11 @@ await t.test('files that this process may not use are refused with their owner a
   }
 })
 
-await t.test('a sound file that ends before its last page is opened', async (t) => {
+await t.test('a sound file that ends before its last page is accepted', async (t) => {
   const store = join(directory, 'short')
   const { root, meta: table } = openEnvironment(store)
-  // In one commit, which may or may not need one more page after them: pages that are allocated at the end of the file
-  // and freed again are never written.
+  // Pages that are allocated at the end of the file and freed again in the same commit are never written. The commit may or may not need
+  // one more page after them.
   const allocateAndFree = async (bytes: number): Promise<{ readonly pages: number; readonly last: number }> => {
     await root.transaction(() => {
       table.putSync('big', Buffer.alloc(bytes))
@@ -266,7 +266,11 @@ await t.test('a sound file that ends before its last page is opened', async (t) 
   t.ok(pages <= last, `${pages} pages, the last one is ${last}`)
   t.match(await runCommand(['check', '--data', store]), { code: 0, stderr: '' })
   truncateSync(dataFile(store), (pages - 1) * pageBytes)
-  t.throws(() => examine(dataFile(store)), { message: /is (truncated|damaged)/ }, 'with one page less it is refused')
+  t.throws(
+    () => examine(dataFile(store)),
+    { message: /is (truncated|damaged)/ },
+    'the file with one page less is rejected',
+  )
 })
 
 await t.test('a meta page with torn content is accepted, because LMDB uses the other one', (t) => {
@@ -278,7 +282,7 @@ await t.test('a meta page with torn content is accepted, because LMDB uses the o
   t.end()
 })
 
-await t.test('a store without its lock file, and a new one, are opened', async (t) => {
+await t.test('a store without its lock file and a new store are opened', async (t) => {
   const store = copy((file) => rmSync(join(dirname(file), 'lock.mdb'), { force: true }))
   t.match(await runCommand(['check', '--data', store]), { code: 0, stderr: '' })
   mkdirSync(join(directory, 'new', 'topics'), { recursive: true })

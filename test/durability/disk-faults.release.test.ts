@@ -1,8 +1,7 @@
 /**
- * When a write, a flush or an opening of the store's files fails, whichever it is, no request is wrongly answered 200,
- * the store opens afterwards with everything that was acknowledged, and the log says what failed. Each call of three
- * fixed scenes fails once: a first start, a start, and a service that writes. CASE names one case,
- * of which every call is tried; without it, one call of a few cases is picked at random.
+ * If any write, flush or opening of the store's files fails, no request is wrongly answered 200. The store opens afterwards with every
+ * acknowledged write, and the log names the failure. Each call of three fixed scenes fails once: a first start, a start, and a service that
+ * writes. CASE names one case and tries every call of it. Without CASE, one random call of a few random cases is tried.
  */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +25,7 @@ import { runCommand, type Server, startServer } from '../support/service/server.
 
 const chosen = process.env.CASE
 
-/** How many cases are picked without it. */
+/** Number of cases picked without CASE. */
 const sampled = 3
 
 const flags = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
@@ -34,19 +33,19 @@ const flags = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
 /** One thread for all commits, so that the nth call is the nth of the service. */
 const env = { UV_THREADPOOL_SIZE: '1' }
 
-/** Of a service with one failed call: that of the call, and one of its client's connection that is closed. */
+/** Failures of a service with one failed call: the request of the call, and one request on a connection that closes. */
 const refusalsMax = 2
 
-/** A start that takes longer hangs. */
+/** A start that takes longer counts as hung. */
 const startMsMax = 60_000
 
-/** Writes are grouped as they come, so the nth call may not come; it is tried again. */
+/** Writes are grouped by their arrival, so the nth call may not occur; then the test tries again. */
 const triesMax = 5
 
-/** What EIO and ENOSPC are called in messages; lmdb's own code is killed by some. */
+/** The names of EIO and ENOSPC in messages. Some of them kill lmdb's own code. */
 const reason = /EIO|ENOSPC|Input\/output error|No space left|its disk is full or failed/i
 
-/** A line of the log that says that something does not work. */
+/** A log line that reports a failure. */
 const severe = /"level":[56]0/
 
 t.setTimeout(3_600_000)
@@ -54,13 +53,13 @@ t.setTimeout(3_600_000)
 /** The outcome of a scene. */
 interface Outcome {
   readonly scenario: DiskScenario
-  /** A key of the store; undefined if nobody has seen one. */
+  /** A key of the store; undefined if no key was ever shown. */
   readonly token: string | undefined
   readonly isStarted: boolean
   readonly startMs: number
   /** The primary, the writer and the worker, whose main threads have the same numbers. */
   readonly pids: readonly number[]
-  /** Everything that the service printed. */
+  /** The complete output of the service. */
   readonly output: string
   readonly calls: readonly TracedCall[]
 }
@@ -100,7 +99,7 @@ async function play(t: Test, { scene, file }: DiskFaultCase, directory: string, 
   return { scenario, token: server.token, isStarted: true, startMs: tookMs, pids, output, calls: callsIn(log) }
 }
 
-/** What is wrong with the store after a scene, once the disk works again. */
+/** The faults of the store after a scene, once the disk works again. */
 async function faultsAfter(t: Test, directory: string, { scenario, token }: Outcome): Promise<readonly string[]> {
   const dataDir = join(directory, 'db')
   const added =
@@ -119,12 +118,12 @@ async function faultsAfter(t: Test, directory: string, { scenario, token }: Outc
   return check.code === 0 ? scenario.faults : [...scenario.faults, check.stdout + check.stderr]
 }
 
-/** One call in so many may be missing because writes shared a commit. */
+/** One call in this many may be missing because writes shared a commit. */
 const sharedShare = 16
 
 type Counts = Record<'cases' | 'faults' | 'injected' | 'refusals' | 'failedStarts' | 'harmless' | 'wrong', number>
 
-/** Lets the nth call of a case fail. @returns whether it came at all */
+/** Injects a fault into the nth call of a case. @returns whether the call occurred */
 async function tryFault(t: Test, base: string, tried: DiskFaultCase, nth: number, counts: Counts): Promise<boolean> {
   const { name, scene, call, error } = tried
   const directory = join(base, 'faulty')
@@ -132,14 +131,14 @@ async function tryFault(t: Test, base: string, tried: DiskFaultCase, nth: number
     const outcome = await play(t, tried, directory, { call, error, nth })
     const injected = outcome.calls.filter(({ isInjected }) => isInjected).length
     const wrong = await faultsAfter(t, directory, outcome)
-    t.strictSame(wrong, [], `${name}, ${nth}: the store is what was acknowledged`)
+    t.strictSame(wrong, [], `${name}, ${nth}: the store has every acknowledged write`)
     counts.wrong += wrong.length
     if (injected === 0) return false
-    t.ok(outcome.startMs < startMsMax, `${name}, ${nth}: the start ends`)
+    t.ok(outcome.startMs < startMsMax, `${name}, ${nth}: the start does not hang`)
     const { failures } = outcome.scenario
     const hadEffect = !outcome.isStarted || failures.length > 0 || severe.test(outcome.output)
     if (hadEffect) t.match(outcome.output, reason, `${name}, ${nth}: the failure is explained`)
-    // Lmdb opens the file once more than it needs to.
+    // LMDB opens the file once more often than it needs to.
     else counts.harmless++
     if (scene === 'service') t.ok(failures.length <= refusalsMax, `${name}, ${nth}: ${failures.length} without a 200`)
     counts.faults++
@@ -152,7 +151,7 @@ async function tryFault(t: Test, base: string, tried: DiskFaultCase, nth: number
   }
 }
 
-t.test('a failing disk never makes a 200 wrong, and is named', { skip: whyNoStrace() }, async (t) => {
+t.test('a failing disk never makes a 200 wrong and is named in the log', { skip: whyNoStrace() }, async (t) => {
   const random = seededRandom(t)
   const base = t.testdir()
   const counts: Counts = { cases: 0, faults: 0, injected: 0, refusals: 0, failedStarts: 0, harmless: 0, wrong: 0 }
@@ -164,18 +163,18 @@ t.test('a failing disk never makes a 200 wrong, and is named', { skip: whyNoStra
     const sound = await play(t, each, join(base, 'sound'))
     rmSync(join(base, 'sound'), { recursive: true })
     t.strictSame(sound.scenario.failures, [], `${each.scene}: without faults everything succeeds`)
-    // Until it is up, main threads open the store; what commits later is the same in the service that is up.
+    // In a scene with a start, only main threads count, which open the store. The scene `service` covers later commits.
     const most = mostOf(sound.calls, each.call, (thread) => each.scene === 'service' || sound.pids.includes(thread))
-    t.ok(most > 0, `${each.name}: there are ${most} of a thread`)
+    t.ok(most > 0, `${each.name}: a thread has ${most} calls`)
     const all = Array.from({ length: most }, (_, i) => i + 1)
     for (const nth of chosen === undefined && most > 0 ? [random.pick(all)] : all) {
       let isInjected = false
       for (let tries = 0; tries < triesMax && !isInjected; tries++) {
         isInjected = await tryFault(t, base, each, nth, counts)
       }
-      // Writes that come together share a commit, so the last calls of one run may have no equal in another.
+      // Writes that arrive together share a commit, so the last calls of one run may have no counterpart in another.
       if (isInjected || nth <= most - Math.ceil(most / sharedShare))
-        t.ok(isInjected, `${each.name}, ${nth}: it has failed`)
+        t.ok(isInjected, `${each.name}, ${nth}: the call has failed`)
     }
     counts.cases++
   }

@@ -1,7 +1,4 @@
-/**
- * Batches of small writes, each of which rewrites many pages, do not fill a disk; durability/full-disk fills one with
- * large values.
- */
+/** Batches of small writes, each of which rewrites many pages, do not fill a disk. durability/full-disk fills one with large values. */
 import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
 import t from 'tap'
@@ -19,7 +16,7 @@ t.test('batches of small writes do not fill a disk', { skip: whyNoSmallDisk() },
   const filling = await startServer(t, options)
   const random = seededRandom(t)
   const topics = 100_000
-  // In their order, so that each commit replaces few pages, and the file has few free ones at the end.
+  // In path order, so that each commit replaces few pages and the file has few free pages at the end.
   const pathOf = (i: number): string => `tree/${String(i).padStart(6, '0')}/${'x'.repeat(100)}`
   const client = filling.connect()
   for (let from = 0; from < topics; from += 1000) {
@@ -31,12 +28,12 @@ t.test('batches of small writes do not fill a disk', { skip: whyNoSmallDisk() },
     assert.equal((await client.post('batch', { operations })).status, 200)
   }
 
-  // Every worker of the next service knows from its start how much is free.
+  // Every worker of the next service knows the free space from its start.
   await filling.stop()
   disk.leaveFree(13 * mebibyte)
   const server = await startServer(t, { ...options, token: filling.token })
 
-  /** @returns how often each status was the answer to many batches at once, each of them to leaves all over the tree */
+  /** Sends concurrent batches, each to leaves all over the tree. @returns the count of each response status */
   async function setMany(count: number): Promise<Record<number, number>> {
     const statuses: Record<number, number> = {}
     await Promise.all(
@@ -62,12 +59,18 @@ t.test('batches of small writes do not fill a disk', { skip: whyNoSmallDisk() },
     t.ok(free >= freeBytesMin / 2, `${free} bytes are free`)
   }
   disk.leaveFree(freeBytesMin - 4096)
-  await until('none is carried out below the least', async () => ((await setMany(25))[507] === 18 ? true : undefined))
+  await until('no batch is executed below the minimum', async () =>
+    (await setMany(25))[507] === 18 ? true : undefined,
+  )
   for (let round = 0; round < 5; round++) {
     const path = pathOf(random.below(topics))
-    t.match(await server.client.post('remove', { path }), { status: 200 }, 'removals still are')
+    t.match(await server.client.post('remove', { path }), { status: 200 }, 'removals are still executed')
   }
-  t.match(await server.client.post('remove', { selector: '*tree/000001//' }), { status: 200 }, 'also by selector')
+  t.match(
+    await server.client.post('remove', { selector: '*tree/000001//' }),
+    { status: 200 },
+    'removals by selector are still executed',
+  )
   t.ok(disk.freeBytes() >= mebibyte, `${disk.freeBytes()} bytes are free`)
 
   disk.leaveFree(256 * mebibyte)

@@ -1,6 +1,6 @@
 /**
- * A write is answered 200 only after its data is on disk, and no request sees it before that: with fdatasync slowed
- * down, the answer and the visibility both wait for it.
+ * A write is answered 200 only after its data is on disk, and no request sees it earlier. With fdatasync slowed down, both the response and
+ * the visibility wait for the disk.
  */
 import t from 'tap'
 import { Strace, whyNoStrace } from '../support/faults/strace.js'
@@ -35,14 +35,14 @@ t.test('a write is answered and visible only after it is on disk', { skip: whyNo
       reads++
       if (text !== before) t.fail(`${route}: a read saw ${text} before it was on disk`)
     }
-    t.ok(reads > 0, `${route}: ${reads} reads meanwhile saw the old value`)
-    t.equal((await written).status, 200, `${route}: it is answered`)
+    t.ok(reads > 0, `${route}: ${reads} reads in the meantime saw the old value`)
+    t.equal((await written).status, 200, `${route}: the write is answered`)
     t.ok(answeredMs >= slowMs, `${route}: it was answered only after it was on disk: ${answeredMs.toFixed(0)} ms`)
     const { text } = await server.post('fetch', { path: 'durable' })
-    t.equal(text, `{"path":"durable","type":"json","value":"${value}"}`, `${route}: then it is visible`)
+    t.equal(text, `{"path":"durable","type":"json","value":"${value}"}`, `${route}: the value is visible afterwards`)
   }
 
   const startMs = performance.now()
   t.equal((await server.post('remove', { path: 'durable' })).status, 200, 'a removal is answered')
-  t.ok(performance.now() - startMs >= slowMs, 'a removal too is answered only after it is on disk')
+  t.ok(performance.now() - startMs >= slowMs, 'a removal is also answered only after it is on disk')
 })

@@ -1,6 +1,6 @@
 /**
- * Every planted fault has its place in the built program, its test, and its row in docs/maintainers/verification.md: a change of the
- * source that moves a place is noticed at once, not when that fault is next picked (durability/mutants).
+ * Every planted fault has its place in the built program, its test, and its row in docs/maintainers/verification.md. A change of the source
+ * that moves a place is noticed immediately, not when durability/mutants next picks that fault.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { readDocument, root, sectionOf } from '../support/documents.js'
 import { mutants, withFault } from '../support/faults/mutants.js'
 import { testsOf } from '../support/test-files.js'
 
-t.test('the table of planted faults has a row for each, in their order', (t) => {
+t.test('the table of planted faults has a row for each fault, in order', (t) => {
   const rows = sectionOf(readDocument('docs/maintainers/verification.md'), 'planted-faults').match(/^\| .* `.*$/gm)
   t.strictSame(
     rows,
@@ -21,7 +21,7 @@ t.test('the table of planted faults has a row for each, in their order', (t) => 
 for (const mutant of mutants) {
   t.test(mutant.fault, (t) => {
     const text = readFileSync(join(root, 'dist', mutant.file), 'utf8')
-    t.doesNotThrow(() => withFault(mutant, text), 'its place is there exactly once')
+    t.doesNotThrow(() => withFault(mutant, text), 'its place exists exactly once')
     t.equal(testsOf(mutant.test).length, 1, `${mutant.test} exists`)
     t.end()
   })

@@ -1,7 +1,7 @@
 /**
- * Planted faults, one at a time, in copies of the built program: the test that is named for each fails with it, and
- * passes without, by an assertion about what is wrong. CASE="a key for `a` may touch `ab`" plants one, CASE=all
- * each, for half an hour; without it, two are picked at random.
+ * Planted faults, one at a time, in copies of the built program. The test named for a fault passes without it and fails with it, by an
+ * assertion about the fault. CASE="a key for `a` may touch `ab`" plants one, CASE=all plants all of them in half an hour. Without CASE,
+ * two are picked at random.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,18 +19,18 @@ const root = join(import.meta.dirname, '../..')
 const chosen = process.env.CASE
 const pickedCount = 2
 
-/** A program that dies of one of these does not have the fault that was to be planted. */
+/** A program that dies of such an error does not have the intended fault. */
 const brokenProgram = /\b(?:ReferenceError|SyntaxError): .*/
 
-/** How much of the output of a test is shown that ended without a failed assertion. */
+/** Characters shown of the output of a test that ended without a failed assertion. */
 const outputMax = 2000
 
-/** Twice what the slowest of the tests takes. */
+/** Twice the time of the slowest test. */
 const testMsMax = 240_000
 
 t.setTimeout(7_200_000)
 
-/** A copy of what a test needs, in which it can be run. */
+/** Copies everything that a test needs to run. */
 function copyOf(directory: string): void {
   for (const name of ['dist', 'dist-test', 'package.json', 'docs', 'systemd'])
     cpSync(join(root, name), join(directory, name), { recursive: true })
@@ -45,19 +45,19 @@ function plant(directory: string, mutant: Mutant): void {
 /**
  * Runs a test in a copy.
  *
- * @returns the assertions that failed, or why it did not end; none if it passed
+ * @returns the failed assertions, or why the test did not end; none if it passed
  * @throws Error when the program in the copy cannot run
  */
 async function failures(directory: string, test: string): Promise<readonly string[]> {
   const [file] = testsOf(test).map((name) => join(directory, relative(root, fileOf(name))))
-  // Without the environment of this test's own runner, which would change what it prints.
+  // Without the environment of this test's own runner, which would change the output.
   const environment = ['-i', `PATH=${process.env.PATH}`, 'TAP=1', `TAP_TIMEOUT=${(2 * testMsMax) / 1000}`]
   const child = spawn(...tied('env', [...environment, process.execPath, file ?? '']), {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
-  // With everything that it has started.
+  // The test and everything that it has started.
   const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), testMsMax)
   const pieces: Buffer[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => pieces.push(piece))
@@ -68,9 +68,13 @@ async function failures(directory: string, test: string): Promise<readonly strin
   const broken = brokenProgram.exec(output)
   if (broken !== null) throw new Error(`the copy's program is broken: ${broken[0]}`)
   const failed = [...output.matchAll(/^ *not ok \d+ - (.*)$/gm)].map(([, name = '']) => name)
-  // One that hangs after a failure has found the fault.
+  // A test that hangs after a failure has found the fault.
   if (failed.length > 0) return failed
-  return [code === null ? `it was ended after ${testMsMax} ms` : `it ended with ${code}: ${output.slice(-outputMax)}`]
+  return [
+    code === null
+      ? `the test was ended after ${testMsMax} ms`
+      : `the test ended with ${code}: ${output.slice(-outputMax)}`,
+  ]
 }
 
 async function tryMutant(t: Test, mutant: Mutant): Promise<void> {

@@ -1,9 +1,8 @@
 /**
- * A power cut loses no acknowledged write, brings back nothing that was removed, leaves no part of a batch, and leaves
- * the store sound: at any instant, in the middle of batches and removals by selector, during and after a backup, and
- * during a rolling restart. At every other cut the service is stopped at that instant, so that an acknowledgement which
- * was a moment too early shows; at the others it goes on, so that a flush is cut. A build that does not wait for the disk
- * must lose something. POWER_CUTS=20 cuts more often.
+ * A power cut loses no acknowledged write, brings back no removed topic, leaves no part of a batch, and leaves a sound store. It may happen
+ * at any instant: in the middle of batches and removals by selector, during and after a backup, and during a rolling restart. At every
+ * other cut the service is stopped at that instant, which reveals an acknowledgement that was a moment too early. At the others it
+ * continues, so that a flush is cut. A build that does not wait for the disk must lose something. POWER_CUTS=20 cuts more often.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +22,7 @@ import { turn } from '../support/turns.js'
 
 const flags = ['--disk-free-bytes-min', String(64 * 1024 * 1024)]
 
-/** What goes on at the cuts, in turn: of ten, five meet batches and removals. */
+/** The activity during each cut, in turn: five cuts of ten hit batches and removals. */
 const moments = [
   'batches and removals',
   'backup',
@@ -40,13 +39,13 @@ type Moment = (typeof moments)[number]
 
 const cuts = Number(process.env.POWER_CUTS ?? 4)
 
-/** A moment that is over before the cut is waited for once more. */
+/** Attempts to cut before the moment is over. */
 const triesMax = 8
 
-/** Before each cut so much more is acknowledged. */
+/** Writes that are acknowledged before each cut. */
 const writesMin = 500
 
-/** By then a client has read what a service had sent before it was stopped. */
+/** Time for a client to read everything that a service sent before it was stopped. */
 const readMs = 30
 
 const controlCuts = 5
@@ -64,12 +63,12 @@ interface Cut {
   readonly directory: string
   readonly before: Progress
   readonly after: Progress
-  /** Whether it was the moment that was waited for. */
+  /** Whether the cut hit the intended moment. */
   readonly wasMet: boolean
   forget(): void
 }
 
-/** @param isStopped whether the service stands still at that instant */
+/** @param isStopped whether the service is stopped at that instant */
 async function cut({ server, disk, load }: Scene, occasion: Occasion, isStopped: boolean): Promise<Cut> {
   const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => signalAll([server.pid, ...childrenOf(server.pid)], name)
   let [before, after] = [load.progress(), load.progress()]
@@ -92,19 +91,19 @@ async function cut({ server, disk, load }: Scene, occasion: Occasion, isStopped:
   return { ...copy, before, after, wasMet: wasMet && occasion.isIn(copy.directory) }
 }
 
-/** A moment that has come. */
+/** A moment that has arrived. */
 interface Occasion {
-  /** Whether it goes on. */
+  /** Whether the moment still lasts. */
   isNow(): boolean
-  /** Whether a disk that was cut shows it. */
+  /** Whether the disk after the cut shows the moment. */
   isIn(copy: string): boolean
-  /** What was begun for it. */
+  /** Work that was started for the moment. */
   readonly ended?: Promise<unknown>
 }
 
 const always = (): boolean => true
 
-/** strace's options that make a backup's last step take long. */
+/** strace options that slow down the last step of a backup. */
 const slowFlush = ['-e', 'trace=fsync', '-e', 'inject=fsync:delay_enter=1500000']
 
 /** Waits for a moment. */
@@ -120,12 +119,12 @@ async function waitFor(t: Test, moment: Moment, { server, disk, load, random }: 
       return { isNow: () => load.isWritingMany, isIn: always }
     case 'backup': {
       rmSync(file, { force: true })
-      // On a busy machine the cut would come when it is done.
+      // Otherwise the backup might be complete before the cut on a busy machine.
       const slow = await Strace.attachWith(t, server.pid, [...slowFlush, '-P', `${file}.partial/topics/data.mdb`])
       const ended = server.command('backup', file).then(requireDone)
       void ended.finally(() => slow.detach()).catch(() => {})
       while (!existsSync(`${file}.partial`)) await turn()
-      // Nobody has flushed its name yet, so a cut would hardly ever show it.
+      // The name of the file is not flushed yet, so hardly any cut would show it.
       flush(disk.directory)
       return { isNow: always, isIn: (copy) => existsSync(join(copy, 'backup.mdb.partial')), ended }
     }
@@ -152,15 +151,15 @@ interface Result {
   readonly lost: number
   readonly faults: readonly string[]
   readonly acknowledged: number
-  /** How often each moment was met, and what became of what was in flight. */
+  /** The number of times that each moment was met, and the outcomes of the writes in flight. */
   readonly results: Results
 }
 
-/** Cuts a service off so often; that of another build until something is lost. */
+/** Cuts a service's power `times` times; with another build, only until something is lost. */
 async function cutOften(t: Test, times: number, program?: string): Promise<Result> {
   const disk = makeDisk(t)
   const options = { workers: 2, dataDir: join(disk.directory, 'db'), flags, check: false }
-  // The sound build makes the API key, which has to survive each cut.
+  // The sound build creates the API key, which must survive each cut.
   const sound = await startServer(t, options)
   await sound.stop()
   const server = await startServer(t, { ...options, token: sound.token, program })
@@ -178,13 +177,13 @@ async function cutOften(t: Test, times: number, program?: string): Promise<Resul
     faults.push(...damage.faults)
     count({ whole: damage.whole, absent: damage.absent, halfRemoved: damage.halfRemoved })
     await copy.stop()
-    // Nobody promises anything of a store that never waited for the disk.
+    // A store that never waited for the disk may be damaged.
     if (program !== undefined) return
     const check = await copy.command('check')
     t.equal(check.code, 0, `${moment}: the store is sound: ${check.stdout}${check.stderr}`)
     const file = join(directory, 'backup.mdb')
     if (!existsSync(file)) return
-    // Under its name a backup is whole; it is older than the cut.
+    // A backup with its final name is complete; it is older than the cut.
     const data = join(t.testdirName, 'restored')
     mkdirSync(data, { recursive: true })
     const { code, stderr } = await runCommand(['restore', file, '--data', data])
@@ -193,7 +192,7 @@ async function cutOften(t: Test, times: number, program?: string): Promise<Resul
     count({ restored: 1 })
   }
 
-  /** @returns whether the moment was not over by then */
+  /** @returns whether the cut hit the moment */
   async function cutAt(moment: Moment, isStopped: boolean): Promise<boolean> {
     const least = load.acknowledged + writesMin
     await until('more is written', async () => load.acknowledged > least || undefined)
@@ -217,7 +216,7 @@ async function cutOften(t: Test, times: number, program?: string): Promise<Resul
   return { lost, faults, results, acknowledged: load.acknowledged }
 }
 
-t.test('power cuts lose nothing that was acknowledged', { skip: whyNoPowerCuts() }, async (t) => {
+t.test('power cuts lose no acknowledged write', { skip: whyNoPowerCuts() }, async (t) => {
   const { lost, faults, acknowledged, results } = await cutOften(t, cuts)
   t.equal(lost, 0, `${cuts} cuts under ${acknowledged} writes`)
   t.strictSame(faults, [], 'batches are whole, removals are of the first matches, and every moment was met')
@@ -236,7 +235,7 @@ t.test('a build that does not wait for the disk loses something (control)', { sk
   const program = patchedProgram(join(t.testdir(), 'hasty'), 'store/lmdb/environment/environment.js', withoutSync)
   await t.test('the loss shows within a few cuts', async (t) => {
     const { lost, faults, acknowledged } = await cutOften(t, controlCuts, program)
-    t.not(lost + faults.length, 0, `${lost} lost of ${acknowledged} writes, ${faults.length} further faults`)
+    t.not(lost + faults.length, 0, `${lost} lost of ${acknowledged} writes, ${faults.length} other faults`)
     reportResults(t, { controls: 1, lostByControls: lost + faults.length })
   })
 })

@@ -1,9 +1,9 @@
 /**
  * A write that one worker has acknowledged is in the very next fetch from any other.
  *
- * Every lane writes to a topic of its own and, as soon as a write is answered, fetches over the next connection. Readers keep
- * the workers busy meanwhile: only a worker that is never idle keeps an old snapshot, and only for a millisecond, so they are
- * few and their fetches short.
+ * Every lane writes to its own topic and fetches over the next connection as soon as a write is answered. In the meantime, readers keep the
+ * workers busy, because only a worker that is never idle keeps an old snapshot. It does so only for a millisecond, so the readers are few
+ * and their fetches short.
  */
 import t from 'tap'
 import { overWorkers } from '../support/service/over-stores.js'

@@ -1,8 +1,7 @@
 /**
- * A process that opens the store while another one writes can lose acknowledged writes of the other, so all others pause
- * their writes meanwhile. Such a loss is rare. Therefore a copy of the build prints how many commits were made during
- * each opening: none by others. Workers are killed and replaced, and commands run, beside writers at full speed.
- * OPENINGS=300 runs longer.
+ * A process that opens the store while another one writes can lose acknowledged writes of the other, so all others pause their writes
+ * during an opening. Such a loss is rare. Therefore a copy of the build prints the number of commits during each opening: there must be
+ * none by other processes. Workers are killed and replaced, and commands run, alongside writers at full speed. OPENINGS=300 runs longer.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +15,7 @@ const connections = 12
 
 t.setTimeout((openingsMin * 10 + 300) * 1000)
 
-/** Prints, for each opening, how many commits were made during it, its own included. */
+/** Prints the number of commits during each opening, its own included. */
 const measuredOpening = `import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { openEnvironment as openSoundEnvironment } from './sound-environment.js'
@@ -56,13 +55,13 @@ async function write(server: Server, lane: number, isOver: () => boolean, acknow
         if (status === 200) acknowledged.push(path)
       }
     } catch {
-      // Its worker was killed: the next connection goes to another one.
+      // The worker of this connection was killed; the next connection goes to another one.
     }
     client.close()
   }
 }
 
-/** Resolves once the log has that many lines with this message; fails if the service ends before. */
+/** Resolves once the log has `times` lines with this message; fails if the service exits first. */
 async function logged(server: Server, msg: string, times: number): Promise<void> {
   await until(`"${msg}", ${times} times`, async () => {
     if (!server.running) throw new Error(`the service ended before "${msg}", ${times} times`)
@@ -79,7 +78,7 @@ t.test('no other process commits during an opening, and no acknowledged write is
     server.log
       .filter(({ msg, directory }) => msg === 'store opened' && directory === server.dataDir)
       .map((line) => Number(line.commits))
-  // One of the two workers opened an existing store, before the writers began.
+  // One of the two workers opened an existing store, before the writers started.
   const first = commits()
   const openings = () => commits().slice(first.length)
   const isOver = () => openings().length >= openingsMin
@@ -100,7 +99,7 @@ t.test('no other process commits during an opening, and no acknowledged write is
 
   async function replacements(): Promise<void> {
     for (let round = 0; round < 2 || !isOver(); round++) {
-      // Workers that die young are replaced after longer and longer delays; those of a rolling restart are not.
+      // Workers that die young are replaced after growing delays, but workers of a rolling restart without delay.
       if (round === 0) {
         process.kill(random.pick(server.workerPids()), 'SIGKILL')
         await logged(server, 'worker replaced', 1)
@@ -123,5 +122,5 @@ t.test('no other process commits during an opening, and no acknowledged write is
     [],
     `${acknowledged.length} acknowledged writes are there`,
   )
-  t.equal(Math.max(...openings()), Math.max(...first), 'no other process committed during any of them')
+  t.equal(Math.max(...openings()), Math.max(...first), 'no other process committed during any opening')
 })

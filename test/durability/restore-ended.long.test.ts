@@ -1,6 +1,4 @@
-/**
- * A restore of a damaged backup, and one that is ended by a signal or a kill: it leaves no store or the whole one.
- */
+/** A restore of a damaged backup, or one ended by a signal or a kill, leaves no store or the whole one. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -26,7 +24,7 @@ await t.test('a backup is created for the restores', async (t) => {
   t.match(await runCommand(['backup', file, '--data', source]), { code: 0 })
 })
 
-await t.test('a damaged page in the middle is found and named', async (t) => {
+await t.test('a restore finds and names a damaged page in the middle of a backup', async (t) => {
   const damaged = join(directory, 'damaged')
   const bytes = readFileSync(file)
   const page = 4096
@@ -36,7 +34,7 @@ await t.test('a damaged page in the middle is found and named', async (t) => {
     writeFileSync(damaged, Buffer.from(bytes).fill(0, offset, offset + page))
     const data = fresh(`damaged-${offset}`)
     const { code, stderr } = await runCommand(['restore', damaged, '--data', data])
-    // A page of a large value holds nothing but the value's text, which has no checksum.
+    // A page of a large value has only the text of the value, which has no checksum.
     if (code === 0) continue
     t.equal(code, 1)
     // LMDB itself may print a line first.
@@ -68,16 +66,16 @@ async function copying(name: string, NODE_OPTIONS = ''): Promise<Restore> {
   return { data, child, ended, stderr: () => stderr }
 }
 
-/** As a monitoring agent that is loaded into every process of Node.js. */
+/** Like a monitoring agent that is loaded into every Node.js process. */
 const agent = join(directory, 'agent.mjs')
 writeFileSync(agent, 'for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {})')
 
 for (const [signal, whose, NODE_OPTIONS] of [
   ['SIGINT', '', ''],
-  ['SIGTERM', ', whoever else listens for it', `--import=${agent}`],
+  ['SIGTERM', ', even if other code listens for it', `--import=${agent}`],
   ['SIGHUP', '', ''],
 ] as const) {
-  await t.test(`a restore ended by ${signal} removes its copy, and ends by the signal${whose}`, async (t) => {
+  await t.test(`a restore ended by ${signal} removes its copy and dies of the signal${whose}`, async (t) => {
     const { data, child, ended } = await copying(signal, NODE_OPTIONS)
     child.kill(signal)
     t.strictSame(await ended, [null, signal])
@@ -85,7 +83,7 @@ for (const [signal, whose, NODE_OPTIONS] of [
   })
 }
 
-await t.test('a store that appears in the meantime is left as it is', async (t) => {
+await t.test('a store that appears during a restore is left unchanged', async (t) => {
   const { data, ended, stderr } = await copying('appears')
   writeFileSync(join(data, 'topics', 'data.mdb'), 'precious')
   t.strictSame(await ended, [1, null])
@@ -94,7 +92,7 @@ await t.test('a store that appears in the meantime is left as it is', async (t) 
   t.notOk(existsSync(join(data, 'topics', 'restore.partial')))
 })
 
-await t.test('a restore that is killed leaves no store or the whole one', async (t) => {
+await t.test('a killed restore leaves no store or the whole one', async (t) => {
   for (const ms of [0, 60]) {
     const { data, child, ended } = await copying(`killed-${ms}`)
     await sleep(ms)

@@ -1,6 +1,6 @@
 /**
- * A restore under faults of the disk: after a power cut at any moment there is no store or the whole one; and when a
- * write, a flush or a rename fails, there is none, and the message says what failed.
+ * A restore under disk faults. After a power cut at any moment there is no store or the whole one. If a write, a flush or a rename fails,
+ * there is no store, and the message names the failure.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ await t.test('a backup is created for the restores', async (t) => {
   t.match(await runCommand(['backup', backup, '--data', source]), { code: 0 })
 })
 
-/** What a cut has left of the store: nothing, all of it, or something that must not be. */
+/** The state of the store after a cut: nothing, all of it, or the output of a failed check. */
 async function stateOf(data: string): Promise<'none' | 'whole' | string> {
   if (!existsSync(join(data, 'topics', 'data.mdb'))) return 'none'
   const { code, stdout, stderr } = await runCommand(['check', '--data', data, '--json'])
@@ -37,7 +37,7 @@ async function stateOf(data: string): Promise<'none' | 'whole' | string> {
   return `${stdout}${stderr}`
 }
 
-/** Restores `times` times, with a cut in each at a later moment, and once more with the cut immediately after its end. */
+/** Runs `times` restores, each with a cut at a later moment, and one more with the cut immediately after its end. */
 async function cutRestores(t: Test, times: number): Promise<string[]> {
   const disk = makeDisk(t)
   let wasRunAgain = false
@@ -55,7 +55,11 @@ async function cutRestores(t: Test, times: number): Promise<string[]> {
     const state = await stateOf(copy)
     if (state === 'none' && !wasRunAgain) {
       wasRunAgain = true
-      t.match(await runCommand(['restore', backup, '--data', copy, ...roomFor]), { code: 0 }, 'it can be run again')
+      t.match(
+        await runCommand(['restore', backup, '--data', copy, ...roomFor]),
+        { code: 0 },
+        'the restore can be run again',
+      )
       t.equal(await stateOf(copy), 'whole')
     }
     forget()
@@ -64,22 +68,22 @@ async function cutRestores(t: Test, times: number): Promise<string[]> {
     return state
   }
   const startedMs = performance.now()
-  t.equal(await restore(join(disk.directory, 'first')), 'whole', 'what has ended is on disk')
+  t.equal(await restore(join(disk.directory, 'first')), 'whole', 'a completed restore is on disk')
   const spanMs = performance.now() - startedMs
   const states: string[] = []
   for (let i = 0; i < times; i++) states.push(await restore(join(disk.directory, String(i)), (spanMs * i) / times))
   return states
 }
 
-await t.test('a power cut leaves no store or the whole one', { skip: whyNoPowerCuts() }, async (t) => {
+await t.test('a power cut during a restore leaves no store or the whole one', { skip: whyNoPowerCuts() }, async (t) => {
   const states = await cutRestores(t, 7)
   const whole = states.filter((state) => state === 'whole').length
   t.comment(`${states.length} cuts: ${whole} whole, ${states.filter((state) => state === 'none').length} none`)
   for (const state of states) t.match(state, /^(none|whole)$/)
-  t.ok(states.includes('none'), 'some cuts came in the middle')
+  t.ok(states.includes('none'), 'some cuts hit the middle of a restore')
 })
 
-/** A system call that fails, which file it is about, and what the message then says. */
+/** System calls that fail, the file of each, and the reason in the message. */
 const faults = [
   { call: 'write', error: 'ENOSPC', when: 20, on: 'copy', reason: /ENOSPC: no space left on device, write/ },
   { call: 'write', error: 'EIO', when: 3, on: 'copy', reason: /EIO: i\/o error, write/ },
@@ -89,14 +93,14 @@ const faults = [
   { call: 'fsync', error: 'EIO', when: 1, on: 'data', reason: /EIO: i\/o error, fsync/ },
 ] as const
 
-/** A restore of which system calls fail, as for strace's `--inject`, on one path. */
+/** Runs a restore whose system calls on one path fail, as specified for strace's `--inject`. */
 function restoreWith(fault: string, path: string, data: string): { readonly status: number | null; stderr: string } {
   const inject = ['-e', `trace=${fault.split(':')[0]}`, '-e', `inject=${fault}`, '-P', path]
   const restore = [process.execPath, mainFile, 'restore', backup, '--data', data, ...roomFor]
   return spawnSync('strace', ['-f', '-qq', '-o', '/dev/null', ...inject, ...restore], { encoding: 'utf8' })
 }
 
-await t.test('a restore on a failing disk leaves no store and says why', { skip: whyNoStrace() }, async (t) => {
+await t.test('a restore on a failing disk leaves no store and reports why', { skip: whyNoStrace() }, async (t) => {
   let data = ''
   for (const { call, error, when, on, reason } of faults) {
     data = join(base, `${call}-${error}-${when}-${on}`)
@@ -108,7 +112,11 @@ await t.test('a restore on a failing disk leaves no store and says why', { skip:
     t.match(stderr, reason)
     t.notOk(existsSync(join(data, 'topics')), 'nothing is left')
   }
-  t.match(await runCommand(['restore', backup, '--data', data, ...roomFor]), { code: 0 }, 'it can be run again')
+  t.match(
+    await runCommand(['restore', backup, '--data', data, ...roomFor]),
+    { code: 0 },
+    'the restore can be run again',
+  )
   data = join(base, 'flushed-last')
   mkdirSync(join(data, 'topics'), { recursive: true })
   const { status, stderr } = restoreWith('fsync:error=EIO', join(data, 'topics'), data)

@@ -1,15 +1,15 @@
 /**
- * Uploads over kills: the death of the writer costs no line and repeats none, and what a worker that dies has said is
- * durable.
+ * Uploads during kills. The death of the writer loses and repeats no line, and lines that a worker has reported as durable survive its
+ * death.
  */
 import t from 'tap'
 import { startServer, until } from '../support/service/server.js'
 import { UploadRequest } from '../support/service/upload.js'
 
-/** Of lines in one write. */
+/** Lines per write. */
 const linesPerWrite = 2000
 
-/** An operation that shows in the sum if it is carried out twice, or not at all. */
+/** Operations whose sum shows if one is executed twice or not at all. */
 const lines = '{"op":"increment","path":"sum","increment":1}\n'.repeat(linesPerWrite)
 
 async function sumOf(server: Awaited<ReturnType<typeof startServer>>): Promise<number> {
@@ -17,7 +17,7 @@ async function sumOf(server: Awaited<ReturnType<typeof startServer>>): Promise<n
   return (JSON.parse(text) as { value: number }).value
 }
 
-t.test('writers that are killed cost an upload no line, and repeat none', async (t) => {
+t.test('killed writers lose and repeat no line of an upload', async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'sum', value: 0 })
   const request = new UploadRequest(server)
@@ -26,7 +26,7 @@ t.test('writers that are killed cost an upload no line, and repeat none', async 
     const before = request.last?.durable ?? 0
     await request.write(lines)
     kill(await until('a writer', async () => server.writerPid()))
-    await until('it goes on', async () => ((request.last?.durable ?? 0) > before ? true : request.error))
+    await until('the upload continues', async () => ((request.last?.durable ?? 0) > before ? true : request.error))
   }
   t.strictSame((await request.end()).at(-1), { done: true, durable: kills * linesPerWrite, refused: 0 })
   t.equal(await sumOf(server), kills * linesPerWrite)
@@ -40,19 +40,19 @@ t.test('lines reported before a worker dies are durable', async (t) => {
     const request = new UploadRequest(server)
     let sent = 0
     while (request.error === undefined && !request.isComplete) {
-      await Promise.race([request.write(lines), until('it breaks', async () => request.error)])
+      await Promise.race([request.write(lines), until('the upload breaks', async () => request.error)])
       sent += linesPerWrite
       if (request.last?.durable !== undefined) for (const pid of server.workerPids()) kill(pid)
     }
     const { durable = 0, refused } = request.last ?? {}
     t.equal(refused, 0)
-    const sum = await until('it is served again', async () => sumOf(server).catch(() => undefined))
+    const sum = await until('the sum is served again', async () => sumOf(server).catch(() => undefined))
     t.ok(sum >= sumBefore + durable && sum <= sumBefore + sent, `${durable} of ${sent}: ${sum - sumBefore}`)
     sumBefore = sum
   }
 })
 
-/** Kills a process, unless it has ended. */
+/** Kills a process, unless it has exited. */
 function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')

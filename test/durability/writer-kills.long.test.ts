@@ -1,9 +1,8 @@
 /**
- * The writer is killed again and again under load. No request of clients that never retry fails, none is carried out
- * twice, and none is lost: each creation says that it created its topic, each removal that it removed one, a counter that
- * is incremented by compare-and-set and a number that `update` of the client library adds to have the exact sums, and so
- * do batches of transfers. Most kills come when a spare is loaded, which answers sooner than a writer that has to be
- * started; the others while it loads. KILLS=300 kills more often.
+ * The writer is killed repeatedly under load. No request of clients that never retry fails, is executed twice, or is lost. Each creation
+ * reports that it created its topic, and each removal that it removed one. A counter incremented by compare-and-set, a number changed by
+ * `update` of the client library, and batches of transfers have exact sums. Most kills happen when a spare is loaded, which responds sooner
+ * than a writer that must first start. The others happen while it loads. KILLS=300 kills more often.
  */
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
@@ -16,12 +15,12 @@ import { type Server, startServer, until } from '../support/service/server.js'
 
 const kills = Number(process.env.KILLS ?? 8)
 
-/** Of so many kills, the last comes while the spare is loading. */
+/** One kill in this many happens while the spare is loading. */
 const killsToAnEarlyOne = 4
 
 /**
- * How many times as long an answer takes at least where the spare is loading: of the best of both, since what else a
- * machine does only adds to them.
+ * Minimum ratio of response times: the best while the spare is loading, to the best with a loaded spare. The best are compared because
+ * other work of the machine only adds to them.
  */
 const laterMin = 1.5
 
@@ -29,12 +28,12 @@ const laterMin = 1.5
 const creators = 16
 const adders = 4
 
-/** The least early kills whose best answer is compared: as many as the proof has. */
+/** Minimum number of early kills for this comparison: as many as the proof has. */
 const earlyMin = 15
 
 t.setTimeout((kills * 6 + 180) * 1000)
 
-/** Creates, sets and removes topics of its own, one after the other, and notes what was answered otherwise than wanted. */
+/** Creates, sets and removes its own topics, one at a time, and records unexpected responses. */
 class Creators {
   readonly wrong: string[] = []
   readonly kept: string[] = []
@@ -78,7 +77,7 @@ class Creators {
   }
 }
 
-t.test('killing the writer makes no request fail, repeat or get lost', async (t) => {
+t.test('kills of the writer fail, repeat and lose no request', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
   const transfers = new Transfers({ random, target: () => server })
@@ -108,7 +107,7 @@ t.test('killing the writer makes no request fail, repeat or get lost', async (t)
   const { wrong, kept, waits } = creations
   const done = waits.answered
   t.comment(`${transfers.summary}; ${done} requests of creators, ${sum} added`)
-  t.comment(`longest answers, in ms: ${listOf(readyMs)}; while the spare was loading: ${listOf(earlyMs)}`)
+  t.comment(`longest responses, in ms: ${listOf(readyMs)}; while the spare was loading: ${listOf(earlyMs)}`)
   reportResults(t, {
     kills,
     transfers: transfers.done,
@@ -118,25 +117,21 @@ t.test('killing the writer makes no request fail, repeat or get lost', async (t)
     slowestMsMax: Math.max(...readyMs),
     slowestEarlyMsMax: Math.max(0, ...earlyMs),
   })
-  t.strictSame(
-    wrong.slice(0, 5),
-    [],
-    `${done} creations, settings and removals were answered as if nothing had happened`,
-  )
+  t.strictSame(wrong.slice(0, 5), [], `${done} creations, settings and removals got the expected responses`)
   t.strictSame(await transfers.faults(server.client), [], 'every sum and the counter are right')
   t.equal(transfers.unknown + transfers.counter.unknown, 0, 'every transfer and every increment was answered')
   t.match(await server.client.post('fetch', { path: 'sum' }), { text: `"value":${sum}}` }, 'each update counts once')
   const found = await server.client.walk('?created//')
   const paths = found.flatMap(({ results }) => results.map(({ path }) => path))
   t.strictSame(paths.toSorted(), kept.toSorted(), `exactly the ${kept.length} topics that were kept are there`)
-  t.equal(server.timesLogged('worker died'), 0, 'no worker ended')
-  // The best of few says nothing.
+  t.equal(server.timesLogged('worker died'), 0, 'no worker exited')
+  // The best of few is not significant.
   if (earlyMs.length < earlyMin) return
   const ratio = Math.min(...earlyMs) / Math.min(...readyMs)
-  t.ok(ratio > laterMin, `a spare that is loaded answers sooner than one that is not: by ${ratio.toFixed(1)}`)
+  t.ok(ratio > laterMin, `a loaded spare responds sooner than a loading one: by a factor of ${ratio.toFixed(1)}`)
 })
 
-/** Adds 1 to one number, each time by `update` of the client library. @returns how often it did */
+/** Adds 1 to one number repeatedly, with `update` of the client library. @returns the number of additions */
 async function addUntil(server: Server, loop: { readonly isOver: boolean }): Promise<number> {
   const client = connect(server.url, { key: server.token })
   let added = 0

@@ -48,7 +48,7 @@ export const mutants: readonly Mutant[] = [
     from: "if (writer !== undefined && writer.state !== 'ended') {",
     to: 'if (false) {',
     test: 'durability/replacement',
-    finds: /no other process committed during any of them/,
+    finds: /no other process committed during any opening/,
   },
   {
     fault: 'readers that died are never cleared',
