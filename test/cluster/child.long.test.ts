@@ -1,7 +1,6 @@
 /**
- * A child as the primary sees it, with a simulated process: a message that is waited for comes, is late or never comes.
- * Also what the primary makes of several: of two that are given one change of an API key, one after the other, and of one
- * that cannot be started in the place of another.
+ * A child as the primary sees it, with a simulated process: an awaited message arrives, is late, or never arrives. Also the primary's
+ * handling of several children: two that get the same API key change in turn, and one that cannot be started as a replacement.
  */
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
@@ -20,7 +19,7 @@ interface Line {
   readonly reason?: string
 }
 
-/** A process that sends what the test makes it send, and ends on SIGKILL. */
+/** A process that sends messages on the test's request and exits on SIGKILL. */
 class FakeProcess extends EventEmitter {
   connected = true
   readonly received: ToChild[] = []
@@ -63,7 +62,7 @@ t.test('a child whose message is late is killed, and logged once', async (t) => 
   t.strictSame(lines, [{ child: 4711, reason: 'it was not "loaded" within 20 ms' }])
 })
 
-t.test('when a child ends, every wait is rejected with the reason', async (t) => {
+t.test('every wait on a child is rejected with the reason when the child exits', async (t) => {
   const { process, child } = fakeChild()
   child.send({ kind: 'open' })
   const waits: readonly Promise<unknown>[] = [
@@ -77,16 +76,16 @@ t.test('when a child ends, every wait is rejected with the reason', async (t) =>
         "process 4711 was killed by SIGBUS; the store may be damaged (see topicd check), or its disk is full or failed (see the kernel's log)",
     })
   }
-  await t.rejects(child.waitFor('paused', 10_000), /SIGBUS/, 'a later wait is rejected too')
+  await t.rejects(child.waitFor('paused', 10_000), /SIGBUS/, 'a later wait is also rejected')
   t.notOk(await child.requestMetrics(true, 10_000), 'a wait for metrics, which are optional, is resolved')
 })
 
-t.test('a child that ends before it opens the store reports no damage', async (t) => {
+t.test('a child that exits before it opens the store is not reported as damage', async (t) => {
   const shortage = ': memory, threads or a library may be missing'
   for (const [code, signal, said] of [
     [null, 'SIGABRT', `was killed by SIGABRT before it opened the store${shortage}`],
     [127, null, `exited with status 127 before it opened the store${shortage}`],
-    // Its own decision, such as a defect in its code.
+    // The code itself exits, for example because of a defect.
     [1, null, 'exited with status 1 before it opened the store'],
   ] as const) {
     const { process, child } = fakeChild()
@@ -104,7 +103,7 @@ t.test('a wait on a child is rejected with the reason that the child sent', asyn
   await t.rejects(opened, { message: 'the disk is on fire' })
 })
 
-/** Workers that load keys as they are told to. @returns also their processes, and a writer for each attempt at a request */
+/** Creates workers that load keys on request. @returns also their processes, and a writer for each attempt at a request */
 function fakeProcesses(workers: number, writers: number) {
   const loaded = Array.from({ length: workers }, (_, i) => fakeChild(new FakeProcess(i + 1)))
   for (const { process } of loaded)
@@ -128,45 +127,48 @@ async function requested(process: FakeProcess): Promise<number> {
   }
 }
 
-t.test('a request whose process ended without a response is repeated, and may have been executed before', async (t) => {
-  const record = {} as never
-  const refused = { kind: 'noResponse', reason: 'the disk is full', nothingDone: true } as const
-  for (const [request, again, expected] of [
-    [
-      { command: 'revokeKey', name: 'a' },
-      { kind: 'response', response: false },
-      { response: true, late: [] },
-    ],
-    [
-      { command: 'revokeKey', name: 'a' },
-      { kind: 'response', response: true },
-      { response: true, late: [] },
-    ],
-    [{ command: 'listKeys' }, { kind: 'response', response: [] }, { response: [] }],
-    // Nobody knows whether the first has done it.
-    [{ command: 'addKey', record }, refused, new Error('process 3 was killed by SIGKILL before it opened the store')],
-  ] as const) {
-    const { keys, workers, writers } = fakeProcesses(2, 2)
-    const outcome = keys.request(request).catch((error: unknown) => error)
-    const [first, second] = writers
-    await requested(present(first))
-    first?.emit('exit', null, 'SIGKILL')
-    const id = await requested(present(second))
-    for (const { received } of workers)
-      t.notOk(
-        received.some(({ kind }) => kind === 'keysChanged'),
-        'a key that is being revoked stays suspended',
-      )
-    second?.report({ ...again, id })
-    t.match(await outcome, expected)
-  }
-  const { keys, writers } = fakeProcesses(1, 1)
-  const outcome = keys.request({ command: 'revokeKey', name: 'a' })
-  writers[0]?.report({ kind: 'response', id: await requested(present(writers[0])), response: false })
-  t.match(await outcome, { response: false }, 'the first response says that there is no such key')
-})
+t.test(
+  'a request whose process exited without a response is repeated, although it may have been executed',
+  async (t) => {
+    const record = {} as never
+    const refused = { kind: 'noResponse', reason: 'the disk is full', nothingDone: true } as const
+    for (const [request, again, expected] of [
+      [
+        { command: 'revokeKey', name: 'a' },
+        { kind: 'response', response: false },
+        { response: true, late: [] },
+      ],
+      [
+        { command: 'revokeKey', name: 'a' },
+        { kind: 'response', response: true },
+        { response: true, late: [] },
+      ],
+      [{ command: 'listKeys' }, { kind: 'response', response: [] }, { response: [] }],
+      // The first process may have added the key.
+      [{ command: 'addKey', record }, refused, new Error('process 3 was killed by SIGKILL before it opened the store')],
+    ] as const) {
+      const { keys, workers, writers } = fakeProcesses(2, 2)
+      const outcome = keys.request(request).catch((error: unknown) => error)
+      const [first, second] = writers
+      await requested(present(first))
+      first?.emit('exit', null, 'SIGKILL')
+      const id = await requested(present(second))
+      for (const { received } of workers)
+        t.notOk(
+          received.some(({ kind }) => kind === 'keysChanged'),
+          'a key that is being revoked stays suspended',
+        )
+      second?.report({ ...again, id })
+      t.match(await outcome, expected)
+    }
+    const { keys, writers } = fakeProcesses(1, 1)
+    const outcome = keys.request({ command: 'revokeKey', name: 'a' })
+    writers[0]?.report({ kind: 'response', id: await requested(present(writers[0])), response: false })
+    t.match(await outcome, { response: false }, 'a first response may report a missing key')
+  },
+)
 
-t.test('a key is refused from the start to the end of its revocation', async (t) => {
+t.test('a key is rejected from the start to the end of its revocation', async (t) => {
   for (const answer of [
     { kind: 'response', response: true },
     { kind: 'noResponse', reason: 'the disk is full', nothingDone: true },
@@ -174,7 +176,7 @@ t.test('a key is refused from the start to the end of its revocation', async (t)
     const { keys, workers, writers } = fakeProcesses(2, 1)
     const outcome = keys.request({ command: 'revokeKey', name: 'a' }).catch((error: unknown) => error)
     for (const { received } of workers)
-      t.match(received[0], { kind: 'suspendKey', name: 'a', revocation: 1 }, 'at once')
+      t.match(received[0], { kind: 'suspendKey', name: 'a', revocation: 1 }, 'immediately')
     writers[0]?.report({ ...answer, id: await requested(present(writers[0])) })
     await outcome
     for (const { received } of workers) t.match(received.at(-1), { kind: 'keysChanged', revocation: 1 })
@@ -189,7 +191,7 @@ t.test('a key is refused from the start to the end of its revocation', async (t)
   )
 })
 
-/** A process that loads its code, and does what it is told. */
+/** A process that loads its code and obeys every message. */
 function obedient(pid: number): FakeProcess {
   const process = new FakeProcess(pid)
   setImmediate(() => process.report({ kind: 'loaded', version: '1' }))
@@ -199,7 +201,7 @@ function obedient(pid: number): FakeProcess {
   return process
 }
 
-/** Forks processes, but neither the second nor the third time: one fork throws, the other has no process. */
+/** Forks processes, except the second and third time: the second fork throws, the third has no process. */
 function fallibleFork(): { readonly fork: () => Child; readonly forked: FakeProcess[] } {
   const forked: FakeProcess[] = []
   const fork = (): Child => {
@@ -230,7 +232,7 @@ t.test('a worker that cannot be started is not counted as a restart', async (t) 
   t.equal(workers.restarts, 1)
 })
 
-t.test('a worker started during a revocation refuses the key before it serves', async (t) => {
+t.test('a worker started during a revocation rejects the key before it serves', async (t) => {
   const forked: FakeProcess[] = []
   const workers = new Workers({
     opener: stubOpener,
@@ -269,11 +271,11 @@ t.test('a worker started during a revocation refuses the key before it serves', 
   writer.process.report({ kind: 'response', id, response: true })
   t.strictSame(await revoked, { response: true, late: [] })
   const suspension = during.find(({ kind }) => kind === 'suspendKey') as { readonly revocation: number }
-  t.match(during.at(-1), { kind: 'keysChanged', revocation: suspension.revocation }, 'it is over there, too')
-  t.match(await replace(forked[1]), [{ kind: 'start' }, { kind: 'serve' }], 'and suspends nothing any more')
+  t.match(during.at(-1), { kind: 'keysChanged', revocation: suspension.revocation }, 'the suspension also ends there')
+  t.match(await replace(forked[1]), [{ kind: 'start' }, { kind: 'serve' }], 'a later worker suspends no key')
 })
 
-t.test('a child that ends before its turn to open the store is reported', async (t) => {
+t.test('a child that exits before its turn to open the store is reported', async (t) => {
   const opener = new StoreOpener()
   const [first, second] = [fakeChild(new FakeProcess(1)), fakeChild(new FakeProcess(2))]
   const firstOpened = opener.open(first.child)
@@ -281,8 +283,8 @@ t.test('a child that ends before its turn to open the store is reported', async 
   const secondOpened = opener.open(second.child)
   second.process.emit('exit', null, 'SIGKILL')
   await t.rejects(secondOpened, { message: 'process 2 ended before it could open the store' })
-  t.strictSame(first.process.received, [{ kind: 'open' }], 'the first one has not opened it yet')
+  t.strictSame(first.process.received, [{ kind: 'open' }], 'the first child has not opened the store yet')
   first.process.report({ kind: 'opened' })
   await firstOpened
-  t.strictSame(second.process.received, [], 'and the second one is sent nothing')
+  t.strictSame(second.process.received, [], 'the second child is sent nothing')
 })

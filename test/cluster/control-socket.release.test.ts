@@ -1,7 +1,4 @@
-/**
- * The control socket, used by hostile and broken programs: whatever a connection sends, the answer says what is wrong,
- * and the service keeps serving.
- */
+/** The control socket under hostile and broken programs. The response to any bad input names the error, and the service keeps serving. */
 
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, statSync } from 'node:fs'
@@ -14,19 +11,19 @@ import { type Server, startServer, until } from '../support/service/server.js'
 
 t.setTimeout(600_000)
 
-/** The longest first line that is read, as src/cluster/control/socket.ts has it. */
+/** The longest first line that is read, as in src/cluster/control/socket.ts. */
 const requestBytesMax = 1024 * 1024
 
-/** Connections whose request has not been read yet, as src/cluster/control/socket.ts has it. */
+/** Maximum connections whose request has not been read yet, as in src/cluster/control/socket.ts. */
 const waitingMax = 64
 
-/** All connections, as src/cluster/control/socket.ts has it. */
+/** Maximum connections, as in src/cluster/control/socket.ts. */
 const connectionsMax = 256
 
 const server = await startServer(t, { workers: 2 })
 
 function open({ dataDir }: Server, options: { readonly allowHalfOpen?: boolean } = {}): Promise<Socket> {
-  // A relative path, since a socket's address is limited to 107 bytes.
+  // A relative path, because a socket's address is limited to 107 bytes.
   const socket = connect({ path: relative(process.cwd(), join(dataDir, 'control.sock')), ...options })
   return new Promise((resolve, reject) => {
     socket.once('error', reject).once('connect', () => resolve(socket.off('error', reject)))
@@ -74,10 +71,10 @@ const malformed: Readonly<Record<string, string | Uint8Array>> = {
   'a backup to a relative path': '{"command":"tool","tool":"backup","options":{"file":"copy"}}',
   'a first line of 0': '{"command":"tool","tool":"import","options":{"fromLine":0,"withKeys":false}}',
   'a record with a wrong name': adding({ name: 'a*b' }),
-  'a record with a token for a hash': adding({ tokenHash: 'topicd_secret' }),
-  'a record with a subtree that is not a normalized path': adding({ under: ['/a'] }),
+  'a record with a token instead of a hash': adding({ tokenHash: 'topicd_secret' }),
+  'a record with a subtree that is not a normalised path': adding({ under: ['/a'] }),
   'a record with a secret in a quoted member name': adding({ '.a "b"] topicd_secret': 1, 'topicd_secret\\': 1 }),
-  'a rotation with a token for a hash': rotating({ formerHash: 'topicd_secret' }),
+  'a rotation with a token instead of a hash': rotating({ formerHash: 'topicd_secret' }),
   'a secret as the only member name': '{"topicd_secret":{}}',
   'deep nesting': `${'['.repeat(100_000)}`,
 }
@@ -87,7 +84,7 @@ await t.test('a malformed request gets an error, is logged and changes nothing',
     const logged = server.log.length
     const answer = await send(line)
     t.match(answer, /^\{"error":"[^\n]+"\}\n$/, name)
-    t.notMatch(answer, 'topicd_secret', `${name}: the answer contains no secret`)
+    t.notMatch(answer, 'topicd_secret', `${name}: the response contains no secret`)
     const [warning] = await until(`the warning about ${name}`, async () => {
       const warnings = server.log.slice(logged).filter(({ msg }) => msg === 'malformed control request')
       return warnings.length > 0 ? warnings : undefined
@@ -99,7 +96,7 @@ await t.test('a malformed request gets an error, is logged and changes nothing',
   t.notMatch((await server.command('keys', 'list')).stdout, 'made', 'no key was created')
 })
 
-await t.test('a well-formed record makes a key, and may be sent again', async (t) => {
+await t.test('a well-formed record creates a key and may be sent again', async (t) => {
   for (const _ of ['first', 'again']) t.equal(await send(adding({})), '{"response":true}\n')
   t.equal(await send(adding({ tokenHash: '1'.repeat(64) })), '{"response":false}\n')
   t.equal(await send(adding({ name: 'other' })), '{"response":"token_taken"}\n')
@@ -116,7 +113,7 @@ await t.test('requests are served during a flood of malformed lines', async (t) 
     for (let changes = random.oneIn(4) ? bytes.length : 3; changes > 0 && bytes.length > 0; changes--) {
       bytes[random.below(bytes.length)] = random.below(256)
     }
-    // Without line feeds, so that it stays one line.
+    // Without line feeds, so that the bytes stay one line.
     return Buffer.from(bytes.filter((byte) => byte !== 0x0a))
   }
   let served = 0
@@ -124,7 +121,7 @@ await t.test('requests are served during a flood of malformed lines', async (t) 
   const serving = (async () => {
     for (; flooding; served++) {
       const { status } = await server.post('addAndSet', { path: 'served', value: served })
-      if (status !== 200) throw new Error(`answered ${status}`)
+      if (status !== 200) throw new Error(`got ${status}`)
     }
   })()
   const flooded = Array.from({ length: 16 }, async () => {
@@ -133,7 +130,7 @@ await t.test('requests are served during a flood of malformed lines', async (t) 
   await Promise.all(flooded)
   flooding = false
   await serving
-  t.ok(served > 0, `${served} requests were served meanwhile`)
+  t.ok(served > 0, `${served} requests were served during the flood`)
   await checkServing(t)
 })
 
@@ -141,13 +138,17 @@ await t.test('the first line may have one mebibyte and no byte more', async (t) 
   const fill = (bytes: number): string => {
     const [before = '', after = ''] = adding({ name: 'long', tokenHash: '2'.repeat(64), under: ['?'] }).split('?')
     const room = bytes - before.length - after.length
-    // Many subtrees; the last one fills what is left.
+    // Many subtrees; the last one fills the rest.
     const under = Array.from({ length: Math.floor(room / 1000) - 1 }, () => 'a'.repeat(997)).join('","')
     return `${before}${under}","${'b'.repeat(room - under.length - 3)}${after}`
   }
   t.equal(fill(requestBytesMax).length, requestBytesMax)
   t.equal(await send(fill(requestBytesMax)), '{"response":true}\n', 'the limit')
-  t.equal(await send(fill(requestBytesMax + 1)), '{"error":"the request is longer than 1048576 bytes"}\n', 'one more')
+  t.equal(
+    await send(fill(requestBytesMax + 1)),
+    '{"error":"the request is longer than 1048576 bytes"}\n',
+    'one byte more',
+  )
   const endless = await open(server)
   endless.write('x'.repeat(requestBytesMax + 1))
   t.match(await answerTo(endless), 'longer than', 'a line that never ends')
@@ -163,7 +164,7 @@ await t.test('a connection that sends no whole line is closed', async (t) => {
   t.strictSame(answers, Array(2).fill('{"error":"no whole request came within 5000 ms"}\n'))
 })
 
-await t.test('64 connections may wait to send a request and the next is refused', async (t) => {
+await t.test('64 connections may wait to send a request, and the next is rejected', async (t) => {
   const held: Socket[] = []
   for (let opened = 0; opened < waitingMax; opened++) held.push(await open(server))
   t.match(
@@ -178,15 +179,15 @@ await t.test('64 connections may wait to send a request and the next is refused'
   await checkServing(t)
 })
 
-await t.test('connections kept open after the answer do not block further commands', async (t) => {
+await t.test('connections kept open after the response do not block more commands', async (t) => {
   const kept: Socket[] = []
   t.teardown(() => kept.forEach((socket) => socket.destroy()))
   for (let opened = 0; opened < connectionsMax; opened++) {
-    // Our half stays open after the service has closed its own.
+    // The client's half stays open after the service has closed its half.
     const socket = await open(server, { allowHalfOpen: true })
     kept.push(socket)
     socket.on('error', () => {}).write('{"command":"listKeys"}\n')
-    // The answer has arrived; it is not read.
+    // The response has arrived and is not read.
     await once(socket, 'readable')
   }
   await until('commands are answered again', async () =>
@@ -206,7 +207,7 @@ await t.test('a connection that breaks at any point does no harm', async (t) => 
   await checkServing(t)
 })
 
-await t.test('a caller that sends on without reading a long list is cut off', async (t) => {
+await t.test('a caller that keeps sending without reading a long list is cut off', async (t) => {
   const keys = 6500
   const names = Array.from({ length: keys }, (_, number) => `many-${number}`)
   const lines = names.map((name) =>
@@ -227,14 +228,14 @@ await t.test('a caller that sends on without reading a long list is cut off', as
   unread.write('{"command":"listKeys"}\n')
   await once(unread, 'readable')
   unread.on('error', () => {})
-  await until('a caller that does not read its answer, but sends on, is cut off', async () => {
+  await until('a caller that keeps sending without reading is cut off', async () => {
     unread.write('x')
     return unread.destroyed || undefined
   })
   await checkServing(t)
 })
 
-await t.test('only its owner can use the data directory, whatever the umask', async (t) => {
+await t.test('only the owner can use the data directory under any umask', async (t) => {
   const before = process.umask(0)
   t.teardown(() => process.umask(before))
   const open = await startServer(t)

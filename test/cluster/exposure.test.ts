@@ -1,4 +1,4 @@
-/** Which data directories other accounts can reach, and what would keep them out. */
+/** Data directories that other accounts can reach, and the remedy. */
 import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -16,7 +16,7 @@ t.test('a directory of this account must be private', async (t) => {
   t.strictSame(exposure(directory), { mode: '750', cure: 'chmod 700 keeps them out' })
 })
 
-t.test('a group through which this account has a directory may read it', { skip: needsRoot }, async (t) => {
+t.test('the group that gives this account access to a directory may read it', { skip: needsRoot }, async (t) => {
   const directory = join(t.testdir(), 'volume')
   mkdirSync(directory)
   const of = (group: number, mode: number): ReturnType<typeof exposure> => {

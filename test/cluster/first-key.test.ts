@@ -1,4 +1,4 @@
-/** The first key is made and printed even if a worker ends before it answers, and only by the service that made it. */
+/** The first key is created and printed even if a worker dies before it responds, and only by the service that created it. */
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
@@ -11,7 +11,7 @@ import { additionTo } from '../../dist/keys/rotation.js'
 const keyOf = (name: string, tokenHash: string): KeyRecord => ({ name, tokenHash, allow: [], under: [], madeMs: 0 })
 
 /**
- * A simulated worker with these keys, to which requests are repeated. `dies` says, by number, which requests it carries out
+ * A simulated worker with these keys, to which requests are repeated. `dies` returns whether the request with this number is executed
  * without a response.
  */
 function fakeWorker(keys: KeyRecord[], dies: (asked: number) => boolean = () => false) {
@@ -49,7 +49,7 @@ async function printed(
   return output
 }
 
-t.test('without a key, one is created and printed', async (t) => {
+t.test('a key is created and printed if there is no key', async (t) => {
   const keys: KeyRecord[] = []
   t.match(await printed(fakeWorker(keys).send), /topicd_[\w-]{43}/)
   t.strictSame(
@@ -64,14 +64,14 @@ t.test('a key that cannot be shown is revoked', async (t) => {
   t.strictSame(keys, [])
 })
 
-t.test('with a key, none is created', async (t) => {
+t.test('no key is created if there is one already', async (t) => {
   const keys = [keyOf('mine', '')]
   t.notMatch(await printed(fakeWorker(keys).send), /topicd_/)
   t.equal(keys.length, 1)
 })
 
 for (const lost of [1, 2]) {
-  t.test(`one key is created though a worker dies over request ${lost}`, async (t) => {
+  t.test(`one key is created even if a worker dies during request ${lost}`, async (t) => {
     const keys: KeyRecord[] = []
     const { send, asked } = fakeWorker(keys, (asked) => asked === lost)
     t.match(await printed(send), /topicd_[\w-]{43}/, 'the token is printed')
@@ -84,15 +84,15 @@ for (const lost of [1, 2]) {
   })
 }
 
-t.test('a given token becomes that of the first key, unless there are other keys', async (t) => {
+t.test('a given token becomes the token of the first key unless there are other keys', async (t) => {
   const made: KeyRecord[] = []
-  t.equal(await addFirstKey(fakeWorker(made, (asked) => asked === 2).send, 'given'), 'made', 'though an answer is lost')
+  t.equal(await addFirstKey(fakeWorker(made, (asked) => asked === 2).send, 'given'), 'made', 'a response is lost')
   t.match(made, [{ name: 'first', tokenHash: 'given' }])
   for (const [key, outcome] of [
     [keyOf('mine', 'given'), 'known'],
     [keyOf('first', 'other'), 'unused'],
   ] as const) {
-    t.equal(await addFirstKey(fakeWorker([key]).send, 'given'), outcome, 'a key from before')
+    t.equal(await addFirstKey(fakeWorker([key]).send, 'given'), outcome, 'an existing key')
     const keys: KeyRecord[] = []
     const { send } = fakeWorker(keys)
     const slower: SendKeyRequest = (request) => {
@@ -122,8 +122,8 @@ t.test('the banner names the console and the command for another key', async (t)
   const [, plain = ''] = command.exec(banner) ?? []
   t.match(plain, /NAME$/, 'the default data directory needs no flag')
   const [, elsewhere = ''] = command.exec(await printed(send, true, { data: "it's here", hasConsole: false })) ?? []
-  t.match(elsewhere, " --data 'it'\\''s here'", 'another one is named as a shell reads it')
+  t.match(elsewhere, " --data 'it'\\''s here'", 'another data directory is quoted for the shell')
   t.notMatch(await printed(send, true, { hasConsole: false }), 'console')
   const listed = spawnSync('sh', ['-c', `${plain.replace('add NAME', 'list')} --data ${t.testdirName}/none`])
-  t.notMatch(listed.stderr.toString(), 'MODULE_NOT_FOUND', 'the program is where the command says')
+  t.notMatch(listed.stderr.toString(), 'MODULE_NOT_FOUND', 'the command has the path of the program')
 })

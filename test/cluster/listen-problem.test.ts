@@ -1,9 +1,9 @@
-/** The message for an address that cannot be listened on says why, and what helps if that is known. */
+/** The message for an address that cannot be listened on gives the reason, and the remedy if one is known. */
 import t from 'tap'
 import { listenProblem } from '../../dist/cluster/listening.js'
 
 const failed = (code: string | undefined): NodeJS.ErrnoException =>
-  Object.assign(new Error('the system says no'), { code })
+  Object.assign(new Error('the system refuses'), { code })
 
 for (const [code, port, message] of [
   ['EACCES', 80, 'cannot listen on 0.0.0.0:80: a port below 1024 needs the capability CAP_NET_BIND_SERVICE (EACCES)'],
@@ -16,7 +16,7 @@ for (const [code, port, message] of [
   ['EADDRINUSE', 8080, 'cannot listen on 0.0.0.0:8080: another process is listening there (EADDRINUSE)'],
   ['EADDRNOTAVAIL', 8080, 'cannot listen on 0.0.0.0:8080: this machine does not have that address (EADDRNOTAVAIL)'],
   ['ENOTFOUND', 8080, 'cannot listen on 0.0.0.0:8080: the host name cannot be resolved (ENOTFOUND)'],
-  [undefined, 8080, 'cannot listen on 0.0.0.0:8080: the system says no'],
+  [undefined, 8080, 'cannot listen on 0.0.0.0:8080: the system refuses'],
 ] as const) {
   t.test(`${code ?? 'an error without a code'} on port ${port} is reported as: ${message}`, (t) => {
     t.equal(listenProblem(failed(code), '0.0.0.0', port), message)

@@ -1,6 +1,6 @@
 /**
- * Two services on one port: the second is refused however soon it starts after the first, since the first holds the
- * port from before its workers listen until it is gone. A port on another address is another port.
+ * Two services on one port: the second is rejected no matter how soon it starts, because the first holds the port from before its workers
+ * listen until it has exited. A port on another address is a different port.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -19,11 +19,11 @@ interface Outcome {
   /** The exit code of a service that did not start; undefined for one that listens. */
   readonly code: number | undefined
   readonly stderr: string
-  /** The port that it listens on. */
+  /** The port that the service listens on. */
   readonly port: number
 }
 
-/** Starts a service; resolves when it listens or has ended. */
+/** Starts a service; resolves when it listens or has exited. */
 async function serve(t: Test, name: string, host: string, port: number): Promise<Outcome> {
   const args = ['serve', '--host', host, '--port', String(port), '--admin-port', '0', '--workers', '1']
   const command = [mainFile, ...args, '--data', join(t.testdirName, name)]
@@ -48,11 +48,11 @@ async function end(service: ChildProcess): Promise<void> {
   await once(service, 'close')
 }
 
-t.test('of two services that start on one port, one is refused', async (t) => {
+t.test('one of two services that start on the same port is rejected', async (t) => {
   t.testdir()
   for (const delayMs of [0, 150]) {
     const port = only(await freePorts(1))
-    await t.test(`the second starts ${delayMs} ms after the first`, async (t) => {
+    await t.test(`exactly one service listens if the second starts ${delayMs} ms after the first`, async (t) => {
       const first = serve(t, `first-${port}`, '127.0.0.1', port)
       await new Promise((resolve) => setTimeout(resolve, delayMs))
       const second = serve(t, `second-${port}`, '127.0.0.1', port)
@@ -78,7 +78,7 @@ t.test('a UDP port that another program uses is named in the message', async (t)
   )
 })
 
-t.test('a port in use is free on another address, not on all', async (t) => {
+t.test('a port in use is free on another address but not on all addresses', async (t) => {
   t.testdir()
   const port = only(await freePorts(1))
   t.equal((await serve(t, 'a', '127.0.0.2', port)).code, undefined)

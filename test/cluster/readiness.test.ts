@@ -1,4 +1,4 @@
-/** When the primary says that the service is ready, and what it gives as the reason when it is not. */
+/** The primary's decision whether the service is ready, and its reasons if it is not. */
 import t from 'tap'
 import type { Child } from '../../dist/cluster/primary/child.js'
 import { Readiness } from '../../dist/cluster/primary/readiness.js'

@@ -1,6 +1,4 @@
-/**
- * `topicd reload` ends with 0 when the workers have been replaced, and with 1 and the reason when they have not.
- */
+/** `topicd reload` exits with 0 once the workers have been replaced, and with 1 and the reason if they have not. */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,7 +37,7 @@ async function loggedAgain(msg: string, before: number): Promise<void> {
 
 const reloaded = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
 
-await t.test('reload ends once every worker is new and has the new settings', async (t) => {
+await t.test('reload exits once every worker is new and has the new settings', async (t) => {
   const before = server.workerPids()
   set('TOPICD_PAGE_SIZE_MAX=7\n')
   const { code, stdout, stderr } = await server.command('reload')
@@ -65,7 +63,7 @@ await t.test('a changed setting that needs a restart is named', async (t) => {
   })
 })
 
-await t.test('with another build on disk', async (t) => {
+await t.test('reload uses another build on disk', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
@@ -78,7 +76,7 @@ await t.test('with another build on disk', async (t) => {
     t.match(stderr, /^topicd: the primary stays at version \d+\.\d+\.\d+ until a restart\n$/)
   })
 
-  await t.test('reload fails if a new worker does not start; old ones serve', async (t) => {
+  await t.test('reload fails if a new worker does not start; the old ones serve', async (t) => {
     const before = server.workerPids()
     overwriteModule(program, 'cluster/worker/worker.js', 'process.exit(21)\n')
     const { code, stdout, stderr } = await server.command('reload')
@@ -90,7 +88,7 @@ await t.test('with another build on disk', async (t) => {
   })
 })
 
-/** A writer that ends soon after it has opened the store. */
+/** A writer that exits soon after it has opened the store. */
 const shortLived = `
 const send = process.send.bind(process)
 process.send = (message) => {
@@ -100,12 +98,12 @@ process.send = (message) => {
 await import('./sound-writer.js')
 `
 
-await t.test('with another build of the writer on disk', async (t) => {
+await t.test('reload tries another build of the writer on disk', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
   const writes = async (t: Test): Promise<void> => {
-    t.equal((await server.post('addAndSet', { path: 'a', value: 1 })).status, 200, 'it writes')
+    t.equal((await server.post('addAndSet', { path: 'a', value: 1 })).status, 200, 'the service writes')
   }
   const writerFile = 'cluster/writer/writer.js'
 
@@ -122,7 +120,7 @@ await t.test('with another build of the writer on disk', async (t) => {
     overwriteModule(program, writerFile, sound)
   })
 
-  await t.test('reload fails if the new writer ends soon; the former build writes', async (t) => {
+  await t.test('reload fails if the new writer exits soon; the former build writes', async (t) => {
     replaceModule(program, writerFile, shortLived)
     const workers = server.workerPids()
     const { code, stderr } = await server.command('reload')
@@ -132,7 +130,7 @@ await t.test('with another build of the writer on disk', async (t) => {
     const writer = server.writerPid()
     await writes(t)
     await server.spareLoaded()
-    t.equal(server.writerPid(), writer, 'it lives')
+    t.equal(server.writerPid(), writer, 'the writer lives')
     t.strictSame(server.workerPids(), workers, 'the same workers')
   })
 })
@@ -144,8 +142,9 @@ await t.test('each of several concurrent reloads reports its own outcome', async
   await loggedAgain('rolling restart', before)
   set('TOPICD_PAGE_SIZE_MAX=none\n')
   const [second, third] = await Promise.all([server.command('reload'), server.command('reload')])
-  t.match(await first, { code: 0, stdout: reloaded }, 'the one that began before the setting was wrong')
-  for (const later of [second, third]) t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'those requested after it')
+  t.match(await first, { code: 0, stdout: reloaded }, 'the reload that started before the setting was wrong')
+  for (const later of [second, third])
+    t.match(later, { code: 1, stderr: /PAGE_SIZE_MAX/ }, 'the reloads requested afterwards')
 })
 
 await t.test('reload fails if the service stops first', async (t) => {
@@ -158,7 +157,7 @@ await t.test('reload fails if the service stops first', async (t) => {
   t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service stopped before the reload was done)\n$/)
 })
 
-await t.test('without a service, reload says so and creates nothing', async (t) => {
+await t.test('reload reports a missing service and creates nothing', async (t) => {
   const dataDir = join(t.testdir(), 'nothing')
   t.strictSame(await runCommand(['reload', '--data', dataDir]), {
     code: 1,
@@ -168,9 +167,9 @@ await t.test('without a service, reload says so and creates nothing', async (t) 
   t.notOk(existsSync(dataDir))
 })
 
-await t.test('a reload that may not connect to the service says so', async (t) => {
+await t.test('reload reports that it may not connect to the service', async (t) => {
   const socket = join(server.dataDir, 'control.sock')
-  // Root may connect to any socket, so the command runs as another account then; the mode keeps all others out.
+  // Root may connect to any socket, so root runs the command as another account. The mode keeps all other accounts out.
   const isRoot = process.getuid?.() === 0
   chmodSync(server.dataDir, 0o755)
   chmodSync(socket, 0)
@@ -181,14 +180,14 @@ await t.test('a reload that may not connect to the service says so', async (t) =
   })
   chmodSync(socket, 0o600)
   t.equal(status, 1)
-  // The test runner's own hook may print more after it.
+  // The test runner's own hook may print more after the message.
   t.equal(
     stderr.split('\n')[0],
     `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run the command as its account`,
   )
 })
 
-await t.test('the reload continues if the command is killed', async (t) => {
+await t.test('a reload continues if its command is killed', async (t) => {
   set('')
   const begun = server.timesLogged('rolling restart')
   const done = server.timesLogged('rolling restart done')
@@ -200,17 +199,17 @@ await t.test('the reload continues if the command is killed', async (t) => {
   t.match(await server.command('reload'), { code: 0, stdout: reloaded })
 })
 
-await t.test('reload ends only after systemd has READY=1', async (t) => {
+await t.test('reload exits only after systemd has READY=1', async (t) => {
   const directory = t.testdir()
   const sent = join(directory, 'sent')
   const programs = join(directory, 'bin')
   mkdirSync(programs)
-  // Slow, so that a reload that does not wait for it ends first.
+  // Slow, so that a reload that does not wait for READY=1 exits first.
   writeFileSync(join(programs, 'systemd-notify'), `#!/bin/sh\nsleep 1\necho "$@" >> '${sent}'\n`)
   chmodSync(join(programs, 'systemd-notify'), 0o755)
   const env = { PATH: `${programs}:${process.env.PATH}`, NOTIFY_SOCKET: join(directory, 'nobody') }
   const server = await startServer(t, { dataDir: join(directory, 'db'), env })
-  // Lines with only a status may come in between, if a busy worker is silent for seconds.
+  // Lines with only a status may appear in between, if a busy worker is silent for seconds.
   const lines = (): string[] => (existsSync(sent) ? readFileSync(sent, 'utf8').trim().split('\n') : [])
   const states = (): string[] => lines().filter((line) => /READY=1|RELOADING=1/.test(line))
   await until('the first READY=1', async () => (states().length > 0 ? true : undefined))

@@ -1,4 +1,4 @@
-/** When a worker that died is replaced, and when the service gives up. */
+/** The delay before a dead worker is replaced, and the failures after which the service exits. */
 import t from 'tap'
 import { failedStartsMax, RestartPolicy, youngMs } from '../../dist/cluster/primary/restarts.js'
 
@@ -7,7 +7,7 @@ t.test('a worker that served for long is replaced immediately', (t) => {
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs, served: true })
   t.ok(policy.notBeforeMs <= 100_000)
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs - 1, served: true })
-  t.equal(policy.notBeforeMs, 100_100, 'one that died young')
+  t.equal(policy.notBeforeMs, 100_100, 'a worker that died young')
   t.end()
 })
 
@@ -37,14 +37,14 @@ t.test('workers that die during a delay do not lengthen it', (t) => {
 t.test('the service gives up after too many failed starts in a row', (t) => {
   const policy = new RestartPolicy()
   for (let i = 0; i < 1000; i++) policy.onDeath({ nowMs: i, livedMs: 10, served: true })
-  t.notOk(policy.isHopeless, 'a thousand deaths of workers that served are not too many')
+  t.notOk(policy.isHopeless, '1,000 deaths of workers that served are not too many')
   const fail = (): void => policy.onDeath({ nowMs: 0, livedMs: 10, served: false })
   for (let i = 0; i < failedStartsMax; i++) fail()
-  t.notOk(policy.isHopeless, 'nor are as many failed starts as are allowed')
+  t.notOk(policy.isHopeless, 'the allowed number of failed starts is not too many')
   policy.onServing()
   for (let i = 0; i < failedStartsMax; i++) fail()
   t.notOk(policy.isHopeless, 'a worker that serves resets the count')
   fail()
-  t.ok(policy.isHopeless, 'one more is too many')
+  t.ok(policy.isHopeless, 'one more failed start is too many')
   t.end()
 })

@@ -1,8 +1,8 @@
 /**
- * Rolling restarts and a stop under steady load, from clients that do what docs/http-clients.md asks of them: they send a request
- * once more if its kept-alive connection was closed. No request fails, no acknowledged write is lost, new settings take
- * effect, and no write waits for a writer to start, since the new one is loaded before the old one ends. How long that
- * would be is measured beside: with the writer its spare is killed, so that another process has to start.
+ * Rolling restarts and a stop under steady load from clients that follow docs/http-clients.md: they resend a request once if its kept-alive
+ * connection was closed. No request fails, no acknowledged write is lost, new settings take effect, and no write waits for a writer to
+ * start, because the new one is loaded before the old one exits. The test also measures that wait: it kills the spare with the writer, so
+ * that another process must start.
  */
 import { writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
@@ -18,19 +18,19 @@ import { type Server, startServer, until } from '../support/service/server.js'
 const clients = 12
 const rounds = 2
 
-/** Between two requests of a client, in ms: without it, the clients take the time that the service needs. */
+/** Pause between two requests of a client, in ms. Without it, the clients use up the time that the service needs. */
 const pauseMs = 5
 
 t.setTimeout(600_000)
 
-/** Clients that write a number and read it back, and know the last number that was acknowledged. */
+/** Clients that write a number, read it back, and remember the last acknowledged number. */
 class SteadyLoad {
   readonly acknowledged: number[] = Array.from({ length: clients }, () => 0)
   readonly waits = new LongestWaits(clients)
   retries = 0
   /** Errors that no client should have seen. */
   readonly errors: string[] = []
-  /** While the service ends, a client may lose its connection for good. */
+  /** Set while the service stops, when a client may lose its connection permanently. */
   ending = false
   readonly #server: Server
   readonly #loops: Promise<void>[]
@@ -62,7 +62,7 @@ class SteadyLoad {
     agent.destroy()
   }
 
-  /** Undefined without an answer, which is an error unless the service is ending. */
+  /** Returns undefined without a response, which is an error unless the service is stopping. */
   async #sendTwice(agent: Agent, route: string, body: object): Promise<Reply | undefined> {
     const attempt = () => send(agent, `${this.#server.url}/topics/${route}`, this.#server.token, body)
     try {
@@ -71,7 +71,7 @@ class SteadyLoad {
         this.retries++
         return attempt()
       })
-      if (reply.status !== 200) this.errors.push(`${route} was answered ${reply.status}: ${reply.text}`)
+      if (reply.status !== 200) this.errors.push(`${route} got ${reply.status}: ${reply.text}`)
       return reply
     } catch (error) {
       if (!this.ending) this.errors.push(`${route}: ${String(error)}`)
@@ -130,9 +130,9 @@ await t.test('no request fails while workers and the writer are replaced', async
     server.workerPids().some((pid) => first.includes(pid)),
     'every worker is a new one',
   )
-  t.equal(server.timesLogged('worker died'), 0, 'and none had died')
-  // The shortest of both, since what else a machine does only adds to them.
-  t.ok(Math.min(...startMs) > Math.min(...reloadMs), 'a write waits longer for a writer to start')
+  t.equal(server.timesLogged('worker died'), 0, 'no worker had died')
+  // The shortest waits are compared, because other work of the machine only adds to them.
+  t.ok(Math.min(...startMs) > Math.min(...reloadMs), 'a write waits longer if a writer must start')
 })
 
 await t.test('every worker uses the current settings of the file', async (t) => {
@@ -142,7 +142,7 @@ await t.test('every worker uses the current settings of the file', async (t) => 
   }
 })
 
-await t.test('a reload with a wrong setting logs it and changes nothing', async (t) => {
+await t.test('a reload with an invalid setting logs it and changes nothing', async (t) => {
   const before = server.workerPids()
   writeFileSync(settings, 'TOPICD_PAGE_SIZE_MAX=none\n')
   server.signal('SIGHUP')
@@ -152,12 +152,12 @@ await t.test('a reload with a wrong setting logs it and changes nothing', async 
   t.match(await server.post('fetch', { selector: '*steady//', size: 100 + rounds }), { status: 200 })
 })
 
-await t.test('a stop loses no acknowledged write and gives no wrong answer', async (t) => {
+await t.test('a stop loses no acknowledged write and gives no wrong response', async (t) => {
   const load = new SteadyLoad(server)
   await until('load', async () => load.waits.answered > 500 || undefined)
   load.ending = true
-  t.strictSame(await server.stop(), { code: 0, signal: null }, 'the service ends with 0')
+  t.strictSame(await server.stop(), { code: 0, signal: null }, 'the service exits with 0')
   await load.stop()
-  t.strictSame(load.errors, [], 'every answer was right')
+  t.strictSame(load.errors, [], 'every response was right')
   await holdsAll(t, await startServer(t, { dataDir: server.dataDir, token: server.token }), load)
 })

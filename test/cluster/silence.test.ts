@@ -1,4 +1,4 @@
-/** For how long nothing was heard from a child, by a clock of the test. */
+/** The time without a message from a child, by a clock of the test. */
 import t from 'tap'
 import { type Child, watchSilence } from '../../dist/cluster/primary/child.js'
 import { skippableTime } from '../support/skipped-time.js'
@@ -21,14 +21,14 @@ t.test("silence counts from the last message or the primary's suspension", (t) =
     }
   }
   pass(250, 31)
-  t.strictSame(silences, [], 'not before its time is over')
+  t.strictSame(silences, [], 'silence is not reported before its time is over')
   child.heardMs = nowMs
   pass(250, 31)
-  t.strictSame(silences, [], 'it has sent something')
+  t.strictSame(silences, [], 'the child has sent something')
   pass(25_000)
   t.strictSame(silences, [], 'the primary was suspended')
   pass(250, 31)
-  t.strictSame(silences, [], 'its time counts from then')
+  t.strictSame(silences, [], 'the time counts from the suspension')
   pass(250)
   t.strictSame(silences, [8000])
   t.end()

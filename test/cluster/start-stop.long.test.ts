@@ -1,4 +1,4 @@
-/** Starting and stopping: what is refused at the start, what a signal does, and what happens when a worker dies. */
+/** Starting and stopping: rejected starts, the effect of signals, and the deaths of workers. */
 
 import { strict as assert } from 'node:assert'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,21 +11,21 @@ import { overwriteModule, patchedProgram } from '../support/faults/patched.js'
 import { get } from '../support/service/metrics.js'
 import { runCommand, type Server, type StartOptions, startServer, until } from '../support/service/server.js'
 
-// Most of the time, the one with `buffered` waits until a worker may be started again.
+// The test with `buffered` mostly waits until a worker may be started again.
 t.jobs = 2
 
-t.test('a start beside another service', async (t) => {
+t.test('a service does not start on the directory or port of another', async (t) => {
   const server = await startServer(t)
   const serve = (port: number, dataDir: string) =>
     runCommand(['serve', '--port', String(port), '--admin-port', '0', '--data', dataDir])
 
-  await t.test('a second service on the same data directory is refused', async (t) => {
+  await t.test('a second service on the same data directory is rejected', async (t) => {
     const second = await serve(0, server.dataDir)
     t.equal(second.code, 11)
     t.ok(second.stderr.includes(server.dataDir), second.stderr.trim())
   })
 
-  await t.test('the port of another topicd is refused too', async (t) => {
+  await t.test('the port of another topicd is rejected', async (t) => {
     const { code } = await serve(server.port, join(t.testdirName, 'other'))
     t.equal(code, 10)
   })
@@ -41,14 +41,14 @@ t.test('a start beside another service', async (t) => {
     t.notMatch(stdout, /"role":"worker"/)
   })
 
-  t.equal((await server.post('add', { path: 'a' })).status, 200, 'the first one goes on')
+  t.equal((await server.post('add', { path: 'a' })).status, 200, 'the first service continues')
 })
 
 t.test('a service replaces a killed worker and drains when it stops', async (t) => {
   const workers = 2
   const server = await startServer(t, { workers })
 
-  await t.test('a worker that is killed is replaced', async (t) => {
+  await t.test('a killed worker is replaced', async (t) => {
     await server.post('addAndSet', { path: 'kept', value: 1 })
     const killed = first(server.workerPids())
     process.kill(killed, 'SIGKILL')
@@ -67,11 +67,11 @@ t.test('a service replaces a killed worker and drains when it stops', async (t) 
     t.ok((await Promise.all(inFlight)).every(({ status }) => status === 200))
     const again = await startServer(t, { dataDir: server.dataDir, token: server.token, check: false })
     const [page] = await again.client.walk('*p//', { size: clients.length })
-    t.equal(page?.results.length, clients.length, 'all of them are there')
+    t.equal(page?.results.length, clients.length, 'all topics are there')
   })
 })
 
-/** Starts a server with a request whose body never comes, so that its drain has to wait. */
+/** Starts a server with a request whose body never arrives, so that its drain must wait. */
 async function startBusy(t: Test, options: StartOptions): Promise<Server> {
   const server = await startServer(t, options)
   const connection = await server.raw()
@@ -85,7 +85,7 @@ t.test('a second signal ends the service immediately', async (t) => {
   const server = await startBusy(t, { exitCode: undefined })
   server.signal('SIGTERM')
   await server.logged('stopping')
-  // Those within a second of the first are ignored.
+  // Signals within a second of the first are ignored.
   await until('its end', async () => {
     if (server.running) server.signal('SIGTERM')
     return server.running ? undefined : true
@@ -101,7 +101,7 @@ t.test('signals within a second of the first are ignored', async (t) => {
   t.strictSame(await server.exited, { code: 0, signal: null })
   t.ok(
     server.log.some(({ msg }) => msg === 'stopped'),
-    'it drained to the end',
+    'the service drained to the end',
   )
 })
 
@@ -118,10 +118,10 @@ export async function startHttpServer(...args) {
 }
 `
 
-/** So many starts in a row may fail, instead of 10. */
+/** Number of starts in a row that may fail, instead of 10. */
 const failuresMax = 2
 
-/** A program whose workers may refuse to serve, and which gives up after fewer failed starts. */
+/** A program whose workers may refuse to serve, and which exits after fewer failed starts. */
 function refusingProgram(directory: string): string {
   const program = patchedProgram(directory, 'http/server.js', refusingToServe)
   const module = 'cluster/primary/restarts.js'
@@ -132,49 +132,67 @@ function refusingProgram(directory: string): string {
   return program
 }
 
-t.test('a service whose workers die again and again', { timeout: 600_000, buffered: true }, async (t) => {
-  const directory = t.testdir()
-  const refusal = join(directory, 'refusal')
-  const program = refusingProgram(join(directory, 'program'))
-  const dataDir = join(directory, 'db')
-  const server = await startServer(t, { workers: 2, program, dataDir, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
-  const killed = new Set<number>()
-  const kill = (pid: number): void => {
-    killed.add(pid)
-    process.kill(pid, 'SIGKILL')
-  }
-  const alive = (): number[] => server.workerPids().filter((pid) => !killed.has(pid))
-  const ready = () =>
-    until('it is ready', async () => (alive().length === 2 && (await readiness(server)) === 200) || undefined, 60_000)
-
-  await t.test('killed workers are replaced, however many and however soon', async () => {
-    for (let deaths = 0; deaths < failuresMax + 2; deaths++) {
-      if (deaths % 2 === 0) await ready()
-      kill(await until('a worker', async () => alive()[0], 60_000))
+t.test(
+  'a service survives repeated deaths of its workers while one serves',
+  { timeout: 600_000, buffered: true },
+  async (t) => {
+    const directory = t.testdir()
+    const refusal = join(directory, 'refusal')
+    const program = refusingProgram(join(directory, 'program'))
+    const dataDir = join(directory, 'db')
+    const server = await startServer(t, {
+      workers: 2,
+      program,
+      dataDir,
+      env: { REFUSE_TO_SERVE: refusal },
+      exitCode: 12,
+    })
+    const killed = new Set<number>()
+    const kill = (pid: number): void => {
+      killed.add(pid)
+      process.kill(pid, 'SIGKILL')
     }
-    await ready()
-  })
+    const alive = (): number[] => server.workerPids().filter((pid) => !killed.has(pid))
+    const ready = () =>
+      until(
+        'the service is ready',
+        async () => (alive().length === 2 && (await readiness(server)) === 200) || undefined,
+        60_000,
+      )
 
-  await t.test('while another worker serves, the service continues and is not ready', async (t) => {
-    writeFileSync(refusal, '')
-    kill(first(alive()))
-    const failures = (): number => server.timesLogged('worker failed to start')
-    await until('more starts failed than may', async () => (failures() > failuresMax ? true : undefined), 120_000)
-    t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
-    t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
-    t.match(
-      server.log.find(({ msg }) => msg === 'worker failed to start'),
-      { reason: 'told not to serve' },
-    )
-    rmSync(refusal)
-    await ready()
-  })
+    await t.test('killed workers are replaced, regardless of their number and age', async () => {
+      for (let deaths = 0; deaths < failuresMax + 2; deaths++) {
+        if (deaths % 2 === 0) await ready()
+        kill(await until('a worker', async () => alive()[0], 60_000))
+      }
+      await ready()
+    })
 
-  await t.test('if no other worker serves, the service exits and says why', async (t) => {
-    writeFileSync(refusal, '')
-    for (const pid of alive()) kill(pid)
-    await until('its end', async () => (server.running ? undefined : true), 120_000)
-    t.strictSame(await server.exited, { code: 12, signal: null })
-    t.match(server.output, /[34] workers in a row died before they served/)
-  })
-})
+    await t.test('the service continues without being ready while another worker serves', async (t) => {
+      writeFileSync(refusal, '')
+      kill(first(alive()))
+      const failures = (): number => server.timesLogged('worker failed to start')
+      await until(
+        'more starts have failed than are allowed',
+        async () => (failures() > failuresMax ? true : undefined),
+        120_000,
+      )
+      t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
+      t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
+      t.match(
+        server.log.find(({ msg }) => msg === 'worker failed to start'),
+        { reason: 'told not to serve' },
+      )
+      rmSync(refusal)
+      await ready()
+    })
+
+    await t.test('the service exits and reports why if no other worker serves', async (t) => {
+      writeFileSync(refusal, '')
+      for (const pid of alive()) kill(pid)
+      await until('its end', async () => (server.running ? undefined : true), 120_000)
+      t.strictSame(await server.exited, { code: 12, signal: null })
+      t.match(server.output, /[34] workers in a row died before they served/)
+    })
+  },
+)

@@ -1,6 +1,6 @@
 /**
- * A worker that stops responding, here by SIGSTOP, does not stop the others: API keys are changed and the store is opened
- * without it. A writer that stops is killed and replaced, and no write fails.
+ * A worker that stops responding, here by SIGSTOP, does not block the others: API keys are changed and the store is opened without it. A
+ * stopped writer is killed and replaced, and no write fails.
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
@@ -12,7 +12,7 @@ function isStopped(pid: number): boolean {
   return /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
 }
 
-/** The status of the first answer over new connections, which the kernel spreads over the workers. */
+/** The status of the first response over new connections, which the kernel spreads over the workers. */
 async function firstAnswer(server: Server, token: string): Promise<number> {
   const clients = Array.from({ length: 24 }, () => server.connect(1, token))
   const answers = clients.map((client) => client.post('fetch', {}))
@@ -22,7 +22,7 @@ async function firstAnswer(server: Server, token: string): Promise<number> {
   return status
 }
 
-t.test('keys are changed and the store is opened beside a stopped worker', async (t) => {
+t.test('keys are changed and the store is opened despite a stopped worker', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const [gone, turned] = [await server.addKey('gone'), await server.addKey('turned')]
   const stopped = first(server.workerPids())
@@ -31,23 +31,23 @@ t.test('keys are changed and the store is opened beside a stopped worker', async
 
   process.kill(stopped, 'SIGSTOP')
   const revoked = await server.command('keys', 'revoke', 'gone')
-  t.ok(isStopped(stopped), 'the command has not waited for it')
+  t.ok(isStopped(stopped), 'the command has not waited for the stopped worker')
   t.match(revoked, { code: 0, stdout: /^$/, stderr: named })
-  t.equal(await firstAnswer(server, gone), 401, 'the other worker refuses the key')
+  t.equal(await firstAnswer(server, gone), 401, 'the other worker rejects the key')
   process.kill(stopped, 'SIGCONT')
-  await until('every worker refuses it', async () => {
+  await until('every worker rejects the key', async () => {
     const requests = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token: gone }))
     return (await Promise.all(requests)).every(({ status }) => status === 401) || undefined
   })
 
   process.kill(stopped, 'SIGSTOP')
   const rotated = await server.command('keys', 'rotate', 'turned', '--grace', '0s')
-  t.ok(isStopped(stopped), 'the command has not waited for it')
+  t.ok(isStopped(stopped), 'the command has not waited for the stopped worker')
   t.match(rotated, { code: 0, stdout: /^topicd_/ })
   t.match(rotated.stderr, named)
-  t.equal(await firstAnswer(server, turned), 401, 'the other worker refuses the former token')
+  t.equal(await firstAnswer(server, turned), 401, 'the other worker rejects the former token')
   process.kill(stopped, 'SIGCONT')
-  await until('it serves by the new token', async () => {
+  await until('the stopped worker uses the new token', async () => {
     const requests = Array.from({ length: server.client.connections }, () =>
       server.post('fetch', {}, { token: turned }),
     )
@@ -56,7 +56,7 @@ t.test('keys are changed and the store is opened beside a stopped worker', async
 
   process.kill(stopped, 'SIGSTOP')
   const added = await server.command('keys', 'add', 'new')
-  t.ok(isStopped(stopped), 'the command has not waited for it')
+  t.ok(isStopped(stopped), 'the command has not waited for the stopped worker')
   t.match(added, { code: 0, stderr: named })
   t.equal(await firstAnswer(server, added.stdout.trim()), 400, 'the other worker accepts the key')
 
@@ -66,13 +66,17 @@ t.test('keys are changed and the store is opened beside a stopped worker', async
 
   const admin = await server.addKey('admin', { allow: ['fetch', 'admin'] })
   const clients = Array.from({ length: 24 }, () => server.connect(1, admin))
-  // A worker refuses all but a few at once; those of the stopped one wait.
+  // A worker rejects all but a few immediately; requests to the stopped worker wait.
   const created = clients.map(async (client, i) => {
     const { status, text } = await client.send('/console/keys', { op: 'create', name: `late-${i}` })
     return status === 200 ? text : Promise.reject(new Error(text))
   })
   for (const answer of created) answer.catch(() => {})
-  t.match(JSON.parse(await Promise.any(created)), { token: /^topicd_/, late: [stopped] }, 'the console names it')
+  t.match(
+    JSON.parse(await Promise.any(created)),
+    { token: /^topicd_/, late: [stopped] },
+    'the console names the stopped worker',
+  )
   for (const client of clients) client.close()
 
   const all = server.workerPids()

@@ -1,6 +1,6 @@
 /**
- * Hundreds of streams through a rolling restart, and through the deaths of workers and of the writer: each is taken up again
- * where it ended, and lacks nothing.
+ * Hundreds of streams through a rolling restart and the deaths of workers and of the writer: each resumes where it ended, and misses
+ * nothing.
  */
 import t from 'tap'
 import { ChangesStream, type Fold } from '../support/service/changes.js'
@@ -12,7 +12,7 @@ const groups = 20
 
 t.setTimeout(600_000)
 
-/** Follows one subtree, and opens its stream again whenever that has ended. */
+/** Follows one subtree, and reopens its stream whenever that ends. */
 class Follower {
   readonly ends: string[] = []
   #stream: ChangesStream | undefined
@@ -49,7 +49,7 @@ class Follower {
     this.#isStopped = true
   }
 
-  /** The value that it has now. */
+  /** The current value of the topic. */
   get value(): unknown {
     const fold = this.#stream?.fold
     const path = `g/${this.group}/n`
@@ -71,7 +71,7 @@ t.test('streams resume after a reload and after kills', async (t) => {
     n++
     for (let group = 0; group < groups; group++) {
       const body = { path: `g/${group}/n`, value: n }
-      await until('it is written', async () => {
+      await until('the value is written', async () => {
         const answer = await server.post('addAndSet', body).catch(() => undefined)
         return answer?.status === 200 ? true : undefined
       })
@@ -85,7 +85,11 @@ t.test('streams resume after a reload and after kills', async (t) => {
   server.signal('SIGHUP')
   await server.logged('rolling restart done')
   await seenByAll('every stream has a change after a rolling restart')
-  t.equal(followers.filter(({ ends }) => ends[0] === 'draining').length, streams, 'each was told why it ended')
+  t.equal(
+    followers.filter(({ ends }) => ends[0] === 'draining').length,
+    streams,
+    'each stream got the reason for its end',
+  )
   for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   await seenByAll('every stream has a change after its worker was killed')
   const writer = await until('the writer', async () => server.writerPid())
@@ -95,7 +99,7 @@ t.test('streams resume after a reload and after kills', async (t) => {
   await Promise.all(runs)
 })
 
-t.test('streams and polls have a limit, and streams get heartbeats', async (t) => {
+t.test('the number of streams and polls is limited, and streams get heartbeats', async (t) => {
   const max = 3
   const server = await startServer(t, { flags: ['--changes-listeners-max', String(max)] })
   const { url, token } = server
@@ -121,7 +125,7 @@ t.test('streams and polls have a limit, and streams get heartbeats', async (t) =
   t.equal(
     (await server.post('changes', { path: 'a', since: 'now' })).status,
     200,
-    'one that does not wait needs no room',
+    'a poll that does not wait needs no room',
   )
   const events = all[1]?.events.length ?? 0
   await until('a heartbeat', async () => ((all[1]?.events.length ?? 0) > events ? true : undefined))

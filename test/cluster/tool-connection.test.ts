@@ -1,4 +1,4 @@
-/** The end of a tool's connection, whatever its caller still sends; work over whole connections is tested by command. */
+/** The end of a tool's connection while its caller still sends. The tests of commands cover whole connections. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { ToolConnection } from '../../dist/cluster/tool/tool-connection.js'
 /** More than the kernel keeps for a connection. */
 const inputBytes = 32 * 1024 * 1024
 
-t.test('input that a tool no longer reads is taken from its caller', async (t) => {
+t.test('input of a caller is still taken after the tool has stopped reading', async (t) => {
   const listener = createServer({ allowHalfOpen: true })
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')

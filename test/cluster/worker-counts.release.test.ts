@@ -1,6 +1,6 @@
 /**
- * As many workers run as the settings say, whatever happens while they are started, replaced or drained. A worker that
- * drains answers its requests in flight, whatever happens meanwhile.
+ * The configured number of workers runs, regardless of events while workers start, are replaced or drain. A draining worker always answers
+ * its requests in flight.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -48,7 +48,7 @@ t.test('a reload during the start leaves the right number of workers', async (t)
   await settles(t, server, 2)
 })
 
-t.test('a worker that is killed during a reload is replaced', async (t) => {
+t.test('a worker killed during a reload is replaced', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const before = server.workerPids()
   server.signal('SIGHUP')
@@ -61,7 +61,7 @@ t.test('a worker that is killed during a reload is replaced', async (t) => {
   await settles(t, server, 2)
 })
 
-/** Workers that end soon after they begin to serve, while a file exists. */
+/** Workers that exit soon after they start to serve, while a file exists. */
 const endingSoon = `import { existsSync } from 'node:fs'
 import { startHttpServer as startSoundServer } from './sound-server.js'
 export async function startHttpServer(...args) {
@@ -71,7 +71,7 @@ export async function startHttpServer(...args) {
 }
 `
 
-t.test('a reload fails if its new worker ends soon; the old ones serve', async (t) => {
+t.test('a reload fails if its new worker exits soon; the old ones serve', async (t) => {
   const soon = join(t.testdir(), 'soon')
   const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', endingSoon)
   const server = await startServer(t, {
@@ -89,7 +89,7 @@ t.test('a reload fails if its new worker ends soon; the old ones serve', async (
   t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
 })
 
-t.test('a stop during a reload lets the draining worker answer', async (t) => {
+t.test('a draining worker answers its requests even if the service is stopped during the reload', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const held = await Promise.all(Array.from({ length: 12 }, (_, i) => startRequest(server, `held/${i}`)))
   const streams = await Promise.all(Array.from({ length: 12 }, () => ChangesStream.open(server, { path: 'a' })))
@@ -112,10 +112,10 @@ t.test('a stop waits for a worker that was killed during a reload', async (t) =>
   process.kill(leaving, 'SIGSTOP')
   process.kill(leaving, 'SIGKILL')
   t.strictSame(await server.stop(), { code: 0, signal: null })
-  t.throws(() => readFileSync(`/proc/${leaving}/stat`), { code: 'ENOENT' }, 'its process is gone')
+  t.throws(() => readFileSync(`/proc/${leaving}/stat`), { code: 'ENOENT' }, 'the process of the worker is gone')
 })
 
-t.test('a reload starts or ends workers to match the settings', async (t) => {
+t.test('a reload starts or stops workers to match the settings', async (t) => {
   const settings = join(t.testdir(), 'topicd.env')
   writeFileSync(settings, 'TOPICD_WORKERS=1\n')
   const server = await startServer(t, {

@@ -1,4 +1,4 @@
-/** The writer and its spare as the primary keeps them, with simulated processes and waits that are over immediately. */
+/** The primary's writer and spare, with simulated processes and waits that are over immediately. */
 import { syncBuiltinESMExports } from 'node:module'
 import timers from 'node:timers/promises'
 import t from 'tap'
@@ -56,7 +56,7 @@ t.test('the delay before another writer doubles up to five seconds', async (t) =
   await writers.begin({} as Start)
   failuresLeft = 10
   first(forked).end({ code: null, signal: 'SIGKILL', during: 'serving', mayHaveRead: true })
-  await until('another one writes', async () => writers.restarts > 10 || undefined)
-  await until('it has opened the store', async () => writers.current())
+  await until('another process writes', async () => writers.restarts > 10 || undefined)
+  await until('the other process has opened the store', async () => writers.current())
   t.strictSame(delaysMs, [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000, 5000], 'in ms')
 })
