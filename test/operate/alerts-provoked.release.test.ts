@@ -1,9 +1,9 @@
 /**
- * Every alert that can be provoked, with real services and a real Prometheus: none fires while the services are well,
- * and each fires once its cause is there. The times of the rules are shortened (see support/machines/prometheus.ts).
+ * Every alert that can be provoked, with real services and a real Prometheus: none fires while the services are well, and each fires once
+ * its cause exists. The times of the rules are shortened (see support/machines/prometheus.ts).
  *
- * In order: six services run and are watched for a while; then causes are planted, each in a service of its own where
- * they would disturb each other; last, the dashboard's queries are sent to the same Prometheus.
+ * First, six services run and are watched for a while. Then causes are planted, each in its own service where they would disturb each
+ * other. Last, the dashboard's queries are sent to the same Prometheus.
  */
 import { spawnSync } from 'node:child_process'
 import { openSync, writeFileSync } from 'node:fs'
@@ -24,24 +24,24 @@ import { runCommand, type Server, startServer, until } from '../support/service/
 
 t.setTimeout(600_000)
 
-/** How long the healthy services are watched: longer than any shortened time before an alert fires. */
+/** Time for which the healthy services are watched: longer than any shortened time before an alert fires. */
 const watchMs = 10_000
 
-/** Others on the machine may fill its disk or keep its processors busy meanwhile. */
+/** Alerts that other processes on the machine may cause, by filling its disk or keeping its processors busy. */
 const ofTheMachine = ['TopicdDiskFillsUp', 'TopicdEventLoopSlow']
 
 /** More than any disk has free, and as much as the setting allows. */
 const diskMark = 2 ** 50
 
-/** How long an alert may take to fire after its cause, in ms, on a busy machine. */
+/** Maximum time from a cause to its alert on a busy machine, in ms. */
 const firesMs = 120_000
 
 const seen = new Set<string>()
 
-/** Waits until the alert fires for the instance; checks what it says. */
+/** Waits until the alert fires for the instance, and checks its text. */
 async function fires(t: Test, prometheus: Prometheus, alert: string, instance: string): Promise<void> {
   const find = async () => {
-    // It evaluates its rules once a second.
+    // Prometheus evaluates its rules once a second.
     await sleep(200)
     return (await prometheus.firing()).find(({ labels }) => labels.alertname === alert && labels.instance === instance)
   }
@@ -51,7 +51,7 @@ async function fires(t: Test, prometheus: Prometheus, alert: string, instance: s
   seen.add(alert)
 }
 
-/** Makes a certificate and its key in these files. */
+/** Creates a certificate and its key in these files. */
 function makeCertificate(t: Test, cert: string, key: string, days: number): void {
   const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=test']
   const { status, stderr } = spawnSync('openssl', ['req', ...kind, '-days', String(days), '-keyout', key, '-out', cert])
@@ -65,7 +65,7 @@ async function backUp(t: Test, dataDir: string): Promise<void> {
 
 const reasons = [whyNot('prometheus'), whyNoStrace()].filter((reason) => reason !== false)
 
-await t.test('alerts fire for their causes, and without them do not', { skip: reasons.join('; ') }, async (t) => {
+await t.test('alerts fire for their causes and not without them', { skip: reasons.join('; ') }, async (t) => {
   const directory = t.testdir()
   const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')]
   makeCertificate(t, cert, key, 60)
@@ -99,7 +99,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
   await t.test('no alert fires while all services are well', async (t) => {
     await until('all are scraped', async () => (await prometheus.query('up == 1')).length === 6 || undefined)
     const unknown = async () => (await prometheus.firing()).some(({ labels }) => labels.instance === undefined)
-    await until('the alert of a missing job, from before that, ends', async () => !(await unknown()) || undefined)
+    await until('the earlier alert of a missing job ends', async () => !(await unknown()) || undefined)
     const fired = new Set<string>()
     for (const endMs = Date.now() + watchMs; Date.now() < endMs; await sleep(200)) {
       for (const { labels } of await prometheus.firing()) fired.add(`${labels.alertname} ${labels.instance}`)
@@ -135,7 +135,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
         return serving ? crew.workerPids().find((pid) => pid !== stays) : undefined
       })
       process.kill(killed, 'SIGKILL')
-      await until('it is gone', async () => !crew.workerPids().includes(killed) || undefined)
+      await until('the worker is gone', async () => !crew.workerPids().includes(killed) || undefined)
     }
     await see(t, 'TopicdWorkersDie', 'crew')
     await see(t, 'TopicdVersionsMixed', 'crew')
@@ -170,7 +170,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdDescriptorsNearLimit', 'crowd')
   })
 
-  await t.test('an alert fires when streams fill their places', async (t) => {
+  await t.test('an alert fires for streams near their limit', async (t) => {
     const stream = await ChangesStream.open({ url: crowd.url, token: crowd.token }, { path: 'a' })
     await see(t, 'TopicdChangesListenersNearLimit', 'crowd')
     stream.close()
@@ -189,7 +189,11 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await writes
     await strace.detach()
     await Strace.attach(t, writer, 'fdatasync:error=EIO')
-    t.equal((await slow.connect().post('set', { path: 'a', value: 'kept' })).status, 200, 'by the next writer')
+    t.equal(
+      (await slow.connect().post('set', { path: 'a', value: 'kept' })).status,
+      200,
+      'the next writer executes the write',
+    )
     await see(t, 'TopicdWritesFailed', 'slow')
   })
 
@@ -203,12 +207,12 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     await see(t, 'TopicdCertificateEnds', 'tls')
   })
 
-  await t.test('alerts fire for refused keys and lost log lines', async (t) => {
+  await t.test('alerts fire for rejected keys and lost log lines', async (t) => {
     let refusing = true
     const refused = Array.from({ length: 4 }, async () => {
       for (; refusing; await sleep(2)) {
         const request = { method: 'POST', body: '{}', signal: AbortSignal.timeout(2000) }
-        // A refused request may find its connection closed before its body was sent.
+        // The connection of a rejected request may close before the body is sent.
         await fetch(`${loud.url}/topics/fetch`, request).then(
           (answer) => answer.text(),
           () => {},
@@ -261,7 +265,7 @@ await t.test('alerts fire for their causes, and without them do not', { skip: re
     t.end()
   })
 
-  await t.test('every query of the dashboard has an answer', async (t) => {
+  await t.test('every query of the dashboard has a result', async (t) => {
     for (const expr of queries) {
       const found = await prometheus.query(expr.replace('$__rate_interval', '60s').replaceAll('$instance', '.*'))
       t.ok(found.length > 0, expr)

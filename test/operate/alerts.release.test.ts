@@ -1,6 +1,6 @@
 /**
- * The alerting rules of docs/monitoring: promtool finds no fault in them, each fires and stays quiet as its cases say,
- * and docs/monitor.md explains each of them.
+ * The alerting rules of docs/monitoring: promtool finds no fault in them, each fires and stays quiet as its cases require, and
+ * docs/monitor.md explains each of them.
  */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
@@ -19,7 +19,7 @@ t.test('promtool finds no fault in the rules', { skip: whyNot('promtool') }, (t)
   t.end()
 })
 
-t.test('each alert fires and stays quiet as its cases say', { skip: whyNot('promtool') }, (t) => {
+t.test('each alert fires and stays quiet as its cases require', { skip: whyNot('promtool') }, (t) => {
   const tested = promtool('test', 'rules', casesFile)
   t.equal(tested.status, 0, tested.stdout + tested.stderr)
   t.end()
@@ -40,7 +40,7 @@ t.test('each alert has a severity, a documented section, and test cases', (t) =>
   t.end()
 })
 
-t.test('the rules name only metrics that there are', async (t) => {
+t.test('the rules name only existing metrics', async (t) => {
   // The external label looks like a metric.
   const unknown = (text: string): string[] =>
     metricsIn(text).filter((name) => !metricNames.has(name) && name !== 'topicd_docs')

@@ -1,6 +1,6 @@
 /**
- * A backup that is interrupted, because its disk fills up, the service stops or its caller goes, leaves no file behind
- * and does not disturb the service. A backup that its caller would not find is refused before it is made.
+ * A backup interrupted by a full disk, a stop of the service or the exit of its caller leaves no file behind and does not disturb the
+ * service. A backup that its caller would not find is rejected before it starts.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const directory = t.testdir()
 const isRoot = process.getuid?.() === 0
 const needsRoot = isRoot ? false : 'a mount needs root'
 
-/** Replaces lmdb's copy by one that begins, like that of a large store, and never ends. */
+/** Replaces lmdb's copy with one that starts like the copy of a large store and never ends. */
 const slowCopy = `
 import { writeFileSync, appendFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,14 +33,17 @@ export function backup(copy, ...rest) {
 
 const program = patchedProgram(join(directory, 'patched'), 'store/lmdb/file/backup.js', slowCopy)
 
-/** Starts a backup, and waits until it copies. @param parent whose child does the work: the service, or the command */
+/** Starts a backup, and waits until it copies. @param parent the service whose child does the work; the command if undefined */
 async function start(t: Test, file: string, dataDir: string, parent?: Server): Promise<Running & { tool: number }> {
   const running = startCommand(t, ['backup', file, '--data', dataDir], program)
-  await until('the copy has begun', async () => existsSync(join(`${file}.partial`, 'topics', 'data.mdb')) || undefined)
+  await until(
+    'the copy has started',
+    async () => existsSync(join(`${file}.partial`, 'topics', 'data.mdb')) || undefined,
+  )
   return { ...running, tool: await toolOf(parent?.pid ?? running.child.pid ?? 0) }
 }
 
-await t.test('a backup removes its file when its command or the service ends', async (t) => {
+await t.test('a backup removes its file when its command or the service exits', async (t) => {
   const file = join(directory, 'backup.mdb')
   const isRemoved = async (tool: number, what: string): Promise<void> => {
     await gone(tool)
@@ -52,7 +55,7 @@ await t.test('a backup removes its file when its command or the service ends', a
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
     const { child, tool } = await start(t, file, dataDir, server)
     child.kill(signal)
-    await isRemoved(tool, `its command is ended by ${signal}, beside the service`)
+    await isRemoved(tool, `its command is ended by ${signal} while a service runs`)
   }
   const stopped = await start(t, file, dataDir, server)
   server.signal('SIGTERM')
@@ -99,26 +102,30 @@ await t.test(
   },
 )
 
-await t.test('a backup is refused if the service sees another directory there', { skip: needsRoot }, async (t) => {
-  const seen = join(directory, 'seen')
-  mkdirSync(seen)
-  // The shell mounts a private file system over the directory, then becomes the service.
-  const wrapper = join(directory, 'private.mjs')
-  writeFileSync(
-    wrapper,
-    `import { spawn } from 'node:child_process'
+await t.test(
+  'a backup is rejected if the service sees a different directory at its path',
+  { skip: needsRoot },
+  async (t) => {
+    const seen = join(directory, 'seen')
+    mkdirSync(seen)
+    // The shell mounts a private file system over the directory, then becomes the service.
+    const wrapper = join(directory, 'private.mjs')
+    writeFileSync(
+      wrapper,
+      `import { spawn } from 'node:child_process'
 const child = spawn('unshare', ['-m', '--propagation', 'private', 'sh', '-c', 'mount -t tmpfs tmpfs "$0" && exec "$@"', ${JSON.stringify(seen)},
   process.execPath, ${JSON.stringify(mainFile)}, ...process.argv.slice(2)], { stdio: 'inherit' })
 process.on('SIGTERM', () => child.kill('SIGTERM'))
 child.on('exit', (code) => process.exit(code ?? 1))
 `,
-  )
-  const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
-  const file = join(seen, 'copy.mdb')
-  const { code, stderr } = await server.command('backup', file)
-  t.equal(code, 1)
-  t.match(
-    stderr,
-    /^topicd: the service sees a different directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/,
-  )
-})
+    )
+    const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
+    const file = join(seen, 'copy.mdb')
+    const { code, stderr } = await server.command('backup', file)
+    t.equal(code, 1)
+    t.match(
+      stderr,
+      /^topicd: the service sees a different directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/,
+    )
+  },
+)

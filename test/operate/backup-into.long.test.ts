@@ -1,6 +1,4 @@
-/**
- * `topicd backup --into`: a series of backups, of which the oldest are deleted.
- */
+/** `topicd backup --into`: a series of backups, the oldest of which are deleted. */
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -39,7 +37,7 @@ await t.test("concurrent backups do not delete each other's files, and one succe
   const made = both.filter(({ code }) => code === 0)
   t.ok(made.length > 0)
   for (const { code, stderr } of both) if (code !== 0) t.match(stderr, /exists|EEXIST/)
-  // In one second they have the same name, and the later one is refused.
+  // Backups in the same second have the same name, and the later one is rejected.
   const names = readdirSync(into)
   t.ok(names.length >= 1 && names.length <= made.length, names.join())
   for (const name of names) {
@@ -60,7 +58,7 @@ await t.test('old backups stay when the new one fails', async (t) => {
   t.strictSame(readdirSync(into), old)
 })
 
-await t.test('flags that do not go together are refused', async (t) => {
+await t.test('flags that do not go together are rejected', async (t) => {
   const cases = [
     { args: ['a', '--into', 'b'], stderr: /FILE and --into cannot be used together/ },
     { args: ['a', '--keep', '2'], stderr: /--keep is only used with --into/ },

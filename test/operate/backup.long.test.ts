@@ -1,6 +1,4 @@
-/**
- * The restore drill: a backup taken under write load is restored, and is complete, sound and of one moment.
- */
+/** The restore drill: a backup taken under write load is restored, and is a complete and sound snapshot. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -12,7 +10,7 @@ import { single } from '../support/stores/store.js'
 
 const pairs = 4
 
-/** Keeps writing a number to one topic and then to its partner, which is thus never ahead; returns the last number. */
+/** Repeatedly writes a number to one topic and then to its partner, which is thus never ahead; returns the last number. */
 async function writePairs(server: Server, pair: number, stopped: () => boolean): Promise<number> {
   const client = server.connect()
   let number = 0
@@ -34,9 +32,9 @@ async function lastBackup({ adminUrl }: Server): Promise<string | undefined> {
 const directory = t.testdir()
 const file = join(directory, 'backup.mdb')
 
-await t.test('a backup taken under load is complete, sound and of one moment when restored', async (t) => {
+await t.test('a backup taken under load restores to a complete and sound snapshot', async (t) => {
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db') })
-  // Enough to make the copy take a while.
+  // Enough to slow down the copy.
   const filler = 'x'.repeat(50_000)
   await Promise.all(
     Array.from({ length: 100 }, (_, i) => server.post('addAndSet', { path: `filler/${i}`, value: filler })),
@@ -59,7 +57,7 @@ await t.test('a backup taken under load is complete, sound and of one moment whe
   t.match(stdout, /^\S+\/backup\.mdb: \d+ bytes, checked\n$/)
   t.equal(stderr, '', 'no progress is shown without a terminal')
   t.equal(statSync(file).mode & 0o777, 0o600, 'only its owner may read it')
-  t.notOk(existsSync(`${file}.partial`), 'nothing else is left')
+  t.notOk(existsSync(`${file}.partial`), 'no other file is left')
   t.comment(`${Math.min(...written)} to ${Math.max(...written)} pairs were written`)
 
   const onto = await runCommand(['restore', file, '--data', server.dataDir])
@@ -86,16 +84,23 @@ await t.test('a backup taken under load is complete, sound and of one moment whe
     const a = numbers.get(`pairs/${pair}/a`) ?? NaN
     const b = numbers.get(`pairs/${pair}/b`) ?? NaN
     t.ok(a === b || a === b + 1, `pair ${pair}: ${a} and ${b}`)
-    t.ok(a <= Number((JSON.parse(at(after, pair).text) as { value: number }).value), 'nothing from after the backup')
+    t.ok(
+      a <= Number((JSON.parse(at(after, pair).text) as { value: number }).value),
+      'the backup has nothing from after it',
+    )
   }
   const fillers = (await drill.client.walk('*filler//', { size: 100 })).flatMap(({ results }) => results)
-  t.equal(fillers.length, 100, 'everything from before it')
+  t.equal(fillers.length, 100, 'the backup has everything from before it')
   t.ok(fillers.every(({ value }) => value === filler))
-  t.equal(await lastBackup(drill), firstBackup, 'a backup is noted after its copy was made')
-  t.match(await drill.post('addAndSet', { path: 'after', value: 1 }), { status: 200 }, 'it accepts writes')
+  t.equal(await lastBackup(drill), firstBackup, 'a backup is recorded only after its copy is complete')
+  t.match(
+    await drill.post('addAndSet', { path: 'after', value: 1 }),
+    { status: 200 },
+    'the restored service accepts writes',
+  )
 })
 
-await t.test('a backup replaces no file, and leaves nothing behind when it fails', async (t) => {
+await t.test('a backup replaces no file and leaves nothing behind if it fails', async (t) => {
   const dataDir = join(directory, 'db')
   const taken = join(directory, 'taken')
   writeFileSync(taken, 'precious')
@@ -111,11 +116,15 @@ await t.test('a backup replaces no file, and leaves nothing behind when it fails
   const partial = readdirSync(directory).filter((name) => name.includes('partial'))
   t.strictSame(partial, [])
   const offline = join(directory, 'offline.mdb')
-  t.match(await runCommand(['backup', offline, '--data', dataDir]), { code: 0 }, 'without a service it works as well')
+  t.match(
+    await runCommand(['backup', offline, '--data', dataDir]),
+    { code: 0 },
+    'a backup also works without a service',
+  )
   t.ok(statSync(offline).size > 4096)
 })
 
-await t.test('a backup does not replace a file that appears in the meantime', async (t) => {
+await t.test('a backup does not replace a file that appears during the backup', async (t) => {
   const store = openLmdbStore({ directory: join(directory, 'meanwhile') })
   t.teardown(() => store.close())
   await single.add(store, { path: 'a' as Path, type: 'json', properties: {}, removal: undefined })

@@ -1,6 +1,6 @@
 /**
- * A defect that ends a process is one line in the log, with its stack and an error's priority. The process does not end
- * with 0, and no failed commit is reported. The defects are planted (support/faults/crash-on-signal.mjs).
+ * A defect that ends a process is one line in the log, with its stack and the priority of an error. The process does not exit with 0, and
+ * no failed commit is reported. The defects are planted (support/faults/crash-on-signal.mjs).
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -27,12 +27,12 @@ await t.test('a defect in a worker or the primary is logged with its stack', asy
   await crashed(pid, 'worker', 'planted: thrown')
   const died = await server.logged('worker died')
   t.equal(died.worker, pid)
-  t.not(died.code, 0, 'it did not end with 0')
+  t.not(died.code, 0, 'the worker did not exit with 0')
   await server.logged('worker replaced')
   process.kill(server.pid, 'SIGPROF')
   await crashed(server.pid, 'primary', 'planted: rejected')
   t.strictSame(await server.exited, { code: 1, signal: null })
-  t.equal(server.output.match(/^<3>\{.*"msg":"crashed"/gm)?.length, 2, 'their priority is that of an error')
+  t.equal(server.output.match(/^<3>\{.*"msg":"crashed"/gm)?.length, 2, 'the lines have the priority of an error')
   t.notMatch(server.output, /commit failed/, 'no failed commit is reported')
   t.notMatch(server.output, /^ +at /m, 'no stack is printed outside the log')
 })

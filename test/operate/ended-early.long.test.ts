@@ -1,6 +1,6 @@
 /**
- * A process that dies before it opened the store, as for lack of memory, of threads or of a library, is not said to have
- * met a damaged store, although a damaged one causes the same signals.
+ * If a process dies before it opened the store, for example because memory, threads or a library are missing, no message mentions a damaged store,
+ * although damage causes the same signals.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { startCommand } from '../support/service/tool-client.js'
 
 const directory = t.testdir()
 
-/** How Node.js ends when it cannot start a thread, without the stacks that it prints. */
+/** Exits like Node.js when it cannot start a thread, without printing stacks. */
 const dies = "import { closeSync } from 'node:fs'\ncloseSync(2)\nprocess.abort()\n"
 
 const program = patchedProgram(directory, 'cluster/tool/tool-process.js', dies)

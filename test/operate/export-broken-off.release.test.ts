@@ -1,6 +1,6 @@
 /**
- * An interrupted export releases its snapshot. A snapshot that stays open keeps every page that is freed later from
- * being reused, so that the store's file grows with each overwrite, without end.
+ * An interrupted export releases its snapshot. A snapshot that stays open keeps every page that is freed later from being reused, so the
+ * store's file grows with each overwrite, without limit.
  */
 
 import { statSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { begun, gone, type Running, startCommand, toolOf } from '../support/serv
 
 const mebibyte = 1024 * 1024
 
-/** More than a pipe and a socket hold, so that an export that is not read cannot finish. */
+/** More than a pipe and a socket hold, so an unread export cannot finish. */
 const topics = 4000
 const value = 'x'.repeat(1000)
 
@@ -21,7 +21,7 @@ const value = 'x'.repeat(1000)
 const overwrites = 600
 const clients = 16
 
-/** How much the file may grow in a round although freed pages are reused. */
+/** Maximum growth of the file in a round if freed pages are reused. */
 const steadyBytesMax = mebibyte
 
 const directory = t.testdir()
@@ -36,7 +36,7 @@ async function fill(server: Server): Promise<void> {
   if (code !== 0) throw new Error(stderr)
 }
 
-/** How much the store's file grows in a round of overwrites. */
+/** Overwrites topics in one round; returns the growth of the store's file. */
 async function growth(server: Server): Promise<number> {
   const before = sizeOf(server)
   await Promise.all(
@@ -85,7 +85,7 @@ await t.test('an interrupted export releases its snapshot in the service', { tim
     await gone(tool)
   })
 
-  await t.test('an export closed by its reader leaves no snapshot, and exits with 0', async (t) => {
+  await t.test('an export closed by its reader leaves no snapshot open and exits with 0', async (t) => {
     const ended: Running[] = []
     await checkInterrupted(t, (running) => {
       ended.push(running)
@@ -95,12 +95,12 @@ await t.test('an interrupted export releases its snapshot in the service', { tim
   })
 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
-    await t.test(`an export that is ended by ${signal} leaves no snapshot open`, (t) =>
+    await t.test(`an export ended by ${signal} leaves no snapshot open`, (t) =>
       checkInterrupted(t, ({ child }) => void child.kill(signal)),
     )
   }
 
-  await t.test('an export whose tool process is ended by SIGTERM says why', async (t) => {
+  await t.test('an export whose tool process is ended by SIGTERM reports the reason', async (t) => {
     const running = exportOf(t, server.dataDir)
     await begun(running)
     process.kill(await toolOf(server.pid), 'SIGTERM')
@@ -110,7 +110,7 @@ await t.test('an interrupted export releases its snapshot in the service', { tim
   })
 })
 
-await t.test('an export that is not read ends on its own', { timeout: 600_000 }, async (t) => {
+await t.test('an unread export ends on its own', { timeout: 600_000 }, async (t) => {
   const program = patchedProgram(
     join(directory, 'patched'),
     'settings/limits.js',

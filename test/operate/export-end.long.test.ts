@@ -1,6 +1,6 @@
 /**
- * An export ends with a line that says that it is whole. `import` and `check` of a file demand that line, so one that was
- * cut off is not taken for a whole one.
+ * An export ends with a line that marks it as complete. `import` and `check` of a file require that line, so a truncated export is not
+ * mistaken for a complete one.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ function importedFile(content: string, data: string): ReturnType<typeof importFr
   return importFrom(file, data)
 }
 
-await t.test('an import of a truncated export fails: a pipe at its end, a file at once', async (t) => {
+await t.test('an import of a truncated export fails, from a pipe at its end, from a file immediately', async (t) => {
   const data = fresh()
   t.match(await imported(cut, data), {
     code: 1,
@@ -39,7 +39,7 @@ await t.test('an import of a truncated export fails: a pipe at its end, a file a
     stderr:
       'topicd: the input lacks the last line of an export, so it may be truncated: all of its 2 lines have been imported; if it is complete, as an export from an earlier version may be, use --allow-unfinished\n',
   })
-  t.equal(await exported(data), whole, 'its lines have been imported')
+  t.equal(await exported(data), whole, 'the lines of the export have been imported')
   const file = fresh()
   t.match(await importedFile(cut, file), { code: 1, stderr: /may be truncated; nothing was imported; if it is/ })
   t.match(await importedFile(`${whole}\n`, file), { code: 0, stderr: '' })
@@ -60,7 +60,7 @@ await t.test('an import notices a missing line unless --allow-unfinished is give
   t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
 })
 
-await t.test('exports may follow one another, and be continued in the middle', async (t) => {
+await t.test('an import accepts several exports in a row, also from a line in the middle', async (t) => {
   const data = fresh()
   t.match(await imported(whole + line('c') + end(1), data), { code: 0, stdout: /^3 topics imported/ })
   t.match(await imported(whole + line('c') + end(1), data, '--from-line', '2'), {
@@ -69,7 +69,7 @@ await t.test('exports may follow one another, and be continued in the middle', a
   })
 })
 
-await t.test('check of a file names what is wrong with an export, without a store', async (t) => {
+await t.test('check of a file names the faults of an export, without a store', async (t) => {
   const file = join(directory, 'checked.ndjson')
   const checked = async (content: string, ...flags: readonly string[]) => {
     writeFileSync(file, content)

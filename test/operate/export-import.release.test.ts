@@ -1,7 +1,7 @@
 /**
- * Export and import: a round trip gives the same bytes, whatever the values, and a wrong line is named with the reason.
+ * Export and import: a round trip gives the same bytes for any values, and an invalid line is named with the reason.
  *
- * TOPICS=1000000 makes the last round trip with that many topics.
+ * TOPICS=1000000 runs the last round trip with that many topics.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -61,7 +61,7 @@ await t.test('a round trip gives the same bytes, with a service and without', as
   const server = await startServer(t, { workers: 2, dataDir: dataDir('second') })
   const second = await imported('second', all)
   t.match(second, { code: 0, stdout: '12 topics imported, 12 of them new; 0 API keys imported\n' })
-  t.equal(await exported('second'), all, 'beside a service')
+  t.equal(await exported('second'), all, 'while a service runs')
   const { text } = await server.post('fetch', { path: 'a' })
   t.equal(text, '{"path":"a","type":"json","value":{"b":1.10,"a":12345678901234567890,"b":[ ] , "" : null}}')
   t.match(
@@ -76,7 +76,7 @@ await t.test('a round trip gives the same bytes, with a service and without', as
   t.equal(await exported('third'), all)
 })
 
-await t.test('a selector exports what it matches', async (t) => {
+await t.test('an export with a selector has only its matches', async (t) => {
   const lines = await exported('first', '--selector', '*a//')
   const matched = odd.filter((line) => /^\{"path":"a["/]/.test(line))
   t.equal(lines, matched.map((line) => `${line}\n`).join('') + endOf(matched.length))
@@ -87,7 +87,7 @@ await t.test('a selector exports what it matches', async (t) => {
   })
 })
 
-await t.test('a wrong line is named, and only lines before it are stored', async (t) => {
+await t.test('an invalid line is named, and only lines before it are stored', async (t) => {
   const cases: readonly (readonly [line: string | Buffer, reason: RegExp])[] = [
     ['{"path":"x"', /It is not valid JSON: found the end at byte 12, expected "," or "}"\./],
     [Buffer.from('{"path":"\xff","value":1}', 'latin1'), /It is not valid UTF-8\./],
@@ -108,7 +108,7 @@ await t.test('a wrong line is named, and only lines before it are stored', async
   t.equal(
     await exported('wrong'),
     `{"path":"before","type":"json","properties":{},"value":1}\n${endOf(1)}`,
-    'nothing after it was stored',
+    'nothing after the invalid line was stored',
   )
 
   const store = openStore(t, dataDir('cases'))
@@ -122,7 +122,7 @@ await t.test('a wrong line is named, and only lines before it are stored', async
     t.equal(
       store.readTopic('later' as Path, storedForms.json),
       'no_such_topic',
-      `nothing after it was stored: ${String(line)}`,
+      `nothing after the invalid line was stored: ${String(line)}`,
     )
   }
 })
@@ -160,7 +160,7 @@ await t.test('an interrupted import names the first line that was not stored', a
     message:
       'line 2: the import was stopped, since nobody waits for it any more. Every line before it has been imported; continue with --from-line 2.',
   })
-  t.equal(await stored(), 2001, 'the lines that waited were not written')
+  t.equal(await stored(), 2001, 'waiting lines were not written')
 })
 
 await t.test('an import continues at the line that --from-line names', async (t) => {
@@ -182,7 +182,7 @@ await t.test('an import continues at the line that --from-line names', async (t)
 await t.test('API keys are exported and imported only with --with-keys, and never as tokens', async (t) => {
   const rights = ['--allow', 'fetch', '--under', 'a']
   const { stdout: token } = await runCommand(['keys', 'add', 'carried', ...rights, '--data', dataDir('first')])
-  t.equal(await exported('first'), all, 'not without the flag')
+  t.equal(await exported('first'), all, 'keys are not exported without the flag')
   const lines = await exported('first', '--with-keys')
   t.match(
     lines,
@@ -197,7 +197,7 @@ await t.test('API keys are exported and imported only with --with-keys, and neve
   t.equal(await exported('keyed', '--with-keys'), lines)
   const server = await startServer(t, { dataDir: dataDir('keyed'), token: token.trim() })
   t.match(await server.post('fetch', { path: 'a' }), { status: 200 }, 'the old token works')
-  t.match(await server.post('fetch', { path: 'null' }), { status: 403 }, 'with its restrictions')
+  t.match(await server.post('fetch', { path: 'null' }), { status: 403 }, 'the restrictions of the old token apply')
   t.match(await imported('keyless', '{"key":{"name":"x"}}\n', '--with-keys'), { code: 1, stderr: /line 1: / })
 })
 

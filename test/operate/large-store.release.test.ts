@@ -1,8 +1,7 @@
 /**
- * A large store beside one of 10,000 topics: import, export, check, backup and restore with their times, and what
- * requests cost, which must hardly grow with the store; then the same requests by a service that may use a quarter of
- * the file's size as memory, cached pages included. LARGE_TOPICS=10000000 takes an hour and 15 GB. SLOWER_MAX=3 and
- * LIMITED_MS_MAX=1000 demand what a quiet machine gives.
+ * A large store and one of 10,000 topics: the times of import, export, check, backup and restore, and the cost of requests, which must
+ * hardly grow with the store. Then the same requests to a service that may use a quarter of the file's size as memory, cached pages
+ * included. LARGE_TOPICS=10000000 takes an hour and 15 GB. SLOWER_MAX=3 and LIMITED_MS_MAX=1000 set the limits for a quiet machine.
  */
 import { spawn } from 'node:child_process'
 import { createHash, type Hash } from 'node:crypto'
@@ -24,22 +23,22 @@ import { tied } from '../support/tied.js'
 const smallTopics = 10_000
 const largeTopics = Number(process.env.LARGE_TOPICS ?? 30_000)
 
-/** How many times as long a request to the large store may take: LMDB's tree has a level or two more. */
+/** Maximum factor of the time of a request to the large store. LMDB's tree has a level or two more. */
 const slowerMax = Number(process.env.SLOWER_MAX ?? 10)
 
-/** A batch of topics from anywhere rewrites a page for each of them, so it may take this many times as long again. */
+/** An additional factor for a batch of topics from anywhere, which rewrites a page for each of them. */
 const batchFactor = 3
 
-/** How long a request may take while most values are read from the disk. */
+/** Maximum time of a request while most values are read from the disk, in ms. */
 const limitedMsMax = Number(process.env.LIMITED_MS_MAX ?? 30_000)
 
-/** A quarter of a small file would not do for the processes themselves. */
+/** A quarter of a small file would be too little for the processes themselves. */
 const limitBytesMin = 400 * 1024 ** 2
 const workers = 2
 
 t.setTimeout(4 * 3_600_000)
 
-/** Runs a command to its end; `input` is streamed in, and what it prints into `output`. */
+/** Runs a command to its end. `input` is streamed to the command, and its output into `output`. */
 async function run(
   args: readonly string[],
   input: Iterable<string> = [],
@@ -60,7 +59,7 @@ async function run(
   return { code: child.exitCode, stdout, stderr, seconds: (performance.now() - startedMs) / 1000 }
 }
 
-/** The memory of the primary and of the larger worker, in MiB: its own, and with the pages of the file. */
+/** The memory of the primary and of the largest worker, in MiB. `residentMiB` includes the pages of the file. */
 function memoryOf(server: Server): Readonly<Record<string, number>> {
   const workers = server.workerPids().map(residentMiB)
   const primary = residentMiB(server.pid)
@@ -87,14 +86,14 @@ async function imported(t: Test, dataDir: string, topics: number): Promise<{ sec
   return { seconds: result.seconds, token: /topicd_[\w-]+/.exec(key.stdout)?.[0] ?? '' }
 }
 
-/** Exports a store, by the service that uses it if there is one, and compares every byte. @returns the seconds */
+/** Exports a store, through its service if there is one, and compares every byte. @returns the time in seconds */
 async function compared(t: Test, dataDir: string, { topics, writes }: NumberedTopics, what: string): Promise<number> {
   const expected = createHash('sha256')
   for (const piece of linesOf(topics, writes)) expected.update(piece)
   const found = createHash('sha256')
   const { code, stderr, seconds } = await run(['export', '--data', dataDir], [], found)
   t.equal(code, 0, stderr)
-  t.equal(found.digest('hex'), expected.digest('hex'), `${what} has every byte of what was imported and written`)
+  t.equal(found.digest('hex'), expected.digest('hex'), `${what} has every byte that was imported and written`)
   return seconds
 }
 
@@ -109,7 +108,7 @@ async function measure(t: Test, directory: string, topics: number, random: Rando
   const costs = await load.costs()
   await load.readBack()
   const memory = memoryOf(server)
-  const exportS = await compared(t, dataDir, numbered, 'the export beside the service')
+  const exportS = await compared(t, dataDir, numbered, 'the export through the service')
   const file = join(directory, 'backup.mdb')
   const backup = await run(['backup', file, '--data', dataDir])
   t.equal(backup.code, 0, backup.stderr)
@@ -145,10 +144,10 @@ function microseconds(costs: Costs): Record<string, number> {
 }
 
 const directory = t.testdir()
-// Fixtures are kept otherwise, and these are large.
+// Other fixtures are kept, but these are large.
 t.teardown(() => rmSync(directory, { recursive: true, force: true }))
 
-/** A service within a quarter of the file's size serves every topic, and then the same requests. */
+/** A service limited to a quarter of the file's size serves every topic, and then the same requests. */
 async function measureLimited(t: Test, large: Measured, random: Random): Promise<void> {
   const { dataDir, token, numbered } = large
   const limitBytes = Math.max(Math.round(large.fileBytes / 4), limitBytesMin)
@@ -180,12 +179,12 @@ async function measureLimited(t: Test, large: Measured, random: Random): Promise
   reportResults(t, prefixed('limited', results))
 }
 
-/** Of the primary and all workers. */
+/** Page faults of the primary and all workers. */
 function faultsOf(server: Server): number {
   return [server.pid, ...server.workerPids()].reduce((sum, pid) => sum + majorFaults(pid), 0)
 }
 
-await t.test('a large store costs what a small one does', async (t) => {
+await t.test('requests to a large store cost little more than to a small one', async (t) => {
   const random = seededRandom(t)
   const small = await measure(t, directory, smallTopics, random)
   const large = await measure(t, directory, largeTopics, random)

@@ -1,6 +1,6 @@
 /**
- * A command that reads creates nothing in a data directory that is mistyped or not restored yet. Otherwise a scheduled
- * backup would succeed and be empty for ever, and a restore in the wrong place would pass its check.
+ * A command that reads creates nothing in a data directory that is mistyped or not restored yet. Otherwise a scheduled backup would succeed
+ * forever without any topics, and a restore to the wrong place would pass its check.
  */
 import { spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const commands = [['check'], ['backup', copy], ['export'], ['keys', 'revoke', 's
 
 for (const command of commands) {
   const name = command.slice(0, 2).join(' ')
-  t.test(`${name} without a store ends with 1, says so and changes nothing`, async (t) => {
+  t.test(`${name} without a store exits with 1, reports it and changes nothing`, async (t) => {
     const fails = async (data: string, message: string): Promise<void> => {
       const { code, stdout, stderr } = await runCommand([...command, '--data', data])
       t.strictSame({ code, stdout }, { code: 1, stdout: '' })
@@ -24,18 +24,18 @@ for (const command of commands) {
     }
     const mistyped = join(directory, `mistyped-${command[0]}`)
     await fails(mistyped, `topicd: there is no directory ${mistyped}; --data or TOPICD_DATA names the data directory\n`)
-    t.notOk(existsSync(mistyped), 'no directory')
+    t.notOk(existsSync(mistyped), 'no directory is created')
     const other = join(directory, `other-${command[0]}`)
     mkdirSync(other)
     writeFileSync(join(other, 'letter.txt'), '')
     const file = join(other, 'topics', 'data.mdb')
     await fails(other, `topicd: there is no store in ${other}, which would be the file ${file}; --data`)
     t.strictSame(readdirSync(other), ['letter.txt'])
-    t.notOk(existsSync(copy), 'no file')
+    t.notOk(existsSync(copy), 'no file is created')
   })
 }
 
-t.test('a data directory that is a file is refused and named', async (t) => {
+t.test('a data directory that is a file is rejected and named', async (t) => {
   const file = join(directory, 'file')
   writeFileSync(file, '')
   t.match(await runCommand(['check', '--data', file]), {
@@ -44,7 +44,7 @@ t.test('a data directory that is a file is refused and named', async (t) => {
   })
 })
 
-t.test('serve says why it cannot use a data directory', async (t) => {
+t.test('serve reports why it cannot use a data directory', async (t) => {
   const serve = ['serve', '--port', '0', '--admin-port', '0', '--data']
   const below = join(directory, 'file', 'db')
   const reason = /^topicd: .*the data directory \S+db cannot be used: ENOTDIR[^;\n]*$/m
@@ -58,14 +58,14 @@ t.test('serve names the owner of a store that it cannot reach', { skip: needsRoo
   mkdirSync(join(data, 'topics'), { recursive: true, mode: 0o700 })
   chownSync(join(data, 'topics'), 65534, 65534)
   const serve = [mainFile, 'serve', '--port', '0', '--admin-port', '0', '--data', data]
-  // As root without its privileges: another account may not reach the checkout.
+  // Runs as root without its privileges, because another account may not reach the checkout.
   const asMere = ['--bounding-set=-all', '--inh-caps=-all', process.execPath, ...serve]
   const { status, stderr } = spawnSync('setpriv', asMere, { env: cleanEnv(), encoding: 'utf8', timeout: 600_000 })
   t.equal(status, 1)
   t.match(stderr, /topics: this process \(uid 0\) cannot .*\(EACCES\); it is owned by uid 65534.*: change its owner/)
 })
 
-t.test('keys add creates a store only with --create, and says so', async (t) => {
+t.test('keys add creates a store only with --create, and reports it', async (t) => {
   const fresh = join(directory, 'fresh')
   t.strictSame(await runCommand(['keys', 'add', 'first', '--data', fresh]), {
     code: 1,

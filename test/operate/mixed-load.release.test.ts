@@ -1,8 +1,8 @@
 /**
- * Under a mixed load of everything that clients do, every answer is right, and memory, file and latencies
- * are at the end what they were at the beginning: with reloads, before each of which the workers are equally old, and in
- * the last fifth of the time without any, so that what grows in one worker shows. MIXED_SECONDS=9000 has two hours with
- * reloads every five minutes; only a run of ten minutes or more is long enough to compare its parts.
+ * Under a mixed load of all client operations, every response is right, and memory, file and latencies do not grow from the
+ * start. There are reloads, before each of which the workers are equally old, except in the last fifth of the time, where growth within one
+ * worker shows. MIXED_SECONDS=9000 runs two hours with reloads every five minutes. Only a run of ten minutes or more is long enough to
+ * compare its parts.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,11 +22,11 @@ const seconds = Number(process.env.MIXED_SECONDS ?? 20)
 const lastingSeconds = seconds / 5
 const reloadMs = Math.min(300, (seconds - lastingSeconds) / 4) * 1000
 
-/** Of the time with reloads: the first part is warm-up, the second is compared with the last. Likewise of the rest. */
+/** Parts of the time with reloads, and of the rest. The first part is warm-up; the second is compared with the last. */
 const parts = 10
 const comparedFromSeconds = 600
 
-/** How much larger the last part may be than the second. */
+/** Maximum growth from the second part to the last. */
 const memoryGrowthMax = 1.2
 /** V8 takes up to three times 16 MiB for young objects once there have been many, and keeps them. */
 const residentGrowthMiBMax = 48
@@ -42,7 +42,7 @@ interface Latencies {
   readonly writeMaxMs: number
 }
 
-/** Of the largest process of a kind: its memory in use, garbage not counted, and what it takes of the machine's. */
+/** Memory of the largest process of each kind: in use without garbage, and resident. Also the size of the file. */
 interface Sizes {
   readonly workersMiB: number
   readonly workersResidentMiB: number
@@ -53,7 +53,7 @@ interface Sizes {
 
 const mib = 1024 * 1024
 
-/** The largest; of a process that has just ended nothing is known. */
+/** The largest size; a process that has just exited counts as 0. */
 function largestMiB(pids: readonly number[]): number {
   const sizes = pids.map((pid) => {
     try {
@@ -65,7 +65,7 @@ function largestMiB(pids: readonly number[]): number {
   return Math.max(...sizes)
 }
 
-/** @param directory that of the server's `memoryEnv` */
+/** @param directory the directory of the server's `memoryEnv` */
 async function sizesOf(server: Server, directory: string): Promise<Sizes> {
   const workers = server.workerPids()
   const [workersResidentMiB, primaryResidentMiB] = [largestMiB(workers), largestMiB([server.pid])]
@@ -101,7 +101,7 @@ function isFlat(t: Test, what: string, early: Sizes, late: Sizes): void {
   t.ok(late.fileMiB < fileGrowthMax * early.fileMiB, `${what}: the file does not grow`)
 }
 
-t.test('a mixed load is answered right, and nothing grows', async (t) => {
+t.test('a mixed load gets right responses, and nothing grows', async (t) => {
   const directory = t.testdir()
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), env: memoryEnv(directory) })
   const beforeReloads: Sizes[] = []
@@ -123,7 +123,7 @@ t.test('a mixed load is answered right, and nothing grows', async (t) => {
   }
   const lastingLatencies = await latenciesOf(load, otherClient)
   await load.stop()
-  t.strictSame(load.faults, [], 'every answer was right')
+  t.strictSame(load.faults, [], 'every response was right')
   for (const [name, count] of Object.entries(load.counts)) t.ok(count > 0, `${count} ${name}`)
   const reloaded = [beforeReloads[1] ?? at(beforeReloads, 0), at(beforeReloads, -1)] as const
   const unreloaded = [at(lasting, 1), at(lasting, -1)] as const

@@ -1,6 +1,6 @@
 /**
- * `topicd copy` and `topicd rename`: every topic at and below a path at another one, with its exact value, and nothing else. Nothing
- * is overwritten unasked, and after an interruption the same command continues.
+ * `topicd copy` and `topicd rename` copy or move every topic at and below a path to another path, with its exact value, and nothing else.
+ * Nothing is overwritten without a flag, and the same command continues after an interruption.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
@@ -54,7 +54,7 @@ for (const withService of [false, true]) {
   })
 }
 
-t.test('nothing is overwritten without --overwrite, and a copy continues past what is the same', async (t) => {
+t.test('nothing is overwritten without --overwrite, and a copy continues past equal topics', async (t) => {
   const data = join(t.testdir(), 'db')
   const before = line('a/1') + line('a/2') + line('b/1') + line('b/2', '"value":2')
   await imported(before, data)
@@ -71,7 +71,7 @@ t.test('nothing is overwritten without --overwrite, and a copy continues past wh
   t.equal(await topicsOf(data), line('b/1') + line('b/2'))
 })
 
-t.test('wrong paths are refused, and nothing changes', async (t) => {
+t.test('wrong paths are rejected, and nothing changes', async (t) => {
   const data = join(t.testdir(), 'db')
   const long = 'x'.repeat(1970)
   await imported(line('a') + line(`a/${long}`), data)
@@ -90,7 +90,7 @@ t.test('wrong paths are refused, and nothing changes', async (t) => {
   t.equal(await topicsOf(data), line('a') + line(`a/${long}`))
 })
 
-t.test('a rename that is killed loses no topic, and the same command completes it', async (t) => {
+t.test('a killed rename loses no topic, and the same command completes it', async (t) => {
   const server = await startServer(t)
   const count = 30_000
   const all = Array.from({ length: count }, (_, number) => line(`a/${number}`, `"value":${number}`)).sort()
@@ -127,7 +127,7 @@ t.test('a topic that changes during a rename stays at its old path', async (t) =
   await publisher
   const at = async (path: string) => JSON.parse((await server.post('fetch', { path })).text) as { value?: number }
   const [old, renamed] = [await at('a/999'), await at('b/999')]
-  t.equal([old, renamed].filter(({ value }) => value !== undefined).length, 1, 'it is at one of its paths')
+  t.equal([old, renamed].filter(({ value }) => value !== undefined).length, 1, 'the topic is at exactly one path')
   if (code === 0) t.equal(typeof renamed.value, 'number')
   else t.match(stderr, /^topicd: 1 topic changed or were removed in the meantime, and were not renamed/m)
 })
@@ -142,7 +142,7 @@ t.test('--overwrite replaces a topic with its type and its properties', async (t
   t.equal(await topicsOf(data), line('a/1', '') + line('a/2') + other('a/3'))
 })
 
-t.test('a move that cannot go on ends, however much is left, and says why', async (t) => {
+t.test('a move that cannot continue ends and reports why, no matter how much is left', async (t) => {
   const server = await startServer(t)
   const count = 20_000
   const all = Array.from({ length: count }, (_, number) => line(`a/${100_000 + number}`)).join('')
@@ -154,7 +154,7 @@ t.test('a move that cannot go on ends, however much is left, and says why', asyn
   }
 })
 
-t.test('two renames of one subtree end, with each topic at one path', async (t) => {
+t.test('two concurrent renames of one subtree end with each topic at one path', async (t) => {
   const server = await startServer(t)
   const count = 20_000
   await imported(Array.from({ length: count }, (_, number) => line(`a/${number}`)).join(''), server.dataDir)

@@ -1,4 +1,4 @@
-/** `npm ci`: it warns of nothing on the Node.js that runs this test, of what package-lock.json can tell. */
+/** `npm ci` warns of nothing on the Node.js that runs this test, as far as package-lock.json can tell. */
 import { execFile } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { root } from '../support/documents.js'
 
 t.setTimeout(600_000)
 
-/** The packages of package-lock.json, whose other members are of no interest here. */
+/** The members of package-lock.json that are tested. */
 interface Lock {
   readonly packages: Record<string, { readonly deprecated?: string; engines?: Readonly<Record<string, string>> }>
 }
@@ -16,7 +16,7 @@ interface Lock {
 const text = readFileSync(join(root, 'package-lock.json'), 'utf8')
 const { packages } = JSON.parse(text) as Lock
 
-/** What `npm ci` says before it would install, as it reads a lock in a folder of its own. Nothing is downloaded. */
+/** The warnings of `npm ci` about a lock, which it reads in its own folder before it would install. Nothing is downloaded. */
 async function warnings(t: Test, lock: string): Promise<readonly string[]> {
   const cwd = t.testdir()
   copyFileSync(join(root, 'package.json'), join(cwd, 'package.json'))

@@ -38,8 +38,8 @@ t.test('a SIGTERM to npm start drains the service', async (t) => {
   }
   await closed
   t.ok(messages.includes('stopping'), 'the service got the signal')
-  t.equal(messages.at(-1), 'stopped', 'and its last line says that it stopped')
-  t.notOk(alive(primary), 'nothing is left behind')
+  t.equal(messages.at(-1), 'stopped', 'the last line reports the stop')
+  t.notOk(alive(primary), 'no process is left behind')
 })
 
 function alive(pid: number): boolean {

@@ -1,6 +1,4 @@
-/**
- * `topicd restore`: puts a whole backup, or nothing, into a directory without a store.
- */
+/** `topicd restore` puts a whole backup, or nothing, into a directory without a store. */
 import { copyFileSync, existsSync, mkdirSync, symlinkSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { open } from 'lmdb'
@@ -21,7 +19,7 @@ const source = fresh('source')
 await runCommand(['keys', 'add', 'first', '--create', '--data', source])
 t.match(await runCommand(['backup', file, '--data', source]), { code: 0 })
 
-await t.test('an unusable backup is refused in one sentence, and leaves nothing', async (t) => {
+await t.test('an unusable backup is rejected in one sentence and leaves nothing', async (t) => {
   const variant = (name: string, change: (path: string) => void): string => {
     const path = join(directory, name)
     copyFileSync(file, path)
@@ -64,7 +62,7 @@ await t.test('an unusable backup is refused in one sentence, and leaves nothing'
     t.equal(result.code, 1)
     if (typeof stderr === 'string') t.equal(result.stderr, stderr)
     else t.match(result.stderr, stderr)
-    t.notMatch(result.stderr, /restore\.partial|in its place/, 'it speaks of the backup, not of the copy')
+    t.notMatch(result.stderr, /restore\.partial|in its place/, 'the message is about the backup, not the copy')
     t.notOk(existsSync(topics), 'nothing is left')
   }
   const dangling = fresh('odd')
@@ -77,7 +75,7 @@ await t.test('an unusable backup is refused in one sentence, and leaves nothing'
     ],
   ] as const
   for (const [data, stderr] of odd) t.match(await runCommand(['restore', file, '--data', data]), { code: 1, stderr })
-  // Biome would complain of it.
+  // Otherwise Biome would complain about the link.
   unlinkSync(join(dangling, 'topics'))
   const nowhere = await runCommand(['restore', file, '--data', join(directory, 'none')])
   t.match(nowhere, { code: 1, stderr: /there is no directory \S+none; create it/ })

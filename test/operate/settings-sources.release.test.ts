@@ -1,4 +1,4 @@
-/** Where a setting comes from: flag, environment, settings file, default, in this order, for every command. */
+/** The source of a setting: flag, environment, settings file, default, in this order, for every command. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -61,7 +61,7 @@ t.test(
   },
 )
 
-/** Nothing listens on port 1: a command retries for a while before it says so. All of them run at once here. */
+/** Nothing listens on port 1, and a command retries for a while before it reports that. All commands run concurrently here. */
 const engineAwayMsMax = 120_000
 const absentEngine = 'postgres://topicd@127.0.0.1:1/none'
 
@@ -91,7 +91,7 @@ t.test('openapi describes the routes below the base path of the settings file', 
   t.match(JSON.parse(stdout), { servers: [{ url: /\/diffusion$/ }] })
 })
 
-/** Lines that end every command, and what the message has to mention. */
+/** Lines that every command rejects, and the words that the message must contain. */
 const wrongLines: readonly (readonly [line: string, ...mentions: string[]])[] = [
   ['TOPICD_PORT 8080', 'TOPICD_PORT 8080'],
   ['TOPICD_WORKER=2', 'TOPICD_WORKER', 'TOPICD_WORKERS'],
@@ -102,7 +102,7 @@ const wrongLines: readonly (readonly [line: string, ...mentions: string[]])[] = 
   ['TOPICD_SETTINGS=/etc/other', 'TOPICD_SETTINGS'],
 ]
 
-t.test('a wrong line of the settings file is named, with exit status 2', async (t) => {
+t.test('an invalid line of the settings file is named with exit status 2', async (t) => {
   for (const [line, ...mentions] of wrongLines) {
     const file = settingsFile(t, `TOPICD_DATA=${t.testdirName}/db`, line)
     const { code, stdout, stderr } = await runCommand(['serve', '--port', '0'], { TOPICD_SETTINGS: file })

@@ -1,7 +1,7 @@
 /**
- * What `npm start` builds: everything the first time, nothing when nothing has changed, and again after a change; it says
- * so, and starts nothing after a build that failed. In a copy of this checkout, with a few lines as its source and a
- * compiler that copies them: `npm test` itself begins with a real build.
+ * `npm start` builds everything the first time, nothing if nothing has changed, and again after a change. It reports each build, and starts
+ * nothing after a failed one. The test runs in a copy of this checkout with a few lines of source and a compiler that copies them, because
+ * `npm test` itself starts with a real build.
  */
 import { execFile } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ write('src/main.ts', "console.log('started with', process.argv.slice(2).join(' '
 write('src/console/topics/main.ts', "document.title = 'topics'\n")
 write('src/console/static/style.css', 'p { color: red }\n')
 
-/** `npm start` in the copy, to its end. */
+/** Runs `npm start` in the copy to its end. */
 function start(): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve) => {
     execFile('npm', ['start'], { cwd: checkout }, (error, stdout, stderr) => {
@@ -44,7 +44,7 @@ function start(): Promise<{ readonly code: number; readonly output: string }> {
 
 const building = 'Building'
 
-await t.test('the first start builds, and says so', async (t) => {
+await t.test('the first start builds and reports it', async (t) => {
   const { code, output } = await start()
   t.equal(code, 0)
   t.match(output, new RegExp(`${building}[\\s\\S]*started with serve --first-key`), output)
@@ -61,11 +61,11 @@ await t.test('a failed build is reported, and no older build is started', async 
   write('src/main.ts', 'console.log(missing)\n')
   const { code, output } = await start()
   t.not(code, 0)
-  t.match(output, /src\/main\.ts: an error[\s\S]*The build failed/, 'it says why')
+  t.match(output, /src\/main\.ts: an error[\s\S]*The build failed/, 'the reason is reported')
   t.notMatch(output, 'started with')
 })
 
 await t.test('a start builds again after a source has changed', async (t) => {
-  write('src/main.ts', "console.log('mended')\n")
-  t.match((await start()).output, new RegExp(`${building}[\\s\\S]*mended`))
+  write('src/main.ts', "console.log('repaired')\n")
+  t.match((await start()).output, new RegExp(`${building}[\\s\\S]*repaired`))
 })

@@ -1,6 +1,6 @@
 /**
- * What systemd is told, and when the watchdog is fed, as recorded by a fake `systemd-notify` that writes its arguments
- * to a file. While a worker hangs the watchdog is not fed; once the worker has been killed and replaced, it is again.
+ * The notifications to systemd and the watchdog pings, recorded by a fake `systemd-notify` that writes its arguments to a file. There are
+ * no pings while a worker hangs; they resume once the worker has been killed and replaced.
  */
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ const pings = (): number => lines().filter((line) => line.endsWith(' WATCHDOG=1'
 const states = (): string[] => lines().filter((line) => !line.endsWith(' WATCHDOG=1'))
 const more = (pingsBefore: number) => async () => (pings() > pingsBefore + 2 ? true : undefined)
 
-await t.test('READY is sent once the service serves, and pings from then on', async (t) => {
+await t.test('READY is sent once the service serves, and pings follow', async (t) => {
   await until('pings', more(0))
   t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`])
 })
@@ -58,10 +58,10 @@ await t.test('no ping is sent while a worker hangs, until another has replaced i
   })
   t.match(text, `worker ${hanging} has been silent for seconds`)
   const unready = `--pid=${server.pid} STATUS=not ready: worker ${hanging} has been silent for seconds`
-  await until('the status text says so', async () => (states().includes(unready) ? true : undefined))
+  await until('the status text has the reason', async () => (states().includes(unready) ? true : undefined))
   const before = pings()
-  t.match(await server.logged('process killed'), { child: hanging, level: 50 }, 'it is killed')
-  t.ok(pings() <= before + 1, `${pings() - before} pings meanwhile`)
+  t.match(await server.logged('process killed'), { child: hanging, level: 50 }, 'the worker is killed')
+  t.ok(pings() <= before + 1, `${pings() - before} pings in the meantime`)
   await server.logged('worker replaced')
   await until('pings', more(pings()))
   await until('the status text is good again', async () =>

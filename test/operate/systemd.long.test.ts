@@ -1,6 +1,4 @@
-/**
- * The shipped unit and settings file, checked by systemd's own tools and compared with the program.
- */
+/** The shipped units and settings file, checked by systemd's own tools and compared with the program. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,13 +15,13 @@ const shipped = (name: string): string => join(import.meta.dirname, '../../syste
 
 const drainMs = Number(settingTable['drain-ms'].default)
 
-/** The grace after the drain time-out, before SIGKILL: src/cluster/primary/workers.ts. */
+/** The grace period after the drain timeout, before SIGKILL: src/cluster/primary/workers.ts. */
 const drainGraceMs = 3000
 
-/** The most tools at once: src/cluster/primary/control-requests.ts. */
+/** Maximum concurrent tools: src/cluster/primary/control-requests.ts. */
 const toolsMax = 8
 
-/** The most threads of a process, as the unit's comment counts them. */
+/** Maximum threads of a process, as counted in the unit's comment. */
 const threadsMax = 11
 
 /** The highest exposure that each unit may have, as systemd measures it. */
@@ -44,7 +42,7 @@ const missing =
 await t.test('systemd finds nothing wrong with the units', { skip: missing }, async (t) => {
   const units = [...Object.keys(exposureMax), ...timers]
   const { stdout, stderr } = analyze('verify', ...units.map(shipped))
-  // It also reports other units of this machine, and that the program and its manual page are not installed here.
+  // The output also reports other units of this machine, and that the program and its manual page are not installed here.
   const own = `${stdout}${stderr}`
     .split('\n')
     .filter((line) => line.includes('topicd') && !/is not executable|Command 'man topicd\(8\)' failed/.test(line))
@@ -82,7 +80,7 @@ await t.test('the unit of an instance differs only in names, files and directori
   }
 })
 
-await t.test('a backup is confined as the service is, without a network', async (t) => {
+await t.test('a backup is confined like the service, and has no network', async (t) => {
   const confinement = (unit: string): readonly string[] => {
     const lines = linesOf(unit)
     return lines.slice(lines.indexOf('NoNewPrivileges=yes')).filter((line) => /^[A-Z]\w+=/.test(line))
@@ -101,7 +99,7 @@ await t.test('the settings file names every setting with its default, commented 
     const value = name === 'workers' ? '\\d+' : usual.replace(/[/.]/g, '\\$&')
     t.match(text, new RegExp(`^#${environmentName(name)}=${value}$`, 'm'), name)
   }
-  t.notMatch(text, /^[^#\n]/m, 'nothing is set in it')
+  t.notMatch(text, /^[^#\n]/m, 'the file sets nothing')
 })
 
 await t.test('every line of the settings file is valid when uncommented', async (t) => {
@@ -123,12 +121,12 @@ function spanMs(text: string | undefined): number {
   return Number(count) * (unit === 'min' ? 60_000 : 1000)
 }
 
-await t.test('the unit gives the program what it needs', async (t) => {
+await t.test('the unit gives the program the time, paths and permissions that it needs', async (t) => {
   const unit = readFileSync(shipped('topicd.service'), 'utf8')
   const directives = directivesOf(unit)
   t.ok(spanMs(directives.get('TimeoutStopSec')) > drainMs + drainGraceMs, 'a drain ends before systemd kills it')
   t.notOk(directives.has('MemoryDenyWriteExecute'), 'V8 compiles code at run time')
-  t.match(unit, '# - MemoryDenyWriteExecute:', 'and that is explained')
+  t.match(unit, '# - MemoryDenyWriteExecute:', 'the unit explains the omission')
   t.match(directives.get('ExecStart'), '--data /var/lib/topicd --settings /etc/topicd/topicd.env')
   t.match(directives.get('RestrictAddressFamilies'), /AF_INET AF_INET6 AF_UNIX/)
   t.equal(directives.get('NotifyAccess'), 'all', 'systemd-notify is a child of the main process')
@@ -147,11 +145,10 @@ await t.test('a reload of the unit has time for sixteen workers to drain', async
   )
 })
 
-await t.test('the unit allows the threads of the most workers while they are replaced', async (t) => {
+await t.test('the unit allows the threads of the maximum number of workers while they are replaced', async (t) => {
   const unit = readFileSync(shipped('topicd.service'), 'utf8')
   const workersMax = settingTable.workers.max
-  // The primary, the workers, the one that replaces another, the writer, its spare and its successor, the tools, and the
-  // command that reloads.
+  // The primary, the workers, a replacement worker, the writer, its spare and its successor, the tools, and the command that reloads.
   const processes = 1 + workersMax + 1 + 3 + toolsMax + 1
   t.match(unit, `# Each process has at most ${threadsMax} threads`)
   t.match(
@@ -161,12 +158,12 @@ await t.test('the unit allows the threads of the most workers while they are rep
   const tasksMax = Number(directivesOf(unit).get('TasksMax'))
   t.ok(processes * threadsMax <= tasksMax, `${processes * threadsMax} of ${tasksMax}`)
 
-  // What measures coverage, and gets itself loaded into every process that a test starts, has threads of its own.
+  // The coverage tool is loaded into every process that a test starts, and has its own threads.
   const node = join(directory, 'node')
   writeFileSync(node, `#!/bin/sh\nunset NODE_OPTIONS\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 })
   const server = await startServer(t, { workers: 2, node })
   const writes = Array.from({ length: 200 }, (_, i) => server.post('addAndSet', { path: `a/${i}`, value: i }))
-  for (const { status } of await Promise.all(writes)) if (status !== 200) t.fail(`a write was answered ${status}`)
+  for (const { status } of await Promise.all(writes)) if (status !== 200) t.fail(`a write got ${status}`)
   await fetch(`${server.adminUrl}/metrics`)
   const spare = await until('a spare', async () => server.sparePid())
   const pids = [server.pid, ...server.workerPids(), present(server.writerPid()), spare]
@@ -178,7 +175,7 @@ await t.test('the unit allows the threads of the most workers while they are rep
   )
 })
 
-await t.test('restarts are unlimited and paced; only a wrong setting prevents them', async (t) => {
+await t.test('restarts are unlimited and paced; only an invalid setting prevents them', async (t) => {
   const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
   t.equal(directives.get('StartLimitIntervalSec'), '0')
   t.notOk(directives.has('StartLimitBurst'))

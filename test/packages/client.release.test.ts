@@ -1,6 +1,6 @@
 /**
- * The client as its users get it, from its own package, which npm installs alone, and as `topicd/client` from that of the
- * service, in Node.js and with its types.
+ * The client as its users get it, in Node.js and with its types: from its own package, which npm installs without others, and as
+ * `topicd/client` from the service's package.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const run = promisify(execFile)
 // First: it empties the test's directory.
 const server = await startServer(t)
 
-/** The whole package of the client, in bytes: a page can afford it. */
+/** Maximum size of the client's package, in bytes: acceptable for a page. */
 const bytesMax = 200_000
 
 /** A project with both packages. */
@@ -33,13 +33,13 @@ await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', 
 const [archive = ''] = readdirSync(project).filter((name) => name.endsWith('.tgz'))
 await run('tar', ['-xzf', join(project, archive), '-C', join(modules, 'topicd'), '--strip-components=1'])
 
-t.test('the package of the client comes alone, and is small', async (t) => {
+t.test('the package of the client installs no other package and is small', async (t) => {
   t.strictSame(alone, ['topicd-client'])
   const { stdout } = await run('du', ['-sb', join(modules, 'topicd-client')])
   t.ok(Number.parseInt(stdout, 10) < bytesMax, stdout)
 })
 
-t.test('the package of the service has what an installation needs, and nothing of the repository', async (t) => {
+t.test('the package of the service has only the files that an installation needs', async (t) => {
   const documents = ['CHANGELOG.md', 'Containerfile', 'LICENSE', 'README.md', 'SECURITY.md', 'compose.yaml']
   const found = readdirSync(join(modules, 'topicd')).sort()
   t.strictSame(found, [...documents, 'dist', 'docs', 'package.json', 'systemd'])
@@ -48,7 +48,7 @@ t.test('the package of the service has what an installation needs, and nothing o
   t.notOk(built.includes('console'), 'the modules of the console are in its bundles')
 })
 
-/** With an error that the type checker must find. */
+/** A program with an error that the type checker must find. */
 const typedWith = (name: string): string => `
 import { connect, type Item } from '${name}'
 
@@ -79,7 +79,7 @@ for (const name of ['topicd-client', 'topicd/client']) {
     ])
   })
 
-  t.test(`the types of ${name} are found and hold`, (t) => {
+  t.test(`the types of ${name} are found and correct`, (t) => {
     const file = join(project, 'typed.ts')
     const typed = typedWith(name)
     for (const [platform, options] of Object.entries(platforms)) {

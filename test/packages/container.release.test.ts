@@ -1,6 +1,6 @@
 /**
- * The image of the Containerfile, built from a release's tarball, and run with what compose.yaml and docs/kubernetes.md
- * set: read-only, without privileges, as process 1.
+ * The image of the Containerfile, built from a release's tarball and run with the settings of compose.yaml and docs/kubernetes.md:
+ * read-only, without privileges, as process 1.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ t.setTimeout(1_200_000)
 
 const skip = whyNoMachine() || whyNoImage()
 
-/** For a slow machine; whether it is ready is asked again and again. */
+/** Enough for a slow machine; readiness is polled. */
 const readyMsMax = 60_000
 
 const compose = composeService()
@@ -37,7 +37,7 @@ t.teardown(() => rmSync(base, { recursive: true, force: true }))
 
 const token = randomBytes(32).toString('hex')
 
-/** A directory as a volume, with that owner. */
+/** Creates a directory as a volume, with this owner and mode. */
 function makeVolume(name: string, owner: number, group: number, mode: number): string {
   const directory = join(base, name)
   mkdirSync(directory)
@@ -56,7 +56,7 @@ function startContainer(
   const file = environment.TOPICD_FIRST_KEY_FILE ?? ''
   const secrets = join(base, basename(dirname(file)))
   mkdirSync(secrets, { recursive: true })
-  // As a secret that every account in the container can read.
+  // Like a secret that every account in the container can read.
   writeFileSync(join(secrets, basename(file)), `${token}\n`, { mode: 0o444 })
   const readable = { [dirname(file)]: secrets }
   return Container.start(t, image, { writable: { '/data': volume }, readable, environment })
@@ -75,7 +75,7 @@ function post(container: Container, route: string, body: string): string {
 
 async function endsWell(t: Test, container: Container): Promise<void> {
   const { status, tookMs } = await container.stop(container.image.config.StopSignal as NodeJS.Signals)
-  t.equal(status, 0, 'it exits with status 0')
+  t.equal(status, 0, 'the container exits with status 0')
   t.ok(tookMs < graceMs, `after ${Math.round(tookMs)} ms, within the grace period`)
   t.match(container.log, '"msg":"stopped"')
   t.notMatch(container.log, token, 'nothing secret is logged')
@@ -87,18 +87,22 @@ async function killWorker(container: Container): Promise<void> {
   const [victim] = container.processes().filter((pid) => commandLine(pid).includes('worker/worker.js'))
   if (victim === undefined) throw new Error('there is no worker')
   process.kill(victim, 'SIGKILL')
-  await until('it is reaped', async () => (container.processes().includes(victim) ? undefined : true), readyMsMax)
+  await until(
+    'the worker is reaped',
+    async () => (container.processes().includes(victim) ? undefined : true),
+    readyMsMax,
+  )
   await untilHealthy(container)
 }
 
-await t.test('the container', { skip }, async (whole) => {
+await t.test('the image is built and runs as documented', { skip }, async (whole) => {
   const tarball = builtPackages(whole)('tarball', '1.0.0')
   let image = {} as Image
 
   await whole.test('the image is built', async (t) => {
     image = buildImage(whole, tarball)
     const { User, ExposedPorts, Volumes, Healthcheck } = image.config
-    t.match(User, /^[1-9]\d+:[1-9]\d+$/, 'not root, as numbers')
+    t.match(User, /^[1-9]\d+:[1-9]\d+$/, 'the user is not root, and is given as numbers')
     t.strictSame(Object.keys(ExposedPorts), ['8080/tcp'])
     t.strictSame(Object.keys(Volumes), ['/data'])
     t.strictSame(Healthcheck.Test, compose.healthcheck.test, 'the health check is that of compose.yaml')
@@ -113,11 +117,11 @@ await t.test('the container', { skip }, async (whole) => {
   const volume = makeVolume('volume', uid, gid, 0o700)
   const stored = '{"path":"a","type":"json","value":[1.10,"two"]}'
 
-  await whole.test('as compose.yaml runs it', async (t) => {
+  await whole.test('the container runs with the settings of compose.yaml', async (t) => {
     const container = await startContainer(t, image, volume, compose.environment)
     await untilHealthy(container)
     t.match(container.run('cat', '/proc/1/cmdline').output, /^\S*node\0.*\0serve\0$/, 'the service is process 1')
-    t.match(container.run('cat', '/proc/1/status').output, /^CapBnd:\t0+$/m, 'without capabilities')
+    t.match(container.run('cat', '/proc/1/status').output, /^CapBnd:\t0+$/m, 'the service has no capabilities')
     for (const directory of ['/', '/tmp', '/run', '/opt/topicd'])
       t.not(container.run('touch', `${directory}/file`).status, 0, `${directory} cannot be written`)
     t.equal(post(container, 'addAndSet', '{"path":"a","value":[1.10,"two"]}'), '{"path":"a","created":true}')
@@ -126,8 +130,8 @@ await t.test('the container', { skip }, async (whole) => {
     await endsWell(t, container)
   })
 
-  await whole.test('as Kubernetes runs it, again on the same volume', async (t) => {
-    // A group of its own, by fsGroup, and what mkfs leaves.
+  await whole.test('the container runs with the settings for Kubernetes, again on the same volume', async (t) => {
+    // The group that fsGroup sets, and the leftovers of mkfs.
     chownSync(volume, 0, gid)
     chmodSync(volume, 0o2770)
     mkdirSync(join(volume, 'lost+found'), { mode: 0o700 })
@@ -146,13 +150,13 @@ await t.test('the container', { skip }, async (whole) => {
     t.equal(status, 0)
   })
 
-  await whole.test('the health check fails while the service is not ready, and says why', async (t) => {
+  await whole.test('the health check fails while the service is not ready, and gives the reason', async (t) => {
     const other = makeVolume('other', uid, gid, 0o700)
     // No disk is that large.
     const environment = { ...compose.environment, TOPICD_DISK_FREE_BYTES_MIN: String(2 ** 50) }
     const container = await startContainer(t, image, other, environment)
     const output = await until(
-      'it has looked at the disk',
+      'the service has looked at the disk',
       async () => {
         const { status, output } = healthOf(container)
         return status === 1 && output.includes('disk') ? output : undefined

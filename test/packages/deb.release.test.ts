@@ -1,4 +1,4 @@
-/** The Debian package in a machine with a real systemd: its life from a refused installation to a purge. */
+/** The Debian package in a machine with a real systemd: its life from a rejected installation to a purge. */
 import { copyFileSync } from 'node:fs'
 import t from 'tap'
 import { builtPackages } from '../support/machines/built-packages.js'
@@ -11,7 +11,7 @@ const skip = whyNoMachine()
 
 const value = '{"path":"rooms/1/celsius","type":"json","value":21.5}'
 
-await t.test('the Debian package in a machine', { skip }, async (t) => {
+await t.test('the Debian package works from its installation to its purge', { skip }, async (t) => {
   const packageOf = builtPackages(t)
   const machine = await Machine.boot(t)
   for (const version of ['1.0.0', '1.1.0', '2.0.0'] as const)
@@ -25,7 +25,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.match(post(machine, token, 'fetch', { path: 'rooms/1/celsius' }), value, 'the value is there')
   }
 
-  await t.test('without a suitable Node.js, it says what to do and installs nothing', async (t) => {
+  await t.test('the package installs nothing without a suitable Node.js, and names the remedy', async (t) => {
     machine.run(`mkdir /root/bin; printf '#!/bin/sh\\necho v18.19.0\\n' > /root/bin/old; chmod +x /root/bin/old
       for node in /usr/bin/node /usr/local/bin/node; do
         [ -e $node ] && mv $node $node.kept; cp /root/bin/old $node; done`)
@@ -55,9 +55,9 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
         rm $node; [ -e $node.kept ] && mv $node.kept $node; true; done`)
   })
 
-  await t.test('dpkg -i starts it: the first 200', async (t) => {
+  await t.test('dpkg -i starts the service', async (t) => {
     const installed = machine.run('dpkg -i /root/1.0.0.deb')
-    t.match(installed, 'sudo topicd keys add admin', 'it says what to do next')
+    t.match(installed, 'sudo topicd keys add admin', 'the output names the next step')
     until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
     const created = '{"path":"rooms/1/celsius","created":true}'
@@ -75,24 +75,31 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(machine.run('sysctl -n net.ipv4.tcp_migrate_req'), '1')
   })
 
-  await t.test('commands of root find the topics of the service, and leave no file of root among them', async (t) => {
-    const path = { path: 'rooms/1/celsius' }
-    const key = machine.run('cd /root; topicd keys add running; sleep 0.5')
-    t.equal(post(machine, key, 'fetch', path), value, 'while it runs')
-    // Where each would have to make the file of the lock and the table of readers.
-    machine.run('systemctl stop topicd; rm /var/lib/topicd/lock /var/lib/topicd/topics/lock.mdb')
-    const later = machine.run('cd /root; topicd keys add stopped; topicd export > /root/all.ndjson; topicd check')
-    t.match(later, ' 0 findings')
-    t.equal(machine.run('find /var/lib/topicd ! -user topicd'), '')
-    t.equal(machine.try('ls -d /root/data').status, 2, 'no store elsewhere')
-    machine.run('systemctl start topicd')
-    t.equal(post(machine, later.split('\n')[0] ?? '', 'fetch', path), value, 'while it was stopped')
-    machine.run('topicd keys revoke running; topicd keys revoke stopped; topicd reload')
-    const other = machine.try('cd /root; topicd keys add elsewhere --data /root/data')
-    t.match(other, { status: 1, output: 'there is no directory /root/data' })
-  })
+  await t.test(
+    'commands run by root find the topics of the service and leave no file of root among them',
+    async (t) => {
+      const path = { path: 'rooms/1/celsius' }
+      const key = machine.run('cd /root; topicd keys add running; sleep 0.5')
+      t.equal(post(machine, key, 'fetch', path), value, 'a key added while the service runs')
+      // Now each command would have to create the lock file and the table of readers.
+      machine.run('systemctl stop topicd; rm /var/lib/topicd/lock /var/lib/topicd/topics/lock.mdb')
+      const later = machine.run('cd /root; topicd keys add stopped; topicd export > /root/all.ndjson; topicd check')
+      t.match(later, ' 0 findings')
+      t.equal(machine.run('find /var/lib/topicd ! -user topicd'), '')
+      t.equal(machine.try('ls -d /root/data').status, 2, 'no store elsewhere')
+      machine.run('systemctl start topicd')
+      t.equal(
+        post(machine, later.split('\n')[0] ?? '', 'fetch', path),
+        value,
+        'a key added while the service was stopped',
+      )
+      machine.run('topicd keys revoke running; topicd keys revoke stopped; topicd reload')
+      const other = machine.try('cd /root; topicd keys add elsewhere --data /root/data')
+      t.match(other, { status: 1, output: 'there is no directory /root/data' })
+    },
+  )
 
-  await t.test('a primary that is killed, or stopped for good, is started again', async () => {
+  await t.test('a primary that is killed or hangs is started again', async () => {
     const killed = mainPid()
     machine.run(`kill -9 ${killed}`)
     const again = (former: string): string =>
@@ -109,11 +116,11 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     machine.run(`rm -r ${drop}; systemctl daemon-reload; systemctl restart topicd`)
   })
 
-  await t.test('a reload under load with a good setting, and with a bad one', async (t) => {
+  await t.test('a reload under load applies a valid setting and rejects an invalid one', async (t) => {
     await underLoad(t, machine, token, () => {
       machine.run('echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env; systemctl reload topicd')
     })
-    t.equal(workers().length, 3, 'the good one counts')
+    t.equal(workers().length, 3, 'the valid setting takes effect')
     const before = workers()
     await underLoad(t, machine, token, () => {
       machine.run('cp /etc/topicd/topicd.env /root/good.env; echo TOPICD_WORKERS=none >> /etc/topicd/topicd.env')
@@ -121,17 +128,17 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
       t.not(status, 0, 'the command fails')
     })
     const journal = machine.run('journalctl -u topicd --no-pager -n 20')
-    t.match(journal, /TOPICD_WORKERS.*rolling restart failed/, 'the service says why')
+    t.match(journal, /TOPICD_WORKERS.*rolling restart failed/, 'the service logs the reason')
     t.match(machine.run('curl -s http://127.0.0.1:8081/metrics'), /^topicd_config_last_reload_successful 0$/m)
-    t.strictSame(workers(), before, 'and nothing has changed')
+    t.strictSame(workers(), before, 'nothing has changed')
     machine.run(
       'sed s/^TOPICD_WORKERS=3/TOPICD_WORKERS=2/ /root/good.env > /etc/topicd/topicd.env; systemctl reload topicd',
     )
-    t.equal(workers().length, 2, 'a good one counts again')
+    t.equal(workers().length, 2, 'a valid setting takes effect again')
   })
 
-  await t.test('six restarts in a row', async (t) => {
-    // With a program that starts at once, so that all are within the 10 s in which systemd counts starts by default.
+  await t.test('six restarts in a row succeed', async (t) => {
+    // The program starts immediately, so that all starts are within the 10 s in which systemd counts them by default.
     const drop = '/run/systemd/system/topicd.service.d'
     const restarts = (unit: string): number | null => {
       machine.run(`mkdir -p ${drop}
@@ -146,7 +153,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
-  await t.test('an upgrade and a roll-back under load reload it; settings are kept', async (t) => {
+  await t.test('an upgrade and a rollback under load reload the service and keep its settings', async (t) => {
     const before = mainPid()
     for (const version of ['1.1.0', '1.0.0']) {
       await underLoad(t, machine, token, () => machine.run(`dpkg -i /root/${version}.deb`))
@@ -158,7 +165,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
-  await t.test('where settings were edited and the release has others, dpkg asks, or keeps them', async (t) => {
+  await t.test('dpkg asks about edited settings or keeps them if the release has others', async (t) => {
     machine.run(`dpkg-deb -R /root/1.1.0.deb /root/other
       echo '# another comment' >> /root/other/etc/topicd/topicd.env; dpkg-deb -Zgzip -z1 -b /root/other /root/other.deb`)
     const asked = machine.try('dpkg -i /root/other.deb </dev/null')
@@ -171,7 +178,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     machine.run('rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
   })
 
-  await t.test('a release that says so restarts it, in both directions', async (t) => {
+  await t.test('a release that requires a restart restarts the service, in both directions', async (t) => {
     for (const version of ['2.0.0', '1.0.0']) {
       const before = mainPid()
       machine.run(`dpkg --force-confold -i /root/${version}.deb </dev/null; rm -f /etc/topicd/*.dpkg-*`)
@@ -188,7 +195,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
-  await t.test('the timer makes backups, of which the last are kept; one is restored', async (t) => {
+  await t.test('the timer creates backups and keeps the last ones; one is restored', async (t) => {
     const drops = '/etc/systemd/system/topicd-backup'
     machine.run(`mkdir -p ${drops}.timer.d ${drops}.service.d
       printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nAccuracySec=100ms\\nRandomizedDelaySec=0\\n' > ${drops}.timer.d/often.conf
@@ -201,7 +208,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     const age = /^topicd_last_backup_timestamp_seconds (\d\S*)$/m.exec(
       machine.run('curl -s http://127.0.0.1:8081/metrics'),
     )?.[1]
-    t.ok(Date.now() / 1000 - Number(age) < 60, 'the metric has its time')
+    t.ok(Date.now() / 1000 - Number(age) < 60, 'the metric has the time of the last backup')
     machine.run('systemctl reset-failed; rm -r /etc/systemd/system/topicd-backup.*.d; systemctl daemon-reload')
 
     const restore = `topicd restore "$(${list} | tail -n 1)" --data /var/lib/topicd`
@@ -215,7 +222,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(machine.run('stat -c %U /var/lib/topicd/topics/data.mdb /var/lib/topicd/lock'), 'topicd\ntopicd')
   })
 
-  await t.test('a restore as root follows no link with its rights', async (t) => {
+  await t.test('a restore run by root follows no link with the permissions of root', async (t) => {
     machine.run(`install -d -o topicd -m 700 /root/drill; chmod 711 /root; echo precious > /root/victim
       runuser -u topicd -- ln -s /root/victim /root/drill/lock`)
     const { status } = machine.try(
@@ -225,7 +232,7 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     t.equal(machine.run('cat /root/victim; stat -c "%U %a" /root/victim; ls /root/drill'), 'precious\nroot 644\nlock')
   })
 
-  await t.test('port 443 with the drop-in and a certificate, which is renewed', async (t) => {
+  await t.test('the service uses port 443 with the drop-in, and a renewed certificate', async (t) => {
     const certificate = (name: string): void => {
       machine.run(`cd /etc/topicd; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
         -subj /CN=${name} -keyout key.pem -out cert.pem 2>/dev/null; chown root:topicd key.pem; chmod 640 key.pem`)
@@ -250,11 +257,11 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     isWhole()
   })
 
-  await t.test('further instances have ports and directories of their own', async (t) => {
+  await t.test('additional instances have their own ports and directories', async (t) => {
     const { status } = machine.try('systemctl start topicd@two')
-    t.not(status, 0, 'without settings it does not start')
+    t.not(status, 0, 'an instance does not start without settings')
     machine.run('mkdir -p /etc/topicd/instances; printf "TOPICD_PORT=8090\\n" > /etc/topicd/instances/two.env')
-    t.not(machine.try('timeout 5 systemctl start topicd@two').status, 0, 'nor on a port that is in use')
+    t.not(machine.try('timeout 5 systemctl start topicd@two').status, 0, 'an instance does not start on a port in use')
     t.match(machine.run('journalctl -u topicd@two --no-pager'), /8081/)
     machine.run('systemctl stop topicd@two; echo TOPICD_ADMIN_PORT=8091 >> /etc/topicd/instances/two.env')
     machine.run('systemctl start topicd@two; curl -sSf http://127.0.0.1:8091/readyz')
@@ -266,12 +273,12 @@ await t.test('the Debian package in a machine', { skip }, async (t) => {
     machine.run(`cp /etc/topicd/topicd.env /root/good.env; echo TOPICD_WORKERS=none >> /etc/topicd/topicd.env
       systemctl reload topicd@two; cat /root/good.env > /etc/topicd/topicd.env`)
     machine.run('dpkg -i /root/1.1.0.deb')
-    t.match(machine.run('systemctl status topicd@two --no-pager'), 'version 1.1.0', 'upgrades reload it too')
+    t.match(machine.run('systemctl status topicd@two --no-pager'), 'version 1.1.0', 'upgrades also reload the instance')
     isWhole()
     machine.run('systemctl enable topicd@two')
   })
 
-  await t.test('a removal keeps the data, and a purge says what it deletes', async (t) => {
+  await t.test('a removal keeps the data, and a purge names the directories it deletes', async (t) => {
     const removed = machine.run('dpkg -r topicd')
     t.match(removed, 'kept until a purge: settings in /etc/topicd, topics in /var/lib/topicd')
     t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')

@@ -1,7 +1,6 @@
 /**
- * The packaged program on every Node.js that it is said to run on: the first and the last of each major version, from
- * the npm registry. Where the C library is too old for the HTTP library's binary, the program cannot start and says so;
- * then it is run with a newer one.
+ * The packaged program on every supported Node.js: the first and the last release of each major version, from the npm registry. If the C
+ * library is too old for the HTTP library's binary, the program cannot start and reports why. Then it is run with a newer C library.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +19,7 @@ t.teardown(() => rmSync(base, { recursive: true, force: true }))
 
 const platform = `node-linux-${process.arch}`
 
-/** From which glibc on the HTTP library's binary for a major version can be loaded. */
+/** The minimum minor version of glibc 2 for the HTTP library's binary, by major version of Node.js. */
 const glibcMin: Readonly<Record<string, number>> = { 20: 27, 22: 27, 24: 38, 26: 38 }
 
 const { glibcVersionRuntime } = (process.report.getReport() as { header: { glibcVersionRuntime: string } }).header
@@ -30,7 +29,7 @@ function npm(...args: readonly string[]): string {
   return execFileSync('npm', [...args, '--loglevel=error'], { cwd: base, encoding: 'utf8' }).trim()
 }
 
-/** The node binary of a version, or of the last one of a range such as 22. */
+/** Downloads the node binary of a version, or of the last version of a range such as 22. */
 function download(range: string): { readonly node: string; readonly version: string } {
   const [packed] = JSON.parse(npm('pack', `${platform}@${range}`, '--json')) as { filename: string; version: string }[]
   if (packed === undefined) throw new Error(`npm packed no Node.js ${range}`)
@@ -61,17 +60,17 @@ async function serves(t: Test, node: string, data: string): Promise<void> {
   t.match(await server.post('fetch', { path: 'a' }), {
     text: '{"path":"a","type":"json","value":[1e999,0.10,"\\u0000"]}',
   })
-  // What completes an answer, and may then be touched no more, differs between versions of the HTTP library.
+  // Versions of the HTTP library differ in the calls that complete a response, after which it must not be used.
   for (const [name, { text, status }] of Object.entries(lastRequests(server.token))) {
     const connection = await server.raw()
     await connection.write(text)
     await connection.closed
     t.equal(Number(connection.received.slice(9, 12)), status, name)
   }
-  t.strictSame(server.workerPids(), workers, 'no worker has ended')
+  t.strictSame(server.workerPids(), workers, 'no worker has exited')
   const reloaded = spawnSync(node, [program, 'reload', '--data', data], { encoding: 'utf8' })
   t.match(reloaded, { status: 0, stdout: /2 workers replaced/ })
-  // The workers that the other connections led to have ended.
+  // The workers of the other connections have exited.
   t.match(await server.connect().post('fetch', { selector: '*a//' }), { status: 200 })
   const checked = spawnSync(node, [program, 'check', '--data', data], { encoding: 'utf8' })
   t.match(checked, { status: 0, stdout: / 0 findings\n$/ })
@@ -87,13 +86,13 @@ function refuses(t: Test, node: string, data: string, glibcMin: number): void {
 
 for (const range of ['20.20.0', '20', '22.12.0', '22', '24.0.0', '24', '26.0.0', '26']) {
   const min = glibcMin[range.split('.')[0] ?? ''] ?? 0
-  await t.test(`Node.js ${range}`, async (t) => {
+  await t.test(`Node.js ${range} runs the program if the C library is new enough`, async (t) => {
     const { node, version } = download(range)
     t.equal(execFileSync(node, ['--version'], { encoding: 'utf8' }).trim(), `v${version}`)
     const data = join(base, `db-${version}`)
     if (glibcMinor >= min) return serves(t, node, data)
     refuses(t, node, data, min)
     const skip = newerLibcMinor < min ? `glibc 2.${min} is not known here` : whyNoNewerLibc()
-    await t.test('with a newer C library', { skip }, (t) => serves(t, withNewerLibc(node), data))
+    await t.test('the program runs with a newer C library', { skip }, (t) => serves(t, withNewerLibc(node), data))
   })
 }

@@ -1,7 +1,6 @@
 /**
- * `npm run release` in a clone whose test suite is replaced: what it refuses, and what it leaves when everything passes.
- * What takes minutes there is replaced too: the installation, the build of what is built here already, and the
- * compression of the packages.
+ * `npm run release` in a clone whose test suite is replaced: the cases in which it refuses, and its result when everything passes. Steps
+ * that take minutes are also replaced: the installation, the build of files that exist here already, and the compression of the packages.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +24,7 @@ function edit(file: string, change: (text: string) => string): void {
   writeFileSync(path, change(readFileSync(path, 'utf8')))
 }
 
-/** An npm that installs for the checkout what is installed here. */
+/** An npm whose `ci` links the packages that are installed here. */
 const programs = join(base, 'bin')
 mkdirSync(programs)
 const npm = execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()
@@ -51,7 +50,7 @@ const release = (version: string) =>
   })
 
 execFileSync('git', ['clone', '--quiet', '--no-tags', '--depth', '1', `file://${root}`, clone])
-// What is tested is this checkout, not what it has committed.
+// Tests the files of this checkout, not only its commits.
 for (const folder of ['packaging', 'dist-packaging', 'dist', 'src', 'systemd', 'clients', 'package.json']) {
   cpSync(join(root, folder), join(clone, folder), { recursive: true })
 }
@@ -72,7 +71,7 @@ git('add', '--all')
 commit('as it is here')
 git('checkout', '--quiet', '-B', 'main')
 
-await t.test('what is not ready is refused, and nothing changes', async (t) => {
+await t.test('a release that is not ready is rejected, and nothing changes', async (t) => {
   const refused = (version: string, problem: string | RegExp): void => {
     const { status, stderr } = release(version)
     t.equal(status, 2)
@@ -102,7 +101,7 @@ await t.test('a release is committed, tagged and packaged', async (t) => {
   t.match(
     stdout,
     /suite npm ci\n[\s\S]*suite test:all\n[\s\S]*suite test:coverage\n[\s\S]*suite build:all\n/,
-    'it was installed and built anew, and the whole suite ran',
+    'everything was installed and built again, and the whole suite ran',
   )
   t.match(stderr, 'release: warning: no contact: whoever publishes it names one in "bugs" of package.json')
   t.equal(git('status', '--porcelain'), '', 'everything is committed')
@@ -119,5 +118,5 @@ await t.test('a release is committed, tagged and packaged', async (t) => {
     })
   if (process.arch === 'x64') t.match(maintainer(), 'no contact: whoever publishes it names one')
   const sums = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: join(clone, 'packages') })
-  t.equal(sums.status, 0, 'the checksums are those of the packages')
+  t.equal(sums.status, 0, 'the checksums match the packages')
 })

@@ -1,6 +1,6 @@
 /**
- * Stores that earlier releases wrote open under this one: nothing in them is lost or changed, and they can be written.
- * `npm run release` keeps one of each.
+ * Stores written by earlier releases open under this one: nothing in them is lost or changed, and they accept writes. `npm run release`
+ * keeps one store of each release.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { runCommand, startServer } from '../support/service/server.js'
 
 const kept = join(import.meta.dirname, '../../test/releases')
 
-/** The token of the key "full" in every one of them. */
+/** The token of the key "full" in every store. */
 const token = 'topicd_NyXLupZdGYjw1CisXqY19H3Z6I0tgXGTSng1L1h--Eg'
 
 const versions = readdirSync(kept)
@@ -21,7 +21,7 @@ const versions = readdirSync(kept)
 t.ok(versions.length > 0, 'there is a store of each release')
 
 for (const version of versions) {
-  await t.test(`the store of ${version}`, async (t) => {
+  await t.test(`the store of ${version} opens unchanged and accepts writes`, async (t) => {
     const directory = join(t.testdir(), 'data')
     mkdirSync(join(directory, 'topics'), { recursive: true })
     writeFileSync(join(directory, 'topics/data.mdb'), gunzipSync(readFileSync(join(kept, `${version}.mdb.gz`))))

@@ -1,4 +1,4 @@
-/** The list of dependencies of a release names what is in its tarball, each with its version. */
+/** The list of dependencies of a release names the packages in its tarball, each with its version. */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ interface Sbom {
 
 t.setTimeout(600_000)
 
-t.test('each package in the tarball is listed, and nothing else', async (t) => {
+t.test('the list has each package in the tarball and nothing else', async (t) => {
   const packageOf = builtPackages(t)
   const directory = t.testdir()
   execFileSync('tar', ['-xzf', packageOf('tarball', '1.0.0'), '-C', directory, '--strip-components=1'])

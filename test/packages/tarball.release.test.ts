@@ -1,4 +1,4 @@
-/** The tarball in a machine with a real systemd: an installation, an upgrade, and a roll-back by one command. */
+/** The tarball in a machine with a real systemd: an installation, an upgrade, and a rollback by one command. */
 import { copyFileSync } from 'node:fs'
 import t from 'tap'
 import { builtPackages } from '../support/machines/built-packages.js'
@@ -11,7 +11,7 @@ const skip = whyNoMachine()
 
 const ready = 'curl -sSf http://127.0.0.1:8081/readyz'
 
-await t.test('the tarball in a machine', { skip }, async (t) => {
+await t.test('the tarball installs, upgrades and uninstalls the service', { skip }, async (t) => {
   const packageOf = builtPackages(t)
   const machine = await Machine.boot(t)
   for (const version of ['1.0.0', '1.1.0'] as const)
@@ -22,7 +22,7 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
       ls -A /opt; ls -A /usr/local/share/man 2>&1 || true`)
   const before = files()
 
-  await t.test('outside /opt it refuses', async (t) => {
+  await t.test('an installation outside /opt is rejected', async (t) => {
     machine.run('tar -xzf /root/1.0.0.tar.gz -C /root')
     const { status, output } = machine.try('/root/topicd-1.0.0/install')
     t.equal(status, 1)
@@ -30,9 +30,9 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
     machine.run('rm -r /root/topicd-1.0.0')
   })
 
-  await t.test('an installation', async (t) => {
+  await t.test('an installation starts the service', async (t) => {
     const installed = machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
-    t.match(installed, 'sudo /usr/local/bin/topicd keys add admin', 'it says what to do next')
+    t.match(installed, 'sudo /usr/local/bin/topicd keys add admin', 'the output names the next step')
     until(machine, ready)
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
     t.equal(post(machine, token, 'addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}')
@@ -46,7 +46,7 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
     }
   })
 
-  await t.test('an upgrade and a roll-back under load, each by one command', async (t) => {
+  await t.test('an upgrade and a rollback under load take one command each', async (t) => {
     const primary = machine.run('systemctl show -P MainPID topicd')
     machine.run('tar -xzf /root/1.1.0.tar.gz -C /opt; echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env')
     for (const version of ['1.1.0', '1.0.0']) {
@@ -64,28 +64,32 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
     until(machine, ready)
   })
 
-  await t.test('an upgrade that was broken off after the link moved is completed from where it began', async (t) => {
+  await t.test('an upgrade interrupted after the link moved is completed by running it again', async (t) => {
     machine.run('echo 1.1.0 > /opt/topicd-1.1.0/restart-before')
     const before = machine.run('systemctl show -P MainPID topicd')
-    // Broken off: the program that would restart the service is missing.
+    // The upgrade fails because the program that restarts the service is missing.
     const { status } =
       machine.try(`mkdir /root/broken; printf '#!/bin/sh\n[ "$1" != restart ] && exec /bin/systemctl "$@"\n' \
       > /root/broken/systemctl; chmod +x /root/broken/systemctl; PATH=/root/broken:$PATH /opt/topicd-1.1.0/install`)
     t.not(status, 0)
     t.equal(machine.run('systemctl show -P MainPID topicd'), before)
     machine.run('/opt/topicd-1.1.0/install')
-    t.not(machine.run('systemctl show -P MainPID topicd'), before, 'it restarts, as the first attempt should have')
+    t.not(
+      machine.run('systemctl show -P MainPID topicd'),
+      before,
+      'the service restarts, as the first attempt should have',
+    )
     t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}')
   })
 
-  await t.test('a service that was stopped stays stopped', async (t) => {
+  await t.test('a stopped service stays stopped during an upgrade', async (t) => {
     machine.run('systemctl stop topicd; /opt/topicd-1.0.0/install')
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
   })
 
-  await t.test('uninstalled, it leaves settings and topics; with --purge, nothing', async (t) => {
+  await t.test('an uninstallation keeps settings and topics; with --purge it keeps nothing', async (t) => {
     machine.run('systemctl enable --now topicd topicd-backup.timer; systemctl start topicd-backup')
-    // Of others, with names that begin alike.
+    // Files of other programs, with similar names.
     machine.run(
       'mkdir /opt/topicd-2024; ln -s /dev/null /etc/systemd/system/multi-user.target.wants/topicd-watch.service',
     )
@@ -103,7 +107,7 @@ await t.test('the tarball in a machine', { skip }, async (t) => {
     machine.run('rm -r /var/lib/topicd-backups; tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
     machine.run('/opt/topicd-1.0.0/uninstall --purge')
     t.equal(files(), before)
-    t.not(machine.try('getent passwd topicd').status, 0, 'no account')
+    t.not(machine.try('getent passwd topicd').status, 0, 'no account is left')
     t.equal(machine.run("systemctl list-units --all --plain --no-legend 'topicd*'"), '')
   })
 })
