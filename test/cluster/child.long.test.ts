@@ -52,7 +52,7 @@ function fakeChild(process = new FakeProcess()): { process: FakeProcess; child: 
   return { process, child: new Child(process as unknown as ChildProcess, log), lines }
 }
 
-t.test('a child whose message is late is killed, and logged once', async (t) => {
+t.test('a child whose message is late is killed and logged once', async (t) => {
   const { process, child, lines } = fakeChild()
   const late = child.waitFor('loaded', 20)
   await t.rejects(late, { message: 'process 4711 was killed: it was not "loaded" within 20 ms' })
@@ -80,7 +80,7 @@ t.test('every wait on a child is rejected with the reason when the child exits',
   t.notOk(await child.requestMetrics(true, 10_000), 'a wait for metrics, which are optional, is resolved')
 })
 
-t.test('a child that exits before it opens the store is not reported as damage', async (t) => {
+t.test('an exit before the store is opened is not reported as damage', async (t) => {
   const shortage = ': memory, threads or a library may be missing'
   for (const [code, signal, said] of [
     [null, 'SIGABRT', `was killed by SIGABRT before it opened the store${shortage}`],

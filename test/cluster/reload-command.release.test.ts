@@ -68,7 +68,7 @@ await t.test('reload uses another build on disk', async (t) => {
   const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
 
-  await t.test('reload prints the new version and that the primary keeps its own', async (t) => {
+  await t.test('reload prints the new version and reports that the primary keeps its own', async (t) => {
     overwriteModule(program, 'base/version.js', 'export const version = "9.8.7"\n')
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 0)

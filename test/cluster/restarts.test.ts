@@ -2,7 +2,7 @@
 import t from 'tap'
 import { failedStartsMax, RestartPolicy, youngMs } from '../../dist/cluster/primary/restarts.js'
 
-t.test('a worker that served for long is replaced immediately', (t) => {
+t.test('a worker that served for a long time is replaced immediately', (t) => {
   const policy = new RestartPolicy()
   policy.onDeath({ nowMs: 100_000, livedMs: youngMs, served: true })
   t.ok(policy.notBeforeMs <= 100_000)

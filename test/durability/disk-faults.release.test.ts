@@ -33,7 +33,7 @@ const flags = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
 /** One thread for all commits, so that the nth call is the nth of the service. */
 const env = { UV_THREADPOOL_SIZE: '1' }
 
-/** Failures of a service with one failed call: the request of the call, and one request on a connection that closes. */
+/** Maximum failures of a service with one failed call: the request of the call, and one request on a connection that closes. */
 const refusalsMax = 2
 
 /** A start that takes longer counts as hung. */
@@ -42,7 +42,7 @@ const startMsMax = 60_000
 /** Writes are grouped by their arrival, so the nth call may not occur; then the test tries again. */
 const triesMax = 5
 
-/** The names of EIO and ENOSPC in messages. Some of them kill lmdb's own code. */
+/** The names of EIO and ENOSPC in messages. Some of these errors kill lmdb's own code. */
 const reason = /EIO|ENOSPC|Input\/output error|No space left|its disk is full or failed/i
 
 /** A log line that reports a failure. */

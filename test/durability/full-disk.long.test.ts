@@ -71,13 +71,13 @@ t.test(
       )
     })
 
-    await t.test('fetches and removes continue', async (t) => {
+    await t.test('fetches and removals continue on a full disk', async (t) => {
       const pages = await server.client.walk('*fill//', { size: 100 })
       const found = new Set(pages.flatMap(({ results }) => results.map(({ path }) => path)))
       t.strictSame(
         acknowledged.filter((path) => !found.has(path)),
         [],
-        'everything acknowledged is there',
+        'every acknowledged topic is there',
       )
       t.match(await post('remove', { path: acknowledged[0] }), { status: 200, text: '{"removed":1}' }, 'a remove')
       t.match(await post('remove', { selector: '*fill/3//' }), { status: 200 }, 'a remove by selector')

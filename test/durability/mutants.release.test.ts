@@ -50,14 +50,14 @@ function plant(directory: string, mutant: Mutant): void {
  */
 async function failures(directory: string, test: string): Promise<readonly string[]> {
   const [file] = testsOf(test).map((name) => join(directory, relative(root, fileOf(name))))
-  // Without the environment of this test's own runner, which would change the output.
+  // A clean environment, because this test's own runner would change the output.
   const environment = ['-i', `PATH=${process.env.PATH}`, 'TAP=1', `TAP_TIMEOUT=${(2 * testMsMax) / 1000}`]
   const child = spawn(...tied('env', [...environment, process.execPath, file ?? '']), {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
-  // The test and everything that it has started.
+  // Kills the test with everything that it has started.
   const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), testMsMax)
   const pieces: Buffer[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => pieces.push(piece))

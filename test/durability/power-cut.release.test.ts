@@ -39,7 +39,7 @@ type Moment = (typeof moments)[number]
 
 const cuts = Number(process.env.POWER_CUTS ?? 4)
 
-/** Attempts to cut before the moment is over. */
+/** Maximum attempts to cut before the moment is over. */
 const triesMax = 8
 
 /** Writes that are acknowledged before each cut. */

@@ -17,7 +17,7 @@ async function sumOf(server: Awaited<ReturnType<typeof startServer>>): Promise<n
   return (JSON.parse(text) as { value: number }).value
 }
 
-t.test('killed writers lose and repeat no line of an upload', async (t) => {
+t.test('no line of an upload is lost or repeated when the writer is killed', async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'sum', value: 0 })
   const request = new UploadRequest(server)

@@ -77,7 +77,7 @@ class Creators {
   }
 }
 
-t.test('kills of the writer fail, repeat and lose no request', async (t) => {
+t.test('no request fails, is repeated or gets lost when the writer is killed', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
   const transfers = new Transfers({ random, target: () => server })

@@ -231,7 +231,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
     await see(t, 'TopicdLogLinesLost', 'mute')
   })
 
-  await t.test('alerts fire for missing backups, hanging workers, a stopped service', async (t) => {
+  await t.test('alerts fire for missing backups, hanging workers and a stopped service', async (t) => {
     const oldDir = join(directory, 'old')
     const wallMs = Date.now() - 3 * 86_400_000
     const store = openLmdbStore({ directory: oldDir, clock: () => ({ wallMs, steadyMs: 0, boot: 'past' }) })

@@ -31,7 +31,7 @@ function importedFile(content: string, data: string): ReturnType<typeof importFr
   return importFrom(file, data)
 }
 
-await t.test('an import of a truncated export fails, from a pipe at its end, from a file immediately', async (t) => {
+await t.test('an import of a truncated export fails at the end of a pipe, or immediately for a file', async (t) => {
   const data = fresh()
   t.match(await imported(cut, data), {
     code: 1,
@@ -60,7 +60,7 @@ await t.test('an import notices a missing line unless --allow-unfinished is give
   t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
 })
 
-await t.test('an import accepts several exports in a row, also from a line in the middle', async (t) => {
+await t.test('an import accepts several exports in a row and can start in the middle', async (t) => {
   const data = fresh()
   t.match(await imported(whole + line('c') + end(1), data), { code: 0, stdout: /^3 topics imported/ })
   t.match(await imported(whole + line('c') + end(1), data, '--from-line', '2'), {

@@ -53,7 +53,7 @@ const endOf = (count: number): string => `{"end":{"topics":${count},"keys":0}}\n
 
 const all = odd.map((line) => `${line}\n`).join('') + endOf(odd.length)
 
-await t.test('a round trip gives the same bytes, with a service and without', async (t) => {
+await t.test('a round trip gives the same bytes with and without a service', async (t) => {
   const first = await imported('first', all)
   t.match(first, { code: 0, stdout: '12 topics imported, 12 of them new; 0 API keys imported\n', stderr: '' })
   t.equal(await exported('first'), all, 'the export has the bytes of the import')

@@ -1,6 +1,6 @@
 /**
- * A large store and one of 10,000 topics: the times of import, export, check, backup and restore, and the cost of requests, which must
- * hardly grow with the store. Then the same requests to a service that may use a quarter of the file's size as memory, cached pages
+ * A large store and one of 10,000 topics: the times of import, export, check, backup and restore, and the cost of requests, which may grow
+ * only slightly with the store. Then the same requests to a service that may use a quarter of the file's size as memory, cached pages
  * included. LARGE_TOPICS=10000000 takes an hour and 15 GB. SLOWER_MAX=3 and LIMITED_MS_MAX=1000 set the limits for a quiet machine.
  */
 import { spawn } from 'node:child_process'

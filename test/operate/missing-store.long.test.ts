@@ -1,6 +1,6 @@
 /**
- * A command that reads creates nothing in a data directory that is mistyped or not restored yet. Otherwise a scheduled backup would succeed
- * forever without any topics, and a restore to the wrong place would pass its check.
+ * A command that reads creates nothing in a data directory that is mistyped or not restored yet. Otherwise a scheduled backup of an empty
+ * store would succeed forever, and a restore to the wrong place would pass its check.
  */
 import { spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'

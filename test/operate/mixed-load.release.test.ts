@@ -1,8 +1,7 @@
 /**
- * Under a mixed load of all client operations, every response is right, and memory, file and latencies do not grow from the
- * start. There are reloads, before each of which the workers are equally old, except in the last fifth of the time, where growth within one
- * worker shows. MIXED_SECONDS=9000 runs two hours with reloads every five minutes. Only a run of ten minutes or more is long enough to
- * compare its parts.
+ * Under a mixed load of all client operations, every response is right, and memory, file and latencies do not grow over time. There are
+ * reloads, before each of which the workers are equally old, except in the last fifth of the time, where growth within one worker shows.
+ * MIXED_SECONDS=9000 runs two hours with reloads every five minutes. Only a run of ten minutes or more is long enough to compare its parts.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** `npm ci` warns of nothing on the Node.js that runs this test, as far as package-lock.json can tell. */
+/** `npm ci` prints no warning on the Node.js that runs this test, as far as package-lock.json can tell. */
 import { execFile } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -92,7 +92,7 @@ await t.test('one of two concurrent restores succeeds; the other changes nothing
   t.match(await runCommand(['check', '--data', data]), { code: 0, stdout: / 0 findings\n$/ })
 })
 
-await t.test('no store is created where a restore was interrupted', async (t) => {
+await t.test('no store is created in a directory where a restore was interrupted', async (t) => {
   const data = fresh('broken-off')
   mkdirSync(join(data, 'topics', 'restore.partial', 'topics'), { recursive: true })
   const advice =

@@ -39,7 +39,7 @@ const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', arg
 const missing =
   analyze('--version').error !== undefined && 'systemd-analyze is not installed: the unit was NOT verified'
 
-await t.test('systemd finds nothing wrong with the units', { skip: missing }, async (t) => {
+await t.test('systemd finds no fault in the units', { skip: missing }, async (t) => {
   const units = [...Object.keys(exposureMax), ...timers]
   const { stdout, stderr } = analyze('verify', ...units.map(shipped))
   // The output also reports other units of this machine, and that the program and its manual page are not installed here.

@@ -188,7 +188,7 @@ await t.test('the Debian package works from its installation to its purge', { sk
     t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m, 'settings are kept')
   })
 
-  await t.test('a service that was stopped stays stopped during an upgrade', async (t) => {
+  await t.test('a stopped service stays stopped during an upgrade', async (t) => {
     machine.run('systemctl stop topicd; dpkg -i /root/1.1.0.deb')
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
     machine.run('dpkg -i /root/1.0.0.deb; systemctl start topicd')
@@ -268,8 +268,12 @@ await t.test('the Debian package works from its installation to its purge', { sk
     const data = '/var/lib/topicd@two/data'
     const flags = `--data ${data} --settings /etc/topicd/instances/two.env`
     const key = makeKey(machine, 'two', flags)
-    t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }, 8090), 'no_such_topic', 'its own topics')
-    t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }), 'unauthorized', 'its own keys')
+    t.match(
+      post(machine, key, 'fetch', { path: 'rooms/1/celsius' }, 8090),
+      'no_such_topic',
+      'the instance has its own topics',
+    )
+    t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }), 'unauthorized', 'the instance has its own keys')
     machine.run(`cp /etc/topicd/topicd.env /root/good.env; echo TOPICD_WORKERS=none >> /etc/topicd/topicd.env
       systemctl reload topicd@two; cat /root/good.env > /etc/topicd/topicd.env`)
     machine.run('dpkg -i /root/1.1.0.deb')

@@ -22,7 +22,7 @@ function request(name: string, bytes = 1): NamedRequest {
 }
 
 interface Statement {
-  /** Its groups, each as its requests' names: `a1+a2 b1`. */
+  /** The groups, each as the names of its requests: `a1+a2 b1`. */
   readonly text: string
   end(): void
   fail(reason: Error): void
@@ -62,7 +62,7 @@ async function endAll({ statements }: Simulation): Promise<string[]> {
 t.test('requests of one turn share a statement', async (t) => {
   const simulation = simulate()
   for (const name of ['a1', 'b1', 'a2', 'c1']) simulation.batcher.add(request(name))
-  t.equal(simulation.statements.length, 0, 'not before the end of the turn')
+  t.equal(simulation.statements.length, 0, 'nothing is sent before the end of the turn')
   await nextTurn()
   t.strictSame(await endAll(simulation), ['a1+a2 b1 c1'])
 })

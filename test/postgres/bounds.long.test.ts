@@ -26,8 +26,8 @@ const skip = engine === undefined && skipReason
 const mebibyte = 1024 * 1024
 
 /**
- * Maximum growth of a worker by concurrent fetches of 32 big values: 288 MiB, which would be in its memory twice without a limit. A value
- * of 9 MiB is just too large to share a statement with others, so it is read alone.
+ * Maximum growth of a worker by concurrent fetches of 32 big values. The values have 288 MiB in total, and would be in its memory twice
+ * without a limit. A value of 9 MiB is just too large to share a statement with others, so it is read alone.
  */
 const bytesMax = 320 * mebibyte
 const [bigTopics, bigBytes] = [32, 9 * mebibyte]
@@ -80,7 +80,7 @@ await t.test('concurrent fetches of big values use bounded memory', { skip, time
   const fetched = await Promise.all(
     Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)),
   )
-  t.ok(Math.min(...fetched) > valueBytes, `each is complete: ${Math.min(...fetched)} bytes or more`)
+  t.ok(Math.min(...fetched) > valueBytes, `each response is complete: ${Math.min(...fetched)} bytes or more`)
   const grown = peakBytes(worker) - before
   t.ok(
     grown < bytesMax,
@@ -140,7 +140,7 @@ await t.test(
   },
 )
 
-/** The program with a tenth of the time that a reader's session may be idle within a transaction (a minute). */
+/** The program with a tenth of the usual limit, a minute, on the idle time within a reader's transaction. */
 function impatientProgram(directory: string): string {
   const file = 'store/postgres/connection/connections.js'
   const text = readFileSync(join(dirname(mainFile), file), 'utf8')
@@ -166,7 +166,7 @@ await t.test('the engine ends the transaction of a suspended export', { skip, ti
     )
   t.equal((await idle()).length, 1, 'the transaction of the export is open')
   const startedMs = performance.now()
-  await until('the engine ends it', async () => ((await idle()).length === 0 ? true : undefined))
+  await until('the engine ends the transaction', async () => ((await idle()).length === 0 ? true : undefined))
   const seconds = (performance.now() - startedMs) / 1000
   t.ok(seconds > 3 && seconds < 60, `the transaction ended after ${seconds.toFixed(0)} s`)
 })

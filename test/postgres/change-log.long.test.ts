@@ -129,7 +129,7 @@ async function forgetLast(address: string): Promise<void> {
   )
 }
 
-await t.test('a place in or after a commit that a failover lost is gone', options, async (t) => {
+await t.test('a place in or after a commit lost by a failover counts as gone', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, async (store) => {
     const end = () => Promise.resolve(store.inSnapshot((log) => log.end()))

@@ -59,9 +59,12 @@ async function thaw(t: Test, proxy: FaultProxy, address: string): Promise<void> 
   }
   await client.query(`begin; select from topicd.meta where name = 'order' for update`)
   proxy.set('pass')
-  await until('it waits for the order', async () => (await commits(`wait_event_type = 'Lock'`)) > 0 || undefined)
+  await until(
+    'the commit waits for the order',
+    async () => (await commits(`wait_event_type = 'Lock'`)) > 0 || undefined,
+  )
   await client.query('commit')
-  await until('it has ended', async () => (await commits(`state = 'active'`)) === 0 || undefined)
+  await until('the commit has ended', async () => (await commits(`state = 'active'`)) === 0 || undefined)
 }
 
 const timeout = 600_000
@@ -203,7 +206,7 @@ await t.test('a process that waited for the lease leaves it to its new holder', 
   const holder = await connect(t, address)
   await holder.query(`begin; select 1 from topicd.leases for update`)
   const swept = store.removeDue(planSelector)
-  await until('it waits for the row', async () => {
+  await until('the process waits for the row', async () => {
     const query = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     return (await execute(address, query)).length > 0 || undefined
   })

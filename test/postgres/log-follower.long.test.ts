@@ -7,7 +7,7 @@ import { eventually } from '../support/turns.js'
 /** A commit of this process. */
 const record = { version: 3, total: 3, keys: Buffer.alloc(0), before: { version: 2, total: 2 } }
 
-/** A simulated engine. Its log is only the last version. */
+/** A simulated engine, whose log is just its last version. */
 function simulate() {
   const engine = { log: 1, reads: 0, isAway: false }
   const read: Execute = async <Row>() => {

@@ -92,7 +92,10 @@ for (const [amount, bytes] of Object.entries(amounts)) {
         () => true,
       )
 
-    /** Freezes the host after it got the order for a batch and before it knows; undefined if it lost the order too soon. */
+    /**
+     * Freezes the host after the engine gave it the order for a batch, and before it learns so. Returns undefined if it lost the order too
+     * soon.
+     */
     async function freeze(): Promise<{ readonly late: Promise<unknown> } | undefined> {
       await frozen.write([addAndSet('known', '1')])
       // The host's knowledge is now outdated, so it must decide again once it has the order.
@@ -110,7 +113,10 @@ for (const [amount, bytes] of Object.entries(amounts)) {
         hasEnded = true
       })
       await Promise.race([isStopped, late])
-      const holds = await until('it holds the order', async () => (await isHeld()) || (hasEnded ? false : undefined))
+      const holds = await until(
+        'the host holds the order',
+        async () => (await isHeld()) || (hasEnded ? false : undefined),
+      )
       proxy.stopsReading = () => false
       if (holds) return { late }
       proxy.set('pass')
@@ -128,7 +134,7 @@ for (const [amount, bytes] of Object.entries(amounts)) {
     t.match(await late, { kind: 'unavailable' }, 'the late write is rejected')
     t.equal(await valueAt(other, 'known'), 2, 'the pending write had no effect')
     t.equal(await valueAt(other, 'count'), added, 'every acknowledged write is counted once')
-    const again = await until('it writes again', () => frozen.write([increment]).catch(orUnavailable))
+    const again = await until('the host writes again', () => frozen.write([increment]).catch(orUnavailable))
     t.strictSame(again, [{ valueText: String(added + 1) }], 'the frozen host continues the count')
     t.strictSame(await findingsOf(other), [])
   })
@@ -147,9 +153,12 @@ async function holdOrder(t: Test, address: string) {
     async waited(ms: number): Promise<void> {
       const waiting = `select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%take_order%'`
-      await until('it waits for the order', async () => (await execute(address, waiting)).length > 0 || undefined)
+      await until(
+        'another session waits for the order',
+        async () => (await execute(address, waiting)).length > 0 || undefined,
+      )
       const sinceMs = await clock()
-      await until('its time has passed', async () => (await clock()) > sinceMs + ms || undefined)
+      await until('the time has passed', async () => (await clock()) > sinceMs + ms || undefined)
     },
     end: () => client.query('commit'),
   }
@@ -166,13 +175,13 @@ await t.test('a removal that gets the order after its lease has expired removes 
   await holder.end()
   t.match(await removal, { kind: 'unavailable' }, 'the late removal is rejected')
   t.equal(await valueAt(other, 'due'), undefined, 'the topic is still there')
-  await until('it is removed in time', async () => {
+  await until('the topic is removed in time', async () => {
     await other.removeDue(planSelector)
     return (await valueAt(other, 'due')) === 'no_such_topic' || undefined
   })
 })
 
-/** The commits of one process. Requests of one turn wait together. */
+/** A committer like that of one process, for which requests of one turn wait together. */
 function openCommitter(t: Test, address: string): Committer {
   const connections = new Connections(address, 1)
   t.teardown(() => connections.close())

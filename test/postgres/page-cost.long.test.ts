@@ -37,7 +37,7 @@ const fill = `
     case when tree = 'mixed' and n not in (1, ${topics}) then 'string' else 'json' end || '","value":"' || n || '"}'
   from generate_series(1, ${topics}) n, (values ('json'), ('mixed')) trees (tree)`
 
-/** Ways to fill the table, by the state of the planner that results. */
+/** Ways to fill the table, by the resulting state of the planner. */
 const fillings: Readonly<Record<string, readonly string[]>> = {
   'has no statistics, as right after filling': [fill],
   'expects hardly any topics, as if the tree had just been small': [

@@ -115,7 +115,7 @@ await t.test(
     const first = await startServer(t, { store, workers: 2, check: false })
     const { token } = first
     const second = await startServer(t, { store, workers: 2, check: false, token, dataDir: `${t.testdirName}/second` })
-    await t.test('load on both hosts finds nothing lost or stale', (t) =>
+    await t.test('a load on both hosts shows nothing lost or stale', (t) =>
       failOver(t, cluster, [first, second], [killed, frozen, patroniFrozen]),
     )
     await t.test('readers of changes miss nothing', (t) =>
@@ -132,7 +132,7 @@ await t.test(
     }
     const third = await startServer(t, { ...options, dataDir: `${t.testdirName}/third` })
     const fourth = await startServer(t, { ...options, dataDir: `${t.testdirName}/fourth` })
-    await t.test('load with fenced reads and without HAProxy finds nothing lost or stale', (t) =>
+    await t.test('a load with fenced reads and without HAProxy shows nothing lost or stale', (t) =>
       failOver(t, cluster, [third, fourth], [killed, patroniFrozen]),
     )
   },

@@ -69,7 +69,7 @@ function simulate(sizeMax: number, workingOf = async (all: readonly number[]): P
 const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is down')
 const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
 
-t.test('sessions are bounded and handed out in the order of requests', async (t) => {
+t.test('the number of sessions is limited, and requests get them in order', async (t) => {
   const { engine, pool } = simulate(2)
   const [first, second] = await Promise.all([pool.acquire(), pool.acquire()])
   const order: string[] = []
@@ -98,7 +98,7 @@ t.test('an abandoned session counts until its response arrives', async (t) => {
   t.equal(await next, session, 'the session is used again')
 })
 
-t.test('an abandoned session is closed once its backend is idle, because its response was lost', async (t) => {
+t.test('an abandoned session whose response was lost is closed once its backend is idle', async (t) => {
   const working = new Set([undefined])
   const { engine, pool } = simulate(1, async () => working as unknown as Set<number>)
   pool.giveUp(await pool.acquire())

@@ -41,7 +41,7 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
       ]
       for (const { status, code, headers } of refusals) {
         t.equal(status, 503, `a request gets 503 (${code})`)
-        t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `the code is one for a lost store: ${code}`)
+        t.ok(code === 'store_unavailable' || code === 'unknown_outcome', `the code is for a lost store: ${code}`)
         t.equal(headers['retry-after'], '1', 'the response has a time to retry')
       }
       t.equal(first(refusals).code, 'store_unavailable', 'the outcome of a read is never unknown')

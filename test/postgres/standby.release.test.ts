@@ -24,8 +24,8 @@ async function startOver(
 }
 
 /**
- * Responses to each writer while the standby is down. A service that opened a session for each abandoned write would have used up its share
- * of sessions after the first response.
+ * Minimum responses to each writer while the standby is down. A service that opened a session for each abandoned write would have used up
+ * its share of sessions after the first response.
  */
 const roundsMin = 3
 
@@ -253,7 +253,7 @@ await t.test('only the successor is used while two primaries run', { skip, timeo
   })
 
   await t.test('a service whose only database host is promoted becomes ready', async (t) => {
-    await until('it is the primary', async () =>
+    await until('the host is the primary', async () =>
       (await fetch(`${onStandby.adminUrl}/readyz`)).status === 200 ? true : undefined,
     )
     t.equal((await onStandby.post('fetch', { path: 'a' })).status, 401, 'the keys are known')
@@ -270,7 +270,7 @@ await t.test('only the successor is used while two primaries run', { skip, timeo
       'a new service writes to the successor',
     )
     // Each worker finds the successor on its own, and the client's connections are spread over the workers.
-    await until('every worker of the old service reads it', async () => {
+    await until('every worker of the old service reads the new value', async () => {
       const reads = await Promise.all(Array.from({ length: 64 }, () => post('fetch', { path: 'a' })))
       return reads.every(({ text }) => text.includes('new')) ? true : undefined
     })

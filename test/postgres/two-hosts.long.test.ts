@@ -68,7 +68,7 @@ await t.test('two hosts serve one tree', { skip: engine === undefined && skipRea
     t.equal(revoked.code, 0, 'the key is revoked on the second host')
     for (const server of [first, second]) {
       const own = server.connect(12, key)
-      await until('every worker refuses the key', async () => {
+      await until('every worker rejects the key', async () => {
         const answers = await Promise.all(Array.from({ length: 12 }, () => own.post('fetch', { selector: '>none' })))
         return answers.every(({ status }) => status === 401) || undefined
       })
@@ -99,7 +99,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
     )
     const early = await at(clients, 0).post('fetch', { selector: `*due/${name}//`, size: 1000 })
     if (Date.now() - createdMs < 1000)
-      t.equal(JSON.parse(early.text).results.length, 20, `${name}: none is removed early`)
+      t.equal(JSON.parse(early.text).results.length, 20, `${name}: no topic is removed early`)
     const empty = '{"has_more":false,"results":[]}'
     await until('removal', async () =>
       (await at(clients, 0).post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,

@@ -6,7 +6,7 @@ import t from 'tap'
 import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import { backup } from '../../dist/store/lmdb/file/backup.js'
 
-t.test('a backup gets its name once it is on disk', async (t) => {
+t.test('a backup gets its final name only once it is on disk', async (t) => {
   const directory = t.testdir({ store: {} })
   const { root } = openEnvironment(join(directory, 'store'))
   t.teardown(() => root.close())

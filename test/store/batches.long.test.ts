@@ -156,7 +156,7 @@ async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore
     if (round % 20 === 0) t.strictSame(await storedTopics(store), modelTopics(model), `after round ${round}`)
   }
   t.strictSame(await storedTopics(store), modelTopics(model))
-  t.ok(refused > rounds / 8 && refused < rounds * 0.875, `${refused} of ${rounds} batches are refused`)
+  t.ok(refused > rounds / 8 && refused < rounds * 0.875, `${refused} of ${rounds} batches are rejected`)
   const refusals = [
     'no_such_topic',
     'incompatible_type',
@@ -179,7 +179,7 @@ await eachStore(t, async (t, address) => {
 
   await t.test('random batches have the outcomes and effects of the model', (t) => randomBatches(t, store))
 
-  await t.test('constraints on a long value cost no more than on a short one', async (t) => {
+  await t.test('constraints on a long value cost about as much as on a short one', async (t) => {
     const path = 'padded' as Path
     const padded = Buffer.from(`[${' '.repeat(900_000)}1]`)
     const add: WriteOperation = {

@@ -34,7 +34,7 @@ const setting = (topic: string): WriteOperation => ({ kind: 'set', path: path(to
 const adding = (topic: string): WriteOperation => ({ kind: 'add', ...creation(topic), valueText: undefined })
 const removing = (topic: string): WriteOperation => ({ kind: 'remove', path: path(topic), valueText: undefined })
 
-/** Returns a function that returns the sorted paths of all changes after its last call. */
+/** Returns a function that yields the sorted paths of all changes after its previous call. */
 async function follow(store: TopicStore): Promise<() => Promise<string[]>> {
   let place = await store.inSnapshot((log) => log.end())
   return async () => {
@@ -54,7 +54,7 @@ await eachStore(t, async (t, address) => {
   const write = (...operations: WriteOperation[]) => store.write(operations)
   const all = <T>(topics: readonly string[], work: (topic: string) => T) => Promise.all(topics.map(work))
 
-  await t.test('each kind of write logs the topics that it changed, once', async (t) => {
+  await t.test('each kind of write logs exactly the topics that it changed, each once', async (t) => {
     const note = { note: 'x' }
     const more = { ...note, more: 'y' }
     const compared = (text: string): WriteOperation => ({

@@ -80,7 +80,7 @@ function commitCount(commits: TestCommits): number {
   return commits.stats.batches.read().counts.reduce((sum, count) => sum + count, 0)
 }
 
-await t.test('writes of one turn share a transaction up to a number of operations', async (t) => {
+await t.test('writes of one turn share a transaction up to a maximum number of operations', async (t) => {
   const { commits, steps, run: decide } = trial(t.fail)
   const run = (name: string, size?: WriteSize): Promise<string> =>
     decide(() => {
@@ -89,7 +89,7 @@ await t.test('writes of one turn share a transaction up to a number of operation
     }, size)
   const all = [run('a'), run('b'), run('c', sized(operationsInOneCommitMax)), run('d')]
   t.strictSame(steps, [], 'none runs immediately')
-  t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each gets what its work returned')
+  t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each write gets the result of its work')
   const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
   t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in order; a second transaction has the rest')
   steps.length = 0
@@ -206,7 +206,11 @@ await t.test('close waits for earlier writes and rejects later ones', async (t) 
   const closed = [commits.close(), commits.close()]
   t.equal(await run(() => t.fail('it was executed')).catch(kindOf), 'unavailable')
   await Promise.all(closed)
-  t.equal(steps.filter((step) => step === 'committed').length, 2, 'closed only when both are on disk')
+  t.equal(
+    steps.filter((step) => step === 'committed').length,
+    2,
+    'the close completes only when both writes are on disk',
+  )
   t.strictSame(await Promise.all(begun), ['first', 'second'])
   t.match(commits.stats, { inFlight: 0, writes: 2 * operationsInOneCommitMax, failed: 0 })
 })

@@ -97,7 +97,7 @@ await eachStore(t, async (t, address) => {
     t.strictSame(
       mixed,
       ['set', 'incompatible_type', 'incompatible_type', 'updated'],
-      'the wrong type is refused among concurrent writes of the right one',
+      'the wrong type is rejected among concurrent writes of the right one',
     )
   })
 

@@ -81,7 +81,7 @@ async function damageLmdb(directory: string): Promise<void> {
     }
     updates.putSync('a/time' as Path, Buffer.from('{"wallMs":"?"}'), 1)
     change('z/time', (details) => details.replace(/"created":\{[^}]*\}/, '"created":0'))
-    // Records outside topics: the last reading of the clock, and malformed `due` entries.
+    // A damaged reading of the clock and malformed `due` entries, which belong to no topic.
     meta.putSync('clock', Buffer.from('{"offset":'))
     for (const [number, value] of ['', '//', 'x'.repeat(3000)].entries())
       due.putSync(dueKey(5, number), Buffer.from(value))

@@ -88,6 +88,6 @@ await t.test('a living reader keeps its snapshot until it finishes', async (t) =
   reader.send('continue')
   const [{ count, lengths }] = (await once(reader, 'message')) as [{ count: number; lengths: number[] }]
   t.equal(count, topics)
-  t.ok(Math.max(...lengths) < 10, 'it reads the values from before all overwrites')
+  t.ok(Math.max(...lengths) < 10, 'the reader gets the values from before all overwrites')
   await once(reader, 'exit')
 })

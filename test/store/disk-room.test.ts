@@ -40,14 +40,14 @@ t.test('all writes of a commit count until the next commit starts', (t) => {
   t.end()
 })
 
-t.test('the bytes of items count in whole pages', (t) => {
+t.test('the bytes of items are counted in whole pages', (t) => {
   const room = openRoom(directory, 0, () => smallTrees)
   t.equal(room.admit({ ...growing, bytes: Math.ceil(0.6 * freeBytes()) }), 'full')
   t.equal(room.admit({ ...growing, bytes: Math.floor(0.4 * freeBytes()) }), 'admitted')
   t.end()
 })
 
-t.test('below the minimum of free bytes, only growing writes are rejected', (t) => {
+t.test('only growing writes are rejected below the minimum of free bytes', (t) => {
   const room = openRoom(directory, 2 * freeBytes(), () => smallTrees)
   t.ok(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')

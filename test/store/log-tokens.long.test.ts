@@ -32,7 +32,7 @@ const agedMs = 30_000
 
 interface Token {
   readonly place: LogPlace
-  /** Number of all changes at the place where the reading that led to this one started. */
+  /** The log's total number of changes at the place where the reading that led to this one started. */
   readonly begun: number
   /** Changes still to be read: these, and all from number `next` on. */
   readonly rest: readonly string[]
@@ -90,7 +90,8 @@ class Model {
 
   async leave(host: TopicStore): Promise<void> {
     this.#hosts.splice(this.#hosts.indexOf(host), 1)
-    // The host releases its right to trim only if it still relies on it. Skipped time makes it doubt that, so sweep first.
+    // A host ends its lease on trimming only if it believes that it holds it. Skipped time makes the lease seem expired, so a sweep renews
+    // it first.
     await host.removeDue(planSelector)
     await host.close()
   }

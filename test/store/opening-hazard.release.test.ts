@@ -19,7 +19,7 @@ const delayUs = 5000
 /** Only an opening between two transactions of the writer does damage, so the writer is between them half of the time. */
 const betweenMs = 0.5
 
-/** Far more than are needed for damage. */
+/** Far more openings than are needed for damage. */
 const openingsUntilDamage = 4000
 
 /** Number of openings of another store. */
@@ -109,7 +109,7 @@ async function foundBeside(t: Test, opened: 'its own' | 'another', readOnly = fa
 const skip = whyNoStrace()
 
 for (const readOnly of [false, true]) {
-  t.test(`slow openings of a store damage it for its writer, readOnly: ${readOnly}`, { skip }, async (t) => {
+  t.test(`slow openings of a store with readOnly ${readOnly} damage it for its writer`, { skip }, async (t) => {
     t.match(await foundBeside(t, 'its own', readOnly), /^(lost|failed|it ended by SIGSEGV)/)
   })
 }

@@ -25,7 +25,7 @@ t.test('read-ahead of more than 128 KiB is harmful for large files', async (t) =
   t.equal(isHarmful(1e9, 128 * kibibyte + 1), true)
 })
 
-t.test('a file that does not exist is empty', async (t) => {
+t.test('a missing file counts as empty', async (t) => {
   t.match(circumstancesOf(join(t.testdir(), 'none')), { fileBytes: 0, readAheadBytes: 0 })
 })
 
@@ -62,7 +62,7 @@ async function onDisk(t: Test): Promise<void> {
   const workersReadAhead = (server: Server): readonly unknown[] =>
     server.workerPids().map((pid) => readsAhead(pid, file))
 
-  await t.test('with large read-ahead and little memory, only tools read ahead', async (t) => {
+  await t.test('only tools read ahead if read-ahead is large and memory is small', async (t) => {
     const server = await serverWith(t, 512, 4096)
     t.strictSame(workersReadAhead(server), [false, false])
     const unread = startCommand(t, ['export', '--data', dataDir])
@@ -72,11 +72,11 @@ async function onDisk(t: Test): Promise<void> {
     await unread.ended
   })
 
-  await t.test('with usual read-ahead, workers read ahead', async (t) => {
+  await t.test('workers read ahead if read-ahead has its usual size', async (t) => {
     t.strictSame(workersReadAhead(await serverWith(t, 512, 128)), [true, true])
   })
 
-  await t.test('with large read-ahead and enough memory, workers read ahead', async (t) => {
+  await t.test('workers read ahead if read-ahead is large and memory is sufficient', async (t) => {
     t.strictSame(workersReadAhead(await serverWith(t, 2048, 4096)), [true, true])
   })
 }

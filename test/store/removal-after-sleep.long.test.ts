@@ -26,7 +26,7 @@ function run(command: readonly string[], text: string): unknown {
   return JSON.parse(stdout)
 }
 
-t.test('the time passed between two moments includes sleep', { skip }, async (t) => {
+t.test('the time between two moments includes sleep', { skip }, async (t) => {
   const before = run([], 'console.log(JSON.stringify(clock.now()))')
   const passedMs = run(
     asleep,

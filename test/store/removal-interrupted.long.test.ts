@@ -47,7 +47,7 @@ await t.test('the next opening completes an adjustment to a clock step that a cl
   const second = openLmdbStore(options)
   await second.removeDue(planSelector)
   clocks.pass(10 * minute)
-  t.equal((await second.removeDue(planSelector)).removed, topics, 'all are removed in time')
+  t.equal((await second.removeDue(planSelector)).removed, topics, 'all topics are removed in time')
   await second.close()
 })
 

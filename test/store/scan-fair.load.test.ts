@@ -128,7 +128,7 @@ t.test(`scans over ${topics} topics leave the only worker responsive`, async (t)
     await fetcher.post('fetch', { path: plain[0] })
     leaving.close()
     const goneAt = processorMs(worker)
-    t.strictSame([...new Set(await Promise.all(scans))], ['gone'], 'none was answered')
+    t.strictSame([...new Set(await Promise.all(scans))], ['gone'], 'no scan was answered')
     // If any of the 32 had continued, it would end before these two, which start later and share the turns with it.
     await Promise.all([scan(), scan()])
     const spentMs = processorMs(worker) - goneAt

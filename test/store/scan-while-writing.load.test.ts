@@ -48,7 +48,7 @@ async function disturb(store: TopicStore, random: Random, ended: () => boolean):
 }
 
 for (const selector of ['?.*//', '?.*/temp', '*g[0-9]+.*', '#?.*/m//////?.*/temp']) {
-  t.test(`during concurrent writes, ${selector} finds lasting topics exactly once, in order`, async (t) => {
+  t.test(`${selector} finds lasting topics exactly once and in order during concurrent writes`, async (t) => {
     const random = seededRandom(t)
     const store = openStore(t, join(t.testdir(), 'db'))
     const paths = lasting()
@@ -115,7 +115,7 @@ t.test('scans and bulk removals hold no snapshot between slices', async (t) => {
   const { readPage, write, removeMatches, holdsSnapshot } = openParts(t)
   await load({ write }, lasting())
   await new Promise(setImmediate)
-  t.notOk(holdsSnapshot(), 'none is held before the first read')
+  t.notOk(holdsSnapshot(), 'no snapshot is held before the first read')
 
   /** Checks once per turn, after the slices of that turn have run. */
   async function snapshotsDuring(work: Promise<unknown>): Promise<{ held: number; checks: number }> {
@@ -133,10 +133,10 @@ t.test('scans and bulk removals hold no snapshot between slices', async (t) => {
   const slow = watched(planned('*.*/nothing'), () => spin(0.4))
   const scan = await snapshotsDuring(readItems({ readPage }, { plan: slow }))
   t.ok(scan.checks > 20, `${scan.checks} checks while a scan ran`)
-  t.equal(scan.held, 0, 'none of them found a snapshot')
+  t.equal(scan.held, 0, 'no check found a snapshot')
 
   const removing = watched(planned('?.*/m'), () => spin(0.4))
   const removal = await snapshotsDuring(removeMatches(removing, { aborted: false }))
   t.ok(removal.checks > 20, `${removal.checks} checks while a removal ran`)
-  t.equal(removal.held, 0, 'none of them found a snapshot')
+  t.equal(removal.held, 0, 'no check found a snapshot')
 })

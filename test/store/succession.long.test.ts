@@ -212,7 +212,7 @@ await t.test('unreadable receipts make the outcomes of their client unknown and 
 })
 
 for (const lives of [true, false]) {
-  const what = lives ? 'while the writer lives' : 'as writers end'
+  const what = lives ? 'while the writer lives' : 'while writers die'
   await t.test(`connections that close at random moments ${what} lose and repeat nothing`, async (t) => {
     const random = seededRandom(t)
     const host = await WriterHost.open(t, join(t.testdir({ proxy: {} }), 'db'))
@@ -261,7 +261,7 @@ function passSteadily(time: SkippedTime, ms: number): void {
   for (let passedMs = 0; passedMs < ms; passedMs += stepMs) time.pass(Math.min(stepMs, ms - passedMs))
 }
 
-await t.test('without a writer, requests fail at the deadline and are not executed', async (t) => {
+await t.test('requests without a writer fail at the deadline and are not executed', async (t) => {
   const time = skippableTime(t)
   const directory = t.testdir()
   const link = new WriterLink(

@@ -46,7 +46,7 @@ function forgetLog({ changes }: Environment): void {
   for (const key of [...changes.getKeys({})]) changes.removeSync(key)
 }
 
-await t.test('every change has a greater version than all before it', async (t) => {
+await t.test('every change gets a greater version than all changes before it', async (t) => {
   const directory = join(t.testdir(), 'db')
   const value = Buffer.from('1')
   await withStore(directory, async (store, clock) => {

@@ -26,7 +26,7 @@ const goneMs = 31_000
 /** A client whose bytes the test writes itself. */
 class RawClient {
   readonly socket: Socket
-  /** The number of the last request that the writer has taken, by its greeting; undefined before the greeting. */
+  /** The number of the last request that the writer has taken, as in its greeting; undefined before the greeting. */
   lastTaken: number | undefined
   readonly outcomes: (readonly [number, unknown])[] = []
   /** Number of notices that the log has grown. */
@@ -195,7 +195,7 @@ async function storedClients(host: WriterHost): Promise<string[]> {
   return names.sort()
 }
 
-await t.test('only receipts of disconnected clients are removed, after a delay', async (t) => {
+await t.test('only the receipts of disconnected clients are removed, after a delay', async (t) => {
   const time = skippableTime(t)
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const open = (name: string) => RawClient.greeted(t, host.connect, name)

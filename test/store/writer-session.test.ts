@@ -22,7 +22,7 @@ const callers = (requests: readonly Pending<string>[]): string => requests.map((
 const ends = (givenUp: readonly GivenUp<string>[]): string[] =>
   givenUp.map(({ pending, reason }) => `${pending.caller} ${reason.kind}`)
 
-/** Lets a writer greet that has taken requests up to `lastTaken`. */
+/** Simulates the greeting of a writer that has taken requests up to `lastTaken`. */
 function greeted(session: Session<string>, lastTaken: number, nowMs = 0): string[] {
   const { again, givenUp } = session.greeted(lastTaken, nowMs)
   return [callers(again), ...ends(givenUp)]
