@@ -1,6 +1,6 @@
 /**
  * Planted faults, one at a time, in copies of the built program. The test named for a fault passes without it and fails with it, by an
- * assertion about the fault. CASE="a key for `a` may touch `ab`" plants one fault; CASE=all plants every fault, which takes half an hour.
+ * assertion about the fault. CASE="a key for `a` can access `ab`" plants one fault; CASE=all plants every fault, which takes half an hour.
  * Without CASE, two are picked at random.
  */
 import { spawn } from 'node:child_process'

@@ -27,7 +27,7 @@ export const mutants: readonly Mutant[] = [
     finds: /it was answered only after it was on disk|before it was on disk/,
   },
   {
-    fault: 'the outcomes of requests are not stored with what they did',
+    fault: 'the outcomes of requests are not stored with their effects',
     file: 'store/writer/receipts.js',
     from: "changes.put('receipts', receipt.name, receipt.record());",
     to: ';',
@@ -51,7 +51,7 @@ export const mutants: readonly Mutant[] = [
     finds: /no other process committed during any opening/,
   },
   {
-    fault: 'readers that died are never cleared',
+    fault: 'dead readers are never cleared',
     file: 'store/lmdb/open.js',
     from: 'root.readerCheck()',
     to: 'undefined',
@@ -67,7 +67,7 @@ export const mutants: readonly Mutant[] = [
     finds: /writes, each followed by a fetch over another connection/,
   },
   {
-    fault: 'a body may lack a member that is required',
+    fault: 'a body without a required member is accepted',
     file: 'api/bodies/shape.js',
     from: 'required: [...members.keys()].filter(isRequired),',
     to: 'required: [],',
@@ -83,7 +83,7 @@ export const mutants: readonly Mutant[] = [
     finds: /the same results of \d+ operations/,
   },
   {
-    fault: 'a page that is full by its bytes says that there is no more',
+    fault: 'a page that ends at its byte limit reports that there is no more',
     file: 'store/core/read/page-builder.js',
     from: 'hasMore = true;',
     to: 'hasMore = count === size;',
@@ -91,7 +91,7 @@ export const mutants: readonly Mutant[] = [
     finds: /fit exactly/,
   },
   {
-    fault: 'a page begins with the topic after which it should begin',
+    fault: 'a page starts with the topic after which it should start',
     file: 'topics/range.js',
     from: 'keyAfter(encodeKey(after))',
     to: 'encodeKey(after)',
@@ -99,7 +99,7 @@ export const mutants: readonly Mutant[] = [
     finds: /the same results of \d+ operations/,
   },
   {
-    fault: 'a subtree begins after its own topic',
+    fault: 'a subtree starts after its own topic',
     file: 'topics/range.js',
     from: 'return { start, end: keyAfterSubtree(start) };',
     to: 'return { start: keyAfter(start), end: keyAfterSubtree(start) };',
@@ -115,7 +115,7 @@ export const mutants: readonly Mutant[] = [
     finds: /round \d+/,
   },
   {
-    fault: 'the log misses topics that were due',
+    fault: 'the log misses due topics',
     file: 'store/lmdb/commit/transaction.js',
     from: 'this.#removeRecords(path, topic);\n        this.log.add(path, this.moment.wallMs);',
     to: 'this.#removeRecords(path, topic);',
@@ -123,7 +123,7 @@ export const mutants: readonly Mutant[] = [
     finds: /each once; the topic with the clause stays/,
   },
   {
-    fault: 'the log is written outside the transaction, after it',
+    fault: 'the log is written after the transaction instead of inside it',
     file: 'store/lmdb/commit/transaction.js',
     from: 'return this.log.put();',
     to: 'setTimeout(() => this.log.put(), 20);',
@@ -131,7 +131,7 @@ export const mutants: readonly Mutant[] = [
     finds: /^(many )?(add|set)s?$/,
   },
   {
-    fault: 'the log is trimmed though what is left is too little',
+    fault: 'the log is trimmed to fewer changes than it should keep',
     file: 'store/lmdb/commit/change-log.js',
     from: 'logPositionOf(oldest).total < this.keptMin',
     to: 'logPositionOf(oldest).total < this.keptMin / 2',
@@ -139,7 +139,7 @@ export const mutants: readonly Mutant[] = [
     finds: /as few whole commits/,
   },
   {
-    fault: 'a commit that concerns nobody is passed, with what came before it and was not told of',
+    fault: 'a commit without listeners is skipped together with unannounced commits before it',
     file: 'changes/feed.js',
     from: 'if (!this.#place.equals(from))',
     to: 'if (false)',
@@ -147,7 +147,7 @@ export const mutants: readonly Mutant[] = [
     finds: /never became true/,
   },
   {
-    fault: 'the log is trimmed, and a token from before that is accepted',
+    fault: 'a token from before the kept part of the log is accepted',
     file: 'store/core/read/log.js',
     from: 'this.#isGone = place.total !== (isOwn',
     to: 'this.#isGone = place.total > (isOwn',
@@ -163,7 +163,7 @@ export const mutants: readonly Mutant[] = [
     finds: /a change during the walk is shown/,
   },
   {
-    fault: 'a stream counts as up to date although something changed while it read',
+    fault: 'a stream counts as up to date although a topic changed during its read',
     file: 'changes/follower.js',
     from: 'if (hasMore || (',
     to: 'if (hasMore || false && (',
@@ -195,7 +195,7 @@ export const mutants: readonly Mutant[] = [
     finds: /changed by the same batch/,
   },
   {
-    fault: 'writes of one commit say the version of another one',
+    fault: 'the writes of one commit report the version of another',
     file: 'store/core/write/group.js',
     from: 'changes.pass(path);\n        changes.tellVersion(version);',
     to: 'changes.tellVersion(version);',
@@ -203,7 +203,7 @@ export const mutants: readonly Mutant[] = [
     finds: /has its own version/,
   },
   {
-    fault: 'a constraint holds for a topic whose value only begins like it',
+    fault: 'a constraint holds for a value that only starts like the required one',
     file: 'json/tokens.js',
     from: 'if (byte === undefined)\n            return true;',
     to: 'if (byte === undefined || i > 40)\n            return true;',
@@ -219,7 +219,7 @@ export const mutants: readonly Mutant[] = [
     finds: /at \d+/,
   },
   {
-    fault: 'two topics share an entry of what is due',
+    fault: 'two topics share an entry in the list of due topics',
     file: 'store/lmdb/environment/environment.js',
     from: 'const number = (meta.get(dueNumberName)?.readDoubleBE() ?? 0) + 1;',
     to: 'const number = 1;',
@@ -227,7 +227,7 @@ export const mutants: readonly Mutant[] = [
     finds: /each is removed/,
   },
   {
-    fault: 'a topic is removed although it was updated lately',
+    fault: 'a topic is removed although it was updated recently',
     file: 'store/core/due-time.js',
     from: 'dueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))',
     to: 'dueMs(policy, createdMs, createdMs)',
@@ -243,7 +243,7 @@ export const mutants: readonly Mutant[] = [
     finds: /every worker rejects/,
   },
   {
-    fault: 'a key for `a` may touch `ab`',
+    fault: 'a key for `a` can access `ab`',
     file: 'keys/rights.js',
     from: 'under.some((subtree) => isWithin(path, subtree))',
     to: 'under.some((subtree) => path.startsWith(subtree))',
@@ -259,7 +259,7 @@ export const mutants: readonly Mutant[] = [
     finds: /in 60 s at/,
   },
   {
-    fault: 'a body in chunks is read although something else encodes it, too',
+    fault: 'a chunked body is read although it has another encoding as well',
     file: 'http/headers.js',
     from: 'const chunked = /^chunked$/i;',
     to: 'const chunked = /chunked$/i;',
@@ -267,7 +267,7 @@ export const mutants: readonly Mutant[] = [
     finds: /an encoding before chunks: returns 400/,
   },
   {
-    fault: 'a body in pieces loses what came before its buffer grew',
+    fault: 'a body in pieces loses a byte when its buffer grows',
     file: 'http/body.js',
     from: 'buffer.set(kept.subarray(0, keptBytes));',
     to: 'buffer.set(kept.subarray(1, keptBytes));',
@@ -307,7 +307,7 @@ export const mutants: readonly Mutant[] = [
     finds: /not even alone/,
   },
   {
-    fault: 'a request may wait for its answer forever',
+    fault: 'a request may wait forever for its response',
     file: 'http/server.js',
     from: 'this.#exchanges.expire(performance.now() - answerMsMax);',
     to: '',
@@ -315,7 +315,7 @@ export const mutants: readonly Mutant[] = [
     finds: /its handler is notified/,
   },
   {
-    fault: 'a body no longer counts once its client has gone',
+    fault: 'a body no longer counts once its client has disconnected',
     file: 'http/exchange.js',
     from: 'exchange.done = exchange.aborted = true;',
     to: 'exchange.done = exchange.aborted = true; this.#workingBytes -= exchange.bytesIn; exchange.bytesIn = 0;',
@@ -331,7 +331,7 @@ export const mutants: readonly Mutant[] = [
     finds: /the wait counts as/,
   },
   {
-    fault: 'spellings of known keys are cached without a bound',
+    fault: 'spellings of known keys are cached without a limit',
     file: 'auth/keyring.js',
     from: 'if (this.#callers.size >= callersMax)',
     to: 'if (false)',
@@ -339,7 +339,7 @@ export const mutants: readonly Mutant[] = [
     finds: /at most 10,000 spellings are kept/,
   },
   {
-    fault: 'a store lets a key change another one that has more',
+    fault: 'a store lets a key change another key with more permissions',
     file: 'keys/makers.js',
     from: 'excessOf(key, maker) === undefined',
     to: 'true',
@@ -379,7 +379,7 @@ export const mutants: readonly Mutant[] = [
     finds: /the primary was suspended/,
   },
   {
-    fault: 'the delay before another writer is started grows without a bound',
+    fault: 'the delay before the next writer starts grows without a limit',
     file: 'cluster/primary/writers.js',
     from: 'await sleep(Math.min(startDelayMs * 2 ** (this.#failedStarts - 1), startDelayMsMax));',
     to: 'await sleep(startDelayMs * 2 ** (this.#failedStarts - 1));',
@@ -387,7 +387,7 @@ export const mutants: readonly Mutant[] = [
     finds: /in ms/,
   },
   {
-    fault: 'a write waits long for others to share its commit',
+    fault: 'a write waits too long for others to share its commit',
     file: 'store/lmdb/commit/commits.js',
     from: 'const gatheringMsMax = 3;',
     to: 'const gatheringMsMax = 300;',
@@ -395,7 +395,7 @@ export const mutants: readonly Mutant[] = [
     finds: /in ms/,
   },
   {
-    fault: 'a backup gets its name before it is on disk',
+    fault: 'a backup gets its final name before it is on disk',
     file: 'store/lmdb/file/backup.js',
     from: 'flush(copied);',
     to: '',
@@ -403,7 +403,7 @@ export const mutants: readonly Mutant[] = [
     finds: /in this order/,
   },
   {
-    fault: 'the client ignores how long it is asked to wait',
+    fault: 'the client ignores the requested delay before a retry',
     file: 'client/changes/page-stream.js',
     from: 'Math.max(asked, randomWaitMs(this.#failures++))',
     to: 'randomWaitMs(this.#failures++)',
@@ -427,7 +427,7 @@ export const mutants: readonly Mutant[] = [
     finds: /the priorities of syslog/,
   },
   {
-    fault: 'unused sessions with PostgreSQL stay',
+    fault: 'unused sessions with PostgreSQL are never closed',
     file: 'store/postgres/connection/pool.js',
     from: 'if (sinceMs < since)',
     to: 'if (false)',
@@ -451,7 +451,7 @@ export const mutants: readonly Mutant[] = [
     finds: /^add$/,
   },
   {
-    fault: 'on PostgreSQL, the log loses more than it should',
+    fault: 'on PostgreSQL, trimming the log removes too much',
     file: 'store/postgres/commit/log-trimming.js',
     from: 'l.total <= last.total - $1::bigint',
     to: 'l.total <= last.total - $1::bigint / 2',
@@ -467,7 +467,7 @@ export const mutants: readonly Mutant[] = [
     finds: /no commit fails because of another/,
   },
   {
-    fault: 'on PostgreSQL, a commit does not check what it relies on',
+    fault: 'on PostgreSQL, a commit does not check its assumptions',
     file: 'store/postgres/commit/function.js',
     from: 'if found <> cardinality(u_key)',
     to: 'if false',
@@ -475,7 +475,7 @@ export const mutants: readonly Mutant[] = [
     finds: /round \d+/,
   },
   {
-    fault: 'on PostgreSQL, a request that changes nothing is answered by what was so before',
+    fault: 'on PostgreSQL, a request without changes is answered from outdated knowledge',
     file: 'store/postgres/commit/committer.js',
     from: 'decided.changes.isEmpty && cached.size > 0',
     to: 'false',
@@ -483,7 +483,7 @@ export const mutants: readonly Mutant[] = [
     finds: /round \d+/,
   },
   {
-    fault: 'on PostgreSQL, a request is answered by a decision that is taken again',
+    fault: 'on PostgreSQL, a request is answered before its decision is final',
     file: 'store/postgres/commit/committer.js',
     from: 'return () => resolve(outcome);',
     to: 'resolve(outcome); return () => {};',
@@ -491,7 +491,7 @@ export const mutants: readonly Mutant[] = [
     finds: /round \d+/,
   },
   {
-    fault: 'on PostgreSQL, a removal is made after the lease of its process',
+    fault: 'on PostgreSQL, a removal is executed after the lease of its process has expired',
     file: 'store/postgres/commit/function.js',
     from: 'if now_ms >= begin_by then',
     to: 'if false then',
