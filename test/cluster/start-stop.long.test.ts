@@ -132,67 +132,57 @@ function refusingProgram(directory: string): string {
   return program
 }
 
-t.test(
-  'a service survives repeated deaths of its workers while one serves',
-  { timeout: 600_000, buffered: true },
-  async (t) => {
-    const directory = t.testdir()
-    const refusal = join(directory, 'refusal')
-    const program = refusingProgram(join(directory, 'program'))
-    const dataDir = join(directory, 'db')
-    const server = await startServer(t, {
-      workers: 2,
-      program,
-      dataDir,
-      env: { REFUSE_TO_SERVE: refusal },
-      exitCode: 12,
-    })
-    const killed = new Set<number>()
-    const kill = (pid: number): void => {
-      killed.add(pid)
-      process.kill(pid, 'SIGKILL')
+t.test('a service survives repeated deaths of its workers', { timeout: 600_000, buffered: true }, async (t) => {
+  const directory = t.testdir()
+  const refusal = join(directory, 'refusal')
+  const program = refusingProgram(join(directory, 'program'))
+  const dataDir = join(directory, 'db')
+  const server = await startServer(t, { workers: 2, program, dataDir, env: { REFUSE_TO_SERVE: refusal }, exitCode: 12 })
+  const killed = new Set<number>()
+  const kill = (pid: number): void => {
+    killed.add(pid)
+    process.kill(pid, 'SIGKILL')
+  }
+  const alive = (): number[] => server.workerPids().filter((pid) => !killed.has(pid))
+  const ready = () =>
+    until(
+      'the service is ready',
+      async () => (alive().length === 2 && (await readiness(server)) === 200) || undefined,
+      60_000,
+    )
+
+  await t.test('killed workers are replaced, regardless of their number and age', async () => {
+    for (let deaths = 0; deaths < failuresMax + 2; deaths++) {
+      if (deaths % 2 === 0) await ready()
+      kill(await until('a worker', async () => alive()[0], 60_000))
     }
-    const alive = (): number[] => server.workerPids().filter((pid) => !killed.has(pid))
-    const ready = () =>
-      until(
-        'the service is ready',
-        async () => (alive().length === 2 && (await readiness(server)) === 200) || undefined,
-        60_000,
-      )
+    await ready()
+  })
 
-    await t.test('killed workers are replaced, regardless of their number and age', async () => {
-      for (let deaths = 0; deaths < failuresMax + 2; deaths++) {
-        if (deaths % 2 === 0) await ready()
-        kill(await until('a worker', async () => alive()[0], 60_000))
-      }
-      await ready()
-    })
+  await t.test('the service continues without being ready while another worker serves', async (t) => {
+    writeFileSync(refusal, '')
+    kill(first(alive()))
+    const failures = (): number => server.timesLogged('worker failed to start')
+    await until(
+      'more starts have failed than are allowed',
+      async () => (failures() > failuresMax ? true : undefined),
+      120_000,
+    )
+    t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
+    t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
+    t.match(
+      server.log.find(({ msg }) => msg === 'worker failed to start'),
+      { reason: 'told not to serve' },
+    )
+    rmSync(refusal)
+    await ready()
+  })
 
-    await t.test('the service continues without being ready while another worker serves', async (t) => {
-      writeFileSync(refusal, '')
-      kill(first(alive()))
-      const failures = (): number => server.timesLogged('worker failed to start')
-      await until(
-        'more starts have failed than are allowed',
-        async () => (failures() > failuresMax ? true : undefined),
-        120_000,
-      )
-      t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
-      t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
-      t.match(
-        server.log.find(({ msg }) => msg === 'worker failed to start'),
-        { reason: 'told not to serve' },
-      )
-      rmSync(refusal)
-      await ready()
-    })
-
-    await t.test('the service exits and reports why if no other worker serves', async (t) => {
-      writeFileSync(refusal, '')
-      for (const pid of alive()) kill(pid)
-      await until('its end', async () => (server.running ? undefined : true), 120_000)
-      t.strictSame(await server.exited, { code: 12, signal: null })
-      t.match(server.output, /[34] workers in a row died before they served/)
-    })
-  },
-)
+  await t.test('the service exits and reports why if no other worker serves', async (t) => {
+    writeFileSync(refusal, '')
+    for (const pid of alive()) kill(pid)
+    await until('its end', async () => (server.running ? undefined : true), 120_000)
+    t.strictSame(await server.exited, { code: 12, signal: null })
+    t.match(server.output, /[34] workers in a row died before they served/)
+  })
+})

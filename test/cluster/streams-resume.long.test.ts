@@ -85,11 +85,7 @@ t.test('streams resume after a reload and after kills', async (t) => {
   server.signal('SIGHUP')
   await server.logged('rolling restart done')
   await seenByAll('every stream has a change after a rolling restart')
-  t.equal(
-    followers.filter(({ ends }) => ends[0] === 'draining').length,
-    streams,
-    'each stream got the reason for its end',
-  )
+  t.equal(followers.filter(({ ends }) => ends[0] === 'draining').length, streams, 'each stream got its end reason')
   for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   await seenByAll('every stream has a change after its worker was killed')
   const writer = await until('the writer', async () => server.writerPid())

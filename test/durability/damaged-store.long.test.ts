@@ -266,11 +266,7 @@ await t.test('a sound file that ends before its last page is accepted', async (t
   t.ok(pages <= last, `${pages} pages, the last one is ${last}`)
   t.match(await runCommand(['check', '--data', store]), { code: 0, stderr: '' })
   truncateSync(dataFile(store), (pages - 1) * pageBytes)
-  t.throws(
-    () => examine(dataFile(store)),
-    { message: /is (truncated|damaged)/ },
-    'the file with one page less is rejected',
-  )
+  t.throws(() => examine(dataFile(store)), { message: /is (truncated|damaged)/ }, 'one page less is rejected')
 })
 
 await t.test('a meta page with torn content is accepted, because LMDB uses the other one', (t) => {

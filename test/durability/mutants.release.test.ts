@@ -70,11 +70,7 @@ async function failures(directory: string, test: string): Promise<readonly strin
   const failed = [...output.matchAll(/^ *not ok \d+ - (.*)$/gm)].map(([, name = '']) => name)
   // A test that hangs after a failure has found the fault.
   if (failed.length > 0) return failed
-  return [
-    code === null
-      ? `the test was ended after ${testMsMax} ms`
-      : `the test ended with ${code}: ${output.slice(-outputMax)}`,
-  ]
+  return [code === null ? `killed after ${testMsMax} ms` : `exited with ${code}: ${output.slice(-outputMax)}`]
 }
 
 async function tryMutant(t: Test, mutant: Mutant): Promise<void> {

@@ -84,20 +84,13 @@ await t.test('a backup taken under load restores to a complete and sound snapsho
     const a = numbers.get(`pairs/${pair}/a`) ?? NaN
     const b = numbers.get(`pairs/${pair}/b`) ?? NaN
     t.ok(a === b || a === b + 1, `pair ${pair}: ${a} and ${b}`)
-    t.ok(
-      a <= Number((JSON.parse(at(after, pair).text) as { value: number }).value),
-      'the backup has nothing from after it',
-    )
+    t.ok(a <= Number((JSON.parse(at(after, pair).text) as { value: number }).value), 'nothing is from after the backup')
   }
   const fillers = (await drill.client.walk('*filler//', { size: 100 })).flatMap(({ results }) => results)
   t.equal(fillers.length, 100, 'the backup has everything from before it')
   t.ok(fillers.every(({ value }) => value === filler))
   t.equal(await lastBackup(drill), firstBackup, 'a backup is recorded only after its copy is complete')
-  t.match(
-    await drill.post('addAndSet', { path: 'after', value: 1 }),
-    { status: 200 },
-    'the restored service accepts writes',
-  )
+  t.match(await drill.post('addAndSet', { path: 'after', value: 1 }), { status: 200 }, 'the service accepts writes')
 })
 
 await t.test('a backup replaces no file and leaves nothing behind if it fails', async (t) => {
@@ -116,11 +109,7 @@ await t.test('a backup replaces no file and leaves nothing behind if it fails', 
   const partial = readdirSync(directory).filter((name) => name.includes('partial'))
   t.strictSame(partial, [])
   const offline = join(directory, 'offline.mdb')
-  t.match(
-    await runCommand(['backup', offline, '--data', dataDir]),
-    { code: 0 },
-    'a backup also works without a service',
-  )
+  t.match(await runCommand(['backup', offline, '--data', dataDir]), { code: 0 }, 'a backup works without a service')
   t.ok(statSync(offline).size > 4096)
 })
 

@@ -87,11 +87,7 @@ async function killWorker(container: Container): Promise<void> {
   const [victim] = container.processes().filter((pid) => commandLine(pid).includes('worker/worker.js'))
   if (victim === undefined) throw new Error('there is no worker')
   process.kill(victim, 'SIGKILL')
-  await until(
-    'the worker is reaped',
-    async () => (container.processes().includes(victim) ? undefined : true),
-    readyMsMax,
-  )
+  await until('a reaped worker', async () => (container.processes().includes(victim) ? undefined : true), readyMsMax)
   await untilHealthy(container)
 }
 

@@ -148,11 +148,7 @@ await t.test('the default max_connections is enough', { skip, timeout: 600_000 }
     )
     await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
     await server.logged('the store is back')
-    t.strictSame(
-      storeMessages(server.log),
-      ['the store is unavailable', 'the store is back'],
-      'each message is logged once',
-    )
+    t.strictSame(storeMessages(server.log), ['the store is unavailable', 'the store is back'], 'each message once')
     t.strictSame(server.workerPids(), pids, 'the workers are the same')
   })
 })

@@ -88,23 +88,19 @@ await t.test('concurrent fetches of big values use bounded memory', { skip, time
   )
 })
 
-await t.test(
-  'concurrent readers of big values are served about equally often',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const opened = await openPostgresStore(await storeOfBig)
-    t.teardown(() => opened.close())
-    const endMs = performance.now() + 3000
-    const answered = await Promise.all(
-      Array.from({ length: 6 }, async (_, i) => {
-        let count = 0
-        for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
-        return count
-      }),
-    )
-    t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
-  },
-)
+await t.test('concurrent reads of big values are served about equally often', { skip, timeout: 600_000 }, async (t) => {
+  const opened = await openPostgresStore(await storeOfBig)
+  t.teardown(() => opened.close())
+  const endMs = performance.now() + 3000
+  const answered = await Promise.all(
+    Array.from({ length: 6 }, async (_, i) => {
+      let count = 0
+      for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
+      return count
+    }),
+  )
+  t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
+})
 
 await t.test(
   'concurrent pages of large items are correct and within their limit',

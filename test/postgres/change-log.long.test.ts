@@ -199,11 +199,7 @@ await t.test('trimming keeps the newest changes and the last row', options, asyn
   }
   t.strictSame(await readLog(address), whole.slice(-1), 'the last row stays')
   await withStore(t, address, (store) => write(store, 10))
-  t.equal(
-    at(await readLog(address), -1 + (await readLog(address)).length).total,
-    610n,
-    'counting continues from the last row',
-  )
+  t.equal(at(await readLog(address), -1 + (await readLog(address)).length).total, 610n, 'the count continues')
 })
 
 await t.test('many rows are trimmed in several statements', options, async (t) => {

@@ -59,10 +59,7 @@ async function thaw(t: Test, proxy: FaultProxy, address: string): Promise<void> 
   }
   await client.query(`begin; select from topicd.meta where name = 'order' for update`)
   proxy.set('pass')
-  await until(
-    'the commit waits for the order',
-    async () => (await commits(`wait_event_type = 'Lock'`)) > 0 || undefined,
-  )
+  await until('the commit waits', async () => (await commits(`wait_event_type = 'Lock'`)) > 0 || undefined)
   await client.query('commit')
   await until('the commit has ended', async () => (await commits(`state = 'active'`)) === 0 || undefined)
 }
@@ -131,8 +128,7 @@ await t.test('writes behind others on a frozen link are rejected and never execu
   proxy.set('freeze')
   const others = ['b', 'c'].map(write)
   refuses(t, await first, 503, 'unknown_outcome', 'the write that was sent')
-  for (const other of others)
-    refuses(t, await other, 503, 'store_unavailable', 'a write that waited for the first to end')
+  for (const other of others) refuses(t, await other, 503, 'store_unavailable', 'a waiting write')
   await thaw(t, proxy, store)
   for (const path of paths) await isUnchanged(path)
 })

@@ -92,10 +92,7 @@ for (const [amount, bytes] of Object.entries(amounts)) {
         () => true,
       )
 
-    /**
-     * Freezes the host after the engine gave it the order for a batch, and before it learns so. Returns undefined if it lost the order too
-     * soon.
-     */
+    /** Freezes the host after the engine gave it the order and before it learns so; undefined if it lost the order too soon. */
     async function freeze(): Promise<{ readonly late: Promise<unknown> } | undefined> {
       await frozen.write([addAndSet('known', '1')])
       // The host's knowledge is now outdated, so it must decide again once it has the order.
@@ -113,10 +110,7 @@ for (const [amount, bytes] of Object.entries(amounts)) {
         hasEnded = true
       })
       await Promise.race([isStopped, late])
-      const holds = await until(
-        'the host holds the order',
-        async () => (await isHeld()) || (hasEnded ? false : undefined),
-      )
+      const holds = await until('the order is held', async () => (await isHeld()) || (hasEnded ? false : undefined))
       proxy.stopsReading = () => false
       if (holds) return { late }
       proxy.set('pass')
@@ -153,10 +147,7 @@ async function holdOrder(t: Test, address: string) {
     async waited(ms: number): Promise<void> {
       const waiting = `select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%take_order%'`
-      await until(
-        'another session waits for the order',
-        async () => (await execute(address, waiting)).length > 0 || undefined,
-      )
+      await until('a session waits', async () => (await execute(address, waiting)).length > 0 || undefined)
       const sinceMs = await clock()
       await until('the time has passed', async () => (await clock()) > sinceMs + ms || undefined)
     },

@@ -35,11 +35,7 @@ await t.test(
       for (const command of [serve, ['check']]) {
         const { code, stderr } = await runCommand([...command, '--store', store, '--data', data])
         t.not(code, 0, stderr)
-        t.match(
-          stderr,
-          /there is no topicd schema in the store: run "topicd migrate"/,
-          'the message names the command to run',
-        )
+        t.match(stderr, /there is no topicd schema in the store: run "topicd migrate"/, 'the command is named')
       }
     })
 

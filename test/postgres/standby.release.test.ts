@@ -61,107 +61,100 @@ function flood(
   }
 }
 
-await t.test(
-  'fetches continue and no write is acknowledged while the standby is down',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const { pair, server } = await startOver(t, ['max_connections=40'])
-    const { post } = server
-    const onPrimary = pair.addressAt(pair.primary)
-    gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
-    for (const path of ['cancelled', 'local', 'off', 'remote_write', 'last']) {
-      gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
-    }
-    for (let i = 0; i < 64; i++) await post('addAndSet', { path: `old/${i}`, value: i })
+await t.test('no write is acknowledged while the standby is down', { skip, timeout: 600_000 }, async (t) => {
+  const { pair, server } = await startOver(t, ['max_connections=40'])
+  const { post } = server
+  const onPrimary = pair.addressAt(pair.primary)
+  gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
+  for (const path of ['cancelled', 'local', 'off', 'remote_write', 'last']) {
+    gives(t, await post('addAndSet', { path, value: 1 }), `{"path":"${path}","created":true}`, 'a topic')
+  }
+  for (let i = 0; i < 64; i++) await post('addAndSet', { path: `old/${i}`, value: i })
 
-    await t.test('fetches continue and the engine has sessions left for others', async (t) => {
-      await pair.standby.stop('SIGKILL')
-      // Writes of every kind, because each kind has its own batches in flight.
-      const writers = flood(server.connect(64), (i) => {
-        switch (i % 4) {
-          case 0:
-            return ['set', { path: `old/${i % 64}`, value: i }]
-          case 1:
-            return ['remove', { path: `old/${i % 64}` }]
-          case 2:
-            return ['add', { path: `new/${i}`, type: 'json' }]
-          default:
-            return ['addAndSet', { path: `new/${i}`, value: i }]
-        }
-      })
-      const readers = flood(server.connect(4), () => ['fetch', { path: 'a' }], 20)
-      const counts: number[] = []
-      await until('every writer was answered several times', async () => {
-        const [row] = await execute(
-          onPrimary,
-          `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
-        )
-        counts.push(Number(row?.count))
-        await sleep(500)
-        return writers.rounds() >= roundsMin || undefined
-      })
-      const written = writers.stop()
-      const read = await readers.stop()
-      await pair.standby.start()
-      t.strictSame([...read.keys()], [200], `all ${read.get(200)} fetches got 200`)
-      t.ok(Math.max(...counts) <= 40 * 0.4, `the service had at most ${Math.max(...counts)} of 40 sessions`)
-      t.notOk((await written).has(500), 'no write got 500')
-      await until('a write', async () =>
-        (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
-      )
-    })
-
-    const cancelWaits = () =>
-      execute(onPrimary, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
-
-    /** Cancels the waits of all commits until a write is answered: a waiting commit keeps the order, for which others wait. */
-    const untilCancelled = async (write: ReturnType<Client['post']>): ReturnType<Client['post']> => {
-      let isAnswered = false
-      void write.then(() => (isAnswered = true))
-      await until('the answer', async () => {
-        await cancelWaits()
-        return isAnswered || undefined
-      })
-      return write
-    }
-
-    await t.test('a write whose wait is cancelled is not acknowledged', async (t) => {
-      await pair.standby.stop('SIGKILL')
-      const write = await untilCancelled(server.connect().post('set', { path: 'cancelled', value: 2 }))
-      refuses(t, write, 503, 'unknown_outcome', 'the write is committed on the primary, and perhaps nowhere else')
-    })
-
-    await t.test('a weaker synchronous_commit of the role has no effect', async (t) => {
-      for (const weaker of ['local', 'off', 'remote_write']) {
-        await execute(
-          onPrimary,
-          `set synchronous_commit = local; alter role topicd set synchronous_commit = '${weaker}'`,
-        )
-        const options = { store: pair.address, workers: 1, check: false, token: server.token }
-        const other = await startServer(t, { ...options, dataDir: `${t.testdirName}/${weaker}` })
-        const write = await untilCancelled(other.connect().post('set', { path: weaker, value: 3 }))
-        refuses(t, write, 503, 'unknown_outcome', `the write waits for the standby despite ${weaker}`)
-        await other.stop()
+  await t.test('fetches continue and the engine has sessions left for others', async (t) => {
+    await pair.standby.stop('SIGKILL')
+    // Writes of every kind, because each kind has its own batches in flight.
+    const writers = flood(server.connect(64), (i) => {
+      switch (i % 4) {
+        case 0:
+          return ['set', { path: `old/${i % 64}`, value: i }]
+        case 1:
+          return ['remove', { path: `old/${i % 64}` }]
+        case 2:
+          return ['add', { path: `new/${i}`, type: 'json' }]
+        default:
+          return ['addAndSet', { path: `new/${i}`, value: i }]
       }
     })
-
-    await t.test('the service stops in time and without a warning', async (t) => {
-      const write = await until('a write waits for the standby, and not for the order', async () => {
-        await cancelWaits()
-        const answer = await post('set', { path: 'last', value: 2 })
-        return answer.code === 'store_unavailable' ? undefined : answer
-      })
-      refuses(t, write, 503, 'unknown_outcome', 'a write')
-      t.strictSame(await server.stop(), { code: 0, signal: null })
-      const stopping = server.log.findIndex(({ msg }) => msg === 'stopping')
-      t.strictSame(
-        server.log.slice(stopping).filter(({ level }) => Number(level) >= 40),
-        [],
-        'the service logs no warning',
+    const readers = flood(server.connect(4), () => ['fetch', { path: 'a' }], 20)
+    const counts: number[] = []
+    await until('every writer was answered several times', async () => {
+      const [row] = await execute(
+        onPrimary,
+        `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
       )
+      counts.push(Number(row?.count))
+      await sleep(500)
+      return writers.rounds() >= roundsMin || undefined
     })
-  },
-)
+    const written = writers.stop()
+    const read = await readers.stop()
+    await pair.standby.start()
+    t.strictSame([...read.keys()], [200], `all ${read.get(200)} fetches got 200`)
+    t.ok(Math.max(...counts) <= 40 * 0.4, `the service had at most ${Math.max(...counts)} of 40 sessions`)
+    t.notOk((await written).has(500), 'no write got 500')
+    await until('a write', async () =>
+      (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
+    )
+  })
+
+  const cancelWaits = () =>
+    execute(onPrimary, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+
+  /** Cancels the waits of all commits until a write is answered: a waiting commit keeps the order, for which others wait. */
+  const untilCancelled = async (write: ReturnType<Client['post']>): ReturnType<Client['post']> => {
+    let isAnswered = false
+    void write.then(() => (isAnswered = true))
+    await until('the answer', async () => {
+      await cancelWaits()
+      return isAnswered || undefined
+    })
+    return write
+  }
+
+  await t.test('a write whose wait is cancelled is not acknowledged', async (t) => {
+    await pair.standby.stop('SIGKILL')
+    const write = await untilCancelled(server.connect().post('set', { path: 'cancelled', value: 2 }))
+    refuses(t, write, 503, 'unknown_outcome', 'committed on the primary, and perhaps nowhere else')
+  })
+
+  await t.test('a weaker synchronous_commit of the role has no effect', async (t) => {
+    for (const weaker of ['local', 'off', 'remote_write']) {
+      await execute(onPrimary, `set synchronous_commit = local; alter role topicd set synchronous_commit = '${weaker}'`)
+      const options = { store: pair.address, workers: 1, check: false, token: server.token }
+      const other = await startServer(t, { ...options, dataDir: `${t.testdirName}/${weaker}` })
+      const write = await untilCancelled(other.connect().post('set', { path: weaker, value: 3 }))
+      refuses(t, write, 503, 'unknown_outcome', `the standby is awaited despite ${weaker}`)
+      await other.stop()
+    }
+  })
+
+  await t.test('the service stops in time and without a warning', async (t) => {
+    const write = await until('a write waits for the standby, and not for the order', async () => {
+      await cancelWaits()
+      const answer = await post('set', { path: 'last', value: 2 })
+      return answer.code === 'store_unavailable' ? undefined : answer
+    })
+    refuses(t, write, 503, 'unknown_outcome', 'a write')
+    t.strictSame(await server.stop(), { code: 0, signal: null })
+    const stopping = server.log.findIndex(({ msg }) => msg === 'stopping')
+    t.strictSame(
+      server.log.slice(stopping).filter(({ level }) => Number(level) >= 40),
+      [],
+      'the service logs no warning',
+    )
+  })
+})
 
 await t.test('two hosts with eight workers each do not use up 100 sessions', { skip, timeout: 600_000 }, async (t) => {
   const { pair, server } = await startOver(t, ['max_connections=100'], 8)

@@ -171,11 +171,7 @@ await t.test('writes that a transaction has no time for run first in the next on
     const done = names.map((name) => `${name} done`)
     return ['begin', ...names, 'put', 'end', 'on disk', 'committed', ...done]
   }
-  t.strictSame(
-    steps,
-    [...whole('a', 'b'), ...whole('c'), ...whole('d', 'e')],
-    'each transaction runs at least one write',
-  )
+  t.strictSame(steps, [...whole('a', 'b'), ...whole('c'), ...whole('d', 'e')], 'each has at least one write')
   t.strictSame(admitted, [4, 3, 2], 'room is reserved again')
   t.match(commits.stats, { inFlight: 0, writes: 5, failed: 0 })
   t.equal(commitCount(commits), 3)
@@ -206,11 +202,7 @@ await t.test('close waits for earlier writes and rejects later ones', async (t) 
   const closed = [commits.close(), commits.close()]
   t.equal(await run(() => t.fail('it was executed')).catch(kindOf), 'unavailable')
   await Promise.all(closed)
-  t.equal(
-    steps.filter((step) => step === 'committed').length,
-    2,
-    'the close completes only when both writes are on disk',
-  )
+  t.equal(steps.filter((step) => step === 'committed').length, 2, 'the close waits for both writes')
   t.strictSame(await Promise.all(begun), ['first', 'second'])
   t.match(commits.stats, { inFlight: 0, writes: 2 * operationsInOneCommitMax, failed: 0 })
 })

@@ -326,17 +326,9 @@ await eachStore(t, async (t, address) => {
     const current = await store.keysRevision()
     t.equal(await store.rotateKey(late), false, 'the key has a different token')
     t.equal(await store.rotateKey({ ...late, name: 'nobody' }), false, 'there is no such key')
-    t.strictSame(
-      [await store.readKeys(), await store.keysRevision()],
-      [[rotated], current],
-      'failed rotations change nothing',
-    )
+    t.strictSame([await store.readKeys(), await store.keysRevision()], [[rotated], current], 'failures change nothing')
     t.equal(await store.rotateKey({ name, formerHash: 'two', tokenHash: 'three' }), true)
-    t.strictSame(
-      await store.readKeys(),
-      [{ ...record, tokenHash: 'three' }],
-      'without a grace period, there is no former token',
-    )
+    t.strictSame(await store.readKeys(), [{ ...record, tokenHash: 'three' }], 'no grace period, no former token')
     t.equal(await store.revokeKey(name), true)
     t.equal(await store.rotateKey({ name, formerHash: 'three', tokenHash: 'four' }), false, 'a revoked key')
     t.strictSame(await store.readKeys(), [])
@@ -359,8 +351,7 @@ await eachStore(t, async (t, address) => {
       const revoked = round % 2 === 0 ? await store.revokeKey(name) : undefined
       const successes = (await Promise.all(rotations)).flatMap((isRotated, i) => (isRotated ? [`token-${i}`] : []))
       const left = (await store.readKeys()).map(({ tokenHash }) => tokenHash)
-      if (revoked === undefined)
-        t.strictSame([left, left.length], [successes, 1], 'the key has the token of the winner')
+      if (revoked === undefined) t.strictSame([left, left.length], [successes, 1], 'the winner sets the token')
       else t.strictSame([revoked, left], [true, []], `revoked alongside ${successes.length} rotations`)
       await store.revokeKey(name)
     }

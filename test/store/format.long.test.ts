@@ -55,11 +55,7 @@ await t.test('only an interrupted creation is restarted', async (t) => {
     mkdirSync(join(blank, 'topics'), { recursive: true })
     writeFileSync(file, remains)
     const check = await runCommand(['check', '--data', blank])
-    t.match(
-      check,
-      { code: 1, stderr: /If nothing was ever stored here/ },
-      'without the mark, the file may be a damaged store',
-    )
+    t.match(check, { code: 1, stderr: /If nothing was ever stored here/ }, 'an unmarked file may be a damaged store')
     writeFileSync(mark, '')
     t.equal(await inside(blank, versionOf), 3, 'with the mark, the store is empty')
     t.notOk(existsSync(mark), 'a completed creation has no mark')

@@ -90,8 +90,7 @@ class Model {
 
   async leave(host: TopicStore): Promise<void> {
     this.#hosts.splice(this.#hosts.indexOf(host), 1)
-    // A host ends its lease on trimming only if it believes that it holds it. Skipped time makes the lease seem expired, so a sweep renews
-    // it first.
+    // A host ends its lease only if it believes that it holds it. Skipped time makes it seem expired, so a sweep renews it.
     await host.removeDue(planSelector)
     await host.close()
   }

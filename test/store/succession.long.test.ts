@@ -200,11 +200,7 @@ await t.test('unreadable receipts make the outcomes of their client unknown and 
   t.strictSame(await Promise.all([committed, later]), ['unknown_outcome', 'unknown_outcome'])
   t.strictSame(await link.write([counted('n', 1)]), ['updated'], 'later requests are executed')
   t.equal(typeof (await host.store.readTopic('a' as Path, storedForms.json)), 'object')
-  t.equal(
-    await host.store.readTopic('b' as Path, storedForms.json),
-    'no_such_topic',
-    'no request with an unknown outcome is repeated',
-  )
+  t.equal(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic', 'no unknown request is repeated')
   t.match(
     reports.map(({ message }) => message),
     [/^the receipts of the client \w{16} cannot be read$/, 'the receipts of the client gone cannot be read'],

@@ -273,8 +273,7 @@ await t.test('a client that reads nothing soon gets notices without records', as
   const commits = 300
   for (let n = 0; n < commits; n++) await host.store.write(paths.map(set))
   t.equal(host.sockets.size, 1)
-  for (const { writableLength } of host.sockets)
-    t.ok(writableLength < 100_000, `${writableLength} bytes wait for the client`)
+  for (const { writableLength } of host.sockets) t.ok(writableLength < 100_000, `${writableLength} bytes wait`)
   client.socket.resume()
   await eventually(() => client.notices === 1 + commits)
   t.ok(client.records.length > 0 && client.records.length < commits, `${client.records.length} records`)
