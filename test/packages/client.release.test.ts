@@ -13,7 +13,7 @@ import { startServer } from '../support/service/server.js'
 import { root } from '../support/sources.js'
 
 const run = promisify(execFile)
-// First: it empties the test's directory.
+// Started first, because this empties the test's directory.
 const server = await startServer(t)
 
 /** Maximum size of the client's package, in bytes: acceptable for a page. */

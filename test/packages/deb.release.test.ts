@@ -17,7 +17,7 @@ await t.test('the Debian package works from its installation to its purge', { sk
   for (const version of ['1.0.0', '1.1.0', '2.0.0'] as const)
     copyFileSync(packageOf('deb', version), machine.path(`root/${version}.deb`))
   let token = ''
-  // Never 0, which to kill(1) is the caller's own process group.
+  // Never 0, which kill(1) takes for the caller's own process group.
   const mainPid = (): string => machine.run('pid=$(systemctl show -P MainPID topicd); [ "$pid" -gt 1 ]; echo "$pid"')
   const workers = (): string[] => machine.run(`pgrep -P ${mainPid()} -f cluster/worker`).split('\n')
   const isWhole = (): void => {

@@ -172,7 +172,7 @@ await t.test('a removal that gets the order after its lease has expired removes 
   })
 })
 
-/** A committer like that of one process, for which requests of one turn wait together. */
+/** A committer, as in one process. Requests of one turn wait together. */
 function openCommitter(t: Test, address: string): Committer {
   const connections = new Connections(address, 1)
   t.teardown(() => connections.close())

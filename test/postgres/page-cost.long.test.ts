@@ -198,7 +198,7 @@ const due = 2000
 const notDue = 30_000
 const farMs = 4e12
 
-/** How often a service looks for due topics. Each look passes over the entries of all topics removed before. */
+/** Interval at which a service looks for due topics. Each look passes over the entries of all topics removed before. */
 const betweenLooksMs = 1000
 
 /** Blocks for a due topic: half of the topics are read and removed, the others are read and written twice. */

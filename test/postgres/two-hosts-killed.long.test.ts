@@ -14,7 +14,7 @@ import { postgres, skipReason } from '../support/stores/postgres.js'
 
 const seconds = Number(process.env.TORTURE_SECONDS ?? 5)
 
-/** How long a connection stays with a host, in ms: long enough for several requests, short enough to use both hosts. */
+/** Time for which a connection stays with a host, in ms: long enough for several requests, short enough to use both hosts. */
 const stayMs = 300
 
 const engine = await postgres()

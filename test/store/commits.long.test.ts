@@ -1,5 +1,5 @@
 /**
- * How writes share transactions, are counted, and fail on their way to disk. The test replaces lmdb's transactions with its own, which fail
+ * Writes share transactions, are counted, and can fail on their way to disk. The test replaces lmdb's transactions with its own, which fail
  * on request.
  */
 import t from 'tap'

@@ -1,7 +1,7 @@
 /**
- * How long the log can be read from a place, on each engine: until more than `changesKept` changes follow it, from any host. Random moves
- * (SEED=… replays them) let hosts join, leave and fall silent on a full log. Places of every age, some within commits, are read from at any
- * time and must yield every later change once. CHANGES=1000000 runs more and larger moves.
+ * On each engine, the log can be read from a place until more than `changesKept` changes follow it, from any host. Random moves (SEED=…
+ * replays them) let hosts join, leave and fall silent on a full log. Places of every age, some within commits, are read from at any time
+ * and must yield every later change once. CHANGES=1000000 runs more and larger moves.
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

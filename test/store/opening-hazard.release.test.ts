@@ -1,7 +1,7 @@
 /**
- * Why all other processes pause their writes while one opens the store, even read-only (docs/maintainers/lmdb-js/report.md): lmdb-js reads
- * the last transaction's number from the file and stores it for all processes a moment later. strace lengthens that moment, and a writer
- * soon finds an acknowledged commit gone. If a later release of lmdb-js passes this test's openings, remove the pause.
+ * The reason why all other processes pause their writes while one opens the store, even read-only (docs/maintainers/lmdb-js/report.md):
+ * lmdb-js reads the last transaction's number from the file and stores it for all processes a moment later. strace lengthens that moment,
+ * and a writer soon finds an acknowledged commit gone. If a later release of lmdb-js passes this test's openings, remove the pause.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
