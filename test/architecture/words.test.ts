@@ -26,7 +26,7 @@ const wrong: readonly Better[] = [
   [/\bbeg[ia]ns? (again|anew)\b/, 'restart; start over'],
   [/\b([Gg]o|[Gg]oes|[Gg]oing|[Ww]ent) on\b/, 'continue; resume'],
   [/\b([Ss]omebody|[Nn]obody)\b/, 'someone; no one'],
-  [/\black(s|ed)?\b/, 'is missing; has no'],
+  [/\black(s|ed)?\b(?! of)/, 'is missing; has no'],
   [/\bdearer\b/, 'more expensive'],
   [/\bgathers?\b/, 'buffers; collects'],
   [/\ball the same\b/, 'anyway; still'],
@@ -43,7 +43,7 @@ const wrong: readonly Better[] = [
   [/\bconcerns?\b/, 'affects; matches'],
   [/\b[Nn]othing of\b/, 'none of; no part of'],
   [/\b(an?|the|its|each|every|no|this|whose|first|last|all) answers?\b(?! (to|is|are) the question)/, 'response'],
-  [/\b(is|are|was|be) (an? )?(4\d\d|5\d\d)\b(?! [a-zµ%])/, 'returns 400; is rejected with 400'],
+  [/(?<!(response|status) )\b(is|are|was|be) (an? )?(4\d\d|5\d\d)\b(?! [a-zµ%])/, 'returns 400; is rejected with 400'],
   [/\b(behavior|colors?|neighbors?|canceled|gray|center|\w+(al|er|il|ar|gn)iz(e|ed|es|ing))\b/, 'British spelling'],
 ]
 

@@ -64,7 +64,10 @@ function textsIn({ path, parsed }: Source): readonly Prose[] {
 
 function paragraphsOf(path: string): readonly Prose[] {
   const found: Prose[] = []
-  const lines = proseOf(readFileSync(join(root, path), 'utf8')).split('\n')
+  // Code is no prose.
+  const lines = proseOf(readFileSync(join(root, path), 'utf8'))
+    .replace(/`[^`\n]*`/g, '`…`')
+    .split('\n')
   for (const [index, content] of lines.entries()) {
     const before = found.at(-1)
     const continues = before !== undefined && lines[index - 1]?.trim() !== '' && !/^\s*([-*|#]|\d+\.)/.test(content)
