@@ -70,7 +70,7 @@ function paragraphsOf(path: string): readonly Prose[] {
     .split('\n')
   for (const [index, content] of lines.entries()) {
     const before = found.at(-1)
-    const continues = before !== undefined && lines[index - 1]?.trim() !== '' && !/^\s*([-*|#]|\d+\.)/.test(content)
+    const continues = before !== undefined && lines[index - 1]?.trim() !== '' && !/^\s*([-*|#!]|\d+\.)/.test(content)
     if (content.trim() === '') continue
     if (continues) found[found.length - 1] = { ...before, text: `${before.text} ${oneLine(content)}` }
     else found.push({ path, line: index + 1, kind: 'document', text: oneLine(content) })
