@@ -64,7 +64,7 @@ function textsIn({ path, parsed }: Source): readonly Prose[] {
 
 function paragraphsOf(path: string): readonly Prose[] {
   const found: Prose[] = []
-  // Code is no prose.
+  // Code is not prose.
   const lines = proseOf(readFileSync(join(root, path), 'utf8'))
     .replace(/`[^`\n]*`/g, '`…`')
     .split('\n')
