@@ -87,7 +87,7 @@ export interface ChangesPage {
   readonly has_more: boolean
   /** The state of each changed topic; if a path has several results, the last one counts. */
   readonly results: readonly (FetchItem | RemovedItem)[]
-  /** Send this as since to request the next page. */
+  /** Send this as "since" to request the next page. */
   readonly next: string
 }
 

@@ -30,7 +30,7 @@ export interface ApiContext {
   readonly countRefused: (code: ProblemCode) => void
 }
 
-/** Every page may be this large: with its wrapper, it is still small enough to be sent always. */
+/** Every page may be this large: with its wrapper, it is still so small that it is always sent. */
 const pageBytesMin = answerBytesAlwaysMax / 2
 
 /** The maximum page size now, limited so that an unread page leaves room for others. */
@@ -42,7 +42,7 @@ export function ok(body: string): Answer {
   return { status: 200, body }
 }
 
-/** @param details more members of the body */
+/** @param details further members of the body */
 export function refuse({ status, code, message, operation }: Problem, details?: object): Answer {
   const answer = { status, body: JSON.stringify({ code, message, operation, ...details }), cause: code }
   if (status === 401) return { ...answer, headers: [['www-authenticate', 'Apikey']] }

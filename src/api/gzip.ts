@@ -13,7 +13,10 @@ const kibibyte = 1024
 /** Bodies up to this size are sent plain: they fit in three packets, which take no longer to arrive than one. */
 const plainBytesMax = 4 * kibibyte
 
-/** Up to this size, compressed inline in less than 0.1 ms: a thread costs up to twice as much, a third to all of it worker time. */
+/**
+ * Bodies up to this size are compressed inline, in less than 0.1 ms. With a thread, a body costs up to twice as much, and
+ * between a third and all of that cost is worker time.
+ */
 const atOnceBytesMax = 16 * kibibyte
 
 /** Level 6 would make pages 5 to 25 % smaller, but take two to three times as long. */

@@ -103,15 +103,15 @@ export function createService(options: ServiceOptions): Service<Access> {
   }
 }
 
-/** Larger bodies may take long to parse. */
+/** Larger bodies may take a long time to parse. */
 const shortBodyBytesMax = 1024
 
-/** Members that may take long to plan or match. A name with escapes contains a backslash. */
+/** Members that may take a long time to plan or match. A name with escapes contains a backslash. */
 const longWords = ['selector', 'REMOVAL', '\\'] as const
 
 /**
  * Starts a request and counts its time in the current turn. If earlier requests have used up the turn's time, a request that
- * may take long waits for a slice, with a copy of its body. Any other, such as a fetch by path, is still handled now.
+ * may take a long time waits for a slice, with a copy of its body. Any other request, such as a fetch by path, is handled now.
  */
 function begin(body: Buffer, handle: (bytes: Buffer) => Answer | Promise<Answer>): Answer | Promise<Answer> {
   if (!isTurnSpent() || !mayTakeLong(body)) return inTurn(() => handle(body))

@@ -1,8 +1,8 @@
 /**
  * The types between the HTTP layer and the service. The HTTP layer handles requests, bodies and bytes, never topics.
  *
- * Errors in this folder: a fault of the request is a `Refusal`, a value for which the service creates the `Answer`. A
- * fault of our code or of the machine is an exception. `answerForError` turns an exception in a handler into a response;
+ * Errors in this folder: a fault in the request is a `Refusal`, a value for which the service creates the `Answer`. A
+ * fault in our code or in the machine is an exception. `answerForError` turns an exception in a handler into a response;
  * an exception during the start makes the start fail.
  */
 import type { Cancellation } from '../base/cancellation.js'
@@ -53,7 +53,10 @@ export interface Outlet {
 export interface Upload {
   /** Its body may be a stream that continues while more pieces arrive. */
   readonly answer: Promise<Answer>
-  /** Must return quickly: it blocks the library. The bytes are valid only during the call. Soon no more arrive until `resume`. */
+  /**
+   * Must return quickly: it blocks the library. The bytes are valid only during the call. Soon afterwards, pieces
+   * stop arriving until `resume` is called.
+   */
   take(piece: Uint8Array): void
   /** Called at the end of the body, or when the rest is rejected; no pieces follow. */
   end(refusal?: UploadRefusal): void
@@ -128,7 +131,7 @@ export interface PageRequest {
   readonly scheme: 'http' | 'https'
   /** The path of the request, without the query. */
   readonly path: string
-  /** `host` and the following: headers, unchecked; empty if missing. */
+  /** `host` and the members below it: headers, unchecked; empty if missing. */
   readonly host: string
   readonly authorization: string
   readonly ifNoneMatch: string

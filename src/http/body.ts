@@ -7,7 +7,7 @@ export const bodyBytesWaitingMax = 64 * 1024 * 1024
 /** Up to this size, only the number of requests limits bodies, so that a few huge bodies do not keep small ones out. */
 export const bodyBytesSmallMax = 4 * 1024
 
-/** The smallest buffer for a body that arrives in pieces: the cost of a slow body before it has sent much. */
+/** The smallest buffer for a body that arrives in pieces: the cost of a slow body before much of it has arrived. */
 export const bodyBytesKeptMin = 4 * 1024
 
 /** A body may take this long, plus its time at `bodyBytesPerMsMin`: enough for a slow link, but not forever. */

@@ -14,7 +14,7 @@
  *               | request's body may still be arriving     |
  *     gone      | closed, or the client has disconnected   | none: `res` must no longer be accessed
  *
- * Connections are closed from a timer or within the library's handlers, never from an immediate (reason in server.ts).
+ * Connections are closed from a timer or within the library's handlers, never from an immediate (server.ts explains why).
  */
 import type { HttpResponse } from 'uWebSockets.js'
 import { beforeNextPoll, isAfterPoll } from '../base/after-poll.js'

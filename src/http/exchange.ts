@@ -100,7 +100,7 @@ export class Exchanges<Caller extends object> {
   }
 
   finishWhenKnown(exchange: Exchange<Caller>, answer: Promise<Answer>): void {
-    // The time that the body took to arrive is the client's: it neither expires the request nor counts in its duration.
+    // The time that the body took to arrive counts neither towards the time limit of the request nor towards its duration.
     exchange.startMs = performance.now()
     this.#waiting.add(exchange)
     this.finishWhenDone(exchange, answer)

@@ -1,10 +1,10 @@
 /**
- * Sends the bodies of responses, with `end` or `tryEnd` (server.ts has the reasons). head.ts writes heads, unread.ts keeps
+ * Sends the bodies of responses, with `end` or `tryEnd` (server.ts explains why). head.ts writes heads, unread.ts keeps
  * unread bodies, and closing.ts sends responses that close their connection. exchange.ts keeps the state of requests, and
  * ensures that each request is answered at most once, and never after its client has disconnected.
  *
- * Clients that have read nothing for longest are disconnected first: after a while, sooner if many bytes are unread,
- * immediately if there is no room. To keep clients that do read, pages are cut short to fit the remaining room
+ * The client that has gone longest without reading is disconnected first: after a while, sooner if many bytes are unread,
+ * or immediately if there is no room. To keep clients that do read, pages are cut short to fit the remaining room
  * (api/context.ts), and exchange.ts rejects a read whose response does not fit.
  */
 import type { HttpResponse } from 'uWebSockets.js'
@@ -24,7 +24,7 @@ const answersPerProbe = 8
 export class Responses {
   constructor(private readonly closing: Closing) {}
 
-  /** True if the response fits even if its client reads nothing, or is small enough to be always sent. */
+  /** True if the response fits even if its client reads nothing, or is so small that it is always sent. */
   hasRoom({ body }: Answer): boolean {
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
     return bytes <= answerBytesAlwaysMax || bytes <= this.closing.rests.bytesFree

@@ -5,7 +5,7 @@
  * - The library sends the final line end of a chunk only with the next chunk, and some clients deliver no chunk without it.
  *   So each piece is followed by the stream's filler, a chunk that may arrive late.
  * - The library buffers without limit the bytes that a client does not take, and only the next write reports whether any are
- *   left. So after the first `false`, nothing may be sent until the client takes more, and a filler tests that at the end.
+ *   left. So after the first `false`, nothing may be sent until the client takes more. At the end, a filler tests whether it does.
  * - Whether a client has taken the end itself, about 100 bytes, is never known, and closing discards the library's buffer.
  *   So before this file closes a connection, it waits for `endKeptMs`.
  * - If `onWritable` has a listener, the library does not send its buffer on its own: the listener must write something.
@@ -94,7 +94,7 @@ class Sending implements Outlet {
     if (isTaken) this.stream.onWritable()
   }
 
-  /** Sends the last piece, which is small, if the client has taken everything else; otherwise `onWritable` calls again. */
+  /** Sends the last piece, which is small, if the client has taken everything else; otherwise `onWritable` calls this method again. */
   #sendLast(piece: Uint8Array): void {
     const { closing, receiver } = this
     const { res } = receiver

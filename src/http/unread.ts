@@ -3,7 +3,7 @@ import type { HttpResponse } from 'uWebSockets.js'
 import { answerBytesWaitingMax } from '../settings/limits.js'
 import type { AnswerRoom } from './answer.js'
 
-/** Less than this, and less than half of the rest, is no progress: a few bytes per second must not keep a page alive. */
+/** Less than this, and less than half of the rest, does not count as progress: a few bytes per second must not keep a page alive. */
 const progressBytesMin = 64 * 1024
 
 /** The unread part of a body. `bytes` may start with bytes that the client has already taken, at most half of them. */
@@ -48,7 +48,7 @@ export class Rests {
     return this.bytesFree < answerBytesWaitingMax / 2
   }
 
-  /** All rests, sorted by `sinceMs`: the client that has read nothing for longest is first. */
+  /** All rests, sorted by `sinceMs`: the client that has gone longest without reading is first. */
   values(): Iterable<Rest> {
     return this.#rests
   }
@@ -83,8 +83,8 @@ export class Rests {
    * response is complete and its rest released, unless `total` is more than the body has.
    *
    * Up to 16 KiB accepted in a cork may still be in the library, which accepts another byte only after sending them. An
-   * empty piece is no test: depending on the version, the library always accepts it or completes the response with it.
-   * So the last byte is sent separately, and only for that byte it is unknown whether the kernel had room.
+   * empty piece tests nothing: depending on the version, the library always accepts it or completes the response with it.
+   * So the last byte is sent separately, and only for that byte is it unknown whether the kernel had room.
    */
   sendPieces(rest: Rest, total: number): boolean {
     const { res } = rest

@@ -1,9 +1,9 @@
 /**
- * Uploads: bodies of lines, of any length, that are executed as they arrive. This file keeps none of their bytes, and reads
- * nothing from the connection while the route takes no more. Other bodies are in body.ts.
+ * Uploads: bodies that consist of lines, have any length, and are executed as they arrive. This file keeps none of their
+ * bytes, and reads nothing from the connection while the route takes no more. Other bodies are in body.ts.
  *
- * - The library continues to read, even from a paused socket, while it gets full buffers of 512 KiB. So every piece is only
- *   copied, which is usually faster than a client sends, until a buffer is not full. The route limits the bytes it keeps.
+ * - The library continues to read, even from a paused socket, while it gets full buffers of 512 KiB. So until a buffer is not
+ *   full, each piece is only copied. Copying is usually faster than the client's sending. The route limits the bytes it keeps.
  * - The library closes a connection whose body arrives slowly (`allowTime` in body.ts). A source of live values is slower
  *   than that, so here only silence ends an upload.
  */
@@ -73,7 +73,7 @@ export class Uploads<Caller extends object> {
     readonly bytesMax: number,
   ) {}
 
-  /** The number of open uploads, and the total bytes of all uploads from the start of the worker. */
+  /** The number of open uploads, and the total bytes of all uploads since the worker started. */
   get stats(): UploadStats {
     return { open: this.#open.size, bytes: this.#bytes }
   }
@@ -82,7 +82,7 @@ export class Uploads<Caller extends object> {
     return this.#open.size >= uploadsMax
   }
 
-  /** Ends all uploads, and later ones when they start: clients resume the remaining lines at another worker. */
+  /** Ends all uploads, and later ones when they start: clients send the remaining lines to another worker. */
   drain(): void {
     this.#isDraining = true
     for (const upload of [...this.#open.keys()]) upload.end('draining')
@@ -124,7 +124,7 @@ export class Uploads<Caller extends object> {
       exchange.bodyEnded = isLast
       this.#bytes += piece.byteLength
       if (!source.isTaken) return exchange.onDropped?.()
-      // The time that the body takes to arrive is the client's.
+      // The duration does not include the time that the body takes to arrive.
       exchange.startMs = performance.now()
       if (source.count(piece.byteLength) > this.bytesMax) return upload.end('body_too_large')
       source.pause()
@@ -132,7 +132,7 @@ export class Uploads<Caller extends object> {
       source.hasEnded = isLast
       if (isLast) upload.end()
     })
-    // Its size is known only at its end, and no other request needs the room.
+    // The size of an upload is known only at its end, and its bytes take no room from other bodies.
     exchange.bytesIn = 0
     this.exchanges.finishWhenDone(exchange, upload.answer)
     if (this.#isDraining) upload.end('draining')

@@ -1,5 +1,5 @@
 /**
- * JSON syntax errors, as numbers while a text is read and as phrases for its sender. The wording is our own, because the
+ * JSON syntax errors, as numbers while a JSON text is read, and as phrases for its sender. The wording is our own, because the
  * messages of JSON.parse differ between versions of Node.js.
  */
 import { space } from './bytes.js'

@@ -49,7 +49,7 @@ export class JsonReader implements Levels {
     return this.#bytes[this.#at]
   }
 
-  /** @returns the name of the first member, '' unless decoded; undefined for an empty object, which is left again */
+  /** @returns the name of the first member, '' unless decoded; undefined for an empty object, which is left at once */
   enterObject(isDecoded = true): string | undefined {
     const at = this.#enter()
     return this.#bytes[at] === closeBrace ? this.#leave(at) : this.#name(at, aNameOrEnd, isDecoded)
@@ -61,7 +61,7 @@ export class JsonReader implements Levels {
     return at === undefined ? undefined : this.#name(at, aName, isDecoded)
   }
 
-  /** Enters the next array. @returns whether it has an element; an empty array is left again */
+  /** Enters the next array. @returns whether it has an element; an empty array is left at once */
   enterArray(): boolean {
     const at = this.#enter()
     const byte = this.#bytes[at] as number

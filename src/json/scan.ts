@@ -2,7 +2,7 @@
  * Finds the ends of the parts of a JSON text. Every function takes the start of a part and returns the position after
  * it, or a negative number that identifies the error (`Wrong`).
  *
- * All read `bytes[at] as number`: a byte past the end is undefined, and comparing undefined with a number gives false.
+ * The functions read `bytes[at] as number`: a byte past the end is undefined, and comparing undefined with a number gives false.
  */
 import {
   aClosingQuote,
@@ -25,10 +25,10 @@ import {
 
 type Position = number | Wrong
 
-/** Counts the tabs and line ends passed in all texts so far: a value without any need not be copied. */
+/** Counts the tabs and line ends passed so far, in all JSON texts: a value that contains none is not copied. */
 export const passed = { breaks: 0 }
 
-/** Passes over white space, which is usually absent. Never an error. */
+/** Passes over white space, which is usually absent. Never returns an error. */
 export function spaceEnd(bytes: Buffer, start: number): number {
   return (bytes[start] as number) > space ? start : spacesEnd(bytes, start)
 }
@@ -42,7 +42,7 @@ function spacesEnd(bytes: Buffer, start: number): number {
   }
 }
 
-/** Not recursive, so that no depth overflows the stack. */
+/** Not recursive, so that deep nesting cannot overflow the stack. */
 export function valueEnd(bytes: Buffer, start: number, levels: Levels): Position {
   const { outer } = levels
   let { deepest } = levels
@@ -188,13 +188,13 @@ function digitsEnd(bytes: Buffer, start: number, expected: number): Position {
   return at > start ? at : wrongAt(start, expected)
 }
 
-/** The closing bracket of each level of the value being passed. Shared, because only one value is passed at a time. */
+/** The closing bracket of each level of the value being scanned. Shared, because only one value is scanned at a time. */
 const closings: number[] = []
 
 /** The difference between the codes of a closing and an opening bracket. */
 const toClosing = 2
 
-// Not imported from bytes.ts: V8 would look up an imported constant for every byte, which takes a tenth of the pass.
+// Not imported from bytes.ts: V8 would look up an imported constant for every byte, which takes a tenth of the time.
 const space = 0x20
 const quote = 0x22
 const comma = 0x2c

@@ -11,9 +11,9 @@
  * path is not a valid pattern. `*P` and `*P/` are patterns only, so a mistyped pattern is not silently read as a path.
  *
  * A qualifier is first cut from the end of the text: `/` selects only the descendants of the matches, `//` selects
- * both. A path has no qualifier: its one trailing slash is dropped. `//` after a path is rejected, because a walk or a
+ * both. A path has no qualifier: one trailing slash is dropped. `//` after a path is rejected, because a walk or a
  * removal meant for the subtree must not silently cover only one topic. In a set, the LAST four of a run of slashes are
- * the separator, so that a member's qualifier can precede them. A set within a set is flattened. `?` is split at every
+ * the separator, so that a member's qualifier can precede them. A set within a set is flattened. A `?` pattern is split at every
  * slash, even within `\Q…\E`, which continues to quote in the next segment; no class or group can span a slash.
  */
 import {
@@ -41,7 +41,7 @@ type Selector =
     }
   | { readonly kind: 'set'; readonly members: readonly Member[] }
 
-/** The reason why a text is not a selector, as a phrase that follows the words "the selector". */
+/** The reason why the text is not a selector, as a phrase that follows the words "the selector". */
 export interface SelectorProblem {
   readonly problem: string
 }
@@ -71,7 +71,7 @@ function readSet(text: string, reader: SelectorReader): Selector | SelectorProbl
   return { kind: 'set', members }
 }
 
-/** The last four slashes of every run of four or more separate members. */
+/** Members are separated by the last four slashes of every run of at least four. */
 function memberBounds(text: string): [from: number, to: number][] {
   const members: [number, number][] = []
   let from = 1
@@ -83,7 +83,7 @@ function memberBounds(text: string): [from: number, to: number][] {
   return members
 }
 
-/** Parses the members of one selector text; its problems give positions in the whole text. */
+/** Parses the members of one selector; problems give positions in the whole text. */
 class SelectorReader {
   readonly #budget: Budget
 

@@ -1,5 +1,5 @@
 /**
- * Full-path patterns: one pattern for the whole path, planned into the ranges of its literal prefixes. If the prefixes
+ * Full-path patterns: one pattern for the whole path, planned as the ranges of its literal prefixes. If the prefixes
  * are not exact, the compiled pattern is the matcher, which never skips. Pure.
  */
 import { pathBytesMax } from '../settings/limits.js'

@@ -1,8 +1,8 @@
 /**
- * Split-path patterns: one pattern for each segment, planned into ranges and a matcher that skips. Pure.
+ * Split-path patterns: one pattern for each segment, planned as ranges and a matcher that can skip keys. Pure.
  *
- * Leading segments with finitely many texts are multiplied out into prefixes; the literal prefixes of the next segment
- * narrow those ranges. The matcher (split-path-matcher.ts) examines that segment and the later ones.
+ * Leading segments that match only a finite number of strings are multiplied out into prefixes. The literal prefixes of the
+ * next segment narrow those ranges. The matcher (split-path-matcher.ts) examines that segment and the later ones.
  */
 import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'
@@ -15,7 +15,7 @@ import type { Plan } from './plan.js'
 import { type Scope, scopeRange } from './scope.js'
 import { type Segment, splitPathMatcher } from './split-path-matcher.js'
 
-/** Maximum key ranges in one pattern's plan: each needs a seek, so many narrow ranges cost more than a wide one. */
+/** Maximum key ranges in one pattern's plan: each range needs a seek, so one wide range costs less than many narrow ones. */
 const patternRangesMax = 64
 
 const anySegment: readonly Prefix[] = [{ text: '', rest: 'any' }]
@@ -46,7 +46,7 @@ export function planSplitPath(patterns: readonly Pattern[], scope: Scope): Plan 
   return { ranges, matcher: splitPathMatcher(remaining, depth, baseLength, scope) }
 }
 
-/** A segment's pattern in the form for plan and matcher; undefined if no segment can match. */
+/** A segment's pattern in the form that the plan and the matcher need; undefined if no segment can match. */
 function segmentOf(pattern: Pattern): Segment | undefined {
   const prefixes = pattern.prefixes.filter(
     ({ text, rest }) =>
@@ -71,7 +71,7 @@ function remembering(test: Test): Test {
   }
 }
 
-/** Every text of the leading `depth` segments, each ending with a slash; `patternRangesMax` limits `depth`. */
+/** Every possible text of the leading `depth` segments, each ending with a slash; `patternRangesMax` limits `depth`. */
 function multiplyOut(segments: readonly Segment[]): { readonly bases: readonly string[]; readonly depth: number } {
   let bases: readonly string[] = ['']
   let depth = 0

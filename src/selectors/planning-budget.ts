@@ -3,7 +3,7 @@
  * done. The budget never looks at a clock, so the same request always gets the same response.
  *
  * A unit is about 0.1 µs of a modern core. The costs below were measured for the most expensive cases found, in a
- * process that had just warmed up; `test/selectors/planning-cost` compares them with the time of a plan.
+ * process that had just warmed up; `test/selectors/planning-cost` compares them with the time that planning takes.
  */
 import { planningUnitsMax } from '../settings/limits.js'
 
@@ -19,13 +19,13 @@ export const patternCost = 30
 /** A character, a range or a class of a few ranges within brackets. */
 export const classMemberCost = 10
 
-/** A range of a Unicode class: the engine appends and sorts all of them each time the class is named. */
+/** A range of a Unicode class: each time the class is named, the engine appends and sorts all ranges of the class. */
 export const namedRangeCost = 8
 
 /** The same with case folding: two tables are sorted first. */
 export const foldedRangeCost = 16
 
-/** The engine looks at each code point and sorts the other cases: at most a few thousand for any range. */
+/** The engine looks at each code point and sorts the code points that differ only in case: at most a few thousand per range. */
 export function foldedCodePointsCost(codePoints: number): number {
   return Math.min(6 * codePoints, 2 * codePoints + 8000)
 }

@@ -9,7 +9,7 @@ export const numberTextMax = numberDigitsMax + 20
 /** Integers whose sums are exact as JavaScript numbers. */
 const smallInteger = /^-?\d{1,15}$/
 
-/** Matches only from the first zero of a run, so many runs still take linear time. */
+/** Matches only from the first zero of a run, so that the time stays linear even if there are many runs. */
 const lastZeros = /(?<!0)0+$/
 
 const number = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
@@ -23,7 +23,7 @@ interface Decimal {
 /**
  * The sum of two JSON numbers in its shortest plain form: `0.1` and `0.2` are `0.3`, `1e3` and `-1.50` are `998.5`.
  *
- * @returns undefined if a text is not a number, or if a summand or the sum, written without an exponent, has more than
+ * @returns undefined if either text is not a number, or if a summand or the sum, written without an exponent, has more than
  *   `numberDigitsMax` digits
  */
 export function sumOf(a: string, b: string): string | undefined {

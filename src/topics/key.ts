@@ -44,7 +44,7 @@ export function decodeKey(key: Uint8Array, start = 0, end = key.length): Path {
   return view.toString().replaceAll('\0', '/') as Path
 }
 
-/** One character for each byte: these texts sort as the keys do, and JavaScript compares them fast. */
+/** One character for each byte: the strings sort as the keys do, and JavaScript compares strings fast. */
 export function keyTextOf(key: Buffer, start = 0, end = key.length): string {
   return key.toString('latin1', start, end)
 }

@@ -56,7 +56,7 @@ export function parseProperties(properties: Properties): RemovalPolicy | Propert
 
 /**
  * Compares only the properties that the request names; a property that the topic does not have counts as its default. A
- * REMOVAL that the topic does not have, or has in other words, is therefore incompatible. Both sides are checked already.
+ * REMOVAL that the topic does not have, or has in another wording, is therefore incompatible. Both sides are checked already.
  */
 export function compatible(existing: Properties, requested: Properties): boolean {
   return Object.entries(requested).every(([name, value]) => (own(existing, name) ?? defaults.get(name)) === value)

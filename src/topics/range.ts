@@ -1,4 +1,4 @@
-/** Ranges of keys: half-open byte intervals, and the operations on them for plans and scans. Pure; without selectors. */
+/** Ranges of keys: half-open byte intervals, and the operations on them for plans and scans. Pure; knows nothing about selectors. */
 import { encodeKey } from './key.js'
 import type { Path } from './path.js'
 
@@ -66,7 +66,7 @@ export function mergeRanges(ranges: readonly KeyRange[]): KeyRange[] {
   return merged
 }
 
-/** `a` and `b` must be sorted and disjoint; the result is also. */
+/** `a` and `b` must be sorted and disjoint; so is the result. */
 export function intersectRanges(a: readonly KeyRange[], b: readonly KeyRange[]): KeyRange[] {
   const common: KeyRange[] = []
   let i = 0

@@ -16,7 +16,10 @@ import { type Problem, problem } from '../problems.js'
 
 const operationsPerReport = 1000
 
-/** Maximum unread UTF-16 units; beyond that, rejections are only counted. A batch has fewer, so a client that reads gets all. */
+/**
+ * Maximum unread UTF-16 units; beyond that, rejections are only counted. The rejections of one batch take fewer, so a client
+ * that reads gets all of them.
+ */
 const unreadUnitsMax = 2 * 1024 * 1024
 
 /** Maximum rejections listed in an error: enough to find the mistake. */

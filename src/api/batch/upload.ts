@@ -27,7 +27,7 @@ export const linesAtOnceMax = 4000
 
 /**
  * Maximum unapplied bytes of a worker's uploads, in addition to one line. Over a network, a few MiB arrive before a
- * connection is paused. A client on the same machine can send more than 100 MiB until then (http/uploads.ts).
+ * connection is paused. A client on the same machine can send more than 100 MiB before that (http/uploads.ts).
  */
 const keptBytesMax = 256 * 1024 * 1024
 
@@ -40,7 +40,7 @@ export interface UploadContext extends EachContext {
   readonly kept: { bytes: number }
   readonly linesAtOnce: PacedBound
   readonly findCaller: ApiContext['findCaller']
-  /** The problem for an error of the store or of our code. */
+  /** The problem for an error in the store or in our code. */
   readonly problemFor: (error: unknown) => Problem
 }
 
@@ -141,7 +141,7 @@ export class Upload implements ReceivedUpload {
     else if (this.#caller() === undefined) this.#refuse()
   }
 
-  /** @returns false if the slice ended before all lines that have arrived, and fit in the batch, were read */
+  /** @returns false if the slice ended before every line that has arrived and fits in the batch was read */
   #read(slice: Slice): boolean {
     const batch = this.#batch
     while (this.#problem === undefined && !this.#isFull) {

@@ -1,13 +1,13 @@
 /**
- * The request bodies on the wire, as types. shapes.ts generates the schemas for reading bodies and for the API description
- * from them, so comments and tags such as `@minimum` have an effect here. Rules that types cannot express (settings, limits
+ * The request bodies on the wire, as types. From these types, shapes.ts generates the schemas for reading bodies and for the
+ * API description, so comments and tags such as `@minimum` have an effect here. Rules that types cannot express (settings, limits
  * in bytes, one of path and selector) are checked in parse.ts.
  */
 import type { Properties, TopicType } from '../../topics/topic.js'
 
 /** The form of the topics in a response. */
 interface FormBody {
-  /** Type of the topics; json by default. With any, returns topics of both types. */
+  /** Type of the topics; json by default. With "any", topics of both types are returned. */
   readonly type?: TopicType | 'any' | undefined
   /** Whether results include the values; true by default. */
   readonly with_values?: boolean | undefined
@@ -70,7 +70,7 @@ export interface ChangesBody extends FormBody {
   readonly path?: string | undefined
   /** Selects the topics: a path after >, patterns after ? or *, several selectors after #. */
   readonly selector?: string | undefined
-  /** Value of next in the last response; or now, for changes from now on. If missing, the current state is returned first. */
+  /** Value of "next" in the last response, or "now" for changes from now on. If missing, the current state is returned first. */
   readonly since?: string | undefined
   /**
    * Maximum number of results on the page; 100 by default.
@@ -149,8 +149,8 @@ export interface AddAndSetBody extends TypedWriteBody {
   /** No properties by default. */
   readonly properties?: Properties | undefined
   /**
-   * The topic is removed after this period without an update: a whole number and s, m, h or d, such as 15m. Short for the
-   * property REMOVAL "when no updates for 15m".
+   * The topic is removed after this period without an update: a whole number followed by s, m, h or d, such as 15m. Short for
+   * the property REMOVAL "when no updates for 15m".
    */
   readonly ttl?: string | undefined
 }
@@ -162,8 +162,8 @@ export interface AddBody extends TypedWriteBody {
   /** No properties by default. */
   readonly properties?: Properties | undefined
   /**
-   * The topic is removed after this period without an update: a whole number and s, m, h or d, such as 15m. Short for the
-   * property REMOVAL "when no updates for 15m".
+   * The topic is removed after this period without an update: a whole number followed by s, m, h or d, such as 15m. Short for
+   * the property REMOVAL "when no updates for 15m".
    */
   readonly ttl?: string | undefined
 }
@@ -195,7 +195,7 @@ interface SetOperation extends Omit<SetBody, 'with_version'> {
 
 /** One operation of a batch that adds to a number. */
 export interface IncrementOperation extends Omit<IncrementBody, 'with_version'> {
-  /** Both names are valid, because the route set also takes increments. */
+  /** Both names are valid, because the route `set` also takes increments. */
   readonly op: 'increment' | 'set'
 }
 

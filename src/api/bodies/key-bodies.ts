@@ -46,16 +46,16 @@ export interface ListedKeyEntry extends Pick<KeyRecord<string>, 'name' | 'allow'
   readonly expires: string | undefined
   /** To the minute. */
   readonly used: string | undefined
-  /** The end of validity of the token before the last rotation. */
+  /** When the token that the last rotation replaced expires. */
   readonly former_until: string | undefined
-  /** In words, the part of the key that exceeds the caller's key; the caller may then not change it. */
+  /** In words, the part of the key that exceeds the caller's key; the caller may not change such a key. */
   readonly beyond: string | undefined
 }
 
 /** The response to a change. */
 export interface ChangedKey extends Pick<Partial<ListedKeyEntry>, 'former_until'> {
   readonly name: string
-  /** In no other response; undefined after a revocation. */
+  /** Shown in no other response; undefined after a revocation. */
   readonly token?: string
   /** The process ids of workers that may not use the change yet. */
   readonly late?: readonly number[] | undefined

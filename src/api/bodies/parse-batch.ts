@@ -12,7 +12,7 @@ import { operationShapes, shapes } from './shapes.js'
 
 /**
  * A value is nested in an array, an operation and perhaps a constraint. The fourth level is for a value that is one level too
- * deep: the error is then found in its operation, and the response names both.
+ * deep: the error is then found in its operation, and the response names the operation and the member.
  */
 const levelsMax = valueLevelsMax + 4
 
@@ -77,7 +77,7 @@ const utf16: readonly (readonly number[])[] = [
   ]),
 ]
 
-/** The start of another object on the same line, after separators or line ends that are escaped or from other systems. */
+/** The start of another object on the same line, after separators, escaped line ends or line ends of other systems. */
 const nextObject = /^(?:[\s,;]|\\[rn])*\{/
 
 const batchBody = /^\{\s*"(?:operations|atomic)"\s*:/
@@ -86,7 +86,7 @@ const batchBody = /^\{\s*"(?:operations|atomic)"\s*:/
 const openEnd = /[{[,:]\s*$/
 
 /**
- * The problem if the whole body is not in lines; undefined if it may contain operations.
+ * The problem if the body as a whole has the wrong form; undefined if it may contain operations.
  *
  * @param line the first line that is not blank
  * @param isWhole false if `line` is only the start of the line
@@ -125,7 +125,7 @@ function parseElement(element: unknown, wantsVersion: boolean | undefined): Writ
 function parseOperation(object: ReadObject, wantsVersion?: boolean): WriteOperation | Problem {
   const { op } = object.members
   const wrong = checkObject(object, operationShapes.of(op))
-  // With an unknown `op`, `wrong` is always set.
+  // If `op` is unknown, `wrong` is always set.
   return wrong ?? operationOf(op as WriteAction['kind'], membersOf<OperationBody>(object), wantsVersion)
 }
 

@@ -1,4 +1,4 @@
-/** Parses the bytes of a fetch into one checked request: for a topic, for many by path, for a page, or for a count. */
+/** Parses the bytes of a fetch into one checked request: for one topic, for many topics by path, for a page, or for a count. */
 import type { Plan } from '../../selectors/plan.js'
 import { fetchPathsMax } from '../../settings/limits.js'
 import { type BranchLimit, type ItemForm, storedForms } from '../../store/topics.js'

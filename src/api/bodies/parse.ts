@@ -4,8 +4,8 @@
  * Fetches are parsed in parse-fetch.ts, changes in parse-changes.ts, batches in parse-batch.ts.
  * Permissions and the contents of the store are checked elsewhere.
  *
- * Errors in this folder: a fault of the request is a `Problem`, a value; nothing here throws for it. A fault of our code or
- * of the machine (a failed assertion or commit) is an exception, which api/service.ts turns into a response.
+ * Errors in this folder: a fault in the request is returned as a `Problem` and never thrown. A fault in our code or in the
+ * machine (a failed assertion or commit) is an exception, which api/service.ts turns into a response.
  */
 import { quote } from '../../json/bytes.js'
 import { JsonReader } from '../../json/reader.js'
@@ -53,11 +53,11 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   return isProblem(plan) ? plan : { plan, isDryRun }
 }
 
-/** The members of any operation, sent to a route or in a batch. */
+/** The members of any operation, whether it is sent to a route or in a batch. */
 export type OperationBody = Pick<AddAndSetBody, 'path'> &
   Partial<Omit<AddAndSetBody, 'path' | 'with_version'> & Pick<IncrementBody, 'increment'>>
 
-/** The body must have been checked. Texts are views where possible. Members have a fixed order, so that V8 sees few shapes. */
+/** The body must have been checked. JSON texts are views where possible. Members have a fixed order, so that V8 sees few shapes. */
 export function operationOf(
   route: WriteAction['kind'],
   {

@@ -1,6 +1,6 @@
 /**
  * Reads the objects of requests: a body, an operation of a batch, a constraint. One pass over the bytes decodes the members of
- * the shape (shape.ts) and notes errors; values stay the bytes that were sent. The error reported is the first in this order:
+ * the shape (shape.ts) and notes errors; values are kept as the bytes that were sent. The error reported is the first in this order:
  * UTF-8 → JSON → depth → repeated names → number of properties → each member, in the shape's order → unknown names.
  * Paths, selectors and the contents of properties are checked in parse.ts.
  */
@@ -18,7 +18,7 @@ const membersMax = 32
 interface ReadLimits {
   /** Maximum levels of a member; a member that is an object may have one more, because it may contain a value. */
   readonly levelsMax?: number
-  /** Maximum elements of an array; more elements are undefined. */
+  /** Maximum elements of an array; any further elements are undefined. */
   readonly elementsMax?: number
   /** The maximum of `size`, which is a setting. */
   readonly sizeMax?: number
@@ -40,15 +40,15 @@ export class ReadObject {
   /** null for an unknown name. */
   readonly members: Record<string, unknown> = {}
   hasUnknown = false
-  /** The first name that repeats an earlier one, compared without escapes. */
+  /** The first name that repeats an earlier one; names are compared with their escapes decoded. */
   repeated: string | undefined = undefined
   /** The first member that is nested too deep. */
   tooDeep: string | undefined = undefined
-  /** True if there are more than `membersMax` members; the rest is only checked as JSON. */
+  /** True if there are more than `membersMax` members; the others are only checked for valid JSON. */
   isCrowded = false
-  /** The problem with a repeated property, or with one property too many. */
+  /** The problem if a property is repeated or there are too many properties. */
   propertiesProblem: Problem | undefined = undefined
-  /** The problems of members, by their names. */
+  /** The problems with members, by the members' names. */
   wrong: Map<string, Problem> | undefined = undefined
 }
 
@@ -171,7 +171,7 @@ function maxOf({ name, member, limits: { sizeMax } }: Place): number {
 
 /** Considers every digit of the text: 10, 10.0 and 1e1 are integers. */
 function isInteger(text: string, max: number): boolean {
-  // Numbers above this maximum are rounded, so only plain digits show that this one was not.
+  // Numbers above this maximum are rounded. Only plain digits show that this number was not rounded.
   if (max === Number.MAX_SAFE_INTEGER) return /^(?:0|[1-9]\d{0,15})$/.test(text)
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const digits = whole + fraction
@@ -205,8 +205,8 @@ function readArray(reader: JsonReader, place: Place, member: Member): readonly u
 }
 
 /**
- * Parses the text, which the reader has checked, with JSON.parse, in a third of the time of adding properties with new names
- * one by one. JSON.parse would also build nested values, so it is used only if all values are strings.
+ * Parses the checked text with JSON.parse: adding properties with new names one by one would take three times as long.
+ * JSON.parse would also build nested values, so it is used only if all values are strings.
  */
 function readProperties(reader: JsonReader, place: Place): object {
   const start = reader.position
@@ -287,7 +287,7 @@ function firstWrong(object: ReadObject, shape: Shape, prefix: string): Problem |
     const wrong = object.wrong?.get(name)
     if (wrong !== undefined) return wrong
     if (!shape.required.includes(name) || object.members[name] !== undefined) continue
-    // If a member is missing and another is unknown, the name is probably misspelt.
+    // If a member is missing and another is unknown, the unknown name is probably a misspelling.
     const missing = { name: prefix + name, allowed: `${allowed} is required` }
     return unknownMember(object, shape, prefix) ?? problem('missing_parameter', missing)
   }

@@ -26,7 +26,7 @@ function isObject(json: Json): json is JsonObject {
 }
 
 /**
- * Converts a generated schema to the form that client tools expect. Choices of constants become one `enum`, and every other
+ * Converts a generated schema to the form that client tools expect. A choice between constants becomes one `enum`; any other
  * constant gets a type. `readOnly`, inherited from TypeScript, is removed because it would keep members out of requests.
  * Additional members are disallowed, as in the service.
  */
@@ -58,7 +58,7 @@ const oneMember: Readonly<Record<string, JsonObject>> = { ConstraintBody: { minP
 
 /**
  * The bounds of a request's members that types cannot express. Limits in bytes of UTF-8 are in the descriptions. So are
- * defaults, because generators take a member with a `default` for a member that is always present.
+ * defaults, because generators assume that a member with a `default` is always present.
  */
 function boundsByName({ pageSizeMax, batchOperationsMax }: SettableBounds): Readonly<Record<string, JsonObject>> {
   const slashes = 'one leading and one trailing slash are dropped'

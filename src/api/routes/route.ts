@@ -1,6 +1,6 @@
 /**
  * A route of the API as one object: the permissions it needs, its parser and handler, and its description. The service, the
- * API description and the tests of all routes are loops over the list in routes.ts.
+ * API description and the tests of all routes loop over the list in routes.ts.
  */
 import type { Access } from '../../auth/access.js'
 import type { Awaitable } from '../../base/awaitable.js'

@@ -26,7 +26,7 @@ export function prefixesOf(node: Node, budget: PlanningBudget): readonly Prefix[
   return disjoint(prefixes)
 }
 
-/** True if the prefixes alone decide whether a text matches. */
+/** True if the prefixes alone decide whether a string matches. */
 export function isExact(prefixes: readonly Prefix[]): boolean {
   return prefixes.every((prefix) => prefix.rest !== 'unknown')
 }

@@ -21,7 +21,7 @@ import { dateExample, parseDate } from './date.js'
 import { parsePeriod } from './period.js'
 import type { RemovalCondition, RemovalPolicy } from './policy.js'
 
-/** The reason why a text is not a REMOVAL expression, as a phrase that follows the property's name. */
+/** The reason why the text is not a REMOVAL expression, as a phrase that follows the property's name. */
 interface RemovalProblem {
   readonly problem: string
 }
@@ -118,7 +118,7 @@ class RemovalParser {
     return text.includes('\\') ? text.replace(/\\(.)/g, '$1') : text
   }
 
-  /** Groups joined by `or`; each group is conditions joined by `and`. */
+  /** Groups joined by `or`; each group consists of conditions joined by `and`. */
   #conditions(depth: number): RemovalCondition | undefined {
     let any: RemovalCondition[] | undefined
     for (;;) {
