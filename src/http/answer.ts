@@ -111,7 +111,10 @@ export interface Route<Caller> {
   readonly sameOrigin?: boolean
   /** @param body as sent, valid only until the first await @throws any error, which `answerForError` turns into a response */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
-  /** Starts to take a body of lines (application/x-ndjson); undefined if the route takes none. Always gets the headers. */
+  /**
+   * Starts to take a body that consists of lines (application/x-ndjson); undefined if the route takes no such body. Always
+   * gets the headers.
+   */
   readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
 }
 

@@ -1,5 +1,5 @@
 /**
- * The boundary with uWebSockets.js: the listener, connections, routes and pages, the drain. Only this folder imports the
+ * The boundary with uWebSockets.js: the listener, connections, routes, pages and the drain. Only this folder imports the
  * library, and nothing here depends on topics.
  *
  * The path of a request; each file calls only later ones. requests.ts reads the headers in one pass, and checks framing,

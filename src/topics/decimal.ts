@@ -21,7 +21,7 @@ interface Decimal {
 }
 
 /**
- * The sum of two JSON numbers in its shortest plain form: `0.1` and `0.2` are `0.3`, `1e3` and `-1.50` are `998.5`.
+ * The sum of two JSON numbers in its shortest plain form: `0.1` and `0.2` give `0.3`; `1e3` and `-1.50` give `998.5`.
  *
  * @returns undefined if either text is not a number, or if a summand or the sum, written without an exponent, has more than
  *   `numberDigitsMax` digits

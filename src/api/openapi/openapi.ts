@@ -146,7 +146,7 @@ export function describeApi({ basePath, version, origin = '', ...settable }: Des
       version,
       description:
         'A topic tree over HTTP. Values are returned exactly as sent, including the text of numbers. Any other path gets ' +
-        '404 `unknown_route`, any other method 405 `method_not_allowed`, both with the usual error body.',
+        '404 `unknown_route`, and any other method gets 405 `method_not_allowed`, both with the usual error body.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${basePath}` || '/' }],

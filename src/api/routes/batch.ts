@@ -1,4 +1,4 @@
-/** POST /topics/batch: operations in one commit, all or none, or each on its own. Lines are handled in batch/upload.ts. */
+/** POST /topics/batch: operations in one commit (all or none), or each on its own. Lines are handled in batch/upload.ts. */
 import typia from 'typia'
 import type { Access } from '../../auth/access.js'
 import type { Answer } from '../../http/answer.js'
@@ -21,7 +21,7 @@ export const batchRoute: ApiRoute<BatchRequest> = {
   operationId: 'batch',
   summary: 'Runs many operations on topics by path in one commit: all of them or none, or each on its own.',
   isRead: false,
-  // Each operation has its own needs, checked after parsing.
+  // What a key must be allowed to use depends on the operations, and is checked after parsing.
   needs: [],
   bodies: bodySchemas.batch,
   otherBodies: {
