@@ -1,19 +1,20 @@
-/** The children of a path, made of topics at and below them. Pure. */
+/** The children of a path, derived from topics at and below them. Pure. */
 import type { TopicType } from '../topics/topic.js'
 import type { Item } from './item.js'
 
 /** A path segment directly below another. */
 export interface Child {
+  /** The path from the top of the tree. */
   readonly path: string
   /** The last segment of the path. */
   readonly name: string
-  /** Undefined if there is no topic at the path, only topics below it. */
+  /** The topic's type; undefined if there is no topic at the path, only topics below it. */
   readonly type: TopicType | undefined
   /** True if there are topics below it. */
   readonly hasChildren: boolean
 }
 
-/** @param items in tree order, two of each child that has so many @param level of the children, 1 for the top */
+/** @param items in tree order, up to two per child @param level the depth of the children, 1 for the top */
 export async function* childrenIn(
   items: Iterable<Item> | AsyncIterable<Item>,
   level: number,
@@ -38,14 +39,14 @@ export async function* childrenIn(
   if (last !== undefined) yield last
 }
 
-/** As the service orders names: by the bytes of their UTF-8, which is the order of their code points. */
+/** Compares names as the service does: by UTF-8 bytes, which is also the order of code points. */
 export function compareNames(a: string, b: string): number {
   let at = 0
   while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1)
 }
 
-/** The empty path for the top. */
+/** The parent's path, which is empty for the top. */
 export function parentOf(path: string): string {
   return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
 }

@@ -1,9 +1,8 @@
 /**
- * The client: one method for each thing that can be done with topics. Options are the members of the API's request
- * bodies, by the same names, and `signal`; docs/api.md describes them. Answers other than 200 are thrown as
- * TopicdError.
+ * The client: one method for each operation on topics. Options have the names of the API's request members, which
+ * docs/api.md describes, plus `signal`. Responses other than 200 are thrown as TopicdError.
  *
- * A request is repeated only as connection.ts says. So every method that writes says here what may happen twice.
+ * connection.ts decides which requests are repeated. Every method that writes documents the effect of a repetition.
  */
 import type { AddAnswer, CountAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type { AddAndSetBody, AddBody, IncrementBody, SetBody } from '../api/bodies/bodies.js'
@@ -38,31 +37,31 @@ import type {
 } from './wire.js'
 
 export interface UpdateOptions extends RequestOptions {
-  /** json by default. */
+  /** The topic's type; json by default. */
   readonly type?: TopicType | undefined
-  /** The properties of a topic that is created. */
+  /** The properties of the topic, if it is created. */
   readonly properties?: Properties | undefined
-  /** Of a topic that is created. */
+  /** The time to live of the topic, if it is created. */
   readonly ttl?: string | undefined
-  /** Maximum attempts while other writers come first; 16 by default. */
+  /** Maximum attempts if other writers keep changing the topic; 16 by default. */
   readonly attemptsMax?: number | undefined
 }
 
-/** Results on a page of a walk when the caller gives no size: few round trips, and pages that are still small. */
+/** Default page size of a walk: few round trips, and pages that are still small. */
 const walkSizeDefault = 100
 
 /**
- * A client of the service at this URL. Nothing is sent until a method is called, and nothing needs to be closed.
+ * Creates a client of the service at this URL. It sends nothing until you call a method, and need not be closed.
  *
- * @param url where the service is, with its base path if it has one, such as http://127.0.0.1:8080
- * @throws TypeError for a text that is not an http or https URL, or a key that no header can contain; RangeError for a
- *   `timeoutMs` that no timer can have
+ * @param url the service's URL, including its base path if it has one, such as http://127.0.0.1:8080
+ * @throws TypeError if `url` is not an http or https URL, or if the key contains a character that a header cannot
+ *   contain; RangeError if `timeoutMs` exceeds the maximum of a timer
  */
 export function connect(url: string, options: ConnectOptions): Client {
   return new Client(createConnection(url, options))
 }
 
-/** Made by `connect`. */
+/** A client of one service. Create it with `connect`. */
 export class Client {
   readonly #connection: Connection
   readonly #streams: SharedStreams
@@ -72,12 +71,12 @@ export class Client {
     this.#streams = new SharedStreams(connection)
   }
 
-  /** Undefined if there is no topic at this path, or none of the type; that is json unless `type` says otherwise. */
+  /** Fetches a topic of type json, or of `type`. @returns undefined if there is no topic of that type at this path */
   get(path: string, options: GetOptions = {}): Promise<Item | undefined> {
     return unless(['no_such_topic', 'incompatible_type'], this.#fetch({ ...options, path }, itemOf))
   }
 
-  /** As `get` of each, in the order of `paths`. A snapshot, unless they exceed a page of the service. */
+  /** Fetches each path as `get` does, in the order of `paths`. The result is a snapshot if it fits on one page of the service. */
   async getMany(paths: readonly string[], options: GetOptions = {}): Promise<readonly (Item | undefined)[]> {
     const items: (Item | undefined)[] = []
     while (items.length < paths.length)
@@ -94,7 +93,7 @@ export class Client {
     return this.#write('set', { ...options, path, value })
   }
 
-  /** Adds to an existing number, exactly. Never sent twice: after a lost connection the outcome is unknown. */
+  /** Adds to an existing number, exactly. It is never sent twice: if the connection is lost, the outcome is unknown. */
   increment<Shown extends boolean = false>(
     path: string,
     increment: Addend,
@@ -103,7 +102,7 @@ export class Client {
     return this.#write('set', { ...options, path, increment })
   }
 
-  /** Sets a topic's value, and creates the topic if it is missing. `created` may be false after a repetition. */
+  /** Sets a topic's value and creates the topic if it is missing. If the request was repeated, `created` may be false. */
   addAndSet<Shown extends boolean = false>(
     path: string,
     value: unknown,
@@ -112,7 +111,7 @@ export class Client {
     return this.#write('addAndSet', { ...options, path, value })
   }
 
-  /** Creates a topic without a value if it is missing. `created` may be false after a repetition. */
+  /** Creates a topic without a value if it is missing. If the request was repeated, `created` may be false. */
   add<Shown extends boolean = false>(
     path: string,
     options: WriteOptions<AddBody, Shown> = {},
@@ -120,21 +119,21 @@ export class Client {
     return this.#write('add', { ...options, path })
   }
 
-  /** Removes the topic at this path, not its descendants. `removed` may be 0 after a repetition. */
+  /** Removes the topic at this path, but not its descendants. If the request was repeated, `removed` may be 0. */
   remove(path: string, options: RemoveOptions = {}): Promise<RemoveAnswer> {
     return this.#write('remove', { ...options, path })
   }
 
-  /** Removes every topic that the selector matches, of either type. `removed` may be too low after a repetition. */
+  /** Removes every topic that the selector matches, of either type. If the request was repeated, `removed` may be too low. */
   removeMatches(selector: string, options: RemoveMatchesOptions = {}): Promise<RemoveAnswer> {
     return this.#write('remove', { ...options, selector })
   }
 
   /**
-   * Carries out all of the operations in one commit, in their order, or none of them. It is never sent twice: after a
-   * lost connection it is unknown whether it was carried out.
+   * Applies all operations in order, in one commit, or none of them. It is never sent twice: if the connection is lost,
+   * the outcome is unknown.
    *
-   * @throws TopicdError whose `operation` is the index of the first operation that was refused
+   * @throws TopicdError whose `operation` is the index of the first rejected operation
    */
   batch<const Operations extends readonly Operation[], Shown extends boolean = false>(
     operations: Operations,
@@ -143,7 +142,7 @@ export class Client {
     return this.#batch({ ...options, operations })
   }
 
-  /** Applies each operation on its own, in order, in one commit; never sent twice. @returns each answer or refusal */
+  /** Applies each operation independently, in order, in one commit. It is never sent twice. @returns one result per operation */
   batchEach<const Operations extends readonly Operation[], Shown extends boolean = false>(
     operations: Operations,
     options: VersionOptions<Shown> = {},
@@ -152,28 +151,29 @@ export class Client {
   }
 
   /**
-   * Carries out any number of operations, each on its own and in their order. They are sent in pieces while they are made, so
-   * they need not fit into memory, and each piece becomes durable before the next is sent. None is sent twice; where a lost
-   * connection ends it, up to one piece more than the last progress said was carried out.
+   * Applies any number of operations, each independently and in order. They are sent in chunks as `operations` produces them,
+   * so they need not fit in memory, and each chunk is durable before the next is sent. No operation is sent twice. If a lost
+   * connection ends the upload, up to one chunk after the last reported progress may have been applied.
    *
-   * @returns how many were carried out and refused; `onRefused` is told which
+   * @returns the numbers of applied and rejected operations; `onRefused` receives each rejection
    */
   upload(operations: Iterable<Operation> | AsyncIterable<Operation>, options: UploadOptions = {}): Promise<Uploaded> {
     return upload(this.#connection, operations, options)
   }
 
+  /** Fetches one page of the topics that the selector matches. To continue, pass its last path as `after`. */
   page(selector: string, options: PageOptions = {}): Promise<Page> {
     return this.#fetch({ ...options, selector }, pageOf)
   }
 
-  /** Counts topics of type json unless `type` says otherwise. */
+  /** Counts the matching topics of type json, or of `type`. */
   count(selector: string, { signal, type }: CountOptions = {}): Promise<number> {
     return this.#fetch({ selector, type, count: true, signal }, (text) => objectOf<CountAnswer>(text).count)
   }
 
   /**
-   * Everything that the selector matches, in tree order, fetched page by page; 100 topics at a time unless `size` says
-   * otherwise. It is not a snapshot: topics that exist all the while come exactly once.
+   * Iterates over all topics that the selector matches, in tree order, fetching `size` topics at a time, by default 100.
+   * It is not a snapshot: a topic that exists throughout is returned exactly once.
    */
   async *walk(selector: string, options: PageOptions = {}): AsyncGenerator<Item, void, undefined> {
     const { size = walkSizeDefault } = options
@@ -185,7 +185,7 @@ export class Client {
     }
   }
 
-  /** Lists the children of a path, or the top of the tree, in tree order. Each costs two seeks, whatever is below it. */
+  /** Lists the children of a path, or the top of the tree, in tree order. Each costs two seeks, regardless of its subtree. */
   async *list(path = '', options: ListOptions = {}): AsyncGenerator<Child, void, undefined> {
     const level = path === '' ? 1 : segmentsOf(path).length + 1
     const after = options.after && segmentsOf(options.after).join('/')
@@ -196,20 +196,19 @@ export class Client {
       deep_branch_depth: level,
       deep_branch_limit: 2,
     })
-    // What is below the child after which they are listed comes first.
+    // The first results may be descendants of `after` itself.
     for await (const child of childrenIn(items, level)) if (child.path !== after) yield child
   }
 
   /**
-   * Replaces a topic's value by what `change` makes of it, and creates the topic if it is missing. If another writer
-   * comes in between, `change` is called again with what that one wrote. Versions tell, so the old value is not sent.
+   * Replaces a topic's value with the result of `change`, and creates the topic if it is missing. If another writer changes
+   * the topic in the meantime, calls `change` again with the new state. Versions detect this, so the old value is not sent.
    *
-   * @param change gets the topic, with its version, or undefined if there is none; if it returns undefined, nothing is
-   *   written
-   * @returns what the write answered, its version too, `created` being whether it created the topic; undefined if nothing was
-   *   written
-   * @throws TopicdError `unsatisfied_constraint` if other writers came first `attemptsMax` times. After a lost
-   * connection it is unknown whether the value was written.
+   * @param change receives the topic with its version, or undefined if the topic is missing; if it returns undefined, nothing
+   *   is written
+   * @returns the response to the write, with its version, and `created` if it created the topic; undefined if nothing was written
+   * @throws TopicdError `unsatisfied_constraint` if other writers interfered `attemptsMax` times. If the connection is
+   *   lost, the outcome is unknown.
    */
   update(
     path: string,
@@ -229,24 +228,24 @@ export class Client {
     return untilSatisfied(attempt, attemptsMax, signal)
   }
 
-  /** The current state first, unless `since` is given; then each change. Only the signal or a refusal ends it. */
+  /** Iterates over the current state, unless `since` is given, then over each change. Only the signal or a rejection ends it. */
   changes(selector: string, { signal, since, ...members }: ChangesOptions = {}): Changes {
     return new Changes(this.#streams, { selector, ...members }, since, signal)
   }
 
-  /** The selector's matches, as a Map that updates itself until it is closed. */
+  /** Follows the topics that the selector matches in a Map that stays up to date until you close it. */
   follow(selector: string, { signal, ...members }: Omit<ChangesOptions, 'since'> = {}): LiveTopics {
     const controller = controllerWithin(signal)
     const changes = this.changes(selector, { ...members, signal: controller.signal })
     return new LiveTopics(changes, controller, this.#connection.timeoutMs)
   }
 
-  /** The names below a path, or of all topics, a level at a time as they are opened: kept up to date until it is ended. */
+  /** Follows the names below a path, or of all topics, for a tree view: each level that you open stays up to date until `close`. */
   followTree(path = '', { size, signal }: TreeOptions = {}): LiveTree {
     return new LiveTree(this, path, controllerWithin(signal), size)
   }
 
-  /** Ends the waits of all `follow` and `changes` during an outage: call it once the service is known to be back. */
+  /** During an outage, lets every `follow` and `changes` reconnect immediately. Call it when you know the service is back. */
   retry(): void {
     this.#streams.retry()
   }
@@ -258,23 +257,23 @@ export class Client {
   #batch<Results>({ signal, ...members }: Asked & { readonly operations: readonly Operation[] }): Promise<Results> {
     const read = (text: string) => {
       const results = elementsOf(membersOf(text).get('results') ?? '').map(objectOf)
-      if (results.length !== members.operations.length) throw new SyntaxError('not one result for each operation')
+      if (results.length !== members.operations.length) throw new SyntaxError('not exactly one result per operation')
       return results as Results
     }
     return this.#connection.post('batch', members, { signal, isRepeatable: false, read })
   }
 
-  /** Not repeatable: an increment, and a write with a constraint, which its own first attempt may have made untrue. */
+  /** Does not repeat an increment, nor a write whose constraint the first attempt may have made false. */
   #write<Answer>(route: string, { signal, ...members }: Asked): Promise<Answer> {
     const isRepeatable = members.constraint === undefined && members.increment === undefined
     return this.#connection.post(route, members, { signal, isRepeatable, read: objectOf<Answer> })
   }
 }
 
-/** The members of a request, with the signal that is none of them. */
+/** The members of a request, and the signal, which is not sent. */
 type Asked = RequestOptions & { readonly [name: string]: unknown }
 
-/** Undefined if the request is refused with one of these codes. */
+/** Resolves to undefined if the request is rejected with one of these codes. */
 async function unless<Result>(codes: readonly string[], request: Promise<Result>): Promise<Result | undefined> {
   try {
     return await request
@@ -284,7 +283,7 @@ async function unless<Result>(codes: readonly string[], request: Promise<Result>
   }
 }
 
-/** Adds the exact text of a value in the answer. @throws SyntaxError for a text that is not a JSON object */
+/** Parses a response and adds the exact text of its value. @throws SyntaxError if `text` is not a JSON object */
 function objectOf<Answer>(text: string): Answer {
   const parsed: unknown = JSON.parse(text)
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new SyntaxError('not an object')

@@ -1,17 +1,17 @@
-/** Attempts that a constraint decides: repeated, after a growing random wait, while other writers come first. */
+/** Retries of conditional writes: after each conflict with another writer, a random wait that grows. */
 import { TopicdError } from './error.js'
 import { wait } from './wait.js'
 
-/** Attempts when the caller gives no number: with hundreds of ms between the last ones, ample for dozens of writers. */
+/** Default maximum of attempts: the last waits take hundreds of ms, which is ample for dozens of writers. */
 const attemptsMaxDefault = 16
 
-/** The first wait is up to this long, in ms: about the time that a durable write takes. */
+/** Maximum of the first wait, in ms: about the duration of a durable write. */
 const firstWaitMsMax = 4
 
-/** No wait is longer than this, in ms: further writers are better served by trying again. */
+/** Maximum of any wait, in ms: with more writers, retrying is better than waiting longer. */
 const waitMsMax = 500
 
-/** Repeats after 409 `unsatisfied_constraint`. @throws the last refusal, or immediately any other error */
+/** Retries after 409 `unsatisfied_constraint`. @throws any other error immediately, or the last 409 */
 export async function untilSatisfied<Result>(
   attempt: () => Promise<Result>,
   attemptsMax: number | undefined = attemptsMaxDefault,

@@ -1,59 +1,60 @@
 /**
- * One request and its answer: headers, time limit, the one repetition, and how an answer becomes a result or a
+ * One request and its response: headers, time limit, the single retry, and the conversion of a response to a result or a
  * TopicdError. The routes are in client.ts.
  *
- * A request is retried at most once, and only if its connection failed: if it was never sent, or if carrying it
- * out twice does no harm. Answers are never a reason to repeat.
+ * A request is retried at most once, and only if its connection failed before anything was sent, or if applying it
+ * twice is harmless. A response is never a reason to retry.
  */
 import { readAnswer, refusalOf, TopicdError } from './error.js'
 import { bodyText } from './json-text.js'
 import { controllerWithin } from './wait.js'
 
 export interface ConnectOptions {
+  /** The API key: the token that `topicd keys add` printed. */
   readonly key: string
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch | undefined
-  /** A request without a complete answer after this long fails with a TimeoutError. No limit by default. */
+  /** Time limit of a request until its response is complete, in ms; then it fails with a TimeoutError. No limit by default. */
   readonly timeoutMs?: number | undefined
 }
 
-/** The maximum of a timer. */
+/** The maximum delay of a timer. */
 const timeoutMsMax = 2 ** 31 - 1
 
 export interface RequestOptions {
-  /** Ends the request when it is aborted; the promise is rejected with the signal's reason. */
+  /** Cancels the request when aborted; the promise is rejected with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
 interface Exchange<Result> {
   readonly signal: AbortSignal | undefined
   readonly isRepeatable: boolean
-  /** @throws SyntaxError if the text of a 200 is not the route's */
+  /** @throws SyntaxError if the text of a 200 response does not have the route's format */
   readonly read: (text: string) => Result
 }
 
 export interface Connection {
   post<Result>(route: string, members: object, exchange: Exchange<Result>): Promise<Result>
-  /** Sends once. @returns the lines of the answer @throws TopicdError when all are refused; what `fetch` throws */
+  /** Sends once. @returns the lines of the response @throws TopicdError if the request is rejected; errors of `fetch` */
   sendLines(route: string, lines: string, signal: AbortSignal | undefined): Promise<string>
-  /** Sends once, without `timeoutMs`; read as it arrives. @throws TopicdError on a refusal; as `overNetwork` */
+  /** Sends once, for a streamed response, which `timeoutMs` does not limit. @throws TopicdError if rejected; as `overNetwork` */
   open(route: string, members: object, accept: string, signal: AbortSignal): Promise<Response>
-  /** Undefined for no limit. */
+  /** Undefined if there is no limit. */
   readonly timeoutMs: number | undefined
   readonly origin: string
 }
 
-/** A connection has failed, so another attempt may succeed; `cause` says how. */
+/** The connection failed, so another attempt may succeed. `cause` is the reason. */
 export class ConnectionLost extends Error {
   constructor(override readonly cause: unknown) {
     super('the connection was lost')
   }
 }
 
-/** `fetch` never throws these for a failure of the network: a caller's own `fetch` has a defect. */
+/** `fetch` never throws these for a network failure, so they show a defect in the caller's own `fetch`. */
 const defects: readonly unknown[] = ['SyntaxError', 'ReferenceError', 'RangeError']
 
-/** @throws the signal's reason once it is aborted; ConnectionLost for what `fetch` throws; a defect as it is */
+/** @throws the signal's reason once it is aborted; ConnectionLost for a network error; a defect unchanged */
 export async function overNetwork<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -70,13 +71,13 @@ const linesType = 'application/x-ndjson'
 export function createConnection(url: string, options: ConnectOptions): Connection {
   const base = `${serviceAt(url)}/topics/`
   const headers = { authorization: `Apikey ${keyIn(options)}`, 'content-type': 'application/json' }
-  // Without the type to accept, an answer lists only the first of many refusals.
+  // Without this `accept`, the response to a large upload lists only the first rejections.
   const lineHeaders = { ...headers, 'content-type': linesType, accept: linesType }
   const { fetch = globalThis.fetch, timeoutMs } = options
   if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= timeoutMsMax)) {
-    throw new RangeError(`timeoutMs must be from 1 to ${timeoutMsMax}, not ${timeoutMs}; leave it out for no limit`)
+    throw new RangeError(`timeoutMs must be from 1 to ${timeoutMsMax}, but is ${timeoutMs}; omit it for no limit`)
   }
-  // Not a method of an object: a browser's `fetch` refuses any other `this`.
+  // Called as a plain function: a browser's `fetch` rejects any other `this`.
   const send = (route: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal | null) =>
     fetch(base + route, { method: 'POST', headers: new Headers(headers), body, signal })
   return {
@@ -106,40 +107,41 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
   }
 }
 
-/** Without a slash at the end. @throws TypeError for a text that is not an http or https URL */
+/** The URL without a trailing slash. @throws TypeError if it is not an http or https URL */
 function serviceAt(url: string): string {
   try {
     const { protocol, origin, pathname, href } = new URL(url)
-    // Of `localhost:8080`, a URL with another scheme, a browser would make a path of the page's own origin.
+    // `localhost:8080` is a URL with the scheme `localhost:`; a browser would treat it as a path on the page's origin.
     const isHttp = protocol === 'http:' || protocol === 'https:'
-    // Anything else in it would be dropped: a user, a query.
+    // Other parts, such as a user or a query, would be dropped.
     if (isHttp && href === origin + pathname) return href.replace(/\/+$/, '')
   } catch {}
-  throw new TypeError(`not an http or https URL with nothing but a host, a port and a path: ${url}`)
+  throw new TypeError(`url must be an http or https URL with only a host, a port and a path, but is ${url}`)
 }
 
-/** Trims space from a file or shell. Plain JavaScript may omit options. @throws TypeError without showing the key */
+/** Trims white space, which files and shells add. Plain JavaScript may omit options. @throws TypeError without showing the key */
 function keyIn(options: Partial<ConnectOptions> | undefined): string {
   const key: unknown = options?.key
   if (key === undefined || key === null || key === '')
-    throw new TypeError('the API key is missing: connect(url, { key }) needs it as "key"')
+    throw new TypeError('the API key is missing; pass it as "key": connect(url, { key })')
   if (typeof key !== 'string') throw new TypeError(`"key", the API key, must be a string, not a ${typeof key}`)
   const trimmed = key.trim()
-  if (!/^[\x21-\x7e]+$/.test(trimmed)) throw new TypeError('"key" contains a character that no API key has')
+  if (!/^[\x21-\x7e]+$/.test(trimmed))
+    throw new TypeError('"key" contains a character that is not allowed in an API key')
   return trimmed
 }
 
-/** @param members of the request @throws TopicdError for a refusal */
+/** @param members the request's members @throws TopicdError if the request was rejected */
 async function textOf(response: Response, members: { readonly selector?: unknown } = {}): Promise<string> {
   const text = await response.text()
   if (response.status !== 200) throw refusalOf(response, text, members.selector)
   return text
 }
 
-/** Node.js's codes for an open connection that is closed before the answer is complete. */
+/** Node.js's error codes for a connection that closes before the response is complete. */
 const lostCodes: readonly unknown[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
 
-/** Browsers give no code, and never say what failed. */
+/** Browsers give no code and never reveal the cause. */
 function mayRepeat(error: unknown, isRepeatable: boolean): boolean {
   const code = memberOf(error, 'code') ?? memberOf(memberOf(error, 'cause'), 'code')
   // Nothing has been sent.
@@ -147,7 +149,7 @@ function mayRepeat(error: unknown, isRepeatable: boolean): boolean {
   return isRepeatable && (code === undefined ? memberOf(error, 'name') === 'TypeError' : lostCodes.includes(code))
 }
 
-/** Not `instanceof Error`: a `fetch` of another realm, as in some test runners, throws errors of that realm. */
+/** Avoids `instanceof Error`: in some test runners, `fetch` is from another realm, and so are its errors. */
 function memberOf(error: unknown, name: 'name' | 'code' | 'cause'): unknown {
   return typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined
 }

@@ -1,8 +1,8 @@
-/** The error for every unexpected answer. Without an answer, a request fails with what `fetch` threw. */
+/** The error for every unexpected response. Without a response, a request fails with the error of `fetch`. */
 import type { ErrorAnswer } from '../api/answers.js'
 import { selectorFor } from './selectors.js'
 
-/** The service's codes, and `unexpected_answer` for an answer that is not the service's, such as a proxy's. */
+/** The service's codes, and `unexpected_answer` for a response from elsewhere, such as a proxy. */
 type ErrorCode = ErrorAnswer['code'] | 'unexpected_answer' | (string & Record<never, never>)
 
 interface Details {
@@ -11,18 +11,18 @@ interface Details {
   readonly hint?: string | undefined
 }
 
-/** An answer that refuses the request, or that is not the service's. */
+/** Thrown if the service rejects the request, or if the response is not from the service. */
 export class TopicdError extends Error {
   override readonly name = 'TopicdError'
-  /** The index of the operation for which a batch was refused. */
+  /** The index of the operation that made the service reject a batch. */
   readonly operation: number | undefined
-  /** A 429 or 503 may specify it. */
+  /** When to retry, if a 429 or 503 specifies it. */
   readonly retryAfterSeconds: number | undefined
-  /** Advice that only the client has: for a selector with the wildcards of other systems. */
+  /** The client's own advice on a selector that uses another system's wildcards. */
   declare readonly hint?: string
 
   constructor(
-    /** 200 for an answer that could not be read. */
+    /** The HTTP status; 200 for a response that could not be read. */
     readonly status: number,
     readonly code: ErrorCode,
     message: string,
@@ -35,13 +35,13 @@ export class TopicdError extends Error {
   }
 }
 
-/** For an answer with a status other than 200. @param selector of the request, if it has one */
+/** The error for a response with a status other than 200. @param selector the request's selector, if any */
 export function refusalOf({ status, headers }: Response, text: string, selector: unknown): TopicdError {
   const retryAfter = headers.get('retry-after') ?? ''
   const retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const { code, message, operation } = problemIn(text)
   if (typeof code !== 'string' || typeof message !== 'string') {
-    return new TopicdError(status, 'unexpected_answer', `The response ${status} has no error code.`, {
+    return new TopicdError(status, 'unexpected_answer', `The response with status ${status} has no error code.`, {
       retryAfterSeconds,
     })
   }
@@ -52,7 +52,7 @@ export function refusalOf({ status, headers }: Response, text: string, selector:
   })
 }
 
-/** @throws TopicdError `unexpected_answer` if `read` throws a SyntaxError: the text is not the service's */
+/** @throws TopicdError `unexpected_answer` if `read` throws a SyntaxError, because the text is not from the service */
 export function readAnswer<Result>(text: string, read: (text: string) => Result): Result {
   try {
     return read(text)
@@ -67,7 +67,7 @@ function hintFor(selector: string): string | undefined {
   return meant && `Wildcards are written differently in a selector; did you mean ${JSON.stringify(meant)}?`
 }
 
-/** None for a body that is not a JSON object. */
+/** The problem in a body; empty if the body is not a JSON object. */
 function problemIn(text: string): { readonly [name in 'code' | 'message' | 'operation']?: unknown } {
   try {
     const parsed: unknown = JSON.parse(text)

@@ -1,9 +1,9 @@
 /**
- * The package's entry `topicd/client`: what users of the client import, and the only file that re-exports, since a
- * package has one name. It runs in Node.js and in browsers.
+ * The package's entry `topicd/client`: everything that users of the client import. It is the only file that re-exports,
+ * because a package has one name. It runs in Node.js and in browsers.
  *
- * The files of this folder import only each other; from the rest of the source they take types alone, which are the
- * API's own. The service imports nothing from here.
+ * The files of this folder import only each other and, from the rest of the source, only the API's types. The service
+ * imports nothing from here.
  */
 export type { Change, Changes, ChangesOptions } from './changes/changes.js'
 export type { Disconnection } from './changes/events.js'

@@ -1,25 +1,26 @@
-/** Topics, each with its value and exact text: plain members, so a topic can be logged, spread, cloned, compared. */
+/** Topics, each with its value and exact text. Members are plain, so a topic can be logged, spread, cloned and compared. */
 import type { FetchItem, FetchPage } from '../api/answers.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import { elementsOf, membersOf } from './json-slices.js'
 
+/** A topic as it was when the service sent it. */
 export class Item implements FetchItem {
   constructor(
     readonly path: string,
     readonly type: TopicType,
-    /** As JSON.parse reads it; undefined where `text` is. */
+    /** The value as JSON.parse reads it; undefined if `text` is undefined. */
     readonly value: unknown,
-    /** The value's JSON text, every digit as it was sent; undefined without a value, or if values were left out. */
+    /** The value's JSON text with every digit as sent; undefined if the topic has no value, or if values were omitted. */
     readonly text: string | undefined,
-    /** Undefined unless requested. */
+    /** The topic's properties; undefined unless requested. */
     readonly properties: Properties | undefined,
     /** The version of the topic's last change; undefined unless requested. */
     readonly version: number | undefined,
-    /** The time of that change, ISO 8601; undefined unless requested. */
+    /** The time of the topic's last change in ISO 8601; undefined unless requested. */
     readonly updated: string | undefined,
   ) {}
 
-  /** For JSON.stringify, with the value as it is parsed: `text` alone has every digit. */
+  /** Called by JSON.stringify. Includes the parsed value; only `text` preserves every digit. */
   toJSON(): FetchItem {
     const { path, type, version, updated, value, properties } = this
     return { path, type, version, updated, value, properties }
@@ -31,7 +32,7 @@ export interface Page extends FetchPage {
   readonly results: readonly Item[]
 }
 
-/** @throws SyntaxError for a text that is not an item */
+/** @throws SyntaxError if the text is not an item */
 export function itemOf(text: string): Item {
   const members = membersOf(text)
   const [path, type, value] = [parsed(members, 'path'), parsed(members, 'type'), parsed(members, 'value')]
@@ -42,14 +43,14 @@ export function itemOf(text: string): Item {
   return new Item(path, type, value, members.get('value'), properties, version, updated)
 }
 
-/** Undefined where there is no topic. @throws SyntaxError for a text that is not a results array */
+/** The items, undefined for each missing topic. @throws SyntaxError if the text has no results */
 export function itemsOf(text: string): readonly (Item | undefined)[] {
   const results = elementsOf(membersOf(text).get('results') ?? '')
   if (results.length === 0) throw new SyntaxError('no results')
   return results.map((result) => (membersOf(result).has('missing') ? undefined : itemOf(result)))
 }
 
-/** @throws SyntaxError for a text that is not a page */
+/** @throws SyntaxError if the text is not a page */
 export function pageOf(text: string): Page {
   const members = membersOf(text)
   const has_more = parsed(members, 'has_more')

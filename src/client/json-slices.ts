@@ -1,12 +1,11 @@
 /**
- * Cuts the texts of members and elements out of a JSON text, because JSON.parse loses digits, duplicate names and
- * spelling. One level at a time, in one pass, without recursion.
+ * Cuts a JSON text into the texts of its members or elements, because JSON.parse loses digits, duplicate names and
+ * spelling. Handles one level at a time, in one pass, without recursion.
  *
- * What lies inside a slice is not checked; JSON.parse does that when the slice is parsed. Everything around the slices
- * is.
+ * Everything around the slices is checked. Their contents are not; JSON.parse checks them when it parses a slice.
  */
 
-/** A repeated name has its last text. @throws SyntaxError for a text that is not a JSON object */
+/** The texts of an object's members; of a repeated name, the last. @throws SyntaxError if the text is not a JSON object */
 export function membersOf(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   eachPart(text, '{', '}', (at) => {
@@ -19,7 +18,7 @@ export function membersOf(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/** @throws SyntaxError for a text that is not a JSON array */
+/** The texts of an array's elements. @throws SyntaxError if the text is not a JSON array */
 export function elementsOf(text: string): readonly string[] {
   const elements: string[] = []
   eachPart(text, '[', ']', (at) => {
@@ -30,7 +29,7 @@ export function elementsOf(text: string): readonly string[] {
   return elements
 }
 
-/** @param part reads the part that begins at `at`, and returns the position after it */
+/** @param part reads the part that starts at `at`, and returns the position after it */
 function eachPart(text: string, open: string, close: string, part: (at: number) => number): void {
   let at = skipSpace(text, after(text, skipSpace(text, 0), open))
   if (text[at] !== close) {
@@ -53,7 +52,7 @@ function skipSpace(text: string, from: number): number {
   return at
 }
 
-/** False for NaN, the code of what is past the end. */
+/** False for NaN, which `charCodeAt` returns past the end. */
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
@@ -101,6 +100,6 @@ function afterNested(text: string, from: number): number {
 }
 
 function unexpected(text: string, at: number): SyntaxError {
-  const found = at < text.length ? JSON.stringify(text[at]) : 'end'
-  return new SyntaxError(`unexpected ${found} of the JSON text at position ${at}`)
+  const found = at < text.length ? `${JSON.stringify(text[at])} in` : 'end of'
+  return new SyntaxError(`unexpected ${found} the JSON text at position ${at}`)
 }

@@ -1,37 +1,37 @@
 /**
- * Values as they are sent: the texts that JSON.stringify would write, except that nothing is lost in silence: integers
- * keep every digit, a JSON text is sent verbatim, and what JSON cannot hold is refused by its place. Nothing is sent
- * from here.
+ * The JSON of requests. It is what JSON.stringify would write, except that nothing is lost silently: integers keep every
+ * digit, a JsonText is sent verbatim, and a value that JSON cannot hold causes an error that names its place. Nothing
+ * is sent from here.
  */
 
-/** Stands for a value or a part of one; created by `jsonText`. */
+/** A JSON text in place of a value, or of part of a value. Create it with `jsonText`. */
 export class JsonText {
   constructor(readonly text: string) {}
 
-  /** JSON.stringify cannot write a text verbatim. */
+  /** Throws, because JSON.stringify cannot write a text verbatim. */
   toJSON(): never {
-    throw new TypeError('a JSON text can be sent, but not written by JSON.stringify')
+    throw new TypeError('JSON.stringify cannot write a JsonText; pass it to a method of the client')
   }
 }
 
-/** Sent verbatim wherever a value can be given: `jsonText('1.10')` keeps its 0. @throws SyntaxError if not JSON */
+/** A value to send verbatim: `jsonText('1.10')` keeps its last 0. @throws SyntaxError if the text is not JSON */
 export function jsonText(text: string): JsonText {
   JSON.parse(text)
   return new JsonText(text)
 }
 
 /**
- * A request body. Members that are undefined are left out.
+ * A request body without the members that are undefined.
  *
- * @param within what the names of these members follow in an error, such as `constraint.`
- * @throws TypeError for a value, or a part of one, that JSON cannot hold; the message says where it is
+ * @param within prefix of the members' names in an error, such as `constraint.`
+ * @throws TypeError if JSON cannot hold a value or part of it; the message names the place
  */
 export function bodyText(members: object, within = ''): string {
   const sent = Object.entries(members).filter(([name, member]) => member !== undefined || name === 'value')
   return objectText(sent, (name, member) => memberText(name, member, within + name))
 }
 
-/** Only these two members contain other bodies' members, of which `value` must be there. */
+/** Only `constraint` and `operations` contain members of other bodies, where `value` must be present. */
 function memberText(name: string, member: unknown, where: string): string {
   if (name === 'constraint') return innerText(member, where)
   if (name === 'operations' && Array.isArray(member))
@@ -39,15 +39,15 @@ function memberText(name: string, member: unknown, where: string): string {
   return valueText(plain(member, ''), { step: where })
 }
 
-/** The service refuses what is not an object. */
+/** Also accepts a non-object, which the service rejects. */
 function innerText(member: unknown, where: string): string {
   const hasMembers = typeof member === 'object' && member !== null && !Array.isArray(member)
   return hasMembers ? bodyText(member, `${where}.`) : valueText(plain(member, ''), { step: where })
 }
 
-/** Where a value is. */
+/** The place of a value within a body. */
 interface Place {
-  /** Its name or index in the object or array that contains it. */
+  /** The value's name or index in the object or array that contains it. */
   readonly step: string | number
   /** Undefined for a member of the body. */
   readonly within?: { readonly place: Place; readonly value: object }
@@ -98,14 +98,14 @@ function refuse(what: string, place: Place): never {
   throw new TypeError(`${nameOf(place)} is ${what}, which JSON cannot hold`)
 }
 
-/** As a program would write it, such as `value.readings[3]`. */
+/** The place as JavaScript source, such as `value.readings[3]`. */
 function nameOf({ step, within }: Place): string {
   if (within === undefined) return String(step)
   const isName = typeof step === 'string' && /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(step)
   return nameOf(within.place) + (isName ? `.${step}` : `[${JSON.stringify(step)}]`)
 }
 
-/** As JSON.stringify would write it: the result of `toJSON`, and primitives without their box. */
+/** Converts a value as JSON.stringify does: calls `toJSON` and unboxes primitives. */
 function plain(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || value instanceof JsonText) return value
   const { toJSON } = value as { readonly toJSON?: unknown }

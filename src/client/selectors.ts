@@ -1,11 +1,10 @@
 /**
- * Selectors: for paths as they are, whatever characters they contain, and for patterns in the notations of other systems:
- * MQTT's topic filters, globs, SQL's LIKE, and a regular expression without the character that makes it a selector. To the
- * service most of those patterns are the path of one topic, so they match nothing. Pure; what a selector is, the service
- * decides.
+ * Selectors for literal paths, which may contain any character, and for patterns in other notations: MQTT topic filters,
+ * globs, SQL's LIKE, and regular expressions without a selector's first character. The service would take most of those
+ * patterns for the path of one topic, so they would match nothing. Pure; the service defines the meaning of a selector.
  *
- * A subtree is written `?segment/segment//`, not `*path//`: that form also takes its text literally, so that any
- * quoting in it would itself be a path that it selects.
+ * A subtree is written `?segment/segment//`, not `*path//`: the service also takes the text of `*path//` literally, so a
+ * quoted character would select another path as well.
  */
 
 /** Selects the topic at this path alone. */
@@ -23,14 +22,14 @@ export function descendants(path: string): string {
   return `?${segmentsOf(path).map(quoted).join('/')}/`
 }
 
-/** Selects what any of these selectors selects. @throws RangeError without any */
+/** Selects every topic that at least one of these selectors selects. @throws RangeError if there is no selector */
 export function anyOf(...selectors: readonly [string, ...string[]]): string {
   if (selectors.length === 0) throw new RangeError('anyOf needs at least one selector')
-  // The separator's last four slashes count, so a slash after it would be read as part of the selector before it.
+  // In a run of slashes the last four separate, so a slash after the separator would belong to the selector before it.
   return `#${selectors.map((selector) => (selector.startsWith('/') ? `>${selector}` : selector)).join('////')}`
 }
 
-/** Drops a slash at each end. @throws RangeError for an empty segment, which in a pattern could have another meaning */
+/** Ignores a slash at each end. @throws RangeError for an empty segment, which could change the meaning of a pattern */
 export function segmentsOf(path: string): readonly string[] {
   const from = path.startsWith('/') ? 1 : 0
   const segments = path.slice(from, path.length > from && path.endsWith('/') ? -1 : undefined).split('/')
@@ -49,23 +48,23 @@ interface Notation {
   readonly character: string
 }
 
-/** In `?seg/seg`, where a regular expression never spans a slash. */
+/** For `?seg/seg`, where a regular expression never spans a slash. */
 const inSegments: Notation = { characters: '.*', character: '.' }
 
-/** In `*pattern`, where one spans slashes unless they are excluded. */
+/** For `*pattern`, where a regular expression spans slashes unless it excludes them. */
 const inPath: Notation = { characters: '[^/]*', character: '[^/]' }
 
 /** Selects every topic. */
 export const everything = '?.*//'
 
 /**
- * The selector that matches what a pattern with wildcards means: MQTT's `+` and `#`, a glob's `*`, `**` and `?`, LIKE's
- * `%` (and then `_`) at the start or end of a segment, or a regular expression such as `plant/.*`.
+ * Translates a pattern with another system's wildcards into a selector: MQTT's `+` and `#`; a glob's `*`, `**` and `?`;
+ * LIKE's `%` at the start or end of a segment, and with it `_`; or a regular expression such as `plant/.*`.
  *
- * A text with a level `+`, or `#` as its last, is a filter of MQTT, whose other levels are matched exactly.
+ * A pattern with a level `+`, or with `#` as its last level, is an MQTT filter, whose other levels match exactly.
  *
- * @returns undefined for a text without such wildcards, one that begins like a selector, or one that is in part another
- *   regular expression
+ * @returns undefined if the pattern has no such wildcards, starts like a selector, or contains other regular-expression
+ *   syntax
  */
 export function selectorFor(pattern: string): string | undefined {
   const path = pattern.replace(/^\/|\/$/g, '')
@@ -73,24 +72,24 @@ export function selectorFor(pattern: string): string | undefined {
   if (segments.includes('')) return undefined
   const isSelector = /^[?>#]/.test(path) || (path.startsWith('*') && !isGlob(segments[0]))
   if (isSelector && path !== '#') return undefined
-  // Such a level is no regular expression and none of a glob, so it tells the notation of the others.
+  // Neither a regular expression nor a glob has such a level, so the pattern is an MQTT filter.
   if (segments.at(-1) === '#' || segments.includes('+')) return selectorOfFilter(segments)
   if (/^[$&<]|[\\()[\]{}|^]/.test(path)) return undefined
-  // In `*.*` the dot and the star are a glob's.
+  // `*.*` is a glob.
   if (/\.[*+]/.test(path) && !/[*+?#%]/.test(path.replace(/\.[*+]/g, ''))) return `?${path}`
   if (/[*?]/.test(path)) return selectorOfGlob(segments)
   if (/(^|\/)%|%(\/|$)/.test(path)) return `*${quoted(path).replaceAll('%', '.*').replaceAll('_', '.')}`
   return undefined
 }
 
-/** `*` and a slash, or two of them, cannot begin a selector. */
+/** A selector cannot start with the segment `*` or `**`. */
 function isGlob(segment: string | undefined): boolean {
   return segment === '*' || segment === '**'
 }
 
-/** @param levels of a filter of MQTT: each is a wildcard, or stands for itself whatever its characters are */
+/** @param levels the levels of an MQTT filter, each a wildcard or literal text */
 function selectorOfFilter(levels: readonly string[]): string {
-  // `a/#` is also `a` itself.
+  // `a/#` also matches `a` itself.
   const isBranch = levels.at(-1) === '#'
   const rest = isBranch ? levels.slice(0, -1) : levels
   if (rest.length === 0) return everything
@@ -99,7 +98,7 @@ function selectorOfFilter(levels: readonly string[]): string {
 
 function selectorOfGlob(given: readonly string[]): string {
   const segments = given.filter((segment, index) => segment !== '**' || given[index + 1] !== '**')
-  // `a/**` is only what is below it.
+  // `a/**` matches only descendants of `a`.
   const scope = segments.at(-1) === '**' ? '/' : ''
   const rest = scope === '' ? segments : segments.slice(0, -1)
   if (rest.length === 0) return everything

@@ -1,33 +1,37 @@
-/** Uploads of any number of operations: as lines, in requests small enough for browsers, which cannot stream bodies. */
+/** Uploads of any number of operations, as lines. Requests are small, because browsers cannot stream request bodies. */
 import type { Connection, RequestOptions } from './connection.js'
 import { TopicdError } from './error.js'
 import { bodyText } from './json-text.js'
 import { unlessAborted, wait } from './wait.js'
 import type { Operation } from './wire.js'
 
-/** Exceeded by at most one operation: of so many, the service lists every refusal. */
+/** Limits of one request, which one operation may exceed: of this many operations, the service lists every rejection. */
 const requestUnitsMax = 256 * 1024
 const requestOperationsMax = 4000
 
-/** Before the rest is sent to another worker. */
+/** The wait before the rest is sent to another worker. */
 const drainedMs = 50
 
+/** Counts of the operations that were processed. */
 export interface Uploaded {
+  /** Operations that were applied and are on disk. */
   readonly durable: number
+  /** Operations that were rejected. */
   readonly refused: number
 }
 
+/** A rejected operation. */
 export interface Refusal {
-  /** Among all operations, from 0. */
+  /** The operation's index among all operations, from 0. */
   readonly index: number
   readonly code: string
   readonly message: string
 }
 
 export interface UploadOptions extends RequestOptions {
-  /** Called as operations become durable, with the counts so far: the first `durable` + `refused` are done. */
+  /** Called as operations become durable, with the counts so far: the first `durable` + `refused` operations are done. */
   readonly onProgress?: ((uploaded: Uploaded) => void) | undefined
-  /** Called for each operation that was refused, before its progress. */
+  /** Called for each rejected operation, before the `onProgress` call that counts it. */
   readonly onRefused?: ((refusal: Refusal) => void) | undefined
 }
 
@@ -38,7 +42,7 @@ interface AnswerLine extends Partial<Uploaded> {
   readonly message?: string
 }
 
-/** As `Client.upload`. */
+/** Implements `Client.upload`. */
 export async function upload(
   { sendLines }: Connection,
   operations: Iterable<Operation> | AsyncIterable<Operation>,
@@ -58,20 +62,20 @@ export async function upload(
       rest = rest.slice(durable + refused)
       if (code === undefined) continue
       if (code !== 'draining') throw new TopicdError(200, code, message)
-      // Its worker is being replaced: another one takes the rest.
+      // The worker is being replaced: another worker takes the rest.
       await wait(drainedMs, signal)
     }
   }
   return uploaded
 }
 
-/** If nothing was applied because the worker is being replaced, the answer that reports it. */
+/** The equivalent response if nothing was applied because the worker is being replaced. @throws any other error */
 function drainedText(error: unknown): string {
   if (!(error instanceof TopicdError) || error.code !== 'draining') throw error
   return JSON.stringify({ code: error.code, message: error.message, durable: 0, refused: 0 })
 }
 
-/** What comes before an operation that cannot be sent is sent. @throws its error; the signal's reason once it is aborted */
+/** Yields all operations before one that fails. @throws the operation's error; the signal's reason once it is aborted */
 async function* requestsOf(
   operations: Iterable<Operation> | AsyncIterable<Operation>,
   signal: AbortSignal | undefined,
@@ -81,7 +85,7 @@ async function* requestsOf(
   let failure: { readonly error: unknown } | undefined
   try {
     for await (const operation of untilAborted(operations, signal)) {
-      // In a value that was given as a text, there may be line ends between the tokens.
+      // A JsonText may contain line ends between its tokens.
       const line = bodyText(operation).replace(/[\r\n]/g, ' ')
       lines.push(line)
       units += line.length
@@ -112,12 +116,12 @@ async function* untilAborted<Made>(
       yield value
     }
   } finally {
-    // No one waits for a source that is still producing something.
+    // Does not wait for a source that is still producing an operation.
     Promise.resolve(iterator.return?.()).catch(() => {})
   }
 }
 
-/** @throws TopicdError when the answer is not the service's, or not complete */
+/** @throws TopicdError if the response is incomplete or not from the service */
 function answerLines(text: string): readonly AnswerLine[] {
   try {
     const lines = text
@@ -127,5 +131,5 @@ function answerLines(text: string): readonly AnswerLine[] {
     const { done, code, durable } = lines.at(-1) ?? {}
     if (durable !== undefined && (done === true || code !== undefined)) return lines
   } catch {}
-  throw new TopicdError(200, 'unexpected_answer', 'The response to an upload does not say how it ended.')
+  throw new TopicdError(200, 'unexpected_answer', 'The response to the upload has no final counts.')
 }

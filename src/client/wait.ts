@@ -1,6 +1,6 @@
-/** Signals, and waiting, which a signal can end. Nothing else. */
+/** Signals, and waits that a signal can end. */
 
-/** Aborted with the signal, on which it leaves nothing once it is aborted: a signal may outlive many of them. */
+/** A controller that is aborted with the signal. It removes its listener, because a signal may outlive many controllers. */
 export function controllerWithin(signal: AbortSignal | undefined): AbortController {
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)
@@ -24,7 +24,7 @@ export async function wait(ms: number, signal: AbortSignal | undefined): Promise
   signal?.throwIfAborted()
 }
 
-/** Leaves nothing on the signal. @throws the signal's reason once it is aborted, whether or not the work has ended */
+/** Leaves no listener on the signal. @throws the signal's reason once it is aborted, even if the work is still running */
 export async function unlessAborted<Result>(work: Result | PromiseLike<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted()
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** One request for changes, as a stream of events or as a page, and how it fails. Retries are for page-stream.ts. */
+/** One request for changes, as an event stream or a single page, and its errors. page-stream.ts retries. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { type Connection, ConnectionLost, overNetwork } from '../connection.js'
 import { readAnswer, TopicdError } from '../error.js'
@@ -15,35 +15,35 @@ export interface ChangesPage {
   readonly kind: 'page'
   readonly has_more: boolean
   readonly results: readonly Result[]
-  /** Undefined where it belongs to the walk of another selector. */
+  /** The token to continue with; undefined if it belongs to another selector's initial walk. */
   readonly next: string | undefined
 }
 
 const eventStream = 'text/event-stream'
 
-/** The service sends the first piece immediately. If it takes longer, in ms, something holds the stream back. */
+/** The service sends the first piece immediately. If none arrives within this time, in ms, a proxy is buffering the stream. */
 const firstPieceMsMax = 5000
 
-/** The service sends something every 15 s, so a stream that is silent for this long, in ms, is dead. */
+/** The service sends data at least every 15 s, so a stream that is silent for this long, in ms, is dead. */
 const silenceMsMax = 40_000
 
-/** The first piece of a poll's answer may take this long beyond the poll's wait. */
+/** The first piece of a poll's response may arrive this long after the poll's wait, in ms. */
 const pollWayMsMax = 10_000
 
-/** A poll that does not wait may still search: the service gives up after 120 s. */
+/** Time limit of a poll without a wait, in ms: the service may search the log for up to 120 s. */
 const searchMsMax = 130_000
 
-/** Applies unless the service specifies a wait. */
+/** Default maximum wait before a stream is resumed, in ms. */
 const retryMsDefault = 500
 
-/** Something on the way holds streams back. */
+/** Something between client and service, such as a proxy, buffers the stream. */
 export class HeldBack extends Error {}
 
-/** A stream that has ended, and can be resumed. */
+/** The stream ended and can be resumed. */
 export class Ended extends Error {
   readonly waitMs: number
 
-  /** @param retryMs the maximum that the service has specified; 0 for immediately */
+  /** @param retryMs the maximum wait that the service specified; 0 to resume immediately */
   constructor(message: string, retryMs = retryMsDefault) {
     super(message)
     this.waitMs = retryMs * Math.random()
@@ -58,7 +58,7 @@ export class Attempt {
     private readonly onPiece: () => void,
   ) {}
 
-  /** The service waits for something on it if `members` say so. @throws as `#pieces` */
+  /** Fetches one page; with `wait` in `members`, the service waits for a change. @throws as `#pieces` */
   async page(): Promise<ChangesPage> {
     const { wait = 0 } = this.members
     let text = ''
@@ -67,7 +67,7 @@ export class Attempt {
     return readAnswer(text, pageOf)
   }
 
-  /** @throws Ended at its end; HeldBack if nothing arrives; otherwise as `#pieces` */
+  /** @throws Ended at the end of the stream; HeldBack if nothing arrives; otherwise as `#pieces` */
   async *pages(): AsyncGenerator<ChangesPage, never, undefined> {
     const parser = new EventParser()
     for await (const piece of this.#pieces(eventStream, firstPieceMsMax)) {
@@ -98,7 +98,7 @@ export class Attempt {
       const decoder = new TextDecoder()
       for (;;) {
         const { done, value } = await overNetwork(request.signal, () => reader.read())
-        // While the caller is busy, silence is its own.
+        // Stops the timer while the caller is busy.
         clearTimeout(timer)
         if (!done) this.onPiece()
         yield decoder.decode(value, { stream: !done })
@@ -112,7 +112,7 @@ export class Attempt {
   }
 }
 
-/** @throws SyntaxError for a text that is not a page of changes */
+/** @throws SyntaxError if the text is not a page of changes */
 function pageOf(text: string): ChangesPage {
   const members = membersOf(text)
   const [has_more, next] = ['has_more', 'next'].map((name) => JSON.parse(members.get(name) ?? 'null') as unknown)
@@ -131,7 +131,7 @@ function endOf(data: string, retryMs: number | undefined): Error {
   const { code, message } = readAnswer(data, JSON.parse) as { readonly code: string; readonly message: string }
   if (code === 'unauthorized') return new TopicdError(401, code, message)
   if (code === 'since_gone' || code === 'access_changed') return new TopicdError(410, 'since_gone', message)
-  // Streams rotate at different times, so those of many clients do not come back together.
+  // Streams rotate at different times, so many clients do not reconnect together.
   return new Ended(message, code === 'rotated' ? 0 : retryMs)
 }
 

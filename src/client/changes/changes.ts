@@ -1,4 +1,4 @@
-/** Changes of a selector's matches, as an iterator. subscription.ts says where they come from; docs/changes.md has the promises. */
+/** Changes to a selector's matches, as an iterator. subscription.ts fetches the changes; docs/changes.md has the guarantees. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { controllerWithin } from '../wait.js'
 import type { Result } from './attempt.js'
@@ -9,24 +9,24 @@ import type { SharedStreams } from './shared-stream.js'
 import { fill } from './subscription.js'
 
 export type Change =
-  /** The topic as it is now; or there is none, or it is of another type than requested. */
+  /** The topic's current state, or `removed` if the topic is missing or has another type than requested. */
   | Result
-  /** All changes so far together are a snapshot. */
+  /** All changes so far together form a snapshot. */
   | { readonly kind: 'complete' }
   /** The missed changes are no longer available: the current state follows, and topics not in it no longer exist. */
   | { readonly kind: 'restarted' }
 
 export interface ChangesOptions extends Omit<ChangesBody, 'path' | 'selector' | 'wait'> {
-  /** Aborting it ends the iteration, which throws the signal's reason. */
+  /** When aborted, the iteration throws the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Follows what a selector matches, from the first iteration on; made by `Client.changes`. Its events: `connected`, `disconnected`. */
+/** Follows a selector's matches, starting with the first iteration. From `Client.changes`. Events: `connected`, `disconnected`. */
 export class Changes extends TypedTarget<ConnectionEvents> implements AsyncIterable<Change> {
-  /** Pass it as `since` to resume after the changes taken so far; undefined until the current state is complete. */
+  /** Token to pass as `since` to resume after the changes received so far; undefined until the current state is complete. */
   next: string | undefined
   #state: 'idle' | 'connected' | 'disconnected' = 'idle'
-  /** True once part of an incomplete current state was taken. */
+  /** True once part of an incomplete current state has been delivered. */
   #isDirty = false
 
   constructor(
@@ -39,12 +39,12 @@ export class Changes extends TypedTarget<ConnectionEvents> implements AsyncItera
     this.next = since
   }
 
-  /** True if the last attempt got data and nothing has failed after it. */
+  /** True if the last attempt received data and has not failed since. */
   get isConnected(): boolean {
     return this.#state === 'connected'
   }
 
-  /** @throws TopicdError if the service refuses for good, or something else answers; the signal's reason */
+  /** @throws TopicdError if the service rejects permanently, or if another service responds; the signal's reason */
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
     this.signal?.throwIfAborted()
     const controller = controllerWithin(this.signal)
@@ -55,7 +55,7 @@ export class Changes extends TypedTarget<ConnectionEvents> implements AsyncItera
       for (;;) yield* this.#take(await follower.take())
     } finally {
       controller.abort()
-      // An outage ends with the next answer, in whichever iteration.
+      // Keeps `disconnected`: an outage ends with the next response, even in another iteration.
       if (this.isConnected) this.#state = 'idle'
     }
   }

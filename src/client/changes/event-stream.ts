@@ -7,9 +7,9 @@ interface StreamEvent {
 }
 
 export class EventParser {
-  /** An incomplete event, in pieces so that each is searched once, however many there are. */
+  /** The pieces of an incomplete event, kept separately so that each is searched only once. */
   #pieces: string[] = []
-  /** The wait before the next connection, if the service has specified one. */
+  /** The maximum wait before the next connection, if the service specified one. */
   retryMs: number | undefined
 
   /** @returns the events that this piece completes */

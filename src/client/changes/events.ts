@@ -1,21 +1,22 @@
-/** Typed events of a connection, and an EventTarget that knows each event by its name. Nothing here dispatches. */
+/** The events of a connection, and an EventTarget with a type for each event's name. */
 
+/** The detail of a `disconnected` event. */
 export interface Disconnection {
-  /** An error that `fetch` threw, or a TopicdError. */
+  /** The cause: an error of `fetch`, or a TopicdError. */
   readonly error: unknown
 }
 
 export interface ConnectionEvents {
-  /** The first piece of an answer has arrived: at the start, and after each outage. */
+  /** The first data has arrived, initially or after an outage. */
   readonly connected: Event
-  /** An outage has begun; attempts follow until one succeeds. */
+  /** An outage has started; the client retries until it succeeds. */
   readonly disconnected: CustomEvent<Disconnection>
 }
 
 type AnyListener = Parameters<EventTarget['addEventListener']>
 type Listener<Event> = ((event: Event) => void) | { handleEvent(event: Event): void }
 
-/** As those of the platform, it also takes listeners for other names. */
+/** Like the platform's targets, also accepts listeners for other names. */
 interface TypedTarget<Events> extends EventTarget {
   addEventListener<Type extends keyof Events & string>(
     type: Type,
@@ -31,14 +32,14 @@ interface TypedTarget<Events> extends EventTarget {
   removeEventListener(...args: Parameters<EventTarget['removeEventListener']>): void
 }
 
-/** `Events` has the type of each event by its name. */
+/** `Events` maps each event's name to its type. */
 export const TypedTarget = EventTarget as new <Events>() => TypedTarget<Events>
 
 export function disconnected(detail: Disconnection): CustomEvent<Disconnection> {
   return new CustomEvent('disconnected', { detail })
 }
 
-/** Tells `to` of each event of this connection. */
+/** Dispatches each connection event of `from` on `to` as well. */
 export function relay(from: TypedTarget<ConnectionEvents>, to: EventTarget): void {
   from.addEventListener('connected', () => to.dispatchEvent(new Event('connected')))
   from.addEventListener('disconnected', ({ detail }) => to.dispatchEvent(disconnected(detail)))

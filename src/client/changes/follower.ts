@@ -1,23 +1,23 @@
-/** One who follows a selector: the steps that it has got, in a queue until it takes them. Who fills it is not known here. */
+/** One consumer of a selector's changes: a queue of the steps that it has not taken yet. subscription.ts fills the queue. */
 import { type Matches, matchesOf } from './matches.js'
 import type { Step } from './page-stream.js'
 
-/** Steps that wait: one with more takes pages of its own, as fast as it can, until it has everything. */
+/** Maximum of queued steps. A slower follower leaves the shared stream and polls at its own pace until it has caught up. */
 const queuedMax = 64
 
 export class Follower {
-  /** Undefined if only the service can decide: then it has its own stream. */
+  /** Undefined if only the service can match the selector; then the follower has its own stream. */
   matches: Matches | undefined
   readonly #queue: Step[] = []
   #failure: { readonly error: unknown } | undefined
-  /** Called when there is something to take, or after the end. */
+  /** Called when there is a step to take, and at the end. */
   #onFilled = () => {}
-  /** True while it has taken everything and waits. */
+  /** True while the queue is empty and the follower waits for a step. */
   #isWaiting = false
-  /** Callbacks for when it waits, or will take nothing any more. */
+  /** Called once the follower waits, or has ended. */
   #onDrained: (() => void)[] = []
 
-  /** @param signal ends it */
+  /** @param signal ends the follower */
   constructor(
     readonly selector: string,
     readonly signal: AbortSignal,
@@ -29,7 +29,7 @@ export class Follower {
     })
   }
 
-  /** @throws the error that it got; the signal's reason */
+  /** @throws the error passed to `fail`; the signal's reason */
   async take(): Promise<Step> {
     if (this.#queue.length === 0 && this.#failure === undefined && !this.signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ export class Follower {
     return step
   }
 
-  /** @returns false if it falls behind */
+  /** @returns false if the follower has fallen behind */
   put(step: Step): boolean {
     this.#queue.push(step)
     this.#isWaiting = false
@@ -57,7 +57,7 @@ export class Follower {
     this.#onFilled()
   }
 
-  /** Resolves once it has taken everything, or takes nothing any more. */
+  /** Resolves once the follower has taken every step, or has ended. */
   drained(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isWaiting || this.signal.aborted) resolve()

@@ -1,36 +1,37 @@
-/** A Map of topics that updates itself, with events. During an outage it keeps the last state, then catches up. */
+/** A Map of topics that stays up to date, with events. During an outage it keeps the last state; afterwards it catches up. */
 
 import type { Item } from '../item.js'
 import type { Change, Changes } from './changes.js'
 import { type ConnectionEvents, relay, TypedTarget } from './events.js'
 
-/** Without `item`, the topic is gone. */
+/** A change to one topic. */
 export interface TopicChange {
   readonly path: string
+  /** The topic's new state; undefined if it was removed. */
   readonly item: Item | undefined
 }
 
 interface LiveEvents extends ConnectionEvents {
-  /** The Map has it. */
+  /** A topic changed; the Map already contains the change. */
   readonly change: CustomEvent<TopicChange>
-  /** The Map is the state of one moment. */
+  /** The Map is a snapshot. */
   readonly complete: Event
-  /** It has ended, for this reason, and the Map stays as it is. */
+  /** Following ended for this reason; the Map no longer changes. */
   readonly error: CustomEvent<unknown>
 }
 
-/** The wait for a first connection, in ms, if requests have no time limit: longer than a restart takes. */
+/** Default wait for the first connection, in ms: longer than a restart of the service. */
 const unconnectedMsMaxDefault = 30_000
 
-/** Made by `Client.follow`. Its events: `change`, `complete`, `connected`, `disconnected`, `error`. */
+/** A live Map of topics, from `Client.follow`. Events: `change`, `complete`, `connected`, `disconnected`, `error`. */
 export class LiveTopics extends TypedTarget<LiveEvents> {
   /**
-   * Resolves once the current state has loaded. Rejects if following ends before that, by `close()` also; and if there is no
-   * connection for as long as a request may take (`timeoutMs`, or 30 s), but then following continues.
+   * Resolves once the current state has loaded. Rejects if following ends earlier, including by `close()`. Also rejects if
+   * there is no connection for `timeoutMs` (by default 30 s), but then following continues.
    */
   readonly ready: Promise<void>
   readonly #topics = new Map<string, Item>()
-  /** Paths that were not shown again after the restart. */
+  /** Known paths that the service has not sent again after the restart. */
   #unseen = new Set<string>()
   #isComplete = false
 
@@ -53,26 +54,27 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
     this.ready.catch(() => {})
   }
 
-  /** By path, in the order of their first arrival. */
+  /** The topics by path, in the order in which they first arrived. */
   get topics(): ReadonlyMap<string, Item> {
     return this.#topics
   }
 
-  /** True while the Map is a snapshot, as far as is known. */
+  /** True while the Map is a snapshot, as far as the client knows. */
   get isComplete(): boolean {
     return this.#isComplete
   }
 
-  /** True if the last attempt got data and nothing has failed after it. */
+  /** True if the last attempt received data and has not failed since. */
   get isConnected(): boolean {
     return this.changes.isConnected
   }
 
+  /** Ends following; the Map keeps its last state. */
   close(): void {
     this.controller.abort()
   }
 
-  /** The time before the first connection counts as an outage. @returns ends the limit */
+  /** Calls `onTooLong` if there is no connection for `msMax`, initially or in an outage. @returns a function that stops the timer */
   #limit(msMax: number, onTooLong: (error: unknown) => void): () => void {
     let error: unknown = new DOMException(`no response within ${msMax} ms`, 'TimeoutError')
     const limit = () => setTimeout(() => onTooLong(error), msMax)

@@ -1,7 +1,7 @@
 /**
- * The names below a path, as far as they were opened, kept up to date by one stream without values. A level is listed when it
- * is opened; each change then says what it does to the levels above it. Only if a removal may have emptied a branch, the service
- * is asked. During an outage it keeps the last state, then catches up.
+ * The names below a path, for all levels that were opened, kept up to date by one stream without values. Opening a level lists
+ * it; each change then updates the levels above the topic. If a removal may have emptied a branch, a request checks the branch.
+ * During an outage the tree keeps the last state; afterwards it catches up.
  */
 import { type Child, childrenIn, compareNames, nameOf, parentOf } from '../child.js'
 import { TopicdError } from '../error.js'
@@ -14,13 +14,13 @@ import type { Changes, ChangesOptions } from './changes.js'
 import { type ConnectionEvents, relay, TypedTarget } from './events.js'
 import type { TopicChange } from './live-topics.js'
 
-/** Children that are listed at a time unless the caller says otherwise. */
+/** Default number of children listed at a time. */
 const sizeDefault = 100
 
-/** At so many times what was listed, the last half is forgotten: a branch may get new children for years. */
+/** A level may grow to this multiple of its listed children; then its last half is dropped, because a branch may grow for years. */
 const growthMax = 4
 
-/** Before it is asked whether branches are empty, in ms: an expiry removes thousands of topics, one after the other. */
+/** The wait before branches are checked for emptiness, in ms: an expiry removes thousands of topics in a row. */
 const questionMs = 500
 
 interface TreeEvents extends ConnectionEvents {
@@ -37,48 +37,49 @@ interface Source {
 }
 
 interface Level {
-  /** Undefined until they are listed. */
+  /** The children by path; undefined until they are listed. */
   children: Map<string, Child> | undefined
-  /** The same in tree order; undefined until someone asks. */
+  /** The children in tree order; undefined until they are requested. */
   sorted: readonly Child[] | undefined
-  /** Later children are not listed yet; undefined once all are. */
+  /** The last listed child; undefined once all children are listed. */
   listedTo: string | undefined
-  /** With more of them, the last are forgotten. */
+  /** If there are more children, the last are dropped. */
   childrenMax: number
-  /** Of its next children; one at a time. */
+  /** The current request for children, one at a time. */
   listing: Promise<void> | undefined
-  /** Until it is listed after a failure, or would be refused again. */
+  /** Resolves once the level is listed after a failure, or the service rejects the request. */
   relisting: Promise<void> | undefined
 }
 
 export interface TreeOptions {
-  /** Children listed at a time, 100 by default. */
+  /** Number of children listed at a time; 100 by default. */
   readonly size?: number | undefined
+  /** Ends following when aborted. */
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Made by `Client.followTree`. Its events:
+ * The names below a path, from `Client.followTree`. Events:
  *
- *     change         the children of an open path are others than before
- *     topic          a CustomEvent<TopicChange> for each topic below the path that has changed; its item has no value
- *     connected      the first piece of an answer has arrived: at the start, and after each outage
- *     disconnected   a CustomEvent<Disconnection>, once for each outage: it tries again until it is connected
- *     error          a CustomEvent<unknown>: it has ended, for this reason, and the names stay as they are
+ *     change         the children of an open path changed
+ *     topic          a CustomEvent<TopicChange>: a topic at or below the path changed; its item has no value
+ *     connected      the first data has arrived, initially or after an outage
+ *     disconnected   a CustomEvent<Disconnection>: an outage has started; the client retries until it succeeds
+ *     error          a CustomEvent<unknown>: following ended for this reason; the names no longer change
  */
 export class LiveTree extends TypedTarget<TreeEvents> {
   /** Resolves once the first children are listed; rejects if the first attempt fails. */
   readonly ready: Promise<void>
   readonly #levels = new Map<string, Level>()
-  /** Branches that may be empty. */
+  /** Paths of branches that may be empty. */
   readonly #doubtful = new Set<string>()
   #isAsking = false
-  /** The changes since each request that is under way was sent: its answer may not show them. */
+  /** The changes after the start of each request in flight, whose response may not include them. */
   readonly #recent = new Set<Result[]>()
-  /** As the service writes it. */
+  /** The followed path as the service writes it; empty for all topics. */
   readonly path: string
 
-  /** @param path the empty path for all topics @throws RangeError for a path with an empty segment */
+  /** @param path empty for all topics @throws RangeError for a path with an empty segment */
   constructor(
     private readonly client: Source,
     path: string,
@@ -93,7 +94,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     void this.#follow()
   }
 
-  /** In tree order; undefined until the path is open and its children are listed. */
+  /** The listed children of a path in tree order; undefined unless the path is open and listed. */
   children(path: string): readonly Child[] | undefined {
     const level = this.#levels.get(plain(path))
     if (level?.children === undefined) return undefined
@@ -101,20 +102,20 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     return level.sorted
   }
 
-  /** The last of the listed children if there may be more; `more` lists them. */
+  /** The last listed child if there may be more children, which `more` lists; otherwise undefined. */
   listedTo(path: string): string | undefined {
     return this.#levels.get(plain(path))?.listedTo
   }
 
-  /** In the order in which they were opened. */
+  /** The open paths, in the order in which they were opened. */
   get opened(): readonly string[] {
     return [...this.#levels.keys()]
   }
 
   /**
-   * Lists the first children of a path, and keeps them up to date.
+   * Lists the first children of a path and keeps them up to date.
    *
-   * @throws what the client throws; unless that is a refusal, it is tried again for as long as the path is open
+   * @throws the client's errors; unless the service rejected the request, it is retried while the path is open
    */
   async open(given: string): Promise<void> {
     const path = plain(given)
@@ -137,21 +138,21 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     }
   }
 
-  /** Lists the next children. @throws what the client throws */
+  /** Lists the next children of an open path. @throws the client's errors */
   async more(given: string): Promise<void> {
     const path = plain(given)
     const level = this.#levels.get(path)
     if (level?.listedTo !== undefined) await this.#list(path, level, level.listedTo)
   }
 
-  /** Lists a child that may come after those that are listed. @throws what the client throws */
+  /** Adds one child of an open path, even if it lies beyond the listed children. @throws the client's errors */
   async include(given: string): Promise<void> {
     const path = plain(given)
     const level = this.#levels.get(parentOf(path))
     if (level !== undefined && level.children?.has(path) !== true) await this.#check(path)
   }
 
-  /** Forgets the children of a path, and all that is open below it. */
+  /** Closes a path and all open paths below it, and forgets their children. */
   collapse(given: string): void {
     const path = plain(given)
     for (const open of this.#levels.keys())
@@ -159,12 +160,12 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     this.#changed()
   }
 
-  /** Ends following. */
+  /** Ends following; the names keep their last state. */
   close(): void {
     this.controller.abort()
   }
 
-  /** @param after a listed child; undefined to list anew, as many as before */
+  /** @param after a listed child; undefined to list as many children as before again */
   #list(path: string, level: Level, after: string | undefined): Promise<void> {
     level.listing ??= this.#ask(() => this.#listNext(path, level, after)).finally(() => {
       level.listing = undefined
@@ -178,7 +179,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     const countMax = Math.max(this.size, after === undefined ? (level.children?.size ?? 0) : 0)
     let [count, last] = [0, after]
     let listedTo: string | undefined
-    // Two results for each branch, and one more that tells that there are more.
+    // Two results per branch, plus one that shows that there are more children.
     const listed = this.client.list(path, { after, size: 2 * this.size + 1, signal: this.controller.signal })
     for await (const child of listed) {
       if (count++ === countMax) {
@@ -190,7 +191,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     }
     for (const [known, child] of level.children ?? [])
       if (!children.has(known) && isBeyond(known, listedTo)) {
-        // It was included.
+        // Added by `include`.
         children.set(known, child)
         this.#doubt(known)
       }
@@ -202,10 +203,10 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     level.relisting = this.#listAnew(path, level, error).finally(() => (level.relisting = undefined))
   }
 
-  /** Tries until it succeeds, or would be refused again. @param error of an attempt before */
+  /** Retries until it succeeds or the service rejects the request. @param error the error of the previous attempt */
   async #listAnew(path: string, level: Level, error?: unknown): Promise<void> {
     let failure = error
-    // One that is under way may be of before.
+    // A request in flight may return an earlier state.
     await level.listing?.catch(() => {})
     while (this.#levels.get(path) === level && !this.controller.signal.aborted) {
       const isRefused = failure instanceof TopicdError && failure.status < 429
@@ -220,7 +221,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     }
   }
 
-  /** What changes until the answer is applied, once more: the answer may be of before. */
+  /** Applies changes during the request again after it, because the response may show an earlier state. */
   async #ask(question: () => Promise<void>): Promise<void> {
     const recent: Result[] = []
     this.#recent.add(recent)
@@ -252,7 +253,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     }
   }
 
-  /** Until changes were missed: what would follow is the present state of every topic. */
+  /** Returns once changes were missed, instead of receiving the current state of every topic. */
   async #followOnce(changes: Changes): Promise<void> {
     let hasBegun = false
     for await (const change of changes) {
@@ -260,7 +261,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       if (change.kind !== 'complete') this.#take(change)
       else if (!hasBegun) {
         hasBegun = true
-        // What was listed before may have changed in between; it stays until it is listed anew.
+        // Open levels may have changed after they were listed; they stay visible until they are listed again.
         for (const [path, level] of this.#levels) this.#relist(path, level)
       }
     }
@@ -294,7 +295,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     if (hasChanged) this.#changed()
   }
 
-  /** @param type of the topic at the path; undefined for one below it @returns whether that is news */
+  /** @param type the type of the topic at the path; undefined for a topic below it @returns true if the level changed */
   #add(level: Level, path: string, type: Child['type']): boolean {
     const known = level.children?.get(path)
     const name = nameOf(path)
@@ -323,7 +324,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       await wait(questionMs, signal).catch(() => {})
       const paths = [...this.#doubtful]
       this.#doubtful.clear()
-      // What fails now is asked again, for as long as this follows.
+      // A failed check is repeated until the tree is closed.
       for (const path of paths) await this.#check(path).catch(() => this.#doubtful.add(path))
     }
     this.#isAsking = false
@@ -346,7 +347,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   }
 }
 
-/** As the service writes it; the empty path stays as it is. @throws RangeError for an empty segment */
+/** The path as the service writes it; the empty path is unchanged. @throws RangeError for an empty segment */
 function plain(path: string): string {
   return path === '' ? '' : segmentsOf(path).join('/')
 }
@@ -365,14 +366,14 @@ function forgetLast(level: Level): void {
   level.listedTo = kept.at(-1)?.path
 }
 
-/** @param child undefined if there is none at the path */
+/** @param child undefined to remove the child at the path */
 function put(level: Level, path: string, child: Child | undefined): void {
   if (child === undefined) level.children?.delete(path)
   else level.children?.set(path, child)
   level.sorted = undefined
 }
 
-/** What was known of it stays true. */
+/** Keeps the known type, and the fact that there are children. */
 function merged(known: Child | undefined, child: Child): Child {
   return { ...child, type: child.type ?? known?.type, hasChildren: child.hasChildren || known?.hasChildren === true }
 }

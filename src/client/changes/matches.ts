@@ -1,28 +1,28 @@
 /**
- * Which paths a selector matches, decided here exactly as the service decides it, for selectors of common forms: paths, and
- * patterns of literal text, `\Q…\E`, `.`, `.*`, `.+`, `[^/]*` and `[^/]+`. Every other selector is left to the service. A
- * text that the service refuses may get any answer.
+ * Matches paths against selectors of common forms exactly as the service does: paths, and patterns of literal text,
+ * `\Q…\E`, `.`, `.*`, `.+`, `[^/]*` and `[^/]+`. Every other selector is left to the service. If the service rejects a
+ * selector, the result here is arbitrary.
  */
 import { quoted } from '../selectors.js'
 
 type Test = (path: string) => boolean
 
 export interface Matches {
-  /** Members of the selector, none of them a set. */
+  /** The members of the selector, without nested sets. */
   readonly selectors: readonly string[]
-  /** @param path as the service writes it */
+  /** @param path a path as the service writes it */
   readonly test: Test
 }
 
-/** The match, its descendants, or both. */
+/** The scope of a pattern: the match, its descendants, or both. */
 type Scope = 'self' | 'descendants' | 'subtree'
 
-/** With more repetitions, a long path that does not match could take too long. */
+/** Maximum of repetitions in a pattern; with more, a long path that does not match could take too long. */
 const repetitionsMax = 2
 
-/** Undefined if only the service can decide. */
+/** Undefined if only the service can match this selector. */
 export function matchesOf(selector: string): Matches | undefined {
-  // The service refuses these, and a lone surrogate cannot be sent.
+  // The service rejects a NUL, and a lone surrogate cannot be sent.
   if (/[\0\p{Surrogate}]/u.test(selector)) return undefined
   const selectors = selector.startsWith('#') ? membersOf(selector.slice(1)) : [selector]
   const tests = selectors.map(testOf)
@@ -30,7 +30,7 @@ export function matchesOf(selector: string): Matches | undefined {
   return { selectors, test: (path) => tests.some((test) => test(path)) }
 }
 
-/** The members of a set: of each run of slashes, the last four separate. A set within a set is one with it. */
+/** The members of a set: in each run of slashes, the last four separate. A nested set is merged into the outer set. */
 function membersOf(set: string): readonly string[] {
   return set.split(/\/{4}(?!\/)/).map((member) => member.replace(/^#+/, ''))
 }
@@ -60,7 +60,7 @@ function pathTest(text: string): Test | undefined {
   return path === undefined ? undefined : (other) => other === path
 }
 
-/** Drops one slash at each end; undefined if the text is no path. */
+/** The path without one slash at each end; undefined if the text is not a path. */
 function pathIn(text: string): string | undefined {
   const path = text.replace(/^\//, '').replace(/\/$/, '')
   return path === '' || /^\/|\/\/|\/$/.test(path) ? undefined : path
@@ -71,7 +71,7 @@ function patternTest(text: string, read: (pattern: string, scope: Scope) => Test
   return text.endsWith('/') ? read(text.slice(0, -1), 'descendants') : read(text, 'self')
 }
 
-/** One pattern for each segment, tested one by one, so that repetitions of different segments never combine. */
+/** Tests each segment with its own pattern, so that repetitions in different segments never multiply the time. */
 function splitPathTest(pattern: string, scope: Scope): Test | undefined {
   const expressions = sourceOf(pattern.replace(/^\//, ''), '.')
     ?.split('/')
@@ -91,7 +91,7 @@ function splitPathTest(pattern: string, scope: Scope): Test | undefined {
   }
 }
 
-/** One pattern for the whole path. Where its subtree is selected, the text is also taken as a path. */
+/** Tests the whole path with one pattern. With the scope `subtree`, the text also counts as a literal path. */
 function fullPathTest(pattern: string, scope: Scope): Test | undefined {
   const source = sourceOf(pattern, '[^/]')
   const tail = { self: '', descendants: '/.+', subtree: '(?:/.+)?' }[scope]
@@ -102,11 +102,11 @@ function fullPathTest(pattern: string, scope: Scope): Test | undefined {
   return (path) => path === literal || path.startsWith(`${literal}/`) || expression.test(path)
 }
 
-/** A quotation, an escaped character, a wildcard, a literal character; each but the first without another repetition after it. */
+/** A quotation, an escaped character, a wildcard, or a literal character. A repetition after any of them does not match. */
 const token =
   /\\Q(?<text>.*?)(?:\\E|$)|\\(?<escaped>[\\^$.*+?()[\]{}|])|(?<wildcard>(?:\.|\[\^\/\])[*+]?)|[^\\^$.*+?()[\]{}|]/suy
 
-/** Undefined if the pattern has anything else. @param notSlash its `[^/]`, as written in the source */
+/** Undefined if the pattern contains anything else. @param notSlash the replacement for `[^/]` */
 function sourceOf(pattern: string, notSlash: string): string | undefined {
   let source = ''
   token.lastIndex = 0
@@ -119,7 +119,7 @@ function sourceOf(pattern: string, notSlash: string): string | undefined {
   return source === '' ? undefined : source
 }
 
-/** Matches whole texts as the service does, where a dot is any character. */
+/** Matches whole texts as the service does; a dot matches any character. */
 function expressionOf(source: string, tail = ''): RegExp | undefined {
   const repetitions = source.replace(/\\./gs, '').match(/[*+]/g)?.length ?? 0
   return repetitions > repetitionsMax ? undefined : new RegExp(`^(?:${source})${tail}$`, 'su')

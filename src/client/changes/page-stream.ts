@@ -1,7 +1,7 @@
 /**
- * Pages of changes without end: a stream that is taken up again whenever it ends, from its last page. Long polls take the
- * place of a stream that a proxy holds back, and short ones where there is no place for a connection that stays open.
- * docs/changes.md says what the service promises.
+ * An endless sequence of pages of changes: a stream that is resumed from its last page whenever it ends. Long polls replace
+ * a stream that a proxy buffers; short polls are used if no place for an open connection is free. docs/changes.md has the
+ * service's guarantees.
  */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { type Connection, ConnectionLost } from '../connection.js'
@@ -10,20 +10,20 @@ import { controllerWithin, wait } from '../wait.js'
 import { Attempt, type ChangesPage, Ended, HeldBack } from './attempt.js'
 import type { Place, Places } from './places.js'
 
-/** How long polls replace a held-back stream, in ms. The cause may pass, but each attempt is blind for seconds. */
+/** How long polls replace a buffered stream, in ms. The cause may disappear, but each attempt receives nothing for seconds. */
 const pollingMs = 600_000
 
 const pollSeconds = 30
 
 const shortPollMs = 1000
 
-/** The wait before the second attempt, in ms, doubles with each failure up to the longest; each is shortened at random. */
+/** The wait before the second attempt, in ms. It doubles with each failure up to the maximum; each wait is shortened randomly. */
 const firstWaitMs = 500
 const waitMsMax = 30_000
 
 /**
- * `restarted`: changes were missed; the current state follows. `connected`: an answer arrives, also after outages. `outage`: an
- * attempt or a stream has failed; a wait follows.
+ * `restarted`: changes were missed; the current state follows. `connected`: a response is arriving, initially or after an
+ * outage. `outage`: an attempt or a stream failed; a wait follows.
  */
 export type Step =
   | ChangesPage
@@ -32,47 +32,47 @@ export type Step =
 
 interface PageStreamOptions {
   readonly connection: Connection
-  /** Everything but `since` and `wait`; called for each attempt. */
+  /** Returns all members except `since` and `wait`; called for each attempt. */
   readonly members: (since: string | undefined) => ChangesBody
   readonly since: string | undefined
-  /** Undefined for short polls alone. */
+  /** Undefined to use only short polls. */
   readonly places: Places | undefined
-  /** Called for each step; the next page waits for the promise. */
+  /** Called for each step; the next page is read once the promise resolves. */
   readonly onStep: (step: Step) => Promise<void>
   readonly signal: AbortSignal
 }
 
-/** Aborts an attempt so that the next one begins immediately. */
-const again = new Error('the next attempt takes its place')
+/** Aborts an attempt so that the next one starts immediately. */
+const again = new Error('replaced by the next attempt')
 
 export class PageStream {
   #since: string | undefined
   #attempt: AbortController | undefined
   #place: Place | undefined
   #isConnected = false
-  /** The end of polling, by `performance.now()`. */
+  /** Polls replace the stream until this time of `performance.now()`. */
   #pollsUntilMs = 0
-  /** False until a page was the last one: until then even a page without results is news. */
+  /** False until a page had no more pages after it; until then, polls do not wait. */
   #hasAll = false
-  /** Counts attempts in a row that brought no page. */
+  /** Consecutive attempts that returned no page. */
   #failures = 0
-  /** Counts restarts in a row, none of which had everything for `waitMsMax`. */
+  /** Consecutive restarts after which the complete state lasted at most `waitMsMax`. */
   #restarts = 0
-  /** The time, by `performance.now()`, when it first had everything after the last restart. */
+  /** The time, by `performance.now()`, of the first complete state after the last restart. */
   #completeMs = Number.POSITIVE_INFINITY
 
   constructor(private readonly options: PageStreamOptions) {
     this.#since = options.since
   }
 
-  /** Begins the next attempt immediately, at `since`; anything that the current one has not shown is dropped. */
+  /** Starts the next attempt immediately, at `since`, and drops the current attempt's undelivered pages. */
   reopen(since: string | undefined): void {
     this.#since = since
     this.#hasAll = false
     this.#tryAgain()
   }
 
-  /** @throws TopicdError when the service refuses for good; the signal's reason; a defect */
+  /** @throws TopicdError if the service rejects permanently; the signal's reason; a defect */
   async run(): Promise<never> {
     const { places, signal } = this.options
     const unwatch = places?.watch(() => this.#tryAgain())
@@ -93,7 +93,7 @@ export class PageStream {
     let waitMs = 0
     try {
       for await (const page of this.#pages(signal)) {
-        // Pages of an attempt that is over may be on their way.
+        // An aborted attempt may still deliver pages.
         if (signal.aborted) return
         this.#take(page)
         await this.options.onStep(page)
@@ -127,7 +127,7 @@ export class PageStream {
       yield page
       if (!page.has_more) await wait(places?.pollMs ?? shortPollMs, signal)
     } else if (performance.now() >= this.#pollsUntilMs) yield* this.#ask(signal).pages()
-    // The first poll after an outage reports immediately that it is over.
+    // The first poll after an outage does not wait, to report the connection immediately.
     else yield await this.#ask(signal, this.#hasAll && this.#isConnected ? pollSeconds : 0).page()
   }
 
@@ -147,7 +147,7 @@ export class PageStream {
     if (!has_more) this.#completeMs = Math.min(this.#completeMs, performance.now())
   }
 
-  /** Begins the next attempt immediately, if there is an outage. */
+  /** During an outage, starts the next attempt immediately. */
   retry(): void {
     if (!this.#isConnected) this.#tryAgain()
   }
@@ -156,7 +156,7 @@ export class PageStream {
     this.#attempt?.abort(again)
   }
 
-  /** @throws the error if trying again would not help */
+  /** The wait before the next attempt, in ms. @throws the error if another attempt would not help */
   #waitAfter(error: unknown): number {
     if (error instanceof HeldBack) {
       this.#pollsUntilMs = performance.now() + pollingMs
@@ -164,7 +164,7 @@ export class PageStream {
     }
     if (error instanceof Ended) return error.waitMs
     if (isGone(error)) {
-      // Each restart asks for everything: a service that forgets at once would be asked for it without end.
+      // Each restart requests the whole state. If the service soon forgets again, such requests must not follow without a wait.
       if (performance.now() - this.#completeMs > waitMsMax) this.#restarts = 0
       return randomWaitMs(this.#restarts++)
     }
@@ -178,7 +178,7 @@ function isGone(error: unknown): boolean {
   return error instanceof TopicdError && error.code === 'since_gone'
 }
 
-/** A 200 that cannot be read is no passing state: another service answers there. */
+/** An unreadable 200 is permanent: the response is from another service. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof TopicdError)) return error instanceof ConnectionLost
   return error.status >= 429 || (error.code === 'unexpected_answer' && error.status !== 200)

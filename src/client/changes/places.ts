@@ -1,22 +1,22 @@
 /**
- * Places for connections that are held open. A browser has six connections to a host over HTTP/1.1, for all its tabs: with six
- * streams open, no other request to it gets an answer, in any tab. So the tabs share `placesMax` places, by a BroadcastChannel,
- * which every page has, other than locks. Nothing but numbers goes over it. Elsewhere there is no such limit.
+ * Places for connections that stay open. Over HTTP/1.1, all tabs of a browser share six connections to a host: with six
+ * streams open, no other request from any tab gets a response. So the tabs share `placesMax` places by a BroadcastChannel,
+ * which every page has, unlike locks. Its messages contain only numbers. Other environments have no such limit.
  *
- * A tab claims a place and takes it, unless enough earlier claims are known within a moment. Where it hears of them later, from
- * a busy tab, it gives the place back. So the limit may be exceeded for a while, but not for long.
+ * A tab claims a place and takes it unless it learns of enough earlier claims within `answerMsMax`. If a busy tab reports an
+ * earlier claim later, the tab gives the place back. So the limit may be exceeded briefly.
  */
 
-/** Two of six connections are left for requests. */
+/** Leaves two of the six connections for requests. */
 const placesMax = 4
 
 /** How long a claim waits for the claims of other tabs, in ms. */
 const answerMsMax = 50
 
-/** Claims of a tab that has not answered for so long, in ms, are void: it is closed, or frozen. */
+/** Claims of a tab that has been silent for this long, in ms, are void: the tab is closed or frozen. */
 const silenceMsMax = 10_000
 
-/** A hidden tab keeps its places for this long: enough for a look at another tab. */
+/** A hidden tab keeps its places for this long, in ms: enough for a look at another tab. */
 const hiddenMsMax = 10_000
 
 const pollMs = 1000
@@ -28,22 +28,22 @@ export interface Place {
 }
 
 export interface Places {
-  /** Undefined if there is none at the moment. @param onLost called when the place is gone */
+  /** Undefined if no place is free. @param onLost called when the place is lost */
   take(onLost: () => void): Promise<Place | undefined>
-  /** Between two polls without a place. */
+  /** Wait between two polls without a place. */
   readonly pollMs: number
-  /** Calls back when it is worth trying to take a place immediately. @returns stops the calls */
+  /** Calls back when the page becomes visible again and may take a place. @returns a function that stops the calls */
   watch(onVisible: () => void): () => void
 }
 
 const unlimited: Places = { take: async () => ({ giveBack() {} }), pollMs, watch: () => () => {} }
 
-/** The globals of a browser, whose types a service lacks. */
+/** The browser's global, which has no type here. */
 declare const document:
   | { readonly hidden: boolean; addEventListener(type: 'visibilitychange', listener: () => void): void }
   | undefined
 
-/** One for each origin, because browsers limit connections for each. */
+/** The places of each origin, because browsers limit connections per origin. */
 const known = new Map<string, Places>()
 
 export function placesAt(origin: string): Places {
@@ -54,11 +54,11 @@ export function placesAt(origin: string): Places {
 }
 
 interface Message {
-  /** A random number for each tab. */
+  /** The sending tab's id, a random number. */
   readonly from: number
-  /** When it claimed each of its places, in ms, with a random fraction; earlier claims come first. */
+  /** The time of each of the tab's claims, in ms, with a random fraction; earlier claims take precedence. */
   readonly claims: readonly number[]
-  /** Requests the claims of the other tabs. */
+  /** Whether the other tabs must report their claims. */
   readonly asks: boolean
 }
 
@@ -66,7 +66,7 @@ class SharedPlaces implements Places {
   readonly #id = Math.random()
   readonly #channel: InstanceType<typeof BroadcastChannel>
   readonly #watchers = new Set<() => void>()
-  /** The callback for the loss of each claim's place. */
+  /** The callback of each claim for the loss of its place. */
   readonly #claims = new Map<number, () => void>()
   /** The claims of each other tab, by its id. */
   readonly #others = new Map<number, { readonly claims: readonly number[]; readonly heardMs: number }>()
@@ -116,7 +116,7 @@ class SharedPlaces implements Places {
     this.#settle()
   }
 
-  /** Drops claims of this tab that come after too many others. */
+  /** Drops this tab's claims that are not among the `placesMax` earliest of all tabs. */
   #settle(): void {
     if (isMultiplexed(this.origin)) return
     const others = [...this.#others.values()].flatMap(({ claims }) => claims)
@@ -147,7 +147,7 @@ class SharedPlaces implements Places {
   }
 }
 
-/** True with HTTP/2. An origin that does not allow reading it counts as false. */
+/** True with HTTP/2 or later. False if the origin does not let the page read the protocol. */
 function isMultiplexed(origin: string): boolean {
   const entries = performance.getEntriesByType('resource') as readonly {
     readonly name: string

@@ -1,11 +1,11 @@
 /**
- * One stream for all who follow topics in the same form. It asks for the union of their selectors, and gives each what its own
- * selector matches. Positions do not depend on selectors, so another can join later:
+ * One stream for all followers that request topics in the same form. It requests the union of their selectors and passes each
+ * follower its own matches. Positions do not depend on selectors, so a follower can join later:
  *
- *     founders    those who begin in one turn, at the same position, open the stream together
- *     joining     it has got everything by polls of its own; the stream is then opened anew, with a larger union, from a
- *                 position that it had before the last of those polls. What is shown twice is as it is now both times
- *     leaving     the union stays as it is until the stream is opened anew for another reason
+ *     founders    followers that start in one turn, at the same position, open the stream together
+ *     joining     the follower catches up by its own polls; then the stream is reopened with a larger union, from a position
+ *                 before the last of those polls. A topic that is delivered twice has its current state both times
+ *     leaving     the union does not shrink until the stream is reopened for another reason
  */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import type { Connection } from '../connection.js'
@@ -15,34 +15,34 @@ import type { Follower } from './follower.js'
 import { PageStream, type Step } from './page-stream.js'
 import { placesAt } from './places.js'
 
-/** The service's limits for a selector: bytes, regular expressions, characters of those with several repetitions. */
+/** The service's limits for a selector: bytes, regular expressions, and characters of those with several repetitions. */
 const selectorBytesMax = 8192
 const wildcardsMax = 32
 const wildLengthMax = 600
 
-/** At this position the stream had everything. Greater numbers are later. */
+/** A position at which the stream had delivered everything. Later positions have greater numbers. */
 export interface Position {
   readonly number: number
   readonly token: string | undefined
 }
 
 export class SharedStream {
-  /** Each with a callback for when it leaves. */
+  /** The followers, each with a callback for when it leaves. */
   readonly #followers = new Map<Follower, () => void>()
-  /** They catch up, and there is room for them. */
+  /** Followers that are catching up, for which the union has room. */
   readonly #guests = new Set<Follower>()
   readonly #controller = new AbortController()
   readonly #stream: PageStream
   #state: 'founding' | 'open' | 'closed' = 'founding'
   /** The selector of the current attempt. */
   #asked: string | undefined
-  /** Undefined until it has had everything: until then the stream's token belongs to its selector. */
+  /** Undefined until the initial walk is complete; until then the stream's token belongs to the selector. */
   #position: Position | undefined
   #positions = 0
-  /** The number of the first position that the service still knows. */
+  /** The number of the first position whose token is still valid. */
   #oldest = 0
   #outage: Step | undefined
-  /** Continues although no follower has taken everything. */
+  /** Lets the stream continue before a follower has taken everything. */
   #hasten = () => {}
 
   constructor(
@@ -66,21 +66,21 @@ export class SharedStream {
     return this.#state === 'closed'
   }
 
-  /** Read it before a poll that may get everything; undefined if no one can join yet. */
+  /** The current position, to be read before a poll that may catch up; undefined if no follower can join yet. */
   get position(): Position | undefined {
     return this.#position
   }
 
-  /** True if it gets every step; false while it catches up. */
+  /** True if the follower gets every step; false while it is catching up. */
   has(follower: Follower): boolean {
     return this.#followers.has(follower)
   }
 
-  /** @returns false if it cannot take the follower, which otherwise is a founder or has to catch up and join */
+  /** Accepts the follower as a founder, or as one that must catch up and join. @returns false if it does not fit */
   take(follower: Follower, form: ChangesBody, since: string | undefined): boolean {
     const [own, other] = [this.form, form].map((members) => JSON.stringify(Object.entries(members).sort()))
     const isFounding = this.#state === 'founding'
-    // A stream that is open would show one who begins now what came before.
+    // An open stream would deliver earlier changes to a follower that starts now.
     const fits = isFounding ? since === this.since : since !== 'now'
     if (own !== other || this.isClosed || !fits || !hasRoom([...this.#followers.keys(), ...this.#guests, follower]))
       return false
@@ -89,19 +89,19 @@ export class SharedStream {
     return true
   }
 
-  /** @param position read before the follower requested what it has got; nothing happens if it is no longer known */
+  /** Does nothing if the position is no longer valid. @param position the position before the follower's last poll */
   join(follower: Follower, position: Position): void {
     if (this.isClosed || this.#position === undefined || position.number < this.#oldest) return
     this.#guests.delete(follower)
     this.#followers.set(follower, () => {})
     if (this.#outage !== undefined) follower.put(this.#outage)
-    // Others may be owed what came after an earlier one.
+    // Another follower may still need the changes after an earlier position.
     if (position.number < this.#position.number) this.#position = position
     this.#hasten()
     this.#stream.reopen(this.#position.token)
   }
 
-  /** Resolves once it gets no more steps. */
+  /** Resolves once the follower gets no more steps. */
   async left(follower: Follower): Promise<void> {
     await new Promise<void>((resolve) => {
       if (this.has(follower)) this.#followers.set(follower, resolve)
@@ -130,7 +130,7 @@ export class SharedStream {
     try {
       await this.#stream.run()
     } catch (error) {
-      // One selector may be the reason, or the size of all.
+      // The cause may be one selector, or the size of the union.
       const mayDiffer = this.#followers.size > 1 && error instanceof TopicdError && error.status === 400
       this.#close()
       for (const follower of this.#followers.keys()) {
@@ -141,7 +141,7 @@ export class SharedStream {
     }
   }
 
-  /** Goes at the pace of the fastest follower, so that none need queue what nobody takes. */
+  /** Waits for the fastest follower, so that steps do not queue up if no follower takes them. */
   async #distribute(step: Step): Promise<void> {
     const isWalk = this.#position === undefined
     this.#note(step)
@@ -160,7 +160,7 @@ export class SharedStream {
       this.#position = undefined
       this.#oldest = this.#positions + 1
     } else if (step.kind !== 'page') this.#outage = step.kind === 'outage' ? step : undefined
-    // After a return to an earlier position it is later than all before it only once it has everything again.
+    // After a return to an earlier position, only the next complete page is later than all known positions.
     else if (!step.has_more) this.#position = { number: ++this.#positions, token: step.next }
   }
 
@@ -183,7 +183,7 @@ function hasRoom(followers: readonly Follower[]): boolean {
   if (followers.length === 1) return true
   if (followers.some(({ matches }) => matches === undefined)) return false
   const selectors = followers.flatMap(({ matches }) => matches?.selectors ?? [])
-  // Each wildcard can be a regular expression of its own.
+  // Each wildcard may be a separate regular expression.
   const wild = selectors.filter((member) => /^[?*].*[.[]/s.test(member)).join('')
   const bytes = new TextEncoder().encode(unionOf(followers)).length
   const wildcards = wild.match(/[.[]/g)?.length ?? 0
@@ -199,7 +199,7 @@ export class SharedStreams {
     for (const stream of this.#open) stream.retry()
   }
 
-  /** One that has taken the follower. @param form the request without `selector` and `since` */
+  /** A stream that has accepted the follower. @param form the request without `selector` and `since` */
   streamFor(follower: Follower, form: ChangesBody, since: string | undefined): SharedStream {
     this.#open = this.#open.filter(({ isClosed }) => !isClosed)
     const found = this.#open.find((stream) => stream.take(follower, form, since))

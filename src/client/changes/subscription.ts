@@ -1,20 +1,20 @@
-/** What fills a follower: a shared stream, which it leaves where it falls behind, and polls where it comes later than others. */
+/** Fills a follower from a shared stream. A follower that starts later, or falls behind, catches up by polls. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { controllerWithin } from '../wait.js'
 import type { Follower } from './follower.js'
 import { PageStream, type Step } from './page-stream.js'
 import type { Position, SharedStream, SharedStreams } from './shared-stream.js'
 
-const joined = new Error('it takes part in a shared stream')
+const joined = new Error('the follower has joined a shared stream')
 
-/** How far a follower is with the steps that it has taken. */
+/** A follower's position after the steps that it has taken. */
 interface Progress {
   readonly since: string | undefined
-  /** It has seen part of an incomplete current state. */
+  /** True if it has taken part of an incomplete current state. */
   readonly isDirty: boolean
 }
 
-/** Until the follower's signal is aborted, or it got an error. @param form the request without `selector` and `since` */
+/** Runs until the follower's signal is aborted, or an error ends it. @param form the request without `selector` and `since` */
 export async function fill(
   follower: Follower,
   streams: SharedStreams,
@@ -37,7 +37,7 @@ export async function fill(
   }
 }
 
-/** Polls until it has everything and has joined, or the stream has ended. */
+/** Polls until the follower has caught up and joined, or the stream is closed. */
 async function catchUp(follower: Follower, stream: SharedStream, { since, ...form }: ChangesBody): Promise<void> {
   const polling = controllerWithin(follower.signal)
   let position: Position | undefined
