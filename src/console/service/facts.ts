@@ -1,19 +1,19 @@
-/** Facts about the service in words: versions, times, sizes. Each is a name and a text. */
+/** Facts about the service, as names and texts: versions, times, sizes. */
 import type { Facts } from '../../ops/figures/console-state.js'
 import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from '../shared/formats.js'
 
 interface Basis {
   readonly facts: Facts
-  /** By the service's clock. */
+  /** The time on the service's clock. */
   readonly nowS: number
-  /** The version that served the page; undefined before it is known. */
+  /** The version that served the page; undefined until it is known. */
   readonly pageVersion: string | undefined
 }
 
 interface Fact {
   readonly name: string
   readonly text: string
-  /** Someone should act. */
+  /** True if the operator should act. */
   readonly isBad: boolean
 }
 
@@ -22,7 +22,7 @@ type Words = string | { readonly bad: string } | undefined | null
 
 const dayS = 24 * 60 * 60
 
-/** If less is left of a certificate, someone has to renew it. */
+/** A certificate that expires sooner must be renewed. */
 const certificateS = 14 * dayS
 
 const all: readonly (readonly [name: string, of: (facts: Facts, basis: Basis) => Words])[] = [
@@ -55,7 +55,7 @@ export function factsOf(basis: Basis): Fact[] {
 
 const whole = (count: number | undefined): string => (count === undefined ? unknown : formatWhole(count))
 
-/** With the date if the time of day alone may be yesterday's. */
+/** The age and the time, with the date if it is at least a day ago. */
 function ago(timeS: number, { nowS }: Basis): string {
   const agoS = nowS - timeS
   return `${formatSpan(agoS)} ago, ${agoS < dayS ? formatClock(timeS, false) : formatTime(timeS)}`
@@ -66,30 +66,30 @@ function versionOf({ version }: Facts, { pageVersion }: Basis): Words {
   return { bad: `${version}; this page is from ${pageVersion}: reload it` }
 }
 
-/** Bad only for as long as charts are kept: a restart a year ago needs no one's attention. */
+/** Only recent restarts are bad, because an old restart needs no attention. */
 function restartsOf(restarts: number | undefined, recent: number): Words {
   if (restarts === undefined || !(recent > 0)) return whole(restarts)
   return { bad: `${whole(restarts)}, ${whole(recent)} of them recently` }
 }
 
-/** None if the engine has no writer. Without a spare, only the next replacement is slower. */
+/** Null if the engine has no writer. A missing spare is not bad: it only slows down the next replacement. */
 function writerOf({ writerUp, writerSpareUp }: Facts): Words {
   if (writerUp === undefined) return null
   if (!(writerUp > 0)) return { bad: 'not running: writes are waiting' }
   if (writerSpareUp === undefined) return 'running'
-  return writerSpareUp > 0 ? 'running, with a spare' : 'running, without a spare yet'
+  return writerSpareUp > 0 ? 'running, with a spare' : 'running, no spare yet'
 }
 
-/** The primary's version is a separate fact, so the workers' are named if they differ. */
+/** Shows the workers' versions only if they differ from each other or from the primary's. */
 function workersOf({ version, workers, workerVersions = {} }: Facts): Words {
   const names = Object.keys(workerVersions)
   const versions = names.map((name) => `${workerVersions[name]} of version ${name}`).join(', ')
-  if (workers === 0) return { bad: '0: none serves' }
+  if (workers === 0) return { bad: '0: no worker is serving' }
   if (names.length > 1) return { bad: `several versions: ${versions}` }
   return names.some((name) => name !== version) ? versions : whole(workers)
 }
 
-/** The start counts as a reload for the service, which then reports the time of the start. */
+/** The service counts its start as a reload, so a reload at the start is not shown. */
 function reloadOf({ reloadSuccessful, reloadSuccessS, startedS = 0 }: Facts, basis: Basis): Words {
   if (reloadSuccessS === undefined) return undefined
   const time = ago(reloadSuccessS, basis)
@@ -97,7 +97,7 @@ function reloadOf({ reloadSuccessful, reloadSuccessS, startedS = 0 }: Facts, bas
   return reloadSuccessS > startedS ? time : 'none since the start'
 }
 
-/** None if the topics are in PostgreSQL, which has its own backups: only there, no mark of the disk is reported. */
+/** Null with PostgreSQL, which has its own backups. It is recognised by the missing minimum of free disk space. */
 function backupOf({ backupS, topics, diskFreeBytesMin }: Facts, basis: Basis): Words {
   if (backupS !== undefined) return ago(backupS, basis)
   if (topics === undefined) return undefined

@@ -1,32 +1,32 @@
-/** The last ten minutes: moments that the service has sent, by the browser's clock, and gaps. */
+/** The last ten minutes: the samples that the service sent, with times by the browser's clock, and gaps. */
 import type { Moment } from '../../ops/figures/console-state.js'
 
-/** A gap has figures of nothing. */
+/** A sample, or a gap without figures. */
 export interface ShownMoment extends Moment {
   readonly isGap?: true
 }
 
 export const historyS = 600
 
-/** No line crosses a longer pause, and an older moment is not now. The service's samples are at most 5 s apart. */
+/** A longer pause is a gap, which no line crosses. The service's samples are at most 5 s apart. */
 const gapS = 8
 
-/** Only its own methods change it. */
+/** Changed only by its own methods. */
 export class History {
   moments: readonly ShownMoment[] = []
-  /** The time of the last moment, by the service's clock. */
+  /** The time of the last sample on the service's clock. */
   sinceS = 0
 
   get last(): ShownMoment | undefined {
     return this.moments.at(-1)
   }
 
-  /** When something was last known; undefined for now. */
+  /** The time of the last known figures; undefined if they are current. */
   get asOfS(): number | undefined {
     return this.last?.isGap ? this.moments.findLast(({ isGap }) => !isGap)?.atS : undefined
   }
 
-  /** @param sent ascending @param serviceS the time by the service's clock @param nowS by the browser's */
+  /** @param sent samples in ascending order @param serviceS the time on the service's clock @param nowS on the browser's */
   add(sent: readonly Moment[], serviceS: number, nowS: number): void {
     for (const moment of sent) {
       const atS = moment.atS + nowS - serviceS
@@ -42,7 +42,7 @@ export class History {
     this.#push({ atS, isGap: true })
   }
 
-  /** Later moments were gaps here, of which the service knows more, or are from before a clock was set back. */
+  /** Drops later moments, which are gaps that the sample fills, or were added before a clock was set back. */
   #push(moment: ShownMoment): void {
     const ageS = ({ atS }: ShownMoment): number => moment.atS - atS
     this.moments = [...this.moments.filter((of) => ageS(of) > 0 && ageS(of) < historyS), moment]

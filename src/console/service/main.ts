@@ -1,6 +1,6 @@
 /**
- * The page of the service: it reads, keeps, and shows. Everything is drawn after a reading, or when another moment is chosen. All
- * texts are created elsewhere.
+ * The Service page: it reads, keeps and shows the service's state. It redraws after a reading, or when the user selects another
+ * time. Other files create the texts.
  */
 import { html, render, type TemplateResult } from 'lit-html'
 import { download, fileName } from '../shared/download.js'
@@ -29,13 +29,13 @@ class ServicePage {
   readonly #workerStyles = new LineStyles()
   readonly #routeStyles = new LineStyles()
   #groups: ChartGroups = {}
-  /** By the title of their chart. */
+  /** The drawings by the title of their chart. */
   readonly #drawings = new Map<string, Drawing>()
   /** The reason why the charts show nothing. */
   #drawingProblem: string | undefined
-  /** At the pointer in a chart, in seconds since the epoch. */
+  /** The time at the pointer in a chart, in seconds since the epoch. */
   #pointedS: number | undefined
-  /** Chosen by the slider; undefined for now. */
+  /** The time that the slider selects; undefined for the current time. */
   #chosenS: number | undefined
 
   start(): void {
@@ -60,7 +60,7 @@ class ServicePage {
     return drawing
   }
 
-  /** Every chart reports the same cursor, so the text is created once for all. */
+  /** Every chart reports the shared cursor, so draws the text only for the first report. */
   #point(atS: number | undefined): void {
     if (atS === this.#pointedS) return
     this.#pointedS = atS
@@ -84,7 +84,7 @@ class ServicePage {
     this.#showText()
   }
 
-  /** Without its charts the page still says everything in words. */
+  /** If the charts cannot be drawn, the page still shows all values as text. */
   #draw(): string | undefined {
     const { moments } = this.#state.history
     try {
@@ -100,7 +100,7 @@ class ServicePage {
     render(this.#view(), document.body)
   }
 
-  /** A kept moment; undefined for now. */
+  /** The kept moment at this time; undefined for the current time. */
   #momentAt(atS: number | undefined): ShownMoment | undefined {
     return this.#state.history.moments.find((moment) => moment.atS === atS)
   }
@@ -125,15 +125,15 @@ class ServicePage {
         ${problem && html`<p class="panel bad" role="alert">${problem}</p>`}
         ${Object.entries(this.#groups).map(([title, charts]) => this.#groupView(title, charts))}
         <p class="quiet">
-          The last ten minutes, from the service's memory, read every two seconds. For monitoring systems there are
-          <a href="metrics">metrics</a> and <a href="readyz">readyz</a>. Times are in ${timeZone}. Documentation is in the
-          installation's folder docs; <code>man topicd</code> says where.
+          This page shows the last ten minutes, which the service keeps in memory, and updates every two seconds. Monitoring
+          systems can use <a href="metrics">metrics</a> and <a href="readyz">readyz</a>. Times are in ${timeZone}. The
+          documentation is in the installation's docs folder; <code>man topicd</code> shows its path.
         </p>
       </main>
     `
   }
 
-  /** Its text changes only with the state, and is then read aloud. */
+  /** The text changes only with the state, because screen readers announce each change. */
   #summaryView(): TemplateResult {
     const { kind, title, reasons } = this.#state.summary
     const tone = kind === 'ready' ? 'good' : kind === 'waiting' ? 'quiet' : 'bad'
@@ -162,7 +162,7 @@ class ServicePage {
     `
   }
 
-  /** Keyboard alternative to the chart cursor: its end is now, which it follows. */
+  /** A slider as the keyboard alternative to the chart cursor. At its end, it follows the current time. */
   #momentView(): TemplateResult {
     const { moments } = this.#state.history
     const chosen = this.#momentAt(this.#chosenS)
@@ -198,7 +198,7 @@ class ServicePage {
     `
   }
 
-  /** Its values as text are those at the pointer, at the chosen moment, or of now. */
+  /** A chart with its values as text, at the pointer, at the selected time, or current. */
   #chartView(chart: Chart): TemplateResult {
     const { title, explanation, lines } = chart
     const { last, moments } = this.#state.history

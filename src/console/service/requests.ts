@@ -6,14 +6,14 @@ const intervalMs = 2000
 /** Longer than the service waits for its slowest worker. */
 const answerMsMax = 5000
 
-/** Browsers word a missing answer in many ways; only other failures have something to say. */
+/** Replaces browsers' various messages for a missing response; other failures keep their message. */
 function problemOf(error: unknown): string {
-  if (error instanceof TypeError) return 'The connection was refused or lost. This page keeps trying.'
+  if (error instanceof TypeError) return 'The connection failed or was lost. This page keeps trying.'
   if (error instanceof DOMException) return `No response within ${answerMsMax / 1000} s. This page keeps trying.`
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Relative, so that the page also works below a path of a proxy. @param sinceS only later moments are wanted */
+/** The path is relative, so that the page also works below a proxy's path. @param sinceS requests only later moments */
 async function ask(sinceS: number): Promise<Answer> {
   const path = 'console/state'
   try {
@@ -26,7 +26,7 @@ async function ask(sinceS: number): Promise<Answer> {
   }
 }
 
-/** Reads every two seconds, and when a hidden page is shown again; in a hidden tab the browser decides how often. */
+/** Reads every two seconds, and when a hidden page becomes visible. In a hidden tab, the browser may throttle the timer. */
 export async function keepReading(sinceS: () => number, take: (answer: Answer) => void): Promise<never> {
   for (;;) {
     const isDue = new Promise<void>((resolve) => {
@@ -36,7 +36,7 @@ export async function keepReading(sinceS: () => number, take: (answer: Answer) =
     try {
       take(await ask(sinceS()))
     } catch (error) {
-      // A defect; the next answer may be another.
+      // A defect; the next response may be handled.
       reportError(error)
     }
     await isDue

@@ -1,39 +1,39 @@
-/** The state of the service: whether it answers, whether it is ready and why not, its figures, and its last ten minutes. */
+/** The state of the service: connection, readiness with the reasons, figures, and the last ten minutes. */
 import type { ConsoleState } from '../../ops/figures/console-state.js'
 import { formatClock } from '../shared/formats.js'
 import { History } from './history.js'
 
-/** `problem` is a sentence. */
 interface Failure {
+  /** A sentence. */
   readonly problem: string
-  /** True if nothing answered. */
+  /** True if there was no response. */
   readonly isSilent: boolean
 }
 
-/** The text of the state, or none. */
+/** The text of the state, or the failure to read it. */
 export type Answer = { readonly text: string } | Failure
 
-/** It changes only when there is news, because a screen reader reads it aloud. */
+/** Changes only if the state does, because screen readers announce each change. */
 interface Summary {
   readonly kind: 'waiting' | 'ready' | 'not ready' | 'silent'
   readonly title: string
   readonly reasons: readonly string[]
 }
 
-/** Another build may leave out members that were added later. */
+/** A state in which members may be missing, because another build sent it. */
 type Received = Partial<ConsoleState>
 
-/** Only its own methods change it. */
+/** Changed only by its own methods. */
 export class ServiceState {
   readonly history = new History()
   summary: Summary = { kind: 'waiting', title: 'Reading…', reasons: [] }
-  /** The last state that could be read; empty before it. */
+  /** The last state that could be read; initially empty. */
   received: Received = {}
-  /** The service's version when the page was opened, which is that of the page. */
+  /** The service's version when the page was opened, which is also the page's version. */
   pageVersion: string | undefined
   #answeredS: number | undefined
 
-  /** @param nowS by the browser's clock */
+  /** @param nowS the time on the browser's clock */
   add(answer: Answer, nowS: number): void {
     if (!('isSilent' in answer && answer.isSilent)) this.#answeredS = nowS
     const read = 'text' in answer ? receivedIn(answer.text) : answer
@@ -54,20 +54,22 @@ export class ServiceState {
   }
 
   #readiness({ notReadyReasons = [] }: Received): Summary {
-    const lacking = this.history.last?.isGap ? ["The metrics cannot be read. The service's log says why."] : []
+    const lacking = this.history.last?.isGap
+      ? ["The metrics cannot be read; the service's log contains the reason."]
+      : []
     const reasons = [...notReadyReasons, ...lacking]
     if (notReadyReasons.length === 0) return { kind: 'ready', title: 'Ready', reasons }
     return { kind: 'not ready', title: 'Not ready', reasons }
   }
 }
 
-/** Fails for another form, such as that of 1.0.0. */
+/** A failure if the text has another format, such as version 1.0.0 sends. */
 function receivedIn(text: string): Received | Failure {
   try {
     const received = JSON.parse(text) as Received
     if (Array.isArray(received.notReadyReasons) && Array.isArray(received.moments)) return received
   } catch {
-    // The same advice may help.
+    // The advice below may also help.
   }
-  return { problem: 'The service has another version than this page: reload the page.', isSilent: false }
+  return { problem: 'The service and this page have different versions. Reload the page.', isSilent: false }
 }

@@ -1,4 +1,4 @@
-/** Which keys are busy, and what was refused, as tables. The names of keys are only text. */
+/** Tables of the busiest keys and of rejections. Names of keys are shown only as text. */
 import { html, type TemplateResult } from 'lit-html'
 import type { ConsoleState } from '../../ops/figures/console-state.js'
 import { formatRate, formatWhole } from '../shared/formats.js'
@@ -6,7 +6,7 @@ import { formatRate, formatWhole } from '../shared/formats.js'
 /** Cells of text; the first is the row's name. */
 type Row = readonly string[]
 
-/** @param asOfS undefined if the use is of now */
+/** @param asOfS the time of the figures; undefined if they are current */
 export function tablesOf({ keys = [], otherKeys, refusals = {} }: Partial<ConsoleState>, asOfS: number | undefined) {
   const others = otherKeys?.count ? [{ key: `${formatWhole(otherKeys.count)} more`, ...otherKeys }] : []
   const keyRows = [...keys, ...others].map((of) => [of.key, formatRate(of.perSecond), formatWhole(of.requests)])
@@ -17,7 +17,7 @@ export function tablesOf({ keys = [], otherKeys, refusals = {} }: Partial<Consol
   return html`
     <div class="tables ${tone}">
       ${panelOf('Requests by key', 'rate over 30 s; requests in the last ten minutes', ['Key', 'Rate', 'Requests'], keyRows)}
-      ${panelOf('Refusals', 'in the last ten minutes, by error code', ['Code', 'Refused'], refusalRows)}
+      ${panelOf('Rejections', 'in the last ten minutes, by error code', ['Code', 'Rejected'], refusalRows)}
     </div>
   `
 }

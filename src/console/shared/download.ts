@@ -1,9 +1,9 @@
-/** Downloads a file that the page has created. Nothing is sent anywhere. */
+/** Downloads of files that the page created. Nothing is sent anywhere. */
 
-/** The browser may take this long to begin; the file is in memory until then. */
+/** How long the file stays in memory, in ms, so that the browser can start the download. */
 const keptMs = 60_000
 
-/** @param parts of its text, so that a long one is not joined first */
+/** @param parts the pieces of the file's text, so that a long text need not be joined first */
 export function download(name: string, type: string, parts: readonly string[]): void {
   const url = URL.createObjectURL(new Blob([...parts], { type }))
   const link = document.createElement('a')
@@ -13,9 +13,9 @@ export function download(name: string, type: string, parts: readonly string[]): 
   setTimeout(() => URL.revokeObjectURL(url), keptMs)
 }
 
-/** By the user's clock: `NAME-20300101-120000.END`. */
+/** A file name with the user's local time: `NAME-20300101-120000.END`. */
 export function fileName(name: string, end: string): string {
-  // Swedish dates are those of ISO 8601.
+  // Swedish dates have the form of ISO 8601.
   const time = new Date().toLocaleString('sv').replaceAll(/[-:]/g, '').replace(' ', '-')
   return `${name}-${time}.${end}`
 }

@@ -1,10 +1,10 @@
-/** Numbers, durations and times as text, with as many digits as a person compares. */
+/** Numbers, durations and times as text, with only as many digits as a person compares. */
 
 export const unknown = '–'
 
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
-/** Three significant digits, and all before the point. */
+/** Rounds to three significant digits, but keeps all digits before the point. */
 export function formatCount(value: number): string {
   return value >= 100 || value === 0 ? grouped.format(value) : String(Number(value.toPrecision(3)))
 }
@@ -20,7 +20,7 @@ export function formatBytes(bytes: number): string {
   return `${formatCount(bytes / 1024 ** power)} ${byteUnits[power]}`
 }
 
-/** A short duration: of an answer, a commit, a delay. */
+/** A short duration, such as the time of a response or a commit. */
 export function formatSeconds(seconds: number): string {
   if (seconds === 0) return '0 ms'
   if (seconds < 0.001) return `${formatCount(seconds * 1e6)} µs`
@@ -34,7 +34,7 @@ const spans = [
   [1, 's'],
 ] as const
 
-/** A long duration: an age, or what is left, in its largest units. */
+/** A long duration, such as an age or a remaining time, in its largest units. */
 export function formatSpan(seconds: number, unitsMax = 2): string {
   const whole = Math.max(1, Math.floor(seconds))
   let rest = Math.max(0, Math.floor(seconds))
@@ -47,36 +47,36 @@ export function formatSpan(seconds: number, unitsMax = 2): string {
   return parts.join(' ')
 }
 
-/** How long ago that is, to the largest unit. @param iso ISO 8601 */
+/** The time elapsed since `iso`, in its largest unit. @param iso ISO 8601 */
 export function agoText(iso: string, nowMs: number): string {
   const seconds = (nowMs - Date.parse(iso)) / 1000
   return seconds < 2 ? 'just now' : `${formatSpan(seconds, 1)} ago`
 }
 
-/** As `agoText`, of a time that is stored once a minute. @param iso ISO 8601 */
+/** Like `agoText`, for a time that is stored once a minute. @param iso ISO 8601 */
 export function minutesAgoText(iso: string, nowMs: number): string {
   return nowMs - Date.parse(iso) < 60_000 ? 'in the last minute' : agoText(iso, nowMs)
 }
 
-/** As the user's clock shows it. @param epochS seconds since the epoch */
+/** The user's local time of day. @param epochS seconds since the epoch */
 export function formatClock(epochS: number, withSeconds = true): string {
   return new Date(epochS * 1000).toLocaleTimeString('sv').slice(0, withSeconds ? undefined : 5)
 }
 
-/** To the minute. @param iso ISO 8601 */
+/** The UTC time to the minute. @param iso ISO 8601 */
 export function utcText(iso: string): string {
   return `${new Date(iso).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
 export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** To the minute. @param epochS seconds since the epoch */
+/** The user's local date and time to the minute. @param epochS seconds since the epoch */
 export function formatTime(epochS: number): string {
-  // Swedish dates are those of ISO 8601.
+  // Swedish dates have the form of ISO 8601.
   return new Date(epochS * 1000).toLocaleString('sv').slice(0, 16)
 }
 
-/** By the user's clock, with the date unless that is today's. @param iso ISO 8601 */
+/** The user's local time, with the date unless it is today. @param iso ISO 8601 */
 export function timeText(iso: string, now = new Date()): string {
   const time = new Date(iso)
   return time.toDateString() === now.toDateString() ? time.toLocaleTimeString('sv') : time.toLocaleString('sv')

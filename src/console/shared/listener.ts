@@ -1,10 +1,10 @@
-/** Where the console's other page is: on another listener of the same service, which reports its address. */
+/** The URL of the console's other page, which another listener of the same service provides. */
 import type { ConsoleState } from '../../ops/figures/console-state.js'
 
-/** Its path begins with a slash. */
+/** A listener's address; the path starts with a slash. */
 type Listener = NonNullable<ConsoleState['topicsPage']>
 
-/** Undefined if it listens only for its own machine and this page is from another. @param ownHost location.hostname */
+/** Undefined if the listener is local to its machine and this page is from another one. @param ownHost location.hostname */
 export function urlOf({ scheme, host, port, path }: Listener, ownHost: string): string | undefined {
   if (isLoopback(host) && !isLoopback(ownHost)) return undefined
   return `${scheme}://${isEveryAddress(host) ? ownHost : bracketed(host)}:${port}${path}`

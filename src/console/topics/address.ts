@@ -1,7 +1,7 @@
 /**
- * The page's address, which says what is shown, so that it can be linked and the browser's "back" works: `#PATH` or
- * `#?SELECTOR`, or `#=SELECTOR` for its changes, each as a URI component, in which a path has none of these marks; or
- * `#@keys` for the API keys.
+ * The page's address, which identifies the view, so that views can be linked and the browser's "back" works. It is `#PATH`,
+ * `#?SELECTOR`, `#=SELECTOR` for changes, or `#@keys` for the API keys. Each part is encoded as a URI component, so a path
+ * never starts with one of these marks.
  */
 
 /** `wrong` is a path that no topic can have. */
@@ -40,7 +40,7 @@ export function placeAt(hash: string): Place {
   return path.includes('//') ? 'wrong' : { path }
 }
 
-/** @param text of an address, which the user may have mistyped */
+/** Decodes part of an address, unless the user mistyped it. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

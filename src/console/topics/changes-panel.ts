@@ -1,4 +1,4 @@
-/** The changes of a selector's matches as they happen: the newest first, until the user pauses. */
+/** The live changes to a selector's matches, the newest first, until the user pauses. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
@@ -14,16 +14,16 @@ import { shortened, visible } from './value-text.js'
 /** Older changes are dropped. */
 const keptMax = 200
 
-/** All that is shown, and so kept, of a value. */
+/** Maximum length of a value as shown, and so as kept. */
 const charactersMax = 300
 
 interface SeenChange {
   readonly number: number
-  /** Undefined for a gap: what came before it and is not listed is no longer known. */
+  /** Undefined for a gap: unlisted changes before it are no longer available. */
   readonly path: string | undefined
-  /** The beginning of the value's JSON text; null without a value, undefined for a topic that is gone. */
+  /** The start of the value's JSON text; null if the topic has no value, undefined if it was removed. */
   readonly text: string | null | undefined
-  /** As `timeOf` has it. */
+  /** The time from `timeOf`. */
   readonly iso: string
 }
 
@@ -31,11 +31,11 @@ export class ChangesPanel implements Panel {
   /** The newest first. */
   readonly #seen = signal<readonly SeenChange[]>([])
   readonly #problem = signal('')
-  /** False until something has connected; from then on every change is seen. */
+  /** True once the stream is established and no later change is missed. */
   readonly #hasBegun = signal(false)
   readonly #isPaused = signal(false)
   #count = 0
-  /** The start of the next stream; at first, only later changes are shown. */
+  /** The token from which the next stream starts; initially only later changes are shown. */
   #next = 'now'
   #running = new AbortController()
 
@@ -60,7 +60,7 @@ export class ChangesPanel implements Panel {
     this.#isPaused.value = true
   }
 
-  /** After the last seen change, so the changes of a pause are shown. */
+  /** Continues after the last seen change, so the changes during a pause are shown. */
   #resume(): void {
     this.#running = new AbortController()
     this.#isPaused.value = false
@@ -78,7 +78,7 @@ export class ChangesPanel implements Panel {
     }
   }
 
-  /** Until changes were missed: what follows then is the present state, which says nothing of what has changed. */
+  /** Returns if changes were missed, because the current state that follows does not show them. */
   async #followOnce(signal: AbortSignal): Promise<void> {
     const { client } = this.context.session
     const options = { since: this.#next, type: 'any', with_version: true, signal } as const
@@ -99,7 +99,7 @@ export class ChangesPanel implements Panel {
     const entry = {
       number: ++this.#count,
       path: change.kind === 'restarted' ? undefined : change.path,
-      // A copy, as a part of the text would keep all of it, and that of its page, in memory.
+      // Copied, because a substring would keep the whole page's text in memory.
       text: item && (item.text === undefined ? null : structuredClone(shortened(item.text, charactersMax))),
       iso: timeOf(item),
     }
@@ -144,7 +144,7 @@ function changesTable(seen: readonly SeenChange[]): TemplateResult {
 
 function changeView({ path, text, iso }: SeenChange): TemplateResult {
   if (path === undefined)
-    return html`<tr><td colspan="3" class="notice">Some changes at this place are no longer known.</td></tr>`
+    return html`<tr><td colspan="3" class="notice">Some changes at this point are no longer available.</td></tr>`
   return html`
     <tr class="changed-1">
       <td><a class="exact" href=${addressOfPath(path)}>${visible(path)}</a></td>

@@ -1,4 +1,4 @@
-/** What every part of the page gets: the session, the names and values on the screen, and what the page does for a part. */
+/** The context of every part of the page: the session, the names and values on the screen, and the page's functions. */
 import type { Signal } from '@preact/signals-core'
 import type { TemplateResult } from 'lit-html'
 import type { Dialogs } from './dialogs/dialogs.js'
@@ -13,21 +13,21 @@ export interface Context extends Ending {
   readonly names: Names
   readonly items: LiveItems
   readonly dialogs: Dialogs
-  /** Edits by the path of their topic. They outlast the session. */
+  /** Edits by the path of their topic. They survive the end of the session. */
   readonly edits: Signal<ReadonlyMap<string, Edit>>
   /** @param address as address.ts writes it */
   readonly show: (address: string) => void
-  /** Says that something was done, where nothing else shows it. */
+  /** Reports success if nothing else on the page shows it. */
   readonly note: (text: string) => void
 }
 
-/** What the page shows next to the tree. Its texts are drawn again as they change. */
+/** The main part of the page, next to the tree. It is redrawn when a signal that `view` reads changes. */
 export interface Panel {
-  /** Of the tab. */
+  /** The title of the tab. */
   readonly title: string
   readonly view: () => TemplateResult
-  /** The paths of the topics on the screen, whose values are followed; undefined until they are known. Reads signals. */
+  /** The paths of the topics on the screen, to follow their values; undefined until they are known. Reads signals. */
   readonly shownPaths?: () => readonly string[] | undefined
-  /** Nothing continues unseen. */
+  /** Stops the panel's work when another panel replaces it. */
   readonly leave?: () => void
 }

@@ -1,9 +1,9 @@
-/** Buttons that copy, with the clipboard that only https and localhost have, or as a user would. */
+/** Buttons that copy text, by the clipboard API, which requires https or localhost, or by selecting text. */
 import { html, type TemplateResult } from 'lit-html'
 import type { Context } from './context.js'
 import { icon } from './icons.js'
 
-/** @param text called when it is copied @param note says that it was done */
+/** @param text returns the text to copy @param note reports the result */
 export function copyButton(name: string, text: () => string, note: (text: string) => void): TemplateResult {
   const copy = async () => {
     const isCopied = await navigator.clipboard?.writeText(text()).then(
@@ -15,7 +15,7 @@ export function copyButton(name: string, text: () => string, note: (text: string
   return html`<button type="button" class="quiet-button" @click=${copy}>${icon('copy')}${name}</button>`
 }
 
-/** Copies requests as commands for a shell. The key is not in them, because commands end up in logs. */
+/** Copies requests as shell commands. They do not contain the key, because commands end up in logs. */
 export function curlButton(name: string, context: Context, route: string, ...bodies: object[]): TemplateResult {
   const commands = bodies.map((body) => [
     `curl -sS ${quoted(`${context.session.base}/topics/${route}`)}`,
@@ -26,12 +26,12 @@ export function curlButton(name: string, context: Context, route: string, ...bod
   return copyButton(name, () => commands.map((words) => words.join(' \\\n  ')).join('\n'), context.note)
 }
 
-/** As one word of a POSIX shell. */
+/** Quotes a text as one word of a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** Without a secure context there is no other way. @returns whether the browser has done it */
+/** The only way to copy without a secure context. @returns whether the browser copied the text */
 function copySelected(text: string): boolean {
   const before = document.activeElement
   const field = document.createElement('textarea')

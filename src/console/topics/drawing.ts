@@ -1,25 +1,25 @@
 /**
- * Draws the page: at most once a frame, and only if a signal that the last draw has read has another value. State is kept in
- * signals, so nothing asks for a draw. The focus is given here alone, after a draw.
+ * Draws the page, at most once per frame, and only if a signal that the last draw read has changed. All state is in signals,
+ * so no code requests a draw. Only this file moves the focus, after a draw.
  */
 import { effect, signal } from '@preact/signals-core'
 import { repeat } from 'lit-html/directives/repeat.js'
 
-/** Between draws of a hidden tab, in ms: it has no frames, but its title is seen. */
+/** Interval between draws of a hidden tab, in ms: it has no frames, but its title is visible. */
 const hiddenDrawMs = 1000
 
 let draw = (): void => {}
 let isScheduled = false
 let waiting: readonly (() => void)[] = []
 
-/** Draws now, and again after every change of what `render` has read. */
+/** Draws now, and again whenever a signal that `render` read changes. */
 export function keepDrawn(render: () => void): void {
   let forget = (): void => {}
   draw = () => {
     isScheduled = false
     forget()
     let isRendered = false
-    // Its second run reads nothing, so there is no third.
+    // The effect's second run reads no signal, so there is no third run.
     try {
       forget = effect(() => {
         if (isRendered) schedule()
@@ -27,7 +27,7 @@ export function keepDrawn(render: () => void): void {
         isRendered = true
       })
     } catch (error) {
-      // A defect; what is on the screen stays, and the next draw may be another.
+      // A defect: the screen stays as it is, and the next draw may succeed.
       reportError(error)
       setTimeout(schedule, hiddenDrawMs)
     }
@@ -50,7 +50,7 @@ export function afterDraw(action: () => void): void {
   schedule()
 }
 
-/** Each keeps its elements for as long as its path is there. */
+/** Rows that keep their elements as long as their path remains. */
 export function byPath<Row extends { readonly path: string }>(
   rows: readonly Row[],
   view: (row: Row) => unknown,
@@ -59,9 +59,9 @@ export function byPath<Row extends { readonly path: string }>(
 }
 
 /**
- * A heading takes the focus when its contents have changed: otherwise a screen reader would say nothing.
+ * Moves the focus to a heading whose contents have changed, because a screen reader would otherwise not announce them.
  *
- * @returns gives the focus to an element with the next draw, unless the user has moved it by then
+ * @returns a function that focuses an element after the next draw, unless the user has moved the focus or typed
  */
 export function focusLater(): (selector: string) => void {
   const origin = document.activeElement
@@ -74,7 +74,7 @@ export function focusLater(): (selector: string) => void {
     })
 }
 
-/** In a narrow window, what was chosen may be far below. */
+/** Scrolls as well if needed: in a narrow window, the element may be far below. */
 function show(element: HTMLElement | null): void {
   element?.focus({ preventScroll: true })
   const { top = 0, bottom = 0 } = element?.getBoundingClientRect() ?? {}
@@ -86,12 +86,12 @@ function textIn(element: Element | null): string {
   return isField ? element.value : ''
 }
 
-/** The time, in ms since the epoch, to the second: for texts such as "3 s ago", which are drawn again by it. */
+/** The current time in ms since the epoch, updated every second to redraw texts such as "3 s ago". */
 export const nowMs = signal(Date.now())
 
 whileSeen(1000, () => (nowMs.value = Date.now()))
 
-/** Repeats an action, but not in a hidden tab. @returns ends it */
+/** Repeats an action, except while the tab is hidden. @returns a function that stops it */
 export function whileSeen(ms: number, action: () => unknown): () => void {
   const timer = setInterval(() => document.hidden || action(), ms)
   return () => clearInterval(timer)

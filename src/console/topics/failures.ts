@@ -1,4 +1,4 @@
-/** Failures in words, and how a panel or dialog shows them: of requests, and of a user's own text. */
+/** Descriptions of failures, of requests and of user input, and their display in a panel or dialog. */
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { TopicdError } from '../../client/index.js'
 
@@ -6,16 +6,16 @@ export function isConflict(error: unknown): error is TopicdError {
   return error instanceof TopicdError && error.code === 'unsatisfied_constraint'
 }
 
-/** The session to which a request belongs. */
+/** The part of a session that a failure can end. */
 export interface Ending {
-  /** Call it if the service no longer knows the key. */
+  /** Called if the service no longer knows the key. */
   readonly signOut: (reason: string) => void
 }
 
-/** Browsers' messages for a request without an answer; any other TypeError is a defect of this page. */
+/** Matches browsers' messages for a request without a response; any other TypeError is a defect of this page. */
 const noAnswer = /fetch|network|load failed/i
 
-/** A sentence that is true whether or not the request is repeated. If the key is unknown, ends the session. */
+/** A sentence that is true even if the request is repeated. If the key is unknown, ends the session. */
 export function describeFailure(error: unknown, session?: Ending): string {
   if (error instanceof TopicdError) {
     const text = describeRefusal(error)
@@ -28,7 +28,7 @@ export function describeFailure(error: unknown, session?: Ending): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The service's own words are for programs where they speak of headers. */
+/** Replaces the service's messages that mention headers, which are meant for programs. */
 function describeRefusal({ status, message, retryAfterSeconds }: TopicdError): string {
   if (status === 401) {
     return message.includes('expired')
@@ -36,11 +36,11 @@ function describeRefusal({ status, message, retryAfterSeconds }: TopicdError): s
       : 'The service does not know this API key; it may have been revoked.'
   }
   if (status !== 429) return message
-  const next = retryAfterSeconds === undefined ? '' : ` It allows the next request in ${retryAfterSeconds} s.`
-  return `This API key's rate is reached.${next}`
+  const next = retryAfterSeconds === undefined ? '' : ` The next request is allowed in ${retryAfterSeconds} s.`
+  return `This API key has reached its rate limit.${next}`
 }
 
-/** @param problem a sentence; empty for none */
+/** @param problem a sentence, or an empty string */
 export function alertView(problem: string, classes = 'bad'): TemplateResult | typeof nothing {
   return problem === '' ? nothing : html`<p class=${classes} role="alert">${problem}</p>`
 }

@@ -1,4 +1,4 @@
-/** The page's icons, each a path of 16 by 16. Text stands beside every one, so readers of the screen skip them. */
+/** The page's icons, as paths of 16 by 16 pixels. Each icon has text next to it, so screen readers skip the icon. */
 import { html, type TemplateResult } from 'lit-html'
 
 const paths = {

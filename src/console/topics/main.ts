@@ -1,4 +1,4 @@
-/** The page of the topics: asks for a key, and then shows what it opens. */
+/** The Topics page: asks for an API key, then shows the workspace. */
 
 import { signal } from '@preact/signals-core'
 import { html, nothing, render, type TemplateResult } from 'lit-html'
@@ -20,16 +20,16 @@ import { Task } from './task.js'
 import { visible } from './value-text.js'
 import { Workspace } from './workspace.js'
 
-/** Between attempts with the key of this tab, in ms, while the service gives no answer. */
+/** Interval between attempts with the tab's key, in ms, while the service does not respond. */
 const retryMs = 3000
 
 class Page {
-  /** Undefined without a key that is known to be good. */
+  /** Undefined until the service has accepted a key. */
   readonly #workspace = signal<Workspace | undefined>(undefined)
   readonly #signingIn = new Task()
-  /** Kept until it is known whether it is still good. */
+  /** The tab's stored key, until the service has accepted or rejected it. */
   readonly #earlierKey = signal(storedKey())
-  /** If the service no longer knows a key, what was being edited with it stays. */
+  /** Unsaved edits, which are kept if the service no longer knows the key. */
   readonly #edits: Context['edits'] = signal(new Map())
 
   start(): void {
@@ -41,7 +41,7 @@ class Page {
     void this.#continue()
   }
 
-  /** Repeats while the service cannot say whether the key is good. */
+  /** Retries until the service accepts or rejects the key. */
   async #continue(): Promise<void> {
     const key = this.#earlierKey.value
     if (key === undefined || this.#signingIn.isBusy.value) return
@@ -51,7 +51,7 @@ class Page {
 
   #view(): TemplateResult {
     const workspace = this.#workspace.value
-    // It may ask first.
+    // The dialog may ask for confirmation first.
     const onCancel = (event: Event) => {
       event.preventDefault()
       workspace?.dialogs.close()
@@ -94,7 +94,7 @@ class Page {
         <input id="key" name="key" type="password" autocomplete="off" spellcheck="false" required autofocus>
         <button class="primary" aria-disabled=${isBusy}>${isBusy ? 'Signing in…' : 'Sign in'}</button>
         ${alertView(this.#signingIn.problem.value)}
-        ${this.#edits.value.size === 0 ? nothing : html`<p>What you were editing is kept until you sign in.</p>`}
+        ${this.#edits.value.size === 0 ? nothing : html`<p>Your unsaved edits are kept. Sign in to continue.</p>`}
         <p class="quiet">The key is kept in this tab until you close it or sign out. <code>topicd keys add NAME</code> creates one.</p>
       </form>
     `
@@ -105,7 +105,7 @@ class Page {
     return html`
       <div class="panel">
         <p role="status">Signing in with this tab's API key…</p>
-        ${problem === '' ? nothing : html`<p class="bad">${problem} Trying again.</p>`}
+        ${problem === '' ? nothing : html`<p class="bad">${problem} Retrying…</p>`}
         <button @click=${() => this.#signOut('')}>Use another key</button>
       </div>
     `
@@ -115,7 +115,7 @@ class Page {
     const isContinuing = key === this.#earlierKey.value
     return this.#signingIn.run({ signOut: (reason) => this.#signOut(reason) }, async () => {
       const session = await beginSession(key)
-      // A user who has given up waiting enters another key.
+      // The user no longer waits for this key and is entering another one.
       if (isContinuing && this.#earlierKey.value === undefined) return
       this.#earlierKey.value = undefined
       this.#enter(session)
@@ -123,7 +123,7 @@ class Page {
   }
 
   #enter(session: Session): void {
-    // A late answer to an earlier key says nothing about this one.
+    // Ignores a late response to an earlier key.
     const onUnknown = (reason: string) => {
       if (this.#workspace.peek() === workspace) this.#signOut(reason)
     }
@@ -136,12 +136,12 @@ class Page {
   /** The user wants to sign out. */
   #leave(): void {
     const isUnsaved = this.#workspace.value?.hasUnsaved === true
-    if (isUnsaved && !confirm('Your edits are not saved. Sign out and lose them?')) return
+    if (isUnsaved && !confirm('You have unsaved edits. Sign out and discard them?')) return
     this.#signOut('')
     this.#edits.value = new Map()
   }
 
-  /** @param reason empty if the user wanted it */
+  /** @param reason empty if the user signed out */
   #signOut(reason: string): void {
     endSession()
     const workspace = this.#workspace.peek()
@@ -152,7 +152,7 @@ class Page {
     focusLater()('#key')
   }
 
-  /** The browser's own dialog keeps the keyboard inside, and closes by Escape. */
+  /** Opens or closes the browser's dialog element, which keeps the focus inside and closes on Escape. */
   #showDialog(): void {
     const dialog = root.querySelector('dialog')
     const isWanted = this.#workspace.value?.dialogs.shown.value !== undefined
@@ -160,7 +160,7 @@ class Page {
     if (isWanted && !dialog.open) dialog.showModal()
     else if (!isWanted && dialog.open) {
       dialog.close()
-      // What opened it may be gone.
+      // The element that opened the dialog may have been removed.
       if (document.activeElement === document.body) document.querySelector<HTMLElement>('h2[tabindex]')?.focus()
     }
     // The focused element may have been removed.

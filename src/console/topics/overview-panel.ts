@@ -1,4 +1,4 @@
-/** What is shown at the root: how many topics there are, which have changed last, how the service is, and the top of the tree. */
+/** The root panel: the number of topics, the latest changes, the service's state, and the top of the tree. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { Overview } from '../../api/console/primary.js'
@@ -11,7 +11,7 @@ import { readOverview, servicePageOf } from './session.js'
 import { ChildrenPanel } from './table/children-panel.js'
 import { visible } from './value-text.js'
 
-/** Between two readings of the service's figures, in ms. */
+/** Interval between two readings of the service's figures, in ms. */
 const readMs = 5000
 
 export class OverviewPanel implements Panel {
@@ -46,13 +46,13 @@ export class OverviewPanel implements Panel {
       <section class="panel" aria-labelledby="overview-title">
         <h2 id="overview-title" tabindex="-1">Overview</h2>
         ${overview === undefined ? nothing : this.#serviceView(overview)}
-        <h3>Changed last</h3>
+        <h3>Latest changes</h3>
         ${
           last.length === 0
             ? html`<p class="quiet">Nothing has changed since this page was opened.</p>`
             : html`<ul class="last">${byPath(last, lastView)}</ul>`
         }
-        <p><a href=${addressOfChanges('?.*//')}>All changes as they happen</a></p>
+        <p><a href=${addressOfChanges('?.*//')}>Watch all changes</a></p>
         ${this.#children.view()}
       </section>
     `
@@ -71,7 +71,7 @@ export class OverviewPanel implements Panel {
     return html`
       <dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
       ${problems.map((problem) => html`<p class="bad">${problem}</p>`)}
-      ${page === undefined ? nothing : html`<p><a href=${page}>All figures of the service</a></p>`}`
+      ${page === undefined ? nothing : html`<p><a href=${page}>All figures about the service</a></p>`}`
   }
 }
 

@@ -1,10 +1,9 @@
 /**
- * The caller: an API key, what it may do, and the client that uses it. The key is kept in the tab's session storage,
- * which ends with the tab, and is sent nowhere but to the service.
+ * The caller: an API key, its permissions, and the client that uses it. The key is kept in the tab's session storage,
+ * which is deleted with the tab, and is sent only to the service.
  *
- * A tab that someone opens by a link of this page gets a copy of that storage from the browser, and from no one else:
- * local storage, a cookie or a BroadcastChannel would give the key to every page of this origin, which behind a proxy may
- * be another program's.
+ * If the user opens a link of this page in a new tab, the browser copies that storage to the tab. Local storage, a cookie
+ * or a BroadcastChannel would give the key to every page of this origin, which may belong to another program behind a proxy.
  */
 import type { Overview } from '../../api/console/primary.js'
 import { refusalOf } from '../../client/error.js'
@@ -26,9 +25,9 @@ interface KeyDescription {
 }
 
 export interface Session {
-  /** Where the service is, without a slash at the end. */
+  /** The service's URL without a trailing slash. */
   readonly base: string
-  /** The value of the header, for the console's own wire. */
+  /** The header's value, for the console's own requests. */
   readonly authorization: string
   readonly key: KeyDescription
   readonly client: Client
@@ -36,13 +35,13 @@ export interface Session {
 
 const storageName = 'topicd-key'
 
-/** Longer than the service takes for any answer. */
+/** Longer than any response of the service takes. */
 const timeoutMs = 60_000
 
-/** For the first request, on which the user waits. */
+/** Time limit of the first request, in ms, for which the user is waiting. */
 const firstAnswerMsMax = 10_000
 
-/** Undefined if the browser refuses to store anything: then the next load forgets everything. */
+/** Undefined if the browser does not allow storage; then the key does not survive a reload. */
 function storage(): Storage | undefined {
   try {
     return sessionStorage
@@ -60,28 +59,28 @@ export function endSession(): void {
 }
 
 /**
- * Opens links of this page so that the new tab has its key, if someone asks for another tab or window: by the middle button,
- * or with Ctrl, Command or Shift. Browsers copy the storage only for an opener, which such a link does not have. The page
- * that is opened is this one, and gives up its opener as it begins: neither can then direct the other.
+ * If the user opens a link of this page in a new tab or window (middle button, Ctrl, Command or Shift), opens it so that the
+ * new tab gets the key. Browsers copy the storage only from an opener, which such a link would not have. When it starts, the
+ * new page drops its opener, so neither page can control the other.
  */
 export function shareWithOpenedTabs(): void {
   window.opener = null
   const open = (event: MouseEvent): void => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href^="#"]') : null
     const isForOther = event.button === 1 || (event.button === 0 && (event.ctrlKey || event.metaKey || event.shiftKey))
-    // A browser that forbids it opens the link in its own way, and the new tab asks for a key.
+    // If the browser forbids this, it opens the link itself, and the new tab asks for a key.
     if (isForOther && link !== null && window.open(link.href) !== null) event.preventDefault()
   }
   addEventListener('click', open)
   addEventListener('auxclick', open)
 }
 
-/** Accepts the word that precedes the key in a header. */
+/** The key in a text, without the word that precedes it in a header. */
 export function keyIn(text: string): string {
   return text.trim().replace(/^(apikey|bearer)\s+/i, '')
 }
 
-/** @throws as `ask`, for an unknown key too; RangeError if the key is malformed */
+/** @throws as `ask`, also for an unknown key; RangeError if the key is malformed */
 export async function beginSession(key: string): Promise<Session> {
   if (/\s/.test(key)) throw new RangeError('This is not an API key: it contains a space.')
   if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it contains invalid characters.')
@@ -94,19 +93,19 @@ export async function beginSession(key: string): Promise<Session> {
   return { ...caller, key: described }
 }
 
-const foreign = (): RangeError => new RangeError('Something other than topicd responded.')
+const foreign = (): RangeError => new RangeError('The response is not from topicd.')
 
-/** Undefined if the service does not tell them: to a restricted key, or as an earlier version. */
+/** Undefined if the key is restricted, or if the service is an earlier version. */
 export async function readOverview(session: Session): Promise<Overview | undefined> {
   const { under, admin } = session.key
   return under.length > 0 || admin === undefined ? undefined : ask<Overview>(session, 'overview').catch(() => undefined)
 }
 
 /**
- * Sends a request that only the console makes.
+ * Sends a request to a route that only the console uses.
  *
  * @param body undefined for a GET
- * @throws TopicdError for a refusal; TypeError without a connection; RangeError for an answer of another program
+ * @throws TopicdError if the request is rejected; TypeError without a connection; RangeError for another program's response
  */
 export async function ask<Answer>(
   { base, authorization }: Pick<Session, 'base' | 'authorization'>,
@@ -128,7 +127,7 @@ export async function ask<Answer>(
   }
 }
 
-/** Undefined if this browser cannot reach it. */
+/** The URL of the Service page; undefined if this browser cannot reach it. */
 export function servicePageOf({ admin }: KeyDescription): string | undefined {
   return admin && urlOf({ scheme: 'http', ...admin, path: '/' }, location.hostname)
 }

@@ -1,13 +1,13 @@
-/** Steps that a user starts and may wait for, such as a write: whether one is running, and why the last one has failed. */
+/** Steps that the user starts and may wait for, such as a write: whether a step is running, and why the last one failed. */
 import { signal } from '@preact/signals-core'
 import { describeFailure, type Ending } from './failures.js'
 
 export class Task {
   readonly isBusy = signal(false)
-  /** A sentence; empty if the last step has not failed. */
+  /** The last step's failure as a sentence; empty if it succeeded. */
   readonly problem = signal('')
 
-  /** Never rejects. Steps may overlap; `problem` is that of the last one to end. */
+  /** Never rejects. If steps overlap, `problem` describes the one that ended last. */
   async attempt(session: Ending, step: () => Promise<void>): Promise<void> {
     try {
       await step()
@@ -17,7 +17,7 @@ export class Task {
     }
   }
 
-  /** As `attempt`, but does nothing while another step is busy. */
+  /** Like `attempt`, but does nothing while another step is running. */
   async run(session: Ending, step: () => Promise<void>): Promise<void> {
     if (this.isBusy.value) return
     this.isBusy.value = true

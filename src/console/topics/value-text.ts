@@ -1,29 +1,29 @@
-/** Texts as a person reads and writes them: of a value every character is kept but the space between its tokens. */
+/** Values as a person reads and writes them. Every character of a value is kept, except white space between tokens. */
 import { type Item, type JsonText, jsonText } from '../../client/index.js'
 import { formatWhole } from '../shared/formats.js'
 
 const indentation = '  '
 
-/** Larger values are not formatted, nor edited without a question: a browser needs seconds to lay them out. */
+/** Larger values are not formatted, and editing them requires confirmation: a browser needs seconds to lay them out. */
 export const formattedFromMax = 200_000
 
-/** Nor are those that would become larger than this, since each level indents every line below it. */
+/** Values that would exceed this when formatted stay unformatted: deep nesting adds much indentation. */
 const formattedToMax = 1_000_000
 
-/** Of a larger value only the beginning is shown until someone asks for all of it. */
+/** Only the start of a larger value is shown, unless the user requests all of it. */
 export const shownMax = 20_000
 
 type ValueText = Pick<Item, 'text'>
 
 const known = new WeakMap<ValueText, string | undefined>()
 
-/** Formatted once; undefined if that would be too large, or there is no value. */
+/** The formatted value, which is cached; undefined if it would be too large, or if there is no value. */
 export function formattedOf(item: ValueText): string | undefined {
   if (!known.has(item)) known.set(item, item.text === undefined ? undefined : formatted(item.text))
   return known.get(item)
 }
 
-/** A member or element a line. Digits, escapes, order, repeated names stay as they are. Undefined if too large. */
+/** One member or element per line. Digits, escapes, order and repeated names are preserved. Undefined if too large. */
 function formatted(text: string): string | undefined {
   if (text.length > formattedFromMax) return undefined
   const pieces: string[] = []
@@ -33,7 +33,7 @@ function formatted(text: string): string | undefined {
     length += indentation.length * level
     return length > formattedToMax ? '' : `\n${indentation.repeat(level)}`
   }
-  // A string, something empty, a mark, or anything else up to the next of them; space between tokens is dropped.
+  // A string, an empty object or array, a mark, or a literal; white space between tokens is dropped.
   for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|\{\s*\}|\[\s*\]|[{}[\],:]|[^\s"{}[\],:]+/g)) {
     if (token === '}' || token === ']') level--
     if (token === '{' || token === '[') level++
@@ -46,29 +46,29 @@ function formatted(text: string): string | undefined {
   return pieces.join('')
 }
 
-/** As it is edited: plain text for a string, else its JSON text with a line for each member. */
+/** The text to edit: plain text for a string, otherwise formatted JSON. */
 export function editableOf(item: Pick<Item, 'type' | 'text' | 'value'>): string {
   if (item.type === 'string') return typeof item.value === 'string' ? item.value : ''
   return formattedOf(item) ?? item.text ?? ''
 }
 
-/** Fields know line feeds alone: a text whose lines all ended otherwise ends them as before. */
+/** Restores CRLF line ends if all lines had them before, because text fields return only line feeds. */
 export function withLineEnds(text: string, before: string): string {
   const isOther = /\r\n/.test(before) && !/(^|[^\r])\n/.test(before)
   return before.replaceAll(/\r\n?/g, '\n') === text ? before : isOther ? text.replaceAll('\n', '\r\n') : text
 }
 
-/** What an edited text stands for; white space between the tokens is not stored. @throws SyntaxError for what is not JSON */
+/** The value of an edited text; white space between tokens is dropped. @throws SyntaxError if the text is not JSON */
 export function valueIn(type: Item['type'], text: string): string | JsonText {
   if (type === 'string') return text
   jsonText(text)
   return jsonText(text.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, '$1'))
 }
 
-/** Controls, marks of text direction, and characters that look like a space or like nothing, but are not U+0020. */
+/** Control characters, text direction marks, and characters other than U+0020 that look like a space or are invisible. */
 const unseen = /(?!\u200c|\u200d| )(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Zs}\u115f\u1160\u2800\u3164\uffa0]|\u034f)/gu
 
-/** Names invisible characters, and spaces at the ends of segments. Joiners stay: scripts and emoji need them. */
+/** Makes invisible characters visible, and spaces at the ends of segments. Keeps joiners, which scripts and emoji need. */
 export function visible(text: string): string {
   return text
     .replace(unseen, (character) => {
@@ -93,5 +93,5 @@ export function sizeText(text: string): string {
   return bytes < 10_000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
 }
 
-/** The last text: a large one is drawn often. */
+/** Caches the size of the last text, because a large text is drawn often. */
 let sized = { text: '', bytes: 0 }

@@ -1,4 +1,4 @@
-/** The view of a user with a key: the box for a search, the tree, the panel that the address names, and dialogs. */
+/** The view of a signed-in user: the search box, the tree, the panel for the address, and dialogs. */
 import { effect, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { parentOf } from '../../client/child.js'
@@ -32,9 +32,9 @@ export class Workspace implements Context {
   readonly #panel = signal<Panel | undefined>(undefined)
   readonly #note = signal('')
   #isNoteNew = false
-  /** The reason why the screen may be out of date for good; empty for none. */
+  /** The reason why the screen is no longer updated; empty while it is. */
   readonly #failure = signal('')
-  /** What was searched last: "back" from a result leads to the page of results that it was on. */
+  /** The last search, so that "back" from a result returns to the same page of results. */
   readonly #searched = signal<{ readonly text: string; readonly panel: SearchPanel } | undefined>(undefined)
   readonly #stopped = new AbortController()
 
@@ -79,7 +79,7 @@ export class Workspace implements Context {
     this.#followAddress()
   }
 
-  /** A key of one subtree starts there, unless the address says otherwise. */
+  /** With a key for one subtree, starts there unless the address names another place. */
   #goToSubtree(): void {
     const [only, ...others] = this.session.key.under
     if (only !== undefined && others.length === 0 && placeAt(location.hash) === 'nothing')
@@ -137,7 +137,7 @@ export class Workspace implements Context {
         <div class=${buttons === nothing ? nothing : 'panel'}>
           <p class="row">${buttons}</p>
           ${this.#noteView()}
-          <p>This API key may not fetch, so no topics are shown.</p>
+          <p>This API key has no fetch permission, so no topics are shown.</p>
         </div>
         <div class="shown">${this.#panel.value?.view()}</div>
       </main>
@@ -169,7 +169,7 @@ export class Workspace implements Context {
   }
 
   readonly #followAddress = (): void => {
-    // A removal is about what was shown when it was asked for. A new topic has its own path.
+    // Closes a dialog about the previous view, such as a removal, but not one that creates a topic.
     this.dialogs.leave()
     this.#forgetUnwritten()
     this.#panel.peek()?.leave?.()
@@ -177,7 +177,7 @@ export class Workspace implements Context {
     const panel = this.#panelAt(placeAt(location.hash))
     this.#panel.value = panel
     this.#tree.shown.value = panel instanceof TopicPanel ? panel.path : undefined
-    // What was done may itself have led here.
+    // Keeps a new note: the action that it reports may have changed the address.
     if (!this.#isNoteNew) this.#note.value = ''
     this.#isNoteNew = false
   }
@@ -204,7 +204,7 @@ export class Workspace implements Context {
     return new TopicPanel(path, this)
   }
 
-  /** The browser asks before it closes a page with an edit. */
+  /** Makes the browser ask for confirmation before it closes a page with an edit. */
   readonly #keepEdits = (event: BeforeUnloadEvent): void => {
     if (this.dialogs.isWritten || this.hasUnsaved) event.preventDefault()
   }
@@ -217,7 +217,7 @@ export class Workspace implements Context {
     document.querySelector<HTMLInputElement>('#words')?.select()
   }
 
-  /** The branch that is shown, or that of the topic that is shown. */
+  /** The proposed path of a new topic: in the shown branch, or next to the shown topic. */
   #newPath(): string {
     const { session, names, items } = this
     const path = this.#tree.shown.peek()
@@ -232,10 +232,10 @@ export class Workspace implements Context {
 
 const wrongPanel: Panel = {
   title: 'Topics',
-  view: () => html`<p class="panel">This URL names no topic: a path has no empty segments.</p>`,
+  view: () => html`<p class="panel">This URL does not name a topic: a path cannot have empty segments.</p>`,
 }
 
-/** Above everything, since all of it may be out of date. */
+/** Shown above everything, because all of it may be out of date. */
 function outageView({ sinceMs, error }: NonNullable<Context['names']['outage']['value']>): TemplateResult {
   const since = new Date(sinceMs).toISOString()
   const reason = error instanceof TopicdError ? ` (${describeFailure(error)})` : ''

@@ -1,4 +1,4 @@
-/** The charts of the page in groups: their titles, units and lines. How they are drawn is for drawing.ts. */
+/** The charts of the page in groups, with titles, units and lines. drawing.ts draws them. */
 import type { ByLabel, Moment, momentGauges, Quantiles } from '../../../ops/figures/console-state.js'
 import { formatBytes, formatCount, formatRate, formatSeconds, formatWhole } from '../../shared/formats.js'
 import { badStyle, type LineStyle, type LineStyles, limitStyle, styleAt } from './line-styles.js'
@@ -9,36 +9,36 @@ export interface Line {
   readonly name: string
   readonly value: (moment: Moment) => number | undefined
   readonly style: LineStyle
-  /** A limit, of values above or below it: no reason to make the chart higher while they are far away. */
+  /** Marks a limit, which does not extend the chart's scale while the values are far from it. */
   readonly limit?: 'upper' | 'lower'
-  /** The line is of one worker. */
+  /** True for the line of one worker. */
   readonly isOfWorker?: boolean
-  /** The value in words, where its number would say more than is known. */
+  /** The value as text if a number would suggest more precision than is known. */
   readonly text?: (moment: Moment) => string | undefined
-  /** The fault of the value, in words; undefined for none. */
+  /** A warning about the value, if there is a problem. */
   readonly warning?: (moment: Moment) => string | undefined
 }
 
-/** By default, its style is that of a limit, or the one for its index. */
+/** The style defaults to the limit's style, or to the style for the line's index. */
 type DeclaredLine = Omit<Line, 'style'> & Partial<Pick<Line, 'style'>>
 
 interface Unit {
   readonly format: (value: number) => string
-  /** Which values are round; by default multiples of powers of ten. */
+  /** The kind of round values on the axis; by default multiples of powers of ten. */
   readonly round?: 'whole' | 'binary'
 }
 
 export interface Chart extends Unit {
   readonly title: string
   readonly explanation: string
-  /** The first is drawn above the others. */
+  /** The first line is drawn above the others. */
   readonly lines: readonly Line[]
 }
 
-/** By the title of their group. */
+/** The charts by the title of their group. */
 export type ChartGroups = Readonly<Record<string, readonly Chart[]>>
 
-/** Declares charts of a unit. */
+/** A function that declares charts with this unit. */
 const chartsIn =
   (unit: Unit) =>
   (title: string, explanation: string, ...declared: readonly DeclaredLine[]): Chart => {
@@ -52,12 +52,12 @@ const mean = chartsIn({ format: formatCount })
 const whole = chartsIn({ format: formatWhole, round: 'whole' })
 const bytes = chartsIn({ format: formatBytes, round: 'binary' })
 
-/** One for each moment; null is a gap. */
+/** The line's value at each moment; null in a gap. */
 export function valuesOf({ value }: Line, moments: readonly Moment[]): (number | null)[] {
   return moments.map((moment) => value(moment) ?? null)
 }
 
-/** @param name of the values, in the plural */
+/** @param name the name of the values, in the plural */
 function quantileLines(name: string, of: 'latencyS' | 'commitS'): DeclaredLine[] {
   const line = (share: string, quantile: 'p50' | 'p99'): DeclaredLine => ({
     name: `${share} of ${name}`,
@@ -67,7 +67,7 @@ function quantileLines(name: string, of: 'latencyS' | 'commitS'): DeclaredLine[]
   return [line('median (p50)', 'p50'), line('p99', 'p99')]
 }
 
-/** Undefined for a value between the bounds, which is as exact as its buckets. */
+/** The text for a value outside the histogram's bounds; undefined for a value within them. */
 function textBeyond(quantiles: Quantiles | undefined, quantile: 'p50' | 'p99'): string | undefined {
   const value = quantiles?.[quantile]
   if (quantiles === undefined || value === undefined) return undefined
@@ -79,7 +79,7 @@ function gauge(name: string, of: Gauge, limit?: Line['limit']): DeclaredLine {
   return { name, value: (moment) => moment[of], ...(limit && { limit }) }
 }
 
-/** Gauges by the names of their lines, and the limit of each. */
+/** Lines for gauges by name, and for the limit that applies to each. */
 function limited(max: Gauge, gauges: Readonly<Record<string, Gauge>>): DeclaredLine[] {
   const lines = Object.entries(gauges).map(([name, of]) => {
     return { ...gauge(name, of), warning: (moment: Moment) => warningAt('full', moment[of], moment[max]) }
@@ -102,9 +102,9 @@ const requests = perSecond(
 const listeners = { 'open streams': 'streams', 'waiting polls': 'polls' } as const
 
 const restOfTraffic: readonly Chart[] = [
-  seconds('Latency', 'how fast workers respond, over the last 30 s', ...quantileLines('responses', 'latencyS')),
-  whole('Connections', 'from clients, over all workers', ...limited('connectionsMax', { open: 'connections' })),
-  whole('Streams and polls', 'of changes; the limit is for each', ...limited('listenersMax', listeners)),
+  seconds('Latency', 'response time in workers, over the last 30 s', ...quantileLines('responses', 'latencyS')),
+  whole('Connections', 'from clients, to all workers', ...limited('connectionsMax', { open: 'connections' })),
+  whole('Streams and polls', 'of changes; each has this limit', ...limited('listenersMax', listeners)),
 ]
 
 const writes: readonly Chart[] = [
@@ -113,11 +113,11 @@ const writes: readonly Chart[] = [
   whole('Writes in flight', 'waiting for their commit', gauge('writes', 'writesInFlight')),
 ]
 
-const memory = bytes('Memory', 'resident, of all processes together', gauge('memory', 'residentBytes'))
+const memory = bytes('Memory', 'resident, total of all processes', gauge('memory', 'residentBytes'))
 
 const disk = bytes(
   'Free disk space',
-  'where the data directory is',
+  'on the file system of the data directory',
   {
     ...gauge('free', 'diskFreeBytes'),
     warning: ({ diskFreeBytes, diskFreeBytesMin }) => warningAt('too little', diskFreeBytesMin, diskFreeBytes),
@@ -132,10 +132,10 @@ function labelsIn(moments: readonly Moment[], of: (moment: Moment) => ByLabel | 
 export const workersOf = (moments: readonly Moment[]): string[] =>
   labelsIn(moments, ({ workerResidentBytes, workerLoopDelayS }) => ({ ...workerResidentBytes, ...workerLoopDelayS }))
 
-/** Those with requests. */
+/** The routes with requests. */
 export const routesOf = (moments: readonly Moment[]): string[] => labelsIn(moments, ({ routes }) => routes).sort()
 
-/** A worker without figures is still named for this long: it may only be slow to answer. */
+/** A worker without figures is shown for this much longer, in s, because it may only be slow to respond. */
 const absentSMax = 15
 
 export function workersAround({ atS }: Moment, moments: readonly Moment[]): ReadonlySet<string> {
@@ -144,7 +144,7 @@ export function workersAround({ atS }: Moment, moments: readonly Moment[]): Read
 
 type Styles = ReturnType<LineStyles['assign']>
 
-/** The disk's chart only if it has a mark. @param styles of the lines of workers and of routes */
+/** Includes the disk's chart only if there is a minimum of free space. @param styles line styles of workers and routes */
 export function chartGroupsOf(
   moments: readonly Moment[],
   styles: Readonly<Record<'workers' | 'routes', Styles>>,
@@ -162,10 +162,10 @@ export function chartGroupsOf(
     Writes: writes,
     'Memory and disk': hasMark ? [memory, disk] : [memory],
     Workers: [
-      bytes('Memory per worker', 'resident; shared pages count in each', ...ofWorkers('workerResidentBytes')),
+      bytes('Memory per worker', 'resident; shared pages count in every worker', ...ofWorkers('workerResidentBytes')),
       seconds(
         'Event-loop delay',
-        'how late timers are, 99th percentile of the last 15 s',
+        'delay of timers, 99th percentile over the last 15 s',
         ...ofWorkers('workerLoopDelayS'),
       ),
     ],

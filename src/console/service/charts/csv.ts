@@ -1,8 +1,8 @@
-/** The points of all charts as a table of comma-separated values, as RFC 4180 has them. Pure. */
+/** The points of all charts as comma-separated values according to RFC 4180. Pure. */
 import type { Moment } from '../../../ops/figures/console-state.js'
 import { type Chart, valuesOf } from './charts.js'
 
-/** A line for each moment, after one with the names. Unknown values are empty. Durations are in seconds. */
+/** A line of names, then one line per moment. Unknown values are empty; durations are in seconds. */
 export function csvOf(charts: readonly Chart[], moments: readonly Moment[]): string[] {
   const columns = charts.flatMap((chart) =>
     chart.lines.map((line) => ({ name: `${chart.title}: ${line.name}`, values: valuesOf(line, moments) })),

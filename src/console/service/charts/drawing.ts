@@ -1,6 +1,6 @@
 /**
- * One chart on the screen, drawn by uPlot: its colours are the style sheet's, its width is its element's. What is drawn
- * is for charts.ts; the values as text are the page's, so a canvas is hidden from screen readers.
+ * One chart, drawn by uPlot with the colours of the style sheet and the width of its element. charts.ts defines the lines.
+ * The page shows the values as text, so the canvas is hidden from screen readers.
  */
 /*! uPlot: Copyright Leon Sorokin, MIT License, https://github.com/leeoniya/uPlot */
 import Plot from 'uplot'
@@ -12,16 +12,16 @@ import { dashesPx } from './line-styles.js'
 
 const heightPx = 150
 
-/** Room for the longest value next to an axis. */
+/** Width for the longest value next to an axis. */
 const valuesPx = 66
 
-/** Steps of an axis whose values are not any number. */
+/** Steps of an axis for whole numbers and for bytes. */
 const increments = {
   whole: Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat(),
   binary: Array.from({ length: 60 }, (_, power) => 2 ** power),
 }
 
-/** Shown until there are ten minutes, so that the first moments are more than a dot. */
+/** Minimum time span of a chart, in s, so that the first moments are not just a dot. */
 const shownSMin = 60
 
 const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name)
@@ -35,20 +35,20 @@ export class Drawing {
   #untilS = 0
   #highest = 0
 
-  /** @param onCursor gets the moment of the pointer, in seconds since the epoch; undefined when it leaves */
+  /** @param onCursor receives the time at the pointer, in seconds since the epoch; undefined when the pointer leaves */
   constructor(private readonly onCursor: (atS: number | undefined) => void) {
     this.element.className = 'plot'
     this.element.ariaHidden = 'true'
     new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(this.element)
   }
 
-  /** Spans the ten minutes until `untilS`, or the part of them that has moments. */
+  /** Shows the ten minutes up to `untilS`, or less if there are fewer moments. */
   show(chart: Chart, moments: readonly Moment[], untilS: number): void {
     const firstS = moments[0]?.atS ?? untilS
     this.#fromS = Math.min(untilS - shownSMin, Math.max(untilS - historyS, firstS))
     this.#untilS = untilS
     this.#highest = highest(chart, moments)
-    // Later lines are drawn above.
+    // uPlot draws later lines above earlier ones.
     const lines = chart.lines.toReversed()
     const data: Plot.AlignedData = [moments.map(({ atS }) => atS), ...lines.map((line) => valuesOf(line, moments))]
     const drawnLines = JSON.stringify(lines.map(({ name, style }) => [name, style]))
@@ -58,14 +58,14 @@ export class Drawing {
     this.#plot = new Plot(this.#options(chart, lines), data, this.element)
   }
 
-  /** @param atS undefined for no mark */
+  /** Marks a time. @param atS undefined to remove the mark */
   mark(atS: number | undefined): void {
     if (atS === this.#markedS) return
     this.#markedS = atS
     this.redraw()
   }
 
-  /** Draws again in the current colours. */
+  /** Redraws the chart in the current colours. */
   redraw(): void {
     this.#plot?.redraw(false)
   }
@@ -107,7 +107,7 @@ export class Drawing {
   }
 }
 
-/** Without seconds if these are always 0. */
+/** The times of day, without seconds if all of them are full minutes. */
 function clockTimes(atS: readonly number[]): string[] {
   const withSeconds = atS.some((s) => s % 60 !== 0)
   return atS.map((s) => formatClock(s, withSeconds))
@@ -127,7 +127,7 @@ function seriesOf({ name, style }: Line): Plot.Series {
   return { label: name, stroke, width: 1.5, dash: [...dashesPx[style.dash]], points }
 }
 
-/** The places of values between two gaps, through which no line goes, as between two failed requests. */
+/** The indexes of values between two gaps, which no line connects, such as between two failed requests. */
 function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
   const isGap = (index: number): boolean => (values[index] ?? null) === null
   return Array.from(values, (_, index) => index).filter(
@@ -135,7 +135,7 @@ function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
   )
 }
 
-/** The value that a chart has room for: a limit counts once the lines are half way to it, or beyond it. */
+/** The highest value on the scale. An upper limit counts once the values reach half of it; a lower one, if they are near it. */
 function highest({ lines }: Chart, moments: readonly Moment[]): number {
   const valuesIn = (of: Line['limit']): number[] =>
     lines.flatMap((line) => (line.limit === of ? valuesOf(line, moments) : [])).filter((value) => value !== null)

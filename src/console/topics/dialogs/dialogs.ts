@@ -1,16 +1,16 @@
-/** The dialog that is open, if one is: there is never another above it. */
+/** The open dialog, if any. There is at most one. */
 import { signal } from '@preact/signals-core'
 import type { TemplateResult } from 'lit-html'
 
 export interface Dialog {
   view(): TemplateResult
-  /** Called as it closes: no dialog continues its work unseen, unless it says so. */
+  /** Called when the dialog closes: it stops its work unless it has told the user that the work continues. */
   leave?(): void
-  /** True once the user has written in it: it asks before it closes. */
+  /** True once the user has entered something; then closing requires confirmation. */
   readonly isWritten?: boolean
-  /** What it asks then. */
+  /** The question for that confirmation. */
   readonly closeQuestion?: string | undefined
-  /** True if its subject is not the topic or matches next to it, so that it stays when those change. */
+  /** True if the dialog is not about the shown topic or matches, so it stays open when the view changes. */
   readonly staysOpen?: boolean
 }
 
@@ -22,13 +22,13 @@ export class Dialogs {
     return this.shown.peek()?.isWritten === true
   }
 
-  /** As the Escape key does. */
+  /** Closes the dialog as the Escape key does, with a question if necessary. */
   close(): void {
-    const question = this.shown.peek()?.closeQuestion ?? 'Close and lose what you have written?'
+    const question = this.shown.peek()?.closeQuestion ?? 'Close and discard your input?'
     if (!this.isWritten || confirm(question)) this.end()
   }
 
-  /** Closes a dialog about the topic or matches that were shown until now. */
+  /** Closes a dialog about the topic or matches that are no longer shown. */
   leave(): void {
     if (this.shown.peek()?.staysOpen !== true) this.end()
   }

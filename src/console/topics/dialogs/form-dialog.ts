@@ -1,4 +1,4 @@
-/** The frame of a dialog with fields: it sends them as a form, one request at a time, and shows why one has failed. */
+/** A dialog with a form: it sends one request at a time and shows why a request failed. */
 import { html, type TemplateResult } from 'lit-html'
 import type { Context } from '../context.js'
 import { alertView } from '../failures.js'
@@ -6,12 +6,12 @@ import { Task } from '../task.js'
 import type { Dialog } from './dialogs.js'
 
 export abstract class FormDialog implements Dialog {
-  /** Its subject is not next to it. */
+  /** A form is not about the shown topic. */
   readonly staysOpen = true
   protected readonly task = new Task()
   protected hasInput = false
 
-  /** @param action the word on the button that sends the fields */
+  /** @param action the label of the submit button */
   constructor(
     protected readonly context: Context,
     private readonly title: string,

@@ -1,4 +1,4 @@
-/** The fields for properties: each a name and a value, and for REMOVAL the period that people want most, in words. */
+/** The fields for properties: names and values, and for the most common form of REMOVAL a period with a unit. */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 
@@ -7,7 +7,7 @@ type Properties = Readonly<Record<string, string>>
 interface Entry {
   readonly name: string
   readonly value: string
-  /** Of a REMOVAL without updates: a number, and its unit. In place of the value. */
+  /** Number and unit of `when no updates for`, in place of the value. */
   readonly period?: readonly [count: string, unit: string]
 }
 
@@ -16,20 +16,20 @@ const plainRemoval = /^when no updates for (\d+)([smhd])$/i
 const units = { s: 'seconds', m: 'minutes', h: 'hours', d: 'days' } as const
 
 export class PropertiesField {
-  /** In their order; a name may be empty, or come twice, while someone writes. */
+  /** The properties in order; while the user is typing, a name may be empty or duplicate. */
   readonly #entries: Signal<readonly Entry[]>
 
   constructor(properties: Properties) {
     this.#entries = signal(Object.entries(properties).map(([name, value]) => entryOf(name, value)))
   }
 
-  /** @throws RangeError for a name that is empty or comes twice */
+  /** @throws RangeError for an empty or duplicate name */
   get value(): Properties {
     const entries = this.#entries.value.filter(({ name, value, period }) => name !== '' || value !== '' || period)
     const names = entries.map(({ name }) => name)
     if (names.includes('')) throw new RangeError('A property has no name.')
     const twice = names.find((name, index) => names.indexOf(name) !== index)
-    if (twice !== undefined) throw new RangeError(`The property "${twice}" is given twice.`)
+    if (twice !== undefined) throw new RangeError(`There are two properties named "${twice}".`)
     const writtenOf = ({ value, period }: Entry) => (period ? `when no updates for ${period.join('')}` : value)
     return Object.fromEntries(entries.map((entry) => [entry.name, writtenOf(entry)]))
   }
@@ -58,7 +58,7 @@ export class PropertiesField {
     return html`<p class="row property">
       ${field('Name', 'NAME', entry.name, (name) => ({ ...entry, name }))}
       ${entry.period === undefined ? field('Value', 'value', entry.value, (value) => ({ ...entry, value })) : periodView(entry.period, (period) => put({ ...entry, period }))}
-      <button type="button" class="quiet-button" aria-label=${`Leave out property ${index + 1}`} @click=${() => put()}>×</button>
+      <button type="button" class="quiet-button" aria-label=${`Remove property ${index + 1}`} @click=${() => put()}>×</button>
     </p>`
   }
 }

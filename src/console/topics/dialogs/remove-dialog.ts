@@ -1,6 +1,6 @@
 /**
- * The dialog that removes topics: it says how many there are, by a dry run, and asks. Only its own button removes
- * anything: no key, and nothing that goes on behind a dialog that was closed.
+ * The dialog that removes topics. It counts them by a dry run and asks for confirmation. Only its button removes
+ * anything: no key does, and a closed dialog starts no removal.
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, type TemplateResult } from 'lit-html'
@@ -16,12 +16,12 @@ type Count = number | 'unknown' | 'counting' | 'failed'
 
 type Choice = ReturnType<typeof choice>
 
-/** What a user can choose to remove. @param label in words */
+/** A set of topics that the user can choose to remove. @param label its description for the user */
 export function choice(label: string, ...selectors: readonly string[]) {
   return { label, selectors, count: signal<Count>('unknown') } as const
 }
 
-/** The first is chosen. */
+/** The first choice is selected initially. */
 type Choices = readonly [Choice, ...Choice[]]
 
 export function choicesAt(path: string, isTopic: boolean, hasBelow: boolean): Choices {
@@ -38,7 +38,7 @@ export class RemoveDialog implements Dialog {
   /** During the second count, the user can still cancel. */
   readonly #step = signal<'asking' | 'counting again' | 'removing'>('asking')
 
-  /** @param named the topics as the user knows them */
+  /** @param named a description of the topics: a path, paths or a selector */
   constructor(
     private readonly named: string,
     private readonly choices: Choices,
@@ -49,7 +49,7 @@ export class RemoveDialog implements Dialog {
     void this.#count(choices[0])
   }
 
-  /** Once it is closed, nothing that has not begun is removed any more. */
+  /** A closed dialog starts no further removal. */
   get #isClosed(): boolean {
     return this.context.dialogs.shown.peek() !== this
   }
@@ -69,13 +69,13 @@ export class RemoveDialog implements Dialog {
       <h2 id="dialog-title">Remove topics</h2>
       <p class="exact named"><bdi>${visible(this.named)}</bdi></p>
       <fieldset>
-        <legend>Permanently deleted</legend>
+        <legend>Permanently delete</legend>
         ${this.choices.map((choice) => this.#choiceView(choice))}
       </fieldset>
       ${alertView(this.#problem.value)}
       <p class="row">
         ${this.#actionView()}
-        <button autofocus @click=${close}>${this.#step.value === 'removing' ? 'Close; it continues' : 'Cancel'}</button>
+        <button autofocus @click=${close}>${this.#step.value === 'removing' ? 'Close; removal continues' : 'Cancel'}</button>
         ${curlButton('Copy the removal as curl', this.context, 'remove', ...requests)}
       </p>
     `
@@ -89,7 +89,7 @@ export class RemoveDialog implements Dialog {
     const onClick = () => {
       if (isReady) void this.#remove()
     }
-    // Not disabled, which would take the keyboard's focus from it.
+    // Not `disabled`, which would remove the keyboard focus.
     return html`<button class="danger" aria-disabled=${!isReady} @click=${onClick}>
       ${typeof count === 'number' ? `Remove ${topicsText(count)}` : 'Counting…'}
     </button>`
@@ -109,7 +109,7 @@ export class RemoveDialog implements Dialog {
     </label>`
   }
 
-  /** One after the other. @returns how many topics are, or would be, removed */
+  /** Removes the topics of one selector at a time. @returns the number of topics that were, or would be, removed */
   async #removeAll({ selectors }: Choice, dry_run: boolean): Promise<number> {
     let count = 0
     for (const selector of selectors)
@@ -128,7 +128,7 @@ export class RemoveDialog implements Dialog {
     } catch (error) {
       const retrySeconds = error instanceof TopicdError ? error.retryAfterSeconds : undefined
       const next = retrySeconds === undefined ? '' : ` Counting again in ${retrySeconds} s.`
-      // Only the chosen one is counted again.
+      // Only the selected choice is counted again.
       if (isChosen()) this.#problem.value = describeFailure(error, this.context) + next
       count.value = retrySeconds === undefined ? 'failed' : 'unknown'
       if (retrySeconds === undefined) return
@@ -138,7 +138,7 @@ export class RemoveDialog implements Dialog {
     }
   }
 
-  /** Counts again first: the user has agreed to a number. */
+  /** Counts again first, because the user confirmed a specific number. */
   async #removeAsCounted(choice: Choice): Promise<void> {
     const { note } = this.context
     const agreed = choice.count.value
@@ -146,7 +146,7 @@ export class RemoveDialog implements Dialog {
     if (this.#isClosed) return
     if (now !== agreed) {
       for (const { count } of this.choices) count.value = count === choice.count ? now : 'unknown'
-      this.#problem.value = `It is now ${topicsText(now)}, not ${formatWhole(Number(agreed))}. Nothing was removed.`
+      this.#problem.value = `The count is now ${topicsText(now)}, not ${formatWhole(Number(agreed))}. Nothing was removed.`
       return
     }
     this.#step.value = 'removing'

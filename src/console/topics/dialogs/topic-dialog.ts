@@ -1,6 +1,6 @@
 /**
- * The dialog of a topic as a whole: it creates one, duplicates one, or puts one at another path or with other properties, which a
- * topic has from its creation on: then it is removed and created in one batch, only if it is still as it was shown.
+ * The dialog that creates, duplicates or renames a topic, or changes its properties. Path and properties are fixed when a topic is
+ * created, so a change removes and recreates the topic in one batch, provided that its version is still the same.
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
@@ -14,10 +14,10 @@ import { editableOf, valueIn, visible, withLineEnds } from '../value-text.js'
 import { FormDialog } from './form-dialog.js'
 import { PropertiesField } from './properties-field.js'
 
-/** While others write the topic. */
+/** Maximum attempts if other clients write the topic. */
 const attemptsMax = 5
 
-/** Title, button, and the result before the path. */
+/** Title, button, and the note that precedes the path. */
 const words = {
   create: ['Create a topic', 'Create', 'Created'],
   duplicate: ['Duplicate the topic', 'Create', 'Created'],
@@ -29,7 +29,7 @@ export class TopicDialog extends FormDialog {
   readonly #type: Signal<Item['type']>
   readonly #properties: PropertiesField
 
-  /** @param path of a new topic, a proposal @param item undefined for a new topic */
+  /** @param path the topic's path, or the proposed path of a new topic @param item undefined for a new topic */
   constructor(
     private readonly kind: keyof typeof words,
     context: Context,
@@ -66,7 +66,7 @@ export class TopicDialog extends FormDialog {
       <select id="create-type" @change=${choose}><option ?selected=${type === 'json'}>json</option><option ?selected=${type === 'string'}>string</option></select>
       ${
         may(this.context.session.key, 'set')
-          ? html`<label for="create-value">${type === 'string' ? 'Value, as plain text; empty for none' : 'Value, as JSON; empty for none'}</label>
+          ? html`<label for="create-value">${type === 'string' ? 'Value as plain text; empty for no value' : 'Value as JSON; empty for no value'}</label>
       <textarea id="create-value" name="value" rows="5" spellcheck="false" .value=${this.#text}></textarea>`
           : nothing
       }`
@@ -76,7 +76,7 @@ export class TopicDialog extends FormDialog {
     return this.item === undefined ? '' : editableOf(this.item)
   }
 
-  /** A topic that is removed and created again keeps its value to the last digit. */
+  /** The operations to send. A recreated topic keeps every digit of its value. */
   async #operations(path: string, text: string): Promise<readonly Operation[]> {
     const type = this.#type.value
     const properties = this.#properties.value
@@ -92,7 +92,7 @@ export class TopicDialog extends FormDialog {
     return [removal, creation(topic, item.text && jsonText(item.text))]
   }
 
-  /** Undefined for none. Only the original's own text tells an empty string from no value. */
+  /** Undefined for no value. If the text is unchanged, uses the original, which distinguishes an empty string from no value. */
   #valueOf(text: string): string | JsonText | undefined {
     const type = this.#type.value
     const written = withLineEnds(text, this.#text)
@@ -109,16 +109,16 @@ export class TopicDialog extends FormDialog {
     const before = new PropertiesField(this.item?.properties ?? {})
     if (kind === 'properties' && JSON.stringify(this.#properties.value) === JSON.stringify(before.value))
       throw new RangeError('The topic already has these properties.')
-    // Only the topic that is removed may be another with the next attempt: others may write it between the two requests.
+    // Retries only if another client wrote the removed topic between the two requests.
     const attempt = async () => {
       const operations = await this.#operations(path, text)
       await session.client.batch(operations).catch((error: unknown) => {
         const isTaken = isConflict(error) && operations[error.operation ?? 0]?.op !== 'remove'
-        throw isTaken ? new RangeError('There is already a topic at this path; nothing was changed.') : error
+        throw isTaken ? new RangeError('A topic already exists at this path; nothing was changed.') : error
       })
     }
     await untilSatisfied(attempt, attemptsMax).catch((error: unknown) => {
-      throw isConflict(error) ? new RangeError('The topic changes all the time; nothing was changed.') : error
+      throw isConflict(error) ? new RangeError('Other clients keep changing the topic; nothing was changed.') : error
     })
     note(`${words[kind][2]} ${visible(path)}.`)
     // If the dialog was closed, the user has moved on.
@@ -128,7 +128,7 @@ export class TopicDialog extends FormDialog {
 
 type NewTopic = Omit<Extract<Operation, { readonly op: 'add' }>, 'op'>
 
-/** With the value, to its last digit, or without one. */
+/** The operation that creates a topic, with or without a value. */
 function creation(topic: NewTopic, value: string | JsonText | undefined): Operation {
   return value === undefined ? { op: 'add', ...topic } : { op: 'addAndSet', ...topic, value }
 }

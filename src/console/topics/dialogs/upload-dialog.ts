@@ -1,4 +1,4 @@
-/** The dialog that uploads a file of lines, as "Download all" and `topicd export` write it, with every digit. */
+/** The dialog that uploads a file in the format of "Download all" and `topicd export`, with every digit. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { jsonText, type Operation } from '../../../client/index.js'
@@ -7,16 +7,16 @@ import type { Context } from '../context.js'
 import { topicsText, visible } from '../value-text.js'
 import { FormDialog } from './form-dialog.js'
 
-/** Refused topics that are named. */
+/** Maximum of rejected topics that are listed. */
 const namedMax = 20
 
-/** The maximum of the service's setting `--body-bytes-max`, which bounds its lines. */
+/** The maximum of the service's setting `--body-bytes-max`, which limits the length of a line. */
 const lineCharactersMax = 64 * 1024 * 1024
 
 /** The part of a file that has been read. */
 interface Read {
   readonly paths: string[]
-  /** True if it is an export without its last line. */
+  /** True if the file is an export without its last line. */
   isCut: boolean
 }
 
@@ -33,17 +33,17 @@ export class UploadDialog extends FormDialog {
     return this.task.isBusy.peek()
   }
 
-  /** What is durable by then stays. */
+  /** Stops the upload; topics that are already stored are kept. */
   leave(): void {
     this.#uploading.abort()
   }
 
   protected fields(): TemplateResult {
     return html`
-      <p>A file that “Download all” or <code>topicd export</code> wrote: a topic a line.</p>
+      <p>A file written by “Download all” or <code>topicd export</code>, with one topic per line.</p>
       <label for="upload-file">File</label>
       <input id="upload-file" name="file" type="file" accept=".ndjson,.jsonl,application/x-ndjson" required>
-      <label class="choice"><input type="checkbox" name="keeps"> <span>Keep topics that exist as they are</span></label>
+      <label class="choice"><input type="checkbox" name="keeps"> <span>Keep existing topics unchanged</span></label>
       <p role="status">${this.#progress.value}</p>
       ${this.#refused.value.length === 0 ? nothing : html`<ul>${this.#refused.value.map((text) => html`<li>${text}</li>`)}</ul>`}
     `
@@ -72,24 +72,24 @@ export class UploadDialog extends FormDialog {
       },
     })
     const { durable, refused } = await uploaded.catch((error: unknown) => {
-      throw signal.aborted ? new RangeError('Stopped; what was stored stays.') : error
+      throw signal.aborted ? new RangeError('Stopped. Topics stored so far are kept.') : error
     })
-    const refusals = refused === 0 ? '' : `, ${topicsText(refused)} refused`
+    const refusals = refused === 0 ? '' : `, ${topicsText(refused)} rejected`
     const warning = read.isCut ? ' The file may be incomplete: an export ends with a line {"end":…}.' : ''
     this.#progress.value = `${topicsText(durable)} stored${refusals}.${warning}`
   }
 }
 
-/** @throws RangeError for a line that is no topic */
+/** @throws RangeError for a line that is not a topic */
 async function* operationsIn(file: File, keeps: boolean, read: Read): AsyncGenerator<Operation> {
   let number = 0
   for await (const line of linesOf(file)) {
     number++
     if (line.startsWith('{"end":')) read.isCut = false
-    // The last line of an export, and those of API keys, are no topics.
+    // The last line of an export, and lines of API keys, are not topics.
     if (line.trim() === '' || /^\{"(end|key)":/.test(line)) continue
     const { path, type, properties, text } = itemIn(line, number)
-    // An export writes them even if there are none.
+    // An export has the member `properties` on every line.
     read.isCut = line.startsWith('{"path":') && properties !== undefined
     read.paths.push(path)
     const topic = { path, type, properties, ...(keeps ? { constraint: { no_topic: true } as const } : {}) }
@@ -101,11 +101,11 @@ function itemIn(line: string, number: number) {
   try {
     return itemOf(line)
   } catch {
-    throw new RangeError(`Line ${number} is not a topic as an export has it; those before it are stored.`)
+    throw new RangeError(`Line ${number} is not a topic in the export format; the lines before it were stored.`)
   }
 }
 
-/** @throws RangeError for a line that no service takes */
+/** @throws RangeError for a line that exceeds every service's limit */
 async function* linesOf(file: File): AsyncGenerator<string> {
   const reader = file.stream().pipeThrough(new TextDecoderStream()).getReader()
   let line = ''
@@ -113,7 +113,7 @@ async function* linesOf(file: File): AsyncGenerator<string> {
     const { done, value = '' } = await reader.read()
     const [end = '', ...lines] = value.split('\n')
     line += end
-    if (line.length > lineCharactersMax) throw new RangeError('This is not an export: a line has more than 64 MiB.')
+    if (line.length > lineCharactersMax) throw new RangeError('This is not an export: a line is longer than 64 MiB.')
     for (const next of lines) {
       yield line
       line = next

@@ -1,6 +1,6 @@
 /**
- * The dialog that creates, rotates or revokes an API key. It asks, sends, and then shows the new token, which is nowhere else: it is
- * dropped as the dialog closes.
+ * The dialog that creates, rotates or revokes an API key. It then shows the new token, which is kept nowhere else and dropped when
+ * the dialog closes.
  */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
@@ -14,14 +14,14 @@ import { ask, type Session } from '../session.js'
 import { visible } from '../value-text.js'
 
 export type Subject =
-  /** `own` is the key of this session, whose limits a new key has at most; undefined if they are not known. */
+  /** `own` is this session's key, whose limits a new key cannot exceed; undefined if they are unknown. */
   | { readonly op: 'create'; readonly own: ListedKeyEntry | undefined; readonly key?: undefined }
   | { readonly op: 'rotate' | 'revoke'; readonly key: ListedKeyEntry }
 
 /** Title and button. */
 const words = {
   create: ['Create an API key', 'Create'],
-  rotate: ['Give an API key another token', 'Rotate'],
+  rotate: ['Give an API key a new token', 'Rotate'],
   revoke: ['Revoke an API key', 'Revoke'],
 } as const
 
@@ -41,7 +41,7 @@ export class KeyDialog extends FormDialog {
     return this.#issued.peek() && 'Close? The token is not shown again.'
   }
 
-  /** Nothing keeps the token. */
+  /** Drops the token. */
   leave(): void {
     this.#issued.value = undefined
   }
@@ -77,9 +77,9 @@ export class KeyDialog extends FormDialog {
       <h2 id="dialog-title">The token of <bdi class="exact">${visible(name)}</bdi></h2>
       <p class="exact value token" tabindex="0" role="group" aria-label="Token">${token}</p>
       <p class="row">${copyButton('Copy the token', () => token, note)}<span role="status" class="good">${this.#copied.value}</span></p>
-      <p class="notice">Copy it now: it is not shown again, and no one can look it up.</p>
+      <p class="notice">Copy the token now: it is not shown again and cannot be recovered.</p>
       ${formerUntil === undefined ? nothing : html`<p>The old token is valid until <time datetime=${formerUntil}>${timeText(formerUntil)}</time>.</p>`}
-      ${late.length === 0 ? nothing : html`<p class="bad">Workers that did not respond may not know it yet: ${late.join(', ')}.</p>`}
+      ${late.length === 0 ? nothing : html`<p class="bad">These workers did not respond and may not accept the token yet: ${late.join(', ')}.</p>`}
       <p class="row"><button class="primary" autofocus @click=${() => this.context.dialogs.end(this)}>I have the token</button></p>
     `
   }
@@ -91,7 +91,7 @@ export class KeyDialog extends FormDialog {
     if (changed.token === undefined) {
       note(`Revoked ${visible(changed.name)}.`)
       dialogs.end(this)
-    } else if (dialogs.shown.peek() !== this) note(`${visible(changed.name)} has a token that was not shown.`)
+    } else if (dialogs.shown.peek() !== this) note(`${visible(changed.name)} has a new token, which was not shown.`)
     else {
       this.#issued.value = changed
       this.hasInput = true
@@ -105,14 +105,14 @@ function creationFields({ allow, expires }: Session['key'], rate: number | undef
     <label for="key-name">Name</label>
     <input id="key-name" name="name" class="exact" autocomplete="off" spellcheck="false" required maxlength="64" pattern="[A-Za-z0-9_.@\\-]+" title="1 to 64 letters, digits or any of . _ @ -" autofocus>
     <fieldset>
-      <legend>Rights</legend>
-      ${allow.map((right) => html`<label class="choice"><input type="checkbox" name="allow" value=${right} ?checked=${right === 'fetch'}><span>${right}${right === 'admin' ? html` <span class="quiet">administers API keys, and has no subtrees</span>` : ''}</span></label>`)}
+      <legend>Permissions</legend>
+      ${allow.map((right) => html`<label class="choice"><input type="checkbox" name="allow" value=${right} ?checked=${right === 'fetch'}><span>${right}${right === 'admin' ? html` <span class="quiet">manages API keys; cannot be limited to subtrees</span>` : ''}</span></label>`)}
     </fieldset>
-    <label for="key-under">Below these paths, one on each line; empty for everything</label>
+    <label for="key-under">Limited to these subtrees, one path per line; empty for all topics</label>
     <textarea id="key-under" name="under" class="exact" rows="2" spellcheck="false"></textarea>
-    <label for="key-expires">Expires after a period such as 30d, or at a UTC time such as 2030-01-31; empty: ${latest}</label>
+    <label for="key-expires">Expires after a period such as 30d, or at a UTC time such as 2030-01-31; if empty: ${latest}</label>
     <input id="key-expires" name="expires" autocomplete="off" spellcheck="false">
-    <label for="key-rate">Requests per second; empty: ${rate === undefined ? 'any number' : `${rate}, as with your key`}</label>
+    <label for="key-rate">Requests per second; if empty: ${rate === undefined ? 'unlimited' : `${rate}, like your key`}</label>
     <input id="key-rate" name="rate" type="number" min="1" max=${rate ?? 1_000_000} step="1">
   `
 }
@@ -125,14 +125,14 @@ const graces = [
   ['7d', 'for 7 days'],
 ] as const
 
-/** @param isOwn for the key of this session: the page needs the old token until the user has the new one */
+/** @param isOwn true for this session's key: the page needs the old token until the user has the new one */
 function rotationFields({ former_until: formerUntil }: ListedKeyEntry, isOwn: boolean): TemplateResult {
   const offered = graces.filter(([period]) => !isOwn || period !== '0s')
   return html`
     <label for="key-grace">The old token stays valid</label>
     <select id="key-grace" name="grace" autofocus>${offered.map(([period, words]) => html`<option value=${period}>${words}</option>`)}</select>
-    ${formerUntil === undefined ? nothing : html`<p class="notice">The token before it, from the last rotation, expires now.</p>`}
-    ${isOwn ? html`<p class="notice">This is the key that you use here. Until the old token expires, sign in with the new one.</p>` : nothing}
+    ${formerUntil === undefined ? nothing : html`<p class="notice">The token that the last rotation replaced expires immediately.</p>`}
+    ${isOwn ? html`<p class="notice">You are signed in with this key. Sign in with the new token before the old one expires.</p>` : nothing}
   `
 }
 
@@ -140,24 +140,24 @@ function revocationText({ allow, under, used }: ListedKeyEntry, isOwn: boolean):
   const where = under.length === 0 ? '' : ` below ${under.map(visible).join(', ')}`
   const use =
     used === undefined
-      ? 'No use of it is known, except perhaps in the last minute.'
-      : `It was last used ${minutesAgoText(used, nowMs.value)}.`
+      ? 'No use of the key is recorded, except perhaps in the last minute.'
+      : `The key was last used ${minutesAgoText(used, nowMs.value)}.`
   return html`
-    <p>Every program that uses this key gets 401 immediately, and its streams end. It may ${allow.join(', ')}${where}. ${use}</p>
-    ${isOwn ? html`<p class="notice">This is the key that you use here: you will be signed out.</p>` : nothing}
+    <p>Every program that uses this key gets 401 immediately, and its streams end. Its permissions are ${allow.join(', ')}${where}. ${use}</p>
+    ${isOwn ? html`<p class="notice">You are signed in with this key and will be signed out.</p>` : nothing}
     <p>A revoked key cannot be restored.</p>
   `
 }
 
-/** @throws RangeError without any right */
+/** @throws RangeError if no permission is selected */
 function readFields({ op, key }: Subject, form: FormData): KeysBody {
   const text = (name: string): string => String(form.get(name) ?? '').trim()
   if (op === 'rotate') return { op, name: key.name, keep_former_for: text('grace') }
   if (op === 'revoke') return { op, name: key.name }
   const allow = form.getAll('allow') as NonNullable<CreateKeyBody['allow']>
-  if (allow.length === 0) throw new RangeError('Choose at least one right.')
+  if (allow.length === 0) throw new RangeError('Select at least one permission.')
   const [expires, rate] = [text('expires'), text('rate')]
-  // A name may begin or end with a space.
+  // Not trimmed, because a path may start or end with a space.
   const under = String(form.get('under') ?? '').split(/\r?\n/)
   return {
     op,

@@ -1,6 +1,6 @@
 /**
- * The API keys, read again after each change and now and then, as a table, in which a narrow window has the cells of a row below
- * each other. Each change has its dialog.
+ * The table of API keys, which is read again after each change and at intervals. A narrow window stacks the cells of a row.
+ * Changes open a dialog.
  */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
@@ -16,16 +16,16 @@ import { Task } from '../task.js'
 import { visible } from '../value-text.js'
 import { KeyDialog, type Subject } from './key-dialog.js'
 
-/** Last uses are to the minute, and others may change keys, too. */
+/** Interval between readings, in ms: the last use is recorded once a minute, and others may also change keys. */
 const readMs = 30_000
 
 const quiet = (text: unknown): TemplateResult => html`<span class="quiet">${text}</span>`
 
 const exact = (text: string): TemplateResult => html`<span class="exact">${visible(text)}</span>`
 
-/** After the name. */
+/** The columns after the name. */
 const columns: readonly (readonly [head: string, cell: (key: ListedKeyEntry) => unknown])[] = [
-  ['Rights', ({ allow }) => allow.join(', ')],
+  ['Permissions', ({ allow }) => allow.join(', ')],
   ['Below', ({ under }) => (under.length === 0 ? quiet('everything') : under.map(exact))],
   ['Expires', expiryView],
   ['Rate', ({ rate }) => (rate === undefined ? quiet('any') : `${formatWhole(rate)}/s`)],
@@ -37,7 +37,7 @@ const columns: readonly (readonly [head: string, cell: (key: ListedKeyEntry) => 
 
 export class KeysPanel implements Panel {
   readonly title = 'API keys'
-  /** Undefined until they have been read. */
+  /** Undefined until the keys have been read. */
   readonly #keys = signal<readonly ListedKeyEntry[] | undefined>(undefined)
   readonly #reading = new Task()
   readonly leave = whileSeen(readMs, () => this.#read())
@@ -58,7 +58,7 @@ export class KeysPanel implements Panel {
         </div>
         ${alertView(this.#reading.problem.value)}
         ${keys === undefined ? html`<p class="quiet">Listing…</p>` : this.#tableView(keys, own)}
-        <p class="quiet">A key that has more than yours is changed on the command line: <code>topicd keys</code>.</p>
+        <p class="quiet">To change a key that exceeds yours, use the command line: <code>topicd keys</code>.</p>
       </section>
     `
   }

@@ -1,12 +1,12 @@
 /**
- * The topics whose values are on the screen, as the service has them now: each path is followed for as long as it is shown. All
- * share one stream, where their paths fit into one selector. Nothing is drawn here.
+ * The current values of the topics on the screen: each path is followed as long as it is shown. All share one stream if their
+ * paths fit into one selector. Nothing is drawn here.
  */
 import { signal } from '@preact/signals-core'
 import { type Client, type Item, type LiveTopics, topic } from '../../../client/index.js'
 import { partsOf, selectorsOf } from './selectors.js'
 
-/** Between two changes of what is followed, in ms: names may come and go at any rate. */
+/** Minimum interval between two changes of the followed paths, in ms, because names may appear and disappear at any rate. */
 const changeMs = 1000
 
 /** Paths that are followed together. */
@@ -19,33 +19,33 @@ interface Part {
 interface Seen {
   /** Undefined if there is no topic. */
   readonly item: Item | undefined
-  /** How often it has changed since it is shown. */
+  /** The number of changes while the topic has been shown. */
   readonly changes: number
 }
 
 export class LiveItems {
   readonly #seen = new Map<string, Seen>()
-  /** Counts all changes, and so has everything that was read drawn again. */
+  /** Counts all changes, so that each change redraws every view that read an item. */
   readonly #count = signal(0)
   #parts: readonly Part[] = []
   #wanted: ReadonlySet<string> = new Set()
   #changing: ReturnType<typeof setTimeout> | undefined
   #changedMs = Number.NEGATIVE_INFINITY
 
-  /** @param onFailure is told why some are not followed any more */
+  /** @param onFailure receives the reason why some paths are no longer followed */
   constructor(
     private readonly client: Client,
     private readonly signal: AbortSignal,
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
-  /** Undefined if there is no topic, or it has not arrived yet. */
+  /** Undefined if there is no topic, or if it has not arrived yet. */
   get(path: string): Item | undefined {
     void this.#count.value
     return this.#seen.get(path)?.item
   }
 
-  /** True once it is known whether there is a topic. */
+  /** True once it is known whether there is a topic at the path. */
   isLoaded(path: string): boolean {
     void this.#count.value
     return this.#parts.some(({ paths, isLoaded }) => isLoaded && paths.includes(path))
@@ -56,16 +56,16 @@ export class LiveItems {
     return this.#seen.get(path)?.changes ?? 0
   }
 
-  /** Follows these paths, and no others. */
+  /** Follows only these paths. */
   show(paths: readonly string[]): void {
     this.#wanted = new Set(paths)
     clearTimeout(this.#changing)
     const waitMs = Math.max(0, this.#changedMs + changeMs - performance.now())
-    // What is followed no longer has left its stream by then.
+    // By then, paths that are no longer shown have left the shared stream.
     this.#changing = setTimeout(() => this.#follow(), this.#dropUnwanted() ? waitMs : 0)
   }
 
-  /** @returns whether others stay */
+  /** Stops following parts without a shown path. @returns whether other parts remain */
   #dropUnwanted(): boolean {
     const isWanted = ({ paths }: Part) => paths.some((path) => this.#wanted.has(path))
     for (const part of this.#parts) if (!isWanted(part)) part.live.close()
@@ -77,7 +77,7 @@ export class LiveItems {
     const followed = new Set(this.#parts.flatMap(({ paths }) => paths))
     for (const path of this.#seen.keys()) if (!followed.has(path) && !this.#wanted.has(path)) this.#seen.delete(path)
     const missing = [...this.#wanted].filter((path) => !followed.has(path))
-    // A topic that is shown anew is followed before what is below it, which does not wait.
+    // The first part does not delay the next one: a topic is followed first, then its children.
     if (this.#parts.length === 0) this.#changedMs = Number.NEGATIVE_INFINITY
     else if (missing.length > 0) this.#changedMs = performance.now()
     this.#parts = [...this.#parts, ...partsOf(missing).map((paths) => this.#partOf(paths))]

@@ -1,6 +1,6 @@
 /**
- * The names of the topics as the client follows them, the topics that have changed last, and whether the service answers. One
- * stream tells all of it, so it is there for as long as the page is. Nothing is drawn here.
+ * The names of the topics, the latest changes, and whether the service is connected. All of this is from one stream, which stays
+ * open as long as the page. Nothing is drawn here.
  */
 import { signal } from '@preact/signals-core'
 import { parentOf } from '../../../client/child.js'
@@ -8,49 +8,49 @@ import type { Child, Item, LiveTree, TopicChange } from '../../../client/index.j
 import { whileSeen } from '../drawing.js'
 import type { Session } from '../session.js'
 
-/** Children that are listed at a time: most branches have fewer, so their natural order is complete. */
+/** Maximum of children listed at a time: most branches have fewer, so all of them can be sorted in natural order. */
 const childrenMax = 400
 
-/** Changed topics that are remembered. */
+/** Maximum of remembered changes. */
 const lastMax = 10
 
-/** A service that restarts is down for less, so a shorter outage is not mentioned. */
+/** Shorter outages, in ms, are not shown, because a restart of the service takes less time. */
 const unmentionedMs = 2000
 
-/** Names that come and go are drawn this often, in ms, however many do. */
+/** Minimum interval between draws of changed names, in ms. */
 const tickMs = 50
 
-/** Between attempts to reach a service that is away, in ms, while someone looks. */
+/** Interval between attempts to reach an unavailable service, in ms, while the page is visible. */
 const retryMs = 1000
 
 export interface SeenChange extends TopicChange {
-  /** When it was made, ISO 8601; of a removal, when it was seen. */
+  /** The time of the change in ISO 8601; for a removal, the time at which it was seen. */
   readonly iso: string
 }
 
 export class Names {
-  /** Another number after each change of the names. */
+  /** Increases with each change of the names. */
   readonly version = signal(0)
-  /** The topics that have changed last, the newest first. */
+  /** The latest changes, the newest first, one per topic. */
   readonly last = signal<readonly SeenChange[]>([])
   /** Undefined while the names are up to date. */
   readonly outage = signal<{ readonly sinceMs: number; readonly error: unknown } | undefined>(undefined)
   #tree: LiveTree | undefined
-  /** Of each list as it came. */
+  /** The sorted children, by the list from which they were sorted. */
   readonly #ordered = new WeakMap<readonly Child[], readonly Child[]>()
   #ticking: ReturnType<typeof setTimeout> | undefined
   #revealed = ''
   #mention: ReturnType<typeof setTimeout> | undefined
   #stopRetrying = (): void => {}
 
-  /** @param onFailure is told why nothing is followed any more */
+  /** @param onFailure receives the reason why the names are no longer followed */
   constructor(
     private readonly session: Session,
     private readonly signal: AbortSignal,
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
-  /** Followed from its first use on: a key that may not fetch has none. */
+  /** Created on first use, because a key without the permission `fetch` cannot follow the tree. */
   get tree(): LiveTree {
     this.#tree ??= this.#follow()
     return this.#tree
@@ -58,7 +58,7 @@ export class Names {
 
   #follow(): LiveTree {
     const { client, key } = this.session
-    // Two results for each child, and one more.
+    // Listing takes two results per child, plus one.
     const size = Math.max(1, Math.min(childrenMax, Math.floor((key.pageSizeMax - 1) / 2)))
     const tree = client.followTree('', { size, signal: this.signal })
     tree.addEventListener('change', () => this.#tick())
@@ -75,7 +75,7 @@ export class Names {
     return tree
   }
 
-  /** In natural order, or in tree order while there may be more of them; undefined until they are listed. */
+  /** The children in natural order, or in tree order while there may be more; undefined until they are listed. */
   children(path: string): readonly Child[] | undefined {
     void this.version.value
     const children = this.tree.children(path)
@@ -93,13 +93,13 @@ export class Names {
     return path === '' || this.child(path)?.hasChildren === true || (this.children(path)?.length ?? 0) > 0
   }
 
-  /** The last listed child if there are more. */
+  /** The last listed child if there may be more; otherwise undefined. */
   listedTo(path: string): string | undefined {
     void this.version.value
     return this.tree.listedTo(path)
   }
 
-  /** Opens everything above a path, and shows the way there, as far as there is one and until another is asked for. */
+  /** Opens the levels above a path and lists the path in them. Stops at a missing level, or if another path is requested. */
   async reveal(path: string): Promise<void> {
     this.#revealed = path
     for (let end = path.indexOf('/'); this.#revealed === path; end = path.indexOf('/', end + 1)) {
@@ -129,14 +129,14 @@ export class Names {
   }
 }
 
-/** The service does not say when a topic was removed. */
+/** The time of a change; now for a removal, whose time the service does not report. */
 export function timeOf(item: Item | undefined): string {
   return item?.updated ?? new Date().toISOString()
 }
 
 const collator = new Intl.Collator('en', { numeric: true })
 
-/** 2 before 10. */
+/** Natural order, in which 2 precedes 10. */
 export function compareNaturally(a: string, b: string): number {
   return collator.compare(a, b)
 }

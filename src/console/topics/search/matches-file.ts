@@ -1,7 +1,7 @@
-/** A selector's matches as lines of an export, which `topicd import` reads, with every digit. Pages are no snapshot. */
+/** A selector's matches in the export format, which `topicd import` reads, with every digit. Not a snapshot. */
 import type { Client, Item } from '../../../client/index.js'
 
-/** A browser holds this much without trouble; `topicd export` writes any number. */
+/** Limits that every browser can handle; `topicd export` has none. */
 const topicsMax = 100_000
 const charactersMax = 100_000_000
 
@@ -9,13 +9,13 @@ interface FileOptions {
   /** Topics per request. */
   readonly size: number
   readonly signal: AbortSignal
-  /** Called from time to time. */
+  /** Called after each request, with the number of topics so far. */
   readonly onProgress: (topics: number) => void
 }
 
 /**
- * @returns lines with their line feeds; `isWhole` if they are all matches: only then does the last line mark them as complete
- * @throws what the client throws, also for a signal that is aborted
+ * @returns lines with line feeds; `isWhole` if they contain all matches; only then does the last line mark the file as complete
+ * @throws the client's errors, and the signal's reason once it is aborted
  */
 export async function readMatches(client: Client, selector: string, { size, signal, onProgress }: FileOptions) {
   const lines: string[] = []

@@ -1,10 +1,10 @@
-/** The box for a search: by plain words, which become a selector, or by a selector. */
+/** The search box, for plain words, which become a selector, or for a selector. */
 import { html, type TemplateResult } from 'lit-html'
 import { selectorFor } from '../../../client/index.js'
 import { icon } from '../icons.js'
 import { selectorOfWords } from './words.js'
 
-/** @param text what was searched last @param find gets a selector, and the text that stands for it */
+/** @param text the last search @param find receives a selector, and the text that the user entered */
 export function searchBox(text: string, find: (selector: string, text: string) => void): TemplateResult {
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault()
@@ -19,9 +19,9 @@ export function searchBox(text: string, find: (selector: string, text: string) =
         <button>${icon('search')}Find</button>
       </form>
       <details class="quiet">
-        <summary>What can be found</summary>
-        <p>Words find the paths that contain all of them, in upper or lower case: up to three words in any order, more in the
-          order written. A text that begins with <code>?</code>, <code>*</code>, <code>&gt;</code> or <code>#</code> is a
+        <summary>Search syntax</summary>
+        <p>Words find the paths that contain all of them, ignoring case. Up to three words match in any order, more words only
+          in the given order. Text that starts with <code>?</code>, <code>*</code>, <code>&gt;</code> or <code>#</code> is a
           selector:</p>
         <dl class="examples">
           ${examples.map(([example, meaning]) => html`<dt><button class="plain exact" @click=${() => find(example, example)}>${example}</button></dt><dd>${meaning}</dd>`)}
@@ -31,7 +31,7 @@ export function searchBox(text: string, find: (selector: string, text: string) =
   `
 }
 
-/** A pattern in the notation of another system is searched as it is, so that the page can say what it means here. */
+/** True also for another system's pattern, which is searched as it is, so that the page can suggest a selector. */
 function isSelector(text: string): boolean {
   return /^[?*>#]/.test(text) || (!/\s/.test(text) && selectorFor(text) !== undefined)
 }

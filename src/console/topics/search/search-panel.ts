@@ -1,4 +1,4 @@
-/** A selector's matches, a page at a time: which topics they are is asked, their values are followed. */
+/** A selector's matches, one page at a time. Requests find the matching topics; streams follow their values. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { matchesOf } from '../../../client/changes/matches.js'
@@ -18,17 +18,17 @@ import { readMatches } from './matches-file.js'
 
 const pageSize = 20
 
-/** So many rows fit on a screen, with the buttons above them. */
+/** Number of rows that fit on a screen together with the buttons above them. */
 const shortPage = 10
 
-/** A page is asked for again at most this often, in ms. */
+/** Minimum interval between two requests for a page, in ms. */
 const askMs = 1000
 
-/** Maximum share of a service's time for a page that is only looked at, as one request after the other takes. */
+/** Maximum share of the service's time that an idle page may use. */
 const shareMax = 0.1
 
 interface Shown {
-  /** The paths after which each page up to this one begins. */
+  /** The path after which each page up to this one starts. */
   readonly starts: readonly (string | undefined)[]
   readonly rows: readonly Child[]
   readonly hasMore: boolean
@@ -36,17 +36,17 @@ interface Shown {
 
 interface Problem {
   readonly text: string
-  /** The character of the selector, counted from 1; undefined if the problem is not about one. */
+  /** The faulty character's position in the selector, from 1; undefined if the problem is not at a character. */
   readonly at: number | undefined
 }
 
 export class SearchPanel implements Panel {
   /** Undefined until the first page has arrived. */
   readonly #page = signal<Shown | undefined>(undefined)
-  /** All matches, when they were counted last. */
+  /** The number of all matches at the last count. */
   readonly #total = signal<number | undefined>(undefined)
   readonly #problem = signal<Problem | undefined>(undefined)
-  /** The progress of the download, or its result; empty before one. */
+  /** The progress or result of the download; initially empty. */
   readonly #downloaded = signal('')
   /** Undefined while there is no download. */
   readonly #downloading = signal<AbortController | undefined>(undefined)
@@ -54,7 +54,7 @@ export class SearchPanel implements Panel {
   #shown = new AbortController()
   #asking: ReturnType<typeof setTimeout> | undefined
   #waitMs = askMs
-  /** Counts what was asked: only the last answer is shown. */
+  /** The number of requests so far; only the response to the last one is shown. */
   #asked = 0
 
   constructor(
@@ -85,7 +85,7 @@ export class SearchPanel implements Panel {
     const problem = this.#problem.value
     const isEmpty = page?.rows.length === 0
     const isFirst = this.#starts.length === 1
-    // A guess if nothing matches or the service refuses the selector.
+    // A suggestion if nothing matches or the service rejects the selector.
     const meant = (isEmpty && isFirst) || problem?.at !== undefined ? selectorFor(this.selector) : undefined
     return html`
       <section class="panel" aria-labelledby="search-title">
@@ -93,14 +93,14 @@ export class SearchPanel implements Panel {
         ${problem && this.#problemView(problem)}
         ${meant === undefined ? nothing : html`<p role="status">Wildcards are written differently in a selector. Did you mean <a class="exact" href=${addressOfSelector(meant)}>${visible(meant)}</a>?</p>`}
         ${page === undefined ? html`<p class="quiet" role="status">${problem === undefined ? 'Searching…' : ''}</p>` : nothing}
-        ${isEmpty ? html`<p class="quiet" role="status">${isFirst ? 'Nothing matches.' : 'Nothing is left on this page.'}</p>` : nothing}
+        ${isEmpty ? html`<p class="quiet" role="status">${isFirst ? 'No topic matches.' : 'No matches are left on this page.'}</p>` : nothing}
         ${page === undefined || (isEmpty && isFirst) ? nothing : this.#matchesView(page)}
         <p role="status" class="quiet">${this.#downloaded.value}</p>
       </section>
     `
   }
 
-  /** Shows, below the message, the selector with its faulty character, or its end, marked. */
+  /** Shows the message, and below it the selector with the faulty character, or the end, marked. */
   #problemView({ text, at }: Problem): TemplateResult {
     return html`
       <div role="alert">
@@ -137,7 +137,7 @@ export class SearchPanel implements Panel {
     `
   }
 
-  /** Shows it, as it was left. */
+  /** Shows the same page of matches as before. */
   start(): void {
     const focus = focusLater()
     const test = matchesOf(this.selector)?.test ?? (() => true)
@@ -157,7 +157,7 @@ export class SearchPanel implements Panel {
     this.#downloading.value?.abort()
   }
 
-  /** A topic of this page that is still there is followed already. */
+  /** False for an existing topic on this page, because its value is followed anyway. */
   #mayChange({ path, item }: TopicChange): boolean {
     return item === undefined || this.#page.value?.rows.some((row) => row.path === path) !== true
   }
@@ -166,13 +166,13 @@ export class SearchPanel implements Panel {
     this.#asking ??= setTimeout(() => void this.#ask(this.#starts), this.#waitMs)
   }
 
-  /** The page becomes the shown one, unless it was left in the meantime. */
+  /** Requests a page and shows it, unless the user has left in the meantime. */
   async #ask(starts: Shown['starts']): Promise<void> {
     const { client } = this.context.session
     const { selector } = this
     const asked = ++this.#asked
     const startMs = performance.now()
-    // What changes from now on may not be in the answer.
+    // The response may not include changes from now on, so they must trigger another request.
     clearTimeout(this.#asking)
     this.#asking = undefined
     try {
@@ -197,7 +197,7 @@ export class SearchPanel implements Panel {
     if (this.#problem.value !== undefined && this.#problem.value.at === undefined) this.#askLater()
   }
 
-  /** All matches, not just those of this page. */
+  /** Downloads all matches, not only this page. */
   async #download(): Promise<void> {
     if (this.#downloading.value !== undefined) return
     const { session } = this.context
@@ -210,7 +210,7 @@ export class SearchPanel implements Panel {
       const options = { size: session.key.pageSizeMax, signal, onProgress }
       const { lines, topics, isWhole } = await readMatches(session.client, this.selector, options)
       download(fileName('topics', 'ndjson'), 'application/x-ndjson', lines)
-      const rest = isWhole ? '' : ' There are more: "topicd export" has no limit.'
+      const rest = isWhole ? '' : ' There are more matches; "topicd export" has no limit.'
       this.#downloaded.value = `${topicsText(topics)} downloaded.${rest}`
     } catch (error) {
       this.#downloaded.value = signal.aborted ? '' : `Not downloaded. ${describeFailure(error, this.context)}`

@@ -1,13 +1,13 @@
-/** A search by plain words, as a selector for every path that contains them. Pure. */
+/** A search by plain words, translated into a selector for every path that contains them. Pure. */
 import { quoted } from '../../../client/selectors.js'
 
-/** The orders of more words would be larger than a selector's patterns may be. */
+/** With more words, all their orders would exceed the limit of a selector's patterns. */
 const inAnyOrderMax = 3
 
 /**
- * Up to three words match in any order, more in their own. Ignores case. Undefined for a text without a word.
+ * Matches up to three words in any order, more words only in the given order. Ignores case. Undefined if there are no words.
  *
- * @param below what is found is below this path; empty for all
+ * @param below limits the search to topics below this path; empty for all topics
  */
 export function selectorOfWords(text: string, below = ''): string | undefined {
   const words = distinct(text.split(/\s+/).filter((word) => word !== '')).map(quoted)
@@ -18,7 +18,7 @@ export function selectorOfWords(text: string, below = ''): string | undefined {
   return `*${within}(?i).*${patterns.length === 1 ? patterns[0] : `(${patterns.join('|')})`}.*`
 }
 
-/** Drops words that another one contains: a path need not contain them twice. */
+/** Drops words that are part of another word, so that a path need not contain them twice. */
 function distinct(words: readonly string[]): readonly string[] {
   const folded = words.map((word) => word.toLowerCase())
   const isWithin = (word: string, index: number) => (other: string, at: number) =>

@@ -1,4 +1,4 @@
-/** The children of a path with their values: a page of them at a time, in natural order, filtered by a part of their name. */
+/** The children of a path with their values, one page at a time, in natural order, filtered by part of the name. */
 import { computed, effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { descendants } from '../../../client/index.js'
@@ -14,25 +14,25 @@ const pageSize = 50
 
 export class ChildrenPanel {
   readonly #filter = signal('')
-  /** The number of the first row, from 0. */
+  /** The index of the first row, from 0. */
   readonly #from = signal(0)
   readonly #listing = new Task()
   readonly #turning = new Task()
   /** The selector of all topics below the path. */
   readonly #all: string
-  /** How many they are, when it was shown. */
+  /** The number of all topics below the path when the panel was opened. */
   readonly #below = signal<number | undefined>(undefined)
   readonly #table: Table
   readonly leave: () => void
 
-  /** @param path the empty path for the top */
+  /** @param path empty for the top of the tree */
   constructor(
     private readonly path: string,
     private readonly context: Context,
   ) {
     this.#table = new Table(context, 'Children', 'children-title')
     this.#all = path === '' ? '?.*//' : descendants(path)
-    // Topics may come to be below it, and the tree may forget a branch that was empty for a moment.
+    // Children may appear later, and the tree forgets a branch that was briefly empty.
     this.leave = effect(() => {
       const { names } = context
       if (names.hasBelow(path) && names.children(path) === undefined)
@@ -46,7 +46,7 @@ export class ChildrenPanel {
     this.#below.value = await client.count(this.#all, { type: 'any' }).catch(() => undefined)
   }
 
-  /** Those whose name contains the filter. */
+  /** The children whose name contains the filter. */
   readonly #matching = computed(() => {
     const words = this.#filter.value.toLowerCase()
     return (this.context.names.children(this.path) ?? []).filter(({ name }) => name.toLowerCase().includes(words))
@@ -79,7 +79,7 @@ export class ChildrenPanel {
           <a href=${addressOfSelector(this.#all)}>Everything below${below === undefined ? '' : `: ${topicsText(below)}`}</a>
         </div>
         ${alertView(this.#turning.problem.value)}
-        ${this.#table.view(this.#pages(), html`<p class="quiet">None of the ${children.length} listed has such a name.</p>`)}
+        ${this.#table.view(this.#pages(), html`<p class="quiet">None of the ${children.length} listed children matches the filter.</p>`)}
       </section>
     `
   }

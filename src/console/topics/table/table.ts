@@ -1,4 +1,4 @@
-/** A table of topics with their values as they change: a page at a time, sorted by any column, with rows that can be chosen. */
+/** A table of topics with their live values: one page at a time, sorted by any column, with rows that can be selected. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { type Child, subtree, topic } from '../../../client/index.js'
@@ -13,40 +13,40 @@ import { selectorsOf } from '../live/selectors.js'
 import { may } from '../session.js'
 import { shortened, visible } from '../value-text.js'
 
-/** The topic itself has all of it. */
+/** Longer values are shortened; the topic's panel shows all of it. */
 const valueCharactersMax = 300
 
 const columns = ['Name', 'Value', 'Type', 'Changed'] as const
 
 type Column = (typeof columns)[number]
 
-/** The page that is shown, of all rows. */
+/** The shown page of all rows. */
 interface Pages {
   readonly rows: readonly Child[]
-  /** The number of its first row, from 1. */
+  /** The number of the page's first row, from 1. */
   readonly first: number
-  /** Of all rows; undefined if it is not known. */
+  /** The number of all rows; undefined if unknown. */
   readonly total: number | undefined
   readonly hasMore: boolean
-  /** True if the buttons are not in sight from the last row. */
+  /** True if the buttons above are out of sight at the last row. */
   readonly isLong: boolean
   readonly turn: (by: 1 | -1) => Promise<void>
 }
 
 export class Table {
   readonly #isTurning = signal(false)
-  /** Undefined for the order of the rows as they are given. */
+  /** Undefined for the original order of the rows. */
   readonly #sort = signal<{ readonly column: Column; readonly isDown: boolean } | undefined>(undefined)
   readonly #chosen = signal<ReadonlySet<string>>(new Set())
 
-  /** @param title the id of its heading */
+  /** @param title the id of the table's heading */
   constructor(
     private readonly context: Context,
     private readonly label: string,
     private readonly title: string,
   ) {}
 
-  /** @param none stands in place of no rows */
+  /** @param none shown if there are no rows */
   view(pages: Pages, none: unknown): TemplateResult {
     return html`
       ${this.#pagesView(pages, 'above')}
@@ -70,7 +70,7 @@ export class Table {
     </p>`
   }
 
-  /** Turns one page at a time: a button may be pressed twice. The next one begins at the top. */
+  /** Turns one page at a time, even if a button is pressed twice, and scrolls to the top. */
   async #turn(turn: () => Promise<void>): Promise<void> {
     if (this.#isTurning.value) return
     this.#isTurning.value = true
@@ -95,7 +95,7 @@ export class Table {
   #allView(rows: readonly Child[]): TemplateResult {
     const isAll = rows.every(({ path }) => this.#chosen.value.has(path))
     const choose = () => (this.#chosen.value = new Set(isAll ? [] : rows.map(({ path }) => path)))
-    return html`<input type="checkbox" aria-label="Choose all" .checked=${isAll} @change=${choose}>`
+    return html`<input type="checkbox" aria-label="Select all" .checked=${isAll} @change=${choose}>`
   }
 
   #headView(column: Column): TemplateResult {
@@ -121,7 +121,7 @@ export class Table {
     }
     return html`
       <tr class=${count === 0 ? '' : `changed-${count % 2}`}>
-        ${mayRemove ? html`<td><input type="checkbox" aria-label=${`Choose ${visible(name)}`} .checked=${this.#chosen.value.has(path)} @change=${choose}></td>` : nothing}
+        ${mayRemove ? html`<td><input type="checkbox" aria-label=${`Select ${visible(name)}`} .checked=${this.#chosen.value.has(path)} @change=${choose}></td>` : nothing}
         <td><a class="exact" href=${addressOfPath(path)}>${visible(name)}${hasChildren ? '/' : ''}</a></td>
         <td>${valueView(item?.text, type !== undefined, item === undefined ? items.isLoaded(path) : undefined)}</td>
         <td class="quiet column-type">${item?.type ?? ''}</td>
@@ -155,24 +155,24 @@ export class Table {
       context.dialogs.shown.value = new RemoveDialog(named, [own, both], context, chooseNone)
     }
     return html`<p class="row chosen">
-      <span role="status">${chosen.length} chosen</span>
-      <button class="danger" @click=${remove}>${icon('remove')}Remove chosen…</button>
-      <button class="plain" @click=${chooseNone}>Choose none</button>
+      <span role="status">${chosen.length} selected</span>
+      <button class="danger" @click=${remove}>${icon('remove')}Remove selected…</button>
+      <button class="plain" @click=${chooseNone}>Clear selection</button>
     </p>`
   }
 }
 
-/** Chosen rows that the dialog names. */
+/** Maximum of selected rows that the dialog names. */
 const namedMax = 5
 
-/** @param isGone false while it has not arrived yet; undefined if it is there */
+/** @param isGone false while the topic has not arrived yet; undefined if it has arrived */
 function valueView(text: string | undefined, isTopic: boolean, isGone: boolean | undefined): TemplateResult | string {
   if (text !== undefined) return html`<span class="exact">${shortened(text, valueCharactersMax)}</span>`
   if (!isTopic || isGone === false) return ''
   return html`<span class="quiet">${isGone ? 'removed' : 'no value'}</span>`
 }
 
-/** Numbers by their size, and anything else in natural order. */
+/** Compares numbers by value, and anything else in natural order. */
 function compareValues(a: string, b: string): number {
   const [x, y] = [a, b].map((text) => (text === '' ? Number.NaN : Number(text)))
   return Number(x) - Number(y) || compareNaturally(a, b)

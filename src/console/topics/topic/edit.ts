@@ -1,6 +1,6 @@
 /**
- * An edit of a topic's value: the text that is written, and the topic as its writer has seen it. It is saved only if the topic
- * still has that version. Nothing is drawn here.
+ * An edit of a topic's value: the user's text, and the topic as it was when the edit started. The edit is saved only if the
+ * topic still has that version. Nothing is drawn here.
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { type Client, type Item, TopicdError } from '../../../client/index.js'
@@ -11,7 +11,7 @@ import { editableOf, valueIn, withLineEnds } from '../value-text.js'
 export class Edit {
   readonly text: Signal<string>
   readonly saving = new Task()
-  /** True if a write was refused because of another's. */
+  /** True if a write was rejected because another client changed the topic. */
   readonly isConflict = signal(false)
 
   constructor(readonly seen: Item) {
@@ -23,10 +23,10 @@ export class Edit {
   }
 
   /**
-   * `save` writes only if the topic is still as its writer has seen it, `overwrite` replaces any value that it has by then, and
-   * `recreate` creates it again with the type and the properties that it had.
+   * `save` writes only if the topic's version is unchanged, `overwrite` replaces any current value, and `recreate` creates the
+   * topic again with its former type and properties.
    *
-   * @returns whether it has been written
+   * @returns whether the value was written
    */
   async write(how: 'save' | 'overwrite' | 'recreate', client: Client, session: Ending): Promise<boolean> {
     const { path, type, properties, version = 0 } = this.seen

@@ -1,6 +1,6 @@
 /**
- * The panel of a path: its topic as the service has it now, or an edit of it, its properties, its children, and buttons for the
- * actions on it.
+ * The panel of a path: the topic's current value, an edit of the value, the properties, the children, and buttons for
+ * actions.
  */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
@@ -21,7 +21,7 @@ import { Edit } from './edit.js'
 
 export class TopicPanel implements Panel {
   readonly #isFormatted = signal(true)
-  /** False for only the beginning of a large value. */
+  /** False if only the start of a large value is shown. */
   readonly #isWhole = signal(false)
   /** The result of the last write. */
   readonly #done = signal('')
@@ -76,7 +76,7 @@ export class TopicPanel implements Panel {
     `
   }
 
-  /** The service shows nothing to a key that may not fetch there. */
+  /** The reason why no topic is shown. */
   #missingView(): TemplateResult {
     const { names, session, items } = this.context
     const { key } = session
@@ -102,7 +102,7 @@ export class TopicPanel implements Panel {
       ${
         text === undefined || text.length <= shownMax || this.#isWhole.value
           ? nothing
-          : html`<p class="row"><span class="quiet">This is only the beginning.</span> <button class="quiet-button" @click=${() => (this.#isWhole.value = true)}>Show all ${sizeText(text)}</button></p>`
+          : html`<p class="row"><span class="quiet">Only the beginning is shown.</span> <button class="quiet-button" @click=${() => (this.#isWhole.value = true)}>Show all ${sizeText(text)}</button></p>`
       }
     `
   }
@@ -114,7 +114,7 @@ export class TopicPanel implements Panel {
       return html`<button class="quiet-button" aria-pressed=${isChosen} ?disabled=${value && !canFormat} @click=${() => (this.#isFormatted.value = value)}>${name}</button>`
     }
     return html`
-      <span class="row" role="group" aria-label="How the value is shown">${choice('Formatted', true)}${choice('As stored', false)}</span>
+      <span class="row" role="group" aria-label="Display of the value">${choice('Formatted', true)}${choice('As stored', false)}</span>
       ${canFormat ? nothing : html`<span>too large to format</span>`}`
   }
 
@@ -125,7 +125,7 @@ export class TopicPanel implements Panel {
 
   #editView(edit: Edit, item: Item | undefined): TemplateResult {
     const isSaving = edit.saving.isBusy.value
-    // The stream may tell of one's own write before its answer comes.
+    // The stream may report this page's own write before the response arrives.
     const isOvertaken = !isSaving && this.context.items.isLoaded(this.path) && item?.version !== edit.seen.version
     const onInput = ({ target }: Event) => (edit.text.value = (target as HTMLTextAreaElement).value)
     const save = (event: Event) => {
@@ -150,7 +150,7 @@ export class TopicPanel implements Panel {
     `
   }
 
-  /** The button that overwrites stays the same element while others change the topic: a click on it is not lost. */
+  /** Keeps the same button element while other clients change the topic, so that no click is lost. */
   #overtakenView(edit: Edit, item: Item | undefined): TemplateResult {
     const refused = edit.isConflict.value ? 'Not saved. ' : ''
     if (item === undefined) {
@@ -162,13 +162,13 @@ export class TopicPanel implements Panel {
     return html`<div class="notice" role="alert">
       <p>${refused}The topic was changed while you were editing. Its current value is above.</p>
       <p class="row">
-        ${item.type === edit.seen.type ? html`<button type="button" @click=${() => this.#write('overwrite')}>Overwrite with my value</button>` : html`<span>It is of type ${item.type} now.</span>`}
+        ${item.type === edit.seen.type ? html`<button type="button" @click=${() => this.#write('overwrite')}>Overwrite with my value</button>` : html`<span>Its type is now ${item.type}.</span>`}
         <button type="button" @click=${() => this.#startEdit(item)}>Edit the current value</button>
       </p>
     </div>`
   }
 
-  /** If a branch has no topic, its changes and its request are of everything below it. */
+  /** For a branch without a topic, changes and the request cover everything below it. */
   #actionsView(item: Item | undefined): TemplateResult {
     const { context, path } = this
     const { session, dialogs, names, note } = context
@@ -201,16 +201,16 @@ export class TopicPanel implements Panel {
 
   #startEdit(item: Item): void {
     const { text = '' } = item
-    const question = `In a value of ${sizeText(text)}, each key may take seconds. Edit it here?`
+    const question = `This value has ${sizeText(text)}, so each keystroke may take seconds. Edit it here?`
     if (text.length > formattedFromMax && !confirm(question)) return
     this.#setEdit(new Edit(item))
     this.#done.value = ''
     focusLater()('#new-value')
   }
 
-  /** The user wants to end it. */
+  /** Ends the edit at the user's request. */
   #cancelEdit(): void {
-    if (this.#edit?.isWritten !== true || confirm('Lose what you have written?')) this.#endEdit('')
+    if (this.#edit?.isWritten !== true || confirm('Discard your changes?')) this.#endEdit('')
   }
 
   #endEdit(done: string): void {
@@ -228,7 +228,7 @@ export class TopicPanel implements Panel {
   }
 }
 
-/** Each segment leads to its branch. */
+/** The path as a heading in which each segment links to its branch. */
 function pathView(path: string): TemplateResult {
   const segments = path.split('/')
   const parts = segments.map((segment, index) =>

@@ -1,6 +1,6 @@
 /**
- * The tree next to the panel: its levels as the user opens them. It is one stop of the Tab key; within it the arrow keys move, open
- * and close, as the pattern for trees of the W3C's APG says.
+ * The tree next to the panel, with the levels that the user has opened. It is a single tab stop; arrow keys move within it, open
+ * and close branches, following the tree pattern of the W3C's APG.
  */
 import { computed, effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
@@ -14,16 +14,16 @@ import { alertView } from '../failures.js'
 import { Task } from '../task.js'
 import { visible } from '../value-text.js'
 
-/** Subtrees of a restricted key that are opened at the start; each costs a few requests. */
+/** Maximum of a restricted key's subtrees that are opened initially; each costs a few requests. */
 const subtreesOpenedMax = 5
 
 export class TreePanel {
   readonly #task = new Task()
-  /** The path of the shown topic; undefined for none. */
+  /** The path of the shown topic, if any. */
   readonly shown = signal<string | undefined>(undefined)
   readonly #focused = signal('')
   readonly #expanded = signal<ReadonlySet<string>>(new Set())
-  /** The item that the Tab key reaches. */
+  /** The path of the item that the Tab key reaches. */
   readonly #current = computed(() => {
     const path = this.#focused.value
     return this.#isDrawn(path) ? path : this.context.names.children('')?.[0]?.path
@@ -31,7 +31,7 @@ export class TreePanel {
 
   constructor(private readonly context: Context) {}
 
-  /** A restricted key sees nothing above its subtrees. */
+  /** Opens a restricted key's subtrees, because nothing else is visible to it. */
   start(signal: AbortSignal): void {
     signal.addEventListener('abort', this.#openMissing())
     void this.#task.attempt(this.context, async () => {
@@ -40,7 +40,7 @@ export class TreePanel {
     })
   }
 
-  /** Topics may come again below one that was empty for a moment; what could not be listed is tried again. */
+  /** Reopens expanded branches that were briefly empty, or whose listing failed. */
   #openMissing(): () => void {
     const { names } = this.context
     let wasMissing = true
@@ -57,7 +57,7 @@ export class TreePanel {
     })
   }
 
-  /** Opens everything above a path and what is directly below it, and scrolls to it. */
+  /** Opens all levels above a path and its children, and scrolls to the path. */
   async reveal(path: string): Promise<void> {
     this.#focused.value = path
     await this.#task.attempt(this.context, () => this.#openAt(path))
@@ -70,7 +70,7 @@ export class TreePanel {
     this.#expanded.value = new Set([...this.#expanded.peek(), ...above, path])
   }
 
-  /** The branch that was expanded last; the empty path for none. */
+  /** The most recently expanded branch, or the empty path. */
   get lastExpanded(): string {
     return [...this.#expanded.peek()].filter((path) => this.context.names.hasBelow(path)).at(-1) ?? ''
   }
@@ -86,7 +86,7 @@ export class TreePanel {
     const top = names.children('')
     const { under } = session.key
     const empty = under.length === 0 ? 'here' : `below ${under.map(visible).join(', ')}`
-    // Drawn again only if something in it has changed: it may have hundreds of items.
+    // Redrawn only if one of these has changed, because the tree may have hundreds of items.
     const read = [names.version.value, this.#expanded.value, this.#current.value, this.shown.value]
     return html`
       ${alertView(this.#task.problem.value)}
@@ -157,7 +157,7 @@ export class TreePanel {
   }
 }
 
-/** Within the tree alone: everything next to it stays where it is. */
+/** Scrolls only the tree, not the rest of the page. */
 function scrollToShown(): void {
   const row = document.querySelector('nav [aria-current="true"]')
   const nav = row?.closest('nav')
