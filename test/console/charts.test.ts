@@ -1,4 +1,4 @@
-/** The charts of the page of the service: their lines, and what they say in words. */
+/** The charts of the Service page: lines, warnings and texts. */
 import t from 'tap'
 import { type Chart, chartGroupsOf, routesOf, valuesOf, workersOf } from '../../dist/console/service/charts/charts.js'
 import { LineStyles } from '../../dist/console/service/charts/line-styles.js'
@@ -14,7 +14,7 @@ function chartOf(title: string, moments: readonly Moment[]): Chart | undefined {
 
 const disk = 'Free disk space'
 
-t.test('a value that is bad has a warning in words', async (t) => {
+t.test('a bad value has a warning', async (t) => {
   for (const [title, gauges, expected] of [
     [disk, { diskFreeBytes: 101, diskFreeBytesMin: 100 }, undefined],
     [disk, { diskFreeBytes: 100, diskFreeBytesMin: 100 }, 'too little'],
@@ -29,7 +29,7 @@ t.test('a value that is bad has a warning in words', async (t) => {
   }
 })
 
-t.test('a quantile beyond the bounds of its histogram is shown as beyond them', async (t) => {
+t.test("a quantile outside its histogram's bounds is shown as < or > the bound", async (t) => {
   for (const [p50, p99, texts] of [
     [0.5, 10, [undefined, '> 10 s']],
     [0.0001, 0.5, [undefined, undefined]],
@@ -42,11 +42,11 @@ t.test('a quantile beyond the bounds of its histogram is shown as beyond them', 
   }
 })
 
-/** The lines of a chart, each with its values. */
+/** The names and values of a chart's lines. */
 const linesOf = (title: string, of: readonly Moment[]): unknown =>
   chartOf(title, of)?.lines.map((line) => [line.name, valuesOf(line, of)])
 
-t.test('each worker has a line while it is in the ten minutes, and so has each route', async (t) => {
+t.test('each worker and each route has a line while the ten minutes include it', async (t) => {
   const moments: readonly Moment[] = [
     { atS: 1, workerResidentBytes: { 'worker 9': 9, 'worker 10': 10 } },
     { atS: 3, workerResidentBytes: { 'worker 9': 9, 'worker 11': 11 }, routes: { '/b': 1 } },

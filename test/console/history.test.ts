@@ -1,4 +1,4 @@
-/** What the service page keeps of the service's answers: its moments, gaps between them, and what it says of answers. */
+/** The Service page's memory of the service's responses: moments, gaps and the summary. */
 import t from 'tap'
 import { History } from '../../dist/console/service/history.js'
 import { ServiceState } from '../../dist/console/service/service-state.js'
@@ -6,25 +6,25 @@ import type { ConsoleState, Moment } from '../../dist/ops/figures/console-state.
 
 const momentsAt = (...timesS: readonly number[]): Moment[] => timesS.map((atS) => ({ atS, connections: 1 }))
 
-/** The times of the moments; those of gaps are negative. */
+/** The times of the moments, negative for gaps. */
 const timesOf = ({ moments }: History): number[] => moments.map(({ atS, isGap }) => (isGap ? -atS : atS))
 
-t.test('the moments of answers follow each other, by the clock of the browser', async (t) => {
+t.test("the moments of successive responses are joined, by the browser's clock", async (t) => {
   const history = new History()
   history.add(momentsAt(1100, 1105, 1110), 1110, 110)
   t.equal(history.sinceS, 1110)
   history.add(momentsAt(1112), 1112, 112)
   t.strictSame(timesOf(history), [100, 105, 110, 112])
   history.add([], 1121, 121)
-  t.strictSame(timesOf(history).slice(-1), [-121], 'a moment of 9 s before is not now')
+  t.strictSame(timesOf(history).slice(-1), [-121], 'a moment from 9 s ago is not current')
   history.add(momentsAt(1114, 1123), 1123, 123)
   t.strictSame(timesOf(history).slice(3), [112, 114, -118.5, 123], 'no line crosses a pause')
   for (const atS of [125, 127, 129]) history.addGap(atS)
   history.add(momentsAt(1126, 1131), 1131, 131)
-  t.strictSame(timesOf(history).slice(6), [123, -125, 126, 131], 'moments that only this page has missed are filled')
+  t.strictSame(timesOf(history).slice(6), [123, -125, 126, 131], 'gaps are filled if the service has their moments')
 })
 
-t.test('ten minutes are kept, and times ascend if a clock is set back', async (t) => {
+t.test('the history keeps ten minutes, and times ascend even if a clock is set back', async (t) => {
   const history = new History()
   for (let s = 1000; s < 1800; s += 2) history.add(momentsAt(s), s, s)
   t.match([history.moments.length, timesOf(history)[0]], [300, 1200])
@@ -39,7 +39,7 @@ t.test('ten minutes are kept, and times ascend if a clock is set back', async (t
 
 const answer = (members: Partial<ConsoleState>) => ({ text: JSON.stringify({ moments: [], ...members }) })
 
-t.test('an answer tells whether the service is ready, and a missing one since when nothing is known', async (t) => {
+t.test('the summary shows whether the service is ready, or since when it has not responded', async (t) => {
   const state = new ServiceState()
   t.match(state.summary, { kind: 'waiting' })
   const silence = { problem: 'It is gone.', isSilent: true }
@@ -58,12 +58,12 @@ t.test('an answer tells whether the service is ready, and a missing one since wh
   t.match(state.summary, { title: 'Ready', reasons: [/^The metrics cannot be read/] })
 })
 
-t.test('an answer of another build does no harm', async (t) => {
+t.test('a response from another build does no harm', async (t) => {
   const state = new ServiceState()
   const of100 = JSON.stringify({ nowS: 100, runs: [{ series: ['topicd_connections'], samples: [[99, 1]] }] })
   for (const text of [of100, '<!doctype html>', 'null', '7', '']) {
     state.add({ text }, 100)
-    t.match(state.summary, { title: 'Readiness unknown', reasons: [/reload the page\.$/] }, text)
+    t.match(state.summary, { title: 'Readiness unknown', reasons: [/Reload the page\.$/] }, text)
   }
   state.add(answer({ notReadyReasons: ['as before'] }), 102)
   t.match(state.summary, { title: 'Not ready' })

@@ -1,4 +1,4 @@
-/** The panel of the API keys, in a browser: a token is shown once and is then nowhere in the page, and names are only text. */
+/** The API keys panel in a browser: a token is shown once and not kept in the page, and names are only text. */
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { hashToken } from '../../dist/auth/token.js'
@@ -24,18 +24,18 @@ const statusOf = async (server: Server, token: string) => (await server.post('fe
 
 const press = (page: Page, name: string) => dialog(page).getByRole('button', { name }).click()
 
-/** Reads the token that the dialog shows. */
+/** The token that the dialog shows. */
 async function shownToken(page: Page): Promise<string> {
   await dialog(page).getByText('not shown again').waitFor()
   return (await dialog(page).getByRole('group', { name: 'Token' }).textContent()) ?? ''
 }
 
-/** Everything that the page holds as text, in any attribute, field or storage. */
+/** All text of the page, including attributes, fields and storage. */
 const everything = (page: Page) =>
   page.evaluate<string>(`document.documentElement.outerHTML + [...document.querySelectorAll('input, textarea')].map(({ value }) => value) +
     JSON.stringify({ ...sessionStorage, ...localStorage }) + location.href + JSON.stringify(history.state) + document.title`)
 
-t.test('only a key with the right is shown the panel', { skip }, async (t) => {
+t.test('only a key with the permission admin sees the panel', { skip }, async (t) => {
   const watched = await openConsole(browser, server)
   t.equal(await watched.page.getByRole('link', { name: 'API keys' }).count(), 0)
   await goTo(watched.page, '#@keys')
@@ -53,16 +53,16 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
   const { page } = watched
   t.match(await page.title(), /^API keys/)
   await page.getByRole('button', { name: 'Create a key…' }).click()
-  t.strictSame(await dialog(page).getByRole('checkbox').count(), 3, 'the rights of the own key')
+  t.strictSame(await dialog(page).getByRole('checkbox').count(), 3, "the permissions of the user's own key")
   await checkAccessibility(t, page, 'the form')
   await page.getByLabel('Name').fill('sensor')
-  await page.getByLabel(/^Below/).fill('site/1\nsite/2')
+  await page.getByLabel(/^Limited/).fill('site/1\nsite/2')
   await page.getByLabel(/^Expires/).fill('30d')
   await page.getByLabel(/^Requests/).fill('5')
   await press(page, 'Create')
   const first = await shownToken(page)
   await checkAccessibility(t, page, 'the token')
-  t.equal(await statusOf(server, first), 400, 'it may fetch')
+  t.equal(await statusOf(server, first), 400, 'the key may fetch')
   await press(page, 'I have the token')
   await dialog(page).waitFor({ state: 'hidden' })
   t.notOk((await everything(page)).includes(first), 'the token is nowhere in the page')
@@ -83,7 +83,7 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
   t.notOk((await everything(page)).includes(second), 'the token is nowhere in the page')
 
   await page.getByRole('button', { name: 'Revoke sensor' }).click()
-  t.match(await dialog(page).textContent(), /It may fetch below site\/1, site\/2\. No use of it is known/)
+  t.match(await dialog(page).textContent(), /The key allows fetch below site\/1, site\/2\. No use of it is recorded/)
   await checkAccessibility(t, page, 'a revocation')
   await press(page, 'Revoke sensor')
   await row(page, 'sensor').waitFor({ state: 'detached' })
@@ -91,7 +91,7 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
   isClean(t, server, watched)
 })
 
-t.test('a refusal is shown, and a key that has more is left alone', { skip }, async (t) => {
+t.test("the panel shows a rejection, and offers no change of a key that exceeds the user's", { skip }, async (t) => {
   const watched = await openKeys()
   const { page } = watched
   t.match(await row(page, 'first').textContent(), /More than your key: the right add/)
@@ -103,7 +103,7 @@ t.test('a refusal is shown, and a key that has more is left alone', { skip }, as
   isClean(t, server, watched)
 })
 
-t.test('the own key is rotated with grace, and its revocation signs out', { skip }, async (t) => {
+t.test("the user's own key is rotated with a grace period, and its revocation signs out", { skip }, async (t) => {
   const own = await server.addKey('own', { allow: ['fetch', 'admin'] })
   const watched = await openConsole(browser, server, own)
   const { page } = watched

@@ -1,4 +1,4 @@
-/** The console's page of the service in headless Chromium: what it shows of a service that works, stalls and stops. */
+/** The Service page in headless Chromium, for a service that works, stalls and stops. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +17,7 @@ t.setTimeout(600_000)
 const skip = whyNoBrowser()
 const directory = t.testdir()
 const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), check: false })
-/** None where every test is skipped. */
+/** Missing if every test is skipped. */
 const browser = skip ? (undefined as never) : await startBrowser(t)
 
 t.beforeEach(async () => {
@@ -30,7 +30,7 @@ async function openPage(): Promise<Watched> {
   return watched
 }
 
-/** What the browser itself logs of a service that has stopped. */
+/** Matches the browser's own log of requests to a stopped service. */
 const expected = /^Failed to load resource: net::ERR_/
 
 function isClean(t: Test, { complaints, origins }: Watched): void {
@@ -39,30 +39,30 @@ function isClean(t: Test, { complaints, origins }: Watched): void {
     [],
     'no error in the console',
   )
-  t.strictSame([...origins], [server.adminUrl], 'no request to elsewhere')
+  t.strictSame([...origins], [server.adminUrl], 'no request to another origin')
 }
 
 const panel = (page: Page, title: string) => page.getByRole('region', { name: title, exact: true })
 
-/** A value beside its name. */
+/** The value next to a name. */
 async function shown(page: Page, title: string, name: string): Promise<string> {
   const value = panel(page, title).locator('div', { has: page.getByText(name, { exact: true }) })
   return (await value.locator('dd').textContent()) ?? ''
 }
 
-/** The number of a value that is shown; NaN while there is none. */
+/** The shown value as a number; NaN if there is no number. */
 async function figure(page: Page, title: string, name: string): Promise<number> {
   return Number.parseFloat((await shown(page, title, name)).replaceAll(',', ''))
 }
 
-/** How many pixels of a chart have about the colour that the style sheet gives to this number. */
+/** The number of pixels of a chart that have about this colour of the style sheet. */
 function pixelsOf(page: Page, title: string, colour: number | 'text'): Promise<number> {
   return page.evaluate<number>(`(() => {
     const panel = [...document.querySelectorAll('section')].find((of) => of.textContent.includes('${title}'))
     const canvas = panel.querySelector('canvas')
     const hex = getComputedStyle(document.documentElement).getPropertyValue('--${colour === 'text' ? 'text' : `chart-${colour}`}').trim()
     const wanted = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16))
-    // A copy is read, since the browser complains when one is read often that was not made for it.
+    // Reads a copy, because the browser complains if a canvas without willReadFrequently is read often.
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true })
     copy.drawImage(canvas, 0, 0)
     const { data } = copy.getImageData(0, 0, canvas.width, canvas.height)
@@ -76,7 +76,7 @@ function pixelsOf(page: Page, title: string, colour: number | 'text'): Promise<n
 
 const groups = ['At a glance', 'Traffic', 'Writes', 'Memory and disk', 'Workers']
 
-const tables = ['Requests by key', 'Refusals']
+const tables = ['Requests by key', 'Rejections']
 
 const panels = [
   ...['Requests', 'Requests by route', 'Latency', 'Connections', 'Streams and polls', ...tables],
@@ -86,7 +86,7 @@ const panels = [
 
 const charts = panels.length - tables.length
 
-await t.test('a first visit makes five requests, and later ones want only what is new', { skip }, async (t) => {
+await t.test('a first visit makes five requests, and later readings request only new moments', { skip }, async (t) => {
   const paths: string[] = []
   const relay = await Relay.open(t, Number(new URL(server.adminUrl).port), (bytes, to, ends) => {
     paths.push(...(bytes.toString('latin1').match(/(?<=^GET )\S+/gm) ?? []))
@@ -119,7 +119,7 @@ await t.test('a first visit shows the service in any colour scheme and width', {
     t.match(await shown(page, 'Memory per worker', `worker ${pid}`), /^[\d.]+ MiB$/)
   }
   t.equal(await shown(page, 'Free disk space', 'minimum for writes'), '256 MiB')
-  t.notMatch(await page.content(), /secret/, 'nothing of topics')
+  t.notMatch(await page.content(), /secret/, 'topics are not shown')
 
   const copied = await server.command('backup', join(directory, 'copy.mdb'))
   t.equal(copied.code, 0, copied.stderr)
@@ -146,7 +146,7 @@ await t.test('a first visit shows the service in any colour scheme and width', {
   isClean(t, watched)
 })
 
-/** Some writes and fetches of nothing a second, until it is told to end. */
+/** Writes, and fetches of missing topics, until `end` is called. */
 function load(): { end(): Promise<void> } {
   let working = true
   const clients = Array.from({ length: 4 }, async (_, i) => {
@@ -165,7 +165,7 @@ function load(): { end(): Promise<void> } {
   }
 }
 
-await t.test('the charts follow the load, and only news is announced', { skip }, async (t) => {
+await t.test('the charts follow the load, and only a change of state is announced', { skip }, async (t) => {
   const watched = await openPage()
   const { page } = watched
   await page.evaluate(`window.announced = 0
@@ -198,7 +198,7 @@ await t.test('the charts follow the load, and only news is announced', { skip },
     .waitFor()
   t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), charts, 'every chart shows the same moment')
   await page.mouse.move(1, 1)
-  await panel(page, 'Memory').getByText('resident, of all').waitFor()
+  await panel(page, 'Memory').getByText('resident, total of all').waitFor()
 
   await end()
   await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
@@ -206,7 +206,7 @@ await t.test('the charts follow the load, and only news is announced', { skip },
   isClean(t, watched)
 })
 
-await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip }, async (t) => {
+await t.test('kept moments can be selected by keyboard and saved as CSV', { skip }, async (t) => {
   const state = async () => (await (await fetch(`${server.adminUrl}/console/state`)).json()) as ConsoleState
   const kept = async () => (await state()).moments.length
   const before = await kept()
@@ -227,11 +227,11 @@ await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip
   await page.keyboard.press('Home')
   const time = (await slider.getAttribute('aria-valuetext')) ?? ''
   t.match(time, /^\d\d:\d\d:\d\d$/)
-  t.equal(await page.getByText(`at ${time}`).count(), charts, 'every chart shows it')
+  t.equal(await page.getByText(`at ${time}`).count(), charts, 'every chart shows the selected time')
   t.equal(await shown(page, 'Requests', '2xx'), '–', 'the first reading has no rate')
-  t.ok((await marked()) > unmarked + 50, 'and marks it')
+  t.ok((await marked()) > unmarked + 50, 'and the chart marks it')
   await until('two more moments', async () => (await last()) >= opened + 2 || undefined)
-  t.equal(await slider.getAttribute('aria-valuetext'), time, 'it stays where it is')
+  t.equal(await slider.getAttribute('aria-valuetext'), time, 'the selected time stays')
   await checkAccessibility(t, page, 'another moment')
   await until('a rate from before the page was opened', async () => {
     await page.keyboard.press('ArrowRight')
@@ -240,7 +240,7 @@ await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip
   t.not(await slider.getAttribute('aria-valuetext'), time)
   t.match(await shown(page, 'Latency', 'p99 of responses'), /s$/)
   t.match(await shown(page, 'Memory per worker', `worker ${first(server.workerPids())}`), /MiB$/)
-  t.equal(await shown(page, 'At a glance', 'Version'), version, 'what is not kept is of now')
+  t.equal(await shown(page, 'At a glance', 'Version'), version, 'a fact without history is current')
   await page.keyboard.press('End')
   t.equal(await slider.getAttribute('aria-valuetext'), 'now')
 
@@ -258,13 +258,13 @@ await t.test('kept measurements are shown by keyboard, and saved as CSV', { skip
   isClean(t, watched)
 })
 
-await t.test('keys and refusals are tables, whose names are only text', { skip }, async (t) => {
+await t.test('the tables of keys and rejections show names only as text', { skip }, async (t) => {
   const watched = await openPage()
   const { page } = watched
   const rowsOf = (title: string) => panel(page, title).locator('tbody tr').allInnerTexts()
-  await until('a refusal and a rate', async () => {
+  await until('a rejection and a rate', async () => {
     await server.post('set', { path: 'none/such', value: 1 })
-    const [refusals, keys] = await Promise.all(['Refusals', 'Requests by key'].map(rowsOf))
+    const [refusals, keys] = await Promise.all(['Rejections', 'Requests by key'].map(rowsOf))
     return (/no_such_topic\t\d+/.test(String(refusals)) && /^first\t[\d.]+\/s\t[\d,]+$/.test(String(keys))) || undefined
   })
   const hostile = '<img src=x onerror="alert(1)">\u202e{{key}}'
@@ -276,13 +276,13 @@ await t.test('keys and refusals are tables, whose names are only text', { skip }
   })
   await until('the key', async () => (await rowsOf('Requests by key')).length === 2 || undefined)
   t.strictSame(await rowsOf('Requests by key'), [`${hostile}\t1.5/s\t1,000`, '9 more\t1.5/s\t1,000'])
-  t.strictSame(await rowsOf('Refusals'), [`${hostile}\t1`])
+  t.strictSame(await rowsOf('Rejections'), [`${hostile}\t1`])
   await checkAccessibility(t, page, 'tables')
   await page.unrouteAll({ behavior: 'wait' })
   isClean(t, watched)
 })
 
-await t.test('the page shows the rest if its charts or answers fail', { skip }, async (t) => {
+await t.test('the page shows the rest if charts or responses fail', { skip }, async (t) => {
   const page = await (await browser.newContext()).newPage()
   await page.addInitScript(`HTMLCanvasElement.prototype.getContext = () => { throw new Error('no canvas') }`)
   await page.goto(`${server.adminUrl}/`)
@@ -293,7 +293,7 @@ await t.test('the page shows the rest if its charts or answers fail', { skip }, 
   const state = '**/console/state*'
   for (const [answer, text] of [
     [{ status: 500, body: 'the disk' }, '/console/state returned 500: the disk'],
-    [{ json: { nowS: 1, runs: [] } }, 'The service has another version than this page: reload the page.'],
+    [{ json: { nowS: 1, runs: [] } }, 'The service and this page have different versions. Reload the page.'],
   ] as const) {
     await page.route(state, (route) => route.fulfill(answer))
     await status.getByText(text).waitFor()
@@ -304,7 +304,7 @@ await t.test('the page shows the rest if its charts or answers fail', { skip }, 
   }
 })
 
-await t.test('a stalled worker is a reason for not ready until it resumes', { skip }, async (t) => {
+await t.test('a stalled worker makes the service not ready until it resumes', { skip }, async (t) => {
   const watched = await openPage()
   const { page } = watched
   const stalled = first(server.workerPids())
@@ -331,11 +331,11 @@ await t.test('charts survive a restart of the service without negative rates', {
   const status = page.getByRole('status')
   await status.getByText(/^No response since \d\d:\d\d:\d\d$/).waitFor()
   t.match(await status.textContent(), /This page keeps trying/)
-  t.equal(await shown(page, 'Memory', 'memory'), '–', 'nothing is known of now')
+  t.equal(await shown(page, 'Memory', 'memory'), '–', 'current values are unknown')
   t.ok((await pixelsOf(page, 'Memory', 1)) > 0, 'the chart is kept')
   const [old = ''] = await page.getByRole('heading', { name: /^At a glance, as of \d\d:\d\d:\d\d$/ }).allTextContents()
   t.equal(await shown(page, old, 'Version'), version)
-  await checkAccessibility(t, page, 'no answer')
+  await checkAccessibility(t, page, 'no response')
 
   const { port } = new URL(server.adminUrl)
   await startServer(t, { dataDir: server.dataDir, token: server.token, adminPort: Number(port) })

@@ -1,6 +1,6 @@
 /**
- * How the console's pages are served: from memory, compressed, with ETags, under a strict policy; and what `/console`
- * tells about a key. What the pages do is tested in a browser.
+ * Serving of the console's pages: from memory, compressed, with ETags and a strict policy; and the routes `/console/key` and
+ * `/console/state`. Other tests use the pages in a browser.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
 import { basename, join } from 'node:path'
@@ -12,15 +12,15 @@ import { startServer } from '../support/service/server.js'
 const get = (url: string, headers: OutgoingHttpHeaders = {}, method = 'GET'): Promise<Received> =>
   sendPieces(url, { method, headers })
 
-/** Compressed bytes of a page with everything that it loads: the bound of a page that opens at once. */
+/** Maximum of a page's compressed bytes, with everything that it loads, so that it opens instantly. */
 const pageBytesMax = 50_000
 
-/** The paths of the files that a document names, from its links and scripts. */
+/** The paths of the files in a document's links and scripts. */
 function filesIn({ bytes }: Received): string[] {
   return [...bytes.toString().matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path)
 }
 
-/** What holds for the document of a page at `url`, and for each file that it names. */
+/** Checks the document at `url` and each file that it names. */
 async function checkPage(t: Test, page: 'topics' | 'service', url: string): Promise<void> {
   const document = await get(url)
   t.match(document, {
@@ -34,7 +34,7 @@ async function checkPage(t: Test, page: 'topics' | 'service', url: string): Prom
   t.notMatch(
     document.bytes.toString(),
     /<script>|<script type="module">| style="| on\w+="|https?:/,
-    'nothing inline or elsewhere',
+    'nothing is inline or from elsewhere',
   )
   t.equal(document.headers['set-cookie'], undefined, 'no cookie')
 
@@ -71,8 +71,8 @@ async function checkPage(t: Test, page: 'topics' | 'service', url: string): Prom
     const kind = path.endsWith('.js') ? /^text\/javascript/ : path.endsWith('.css') ? /^text\/css/ : /^image\/svg\+xml/
     t.match(String(file.headers['content-type']), kind)
     const text = gunzipSync(file.bytes).toString()
-    t.notMatch(text, /\bimport\b|sourceMappingURL/, 'it names no other file')
-    if (path.endsWith('.js')) t.match(text, /@license[\s\S]*BSD-3-Clause/, 'licences of libraries are kept')
+    t.notMatch(text, /\bimport\b|sourceMappingURL/, 'a file names no other file')
+    if (path.endsWith('.js')) t.match(text, /@license[\s\S]*BSD-3-Clause/, "the libraries' licences are kept")
     bytes += file.bytes.length
   }
   t.ok(bytes <= pageBytesMax, `${bytes} bytes compressed`)
@@ -99,7 +99,7 @@ await t.test('both pages are small, compressed, cacheable and under a strict pol
   t.notMatch(server.output, /warning/i)
 })
 
-await t.test('the page of the topics is below the base path', async (t) => {
+await t.test('the Topics page is served below the base path', async (t) => {
   t.match(below.url, /\/x\/y$/)
   await checkPage(t, 'topics', `${below.url}/console`)
   const slash = await get(`${below.url}/console/`)
@@ -112,7 +112,7 @@ await t.test('the page of the topics is below the base path', async (t) => {
 
 const key = (token: string) => get(`${server.url}/console/key`, { authorization: `Apikey ${token}` })
 
-await t.test('a key learns what it may do, at most at its rate', async (t) => {
+await t.test('a key can read its permissions, within its rate', async (t) => {
   const limited = await server.addKey('limited', { allow: ['fetch', 'set'], under: ['a/b', 'c'] })
   const { status, headers, bytes } = await key(limited)
   t.equal(status, 200)
@@ -120,7 +120,7 @@ await t.test('a key learns what it may do, at most at its rate', async (t) => {
   t.equal(
     bytes.toString(),
     '{"name":"limited","allow":["fetch","set"],"under":["a/b","c"],"pageSizeMax":1000}',
-    'and not where the admin listener is',
+    "but not the admin listener's address",
   )
   const adminPort = Number(new URL(server.adminUrl).port)
   t.match(JSON.parse((await key(server.token)).bytes.toString()), {
@@ -130,13 +130,13 @@ await t.test('a key learns what it may do, at most at its rate', async (t) => {
   for (const token of ['none', '']) t.match(await key(token), { status: 401, bytes: /"code":"unauthorized"/ })
 
   const slow = await server.addKey('slow', { rate: 1 })
-  // However slowly they are sent, one of them is beyond the rate: twenty seconds would have to pass for all.
+  // At least one exceeds the rate, unless sending all of them takes twenty seconds.
   const answers = await Promise.all(Array.from({ length: 20 }, () => key(slow)))
   const [refused] = answers.filter(({ status }) => status !== 200)
   t.match(refused, { status: 429, headers: { 'retry-after': '1' }, bytes: /"code":"too_many_requests"/ })
 })
 
-await t.test('the page of the service gets its figures and the address of the topics', async (t) => {
+await t.test('the Service page gets its figures and the address of the Topics page', async (t) => {
   const { status, headers, bytes } = await get(`${below.adminUrl}/console/state`)
   t.match({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
   const port = Number(new URL(below.url).port)
@@ -149,10 +149,10 @@ await t.test('the page of the service gets its figures and the address of the to
   })
 })
 
-await t.test('the paths of the console are unknown if it is off', async (t) => {
+await t.test("the console's paths are unknown if the console is off", async (t) => {
   for (const path of ['/console', '/console/', '/console/key']) {
     t.match(await get(without.url + path), { status: 404, bytes: /unknown_route/ }, path)
   }
-  t.equal((await get(`${without.adminUrl}/`)).status, 200, 'the page of the service is another')
+  t.equal((await get(`${without.adminUrl}/`)).status, 200, 'the Service page is still served')
   t.equal(JSON.parse((await get(`${without.adminUrl}/console/state`)).bytes.toString()).topicsPage, undefined)
 })

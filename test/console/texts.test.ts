@@ -1,4 +1,4 @@
-/** What the page of the service says in words: numbers, times and facts. */
+/** The texts of the Service page: numbers, times and facts. */
 import t from 'tap'
 import { factsOf } from '../../dist/console/service/facts.js'
 import * as formats from '../../dist/console/shared/formats.js'
@@ -29,7 +29,7 @@ t.test('numbers, bytes, durations and times are short and have units', async (t)
   t.equal(formats.formatClock(local, false), '03:04')
 })
 
-/** Of a bad fact, the text ends with "!". */
+/** The texts of the facts; "!" marks a bad fact. */
 function textsOf(basis: Parameters<typeof factsOf>[0]): Record<string, string> {
   return Object.fromEntries(factsOf(basis).map(({ name, text, isBad }) => [name, isBad ? `${text}!` : text]))
 }
@@ -40,7 +40,7 @@ function facts(of: Partial<Facts>, pageVersion = of.version): Record<string, str
   return textsOf({ facts: { ...none, ...of }, nowS: 1_000_000, pageVersion })
 }
 
-t.test('versions are named if they differ', async (t) => {
+t.test('versions are shown if they differ', async (t) => {
   const build = { version: '2.0', node: 'v20.1.0' }
   const same = { ...build, workers: 3, workerVersions: { '2.0': 3 } }
   t.match(facts(same), { Version: '2.0', 'Node.js': '20.1.0', Workers: '3' })
@@ -48,10 +48,10 @@ t.test('versions are named if they differ', async (t) => {
   t.match(facts({ ...build, workerVersions: { '2.0': 1, '2.1': 2 } }), {
     Workers: 'several versions: 1 of version 2.0, 2 of version 2.1!',
   })
-  t.match(facts({ ...build, workers: 0 }), { Workers: '0: none serves!' })
+  t.match(facts({ ...build, workers: 0 }), { Workers: '0: no worker is serving!' })
   const unknown = { Version: '–', 'Node.js': '–', Workers: '–', Topics: '–', 'Store size': '–' }
   t.match(facts({}), unknown)
-  t.match(textsOf({ facts: {} as Facts, nowS: 1, pageVersion: undefined }), unknown, 'of another build')
+  t.match(textsOf({ facts: {} as Facts, nowS: 1, pageVersion: undefined }), unknown, 'from another build')
   t.match(facts(build, '1.9'), { Version: '2.0; this page is from 1.9: reload it!' })
 })
 
@@ -63,10 +63,10 @@ const reload = (reloadSuccessful: number, startedS: number): Partial<Facts> => (
 })
 const expiry = (inS: number): Partial<Facts> => ({ certificateExpiresS: 1_000_000 + inS })
 
-t.test('a fact has its age, is marked if bad, and omitted if unknown', async (t) => {
+t.test('a fact shows its age, is marked if bad, and is omitted if unknown', async (t) => {
   for (const [name, of, expected] of [
     ['Writer', { writerUp: 1, writerSpareUp: 1 }, /^running, with a spare$/],
-    ['Writer', { writerUp: 1, writerSpareUp: 0 }, /^running, without a spare yet$/],
+    ['Writer', { writerUp: 1, writerSpareUp: 0 }, /^running, no spare yet$/],
     ['Writer', { writerUp: 0, writerSpareUp: 1 }, /^not running: writes are waiting!$/],
     ['Writer restarts', { writerUp: 1, writerRestarts: 0 }, /^0$/],
     ['Worker restarts', { workerRestarts: 1200 }, /^1,200$/],
@@ -74,7 +74,7 @@ t.test('a fact has its age, is marked if bad, and omitted if unknown', async (t)
     ['Writer', {}, undefined],
     ['Last reload', reload(1, 1), /^1 min 0 s ago, \d\d:\d\d$/],
     ['Last reload', reload(0, 1), /^failed; settings in use since 1 min 0 s ago, .*!$/],
-    // The start counts as a reload, however soon after it the next one is.
+    // The start counts as a reload, but not a reload just after it.
     ['Last reload', reload(1, 999_940), /^none since the start$/],
     ['Last reload', reload(1, 999_939.5), /^1 min 0 s ago, /],
     ['Last reload', reload(0, 999_940), /^failed; /],
@@ -83,7 +83,7 @@ t.test('a fact has its age, is marked if bad, and omitted if unknown', async (t)
     ['Last backup', { ...lmdb, backupS: 913_600 }, /^1 d 0 h ago, /],
     ['Last backup', lmdb, /^none yet$/],
     ['Last backup', { topics: 1 }, undefined],
-    // The store could not be asked.
+    // The number of topics is unknown because the store did not respond.
     ['Last backup', { diskFreeBytesMin: 1 }, /^–$/],
     ['Certificate', {}, undefined],
     ['Certificate', expiry(14 * day), /^expires in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/],

@@ -1,4 +1,4 @@
-/** The page of the topics in headless Chromium: the tree, searches, pages of matches, and wildcards of other systems. */
+/** The Topics page in headless Chromium: the tree, searches, pages of matches, and wildcards of other systems. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,7 +17,7 @@ import { runCommand } from '../support/service/server.js'
 
 const { skip, server, browser } = await startConsole(t)
 
-await t.test('a missing topic and one the key may not fetch are told apart', { skip }, async (t) => {
+await t.test('the page distinguishes a missing topic from one that the key may not fetch', { skip }, async (t) => {
   for (const path of ['plant/3/a', 'v/digits']) await addTopic(server, path, '1')
   const within = await server.addKey('within', { under: ['plant/3'] })
   const { page } = await openConsole(browser, server, within)
@@ -29,11 +29,11 @@ await t.test('a missing topic and one the key may not fetch are told apart', { s
   await goTo(page, '#plant%2F3%2Fnone')
   await page.getByText('There is no topic at this path.').waitFor()
   await goTo(page, '#a%2F%2Fb')
-  await page.getByText('This URL names no topic').waitFor()
+  await page.getByText('This URL does not name a topic').waitFor()
 
   await treeItem(page, '3').click()
   await page.getByText('There is no topic at this path, but there are topics below it.').waitFor()
-  t.pass('a branch can be chosen')
+  t.pass('a branch can be selected')
 })
 
 await t.test('a branch is a table of its children with their values', { skip }, async (t) => {
@@ -50,14 +50,14 @@ await t.test('a branch is a table of its children with their values', { skip }, 
   t.strictSame(
     (await page.locator('.tree ul a').allTextContents()).map((text) => text.trim()).slice(0, 3),
     ['sensor-1', 'sensor-2', 'sensor-3'],
-    'in the tree too',
+    'also in the tree',
   )
   await checkAccessibility(t, page, 'a branch')
   await page.getByRole('button', { name: 'Value' }).click()
   t.equal(await names.first().textContent(), 'sensor-12', 'sorted by value')
   await addTopic(server, 'plant/sensor-7', '1.50')
   await page.locator('.children tbody tr').first().getByText('1.50').waitFor()
-  t.equal(await names.first().textContent(), 'sensor-7', 'as it changes')
+  t.equal(await names.first().textContent(), 'sensor-7', 'the order follows changes')
   t.equal(await page.getByRole('columnheader', { name: 'Value' }).getAttribute('aria-sort'), 'ascending')
   await page.getByLabel('Filter the children by name').fill('R-1')
   await page.getByText('1–4 of 4').waitFor()
@@ -65,7 +65,11 @@ await t.test('a branch is a table of its children with their values', { skip }, 
   await page.locator('.topics tbody tr').nth(3).waitFor()
   t.strictSame((await page.locator('.topics a').allTextContents())[0], 'plant/sensor-1')
   await page.goBack()
-  t.equal(await page.getByRole('link', { name: 'Changes' }).getAttribute('href'), '#=%3Fplant%2F%2F', 'of all below it')
+  t.equal(
+    await page.getByRole('link', { name: 'Changes' }).getAttribute('href'),
+    '#=%3Fplant%2F%2F',
+    'changes of everything below',
+  )
   await page.getByRole('link', { name: 'Everything below: 13 topics' }).click()
   await page.getByText('1–13 of 13').first().waitFor()
 
@@ -77,41 +81,41 @@ await t.test('a branch is a table of its children with their values', { skip }, 
   isClean(t, server, watched)
 })
 
-await t.test('chosen rows are removed together', { skip }, async (t) => {
+await t.test('selected rows are removed together', { skip }, async (t) => {
   for (const path of ['c/1', 'c/2', 'c/3', 'c/2/deep']) await addTopic(server, path, '1')
   const { page } = await openConsole(browser, server)
   await goTo(page, '#c')
-  for (const name of ['1', '2']) await page.getByLabel(`Choose ${name}`, { exact: true }).check()
-  await page.getByText('2 chosen').waitFor()
-  await page.getByRole('button', { name: 'Remove chosen…' }).click()
+  for (const name of ['1', '2']) await page.getByLabel(`Select ${name}`, { exact: true }).check()
+  await page.getByText('2 selected').waitFor()
+  await page.getByRole('button', { name: 'Remove selected…' }).click()
   await page.getByRole('button', { name: 'Remove 2 topics' }).waitFor()
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByRole('button', { name: 'Remove chosen…' }).click()
+  await page.getByRole('button', { name: 'Remove selected…' }).click()
   await page.getByLabel('the topics and everything below them').check()
   await page.getByRole('button', { name: 'Remove 3 topics' }).click()
   await page.getByText('3 topics removed.').waitFor()
   t.equal((await server.post('fetch', { selector: '?.*//', count: true })).text, '{"count":1}')
   await page.getByRole('button', { name: 'Close' }).click()
   await addTopic(server, 'c/1', '1')
-  await page.getByLabel('Choose 1', { exact: true }).waitFor()
-  t.equal(await page.getByRole('button', { name: 'Remove chosen…' }).count(), 0, 'a choice ends with its removal')
+  await page.getByLabel('Select 1', { exact: true }).waitFor()
+  t.equal(await page.getByRole('button', { name: 'Remove selected…' }).count(), 0, 'a removal clears the selection')
 
-  // More than fit into one selector.
+  // Paths that do not fit into one selector.
   for (let i = 0; i < 5; i++) await addTopic(server, `long/${'x'.repeat(1900)}${i}`, '1')
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await goTo(page, '#long')
   await page.getByText('1–5 of 5').waitFor()
-  await page.getByLabel('Choose all').check()
+  await page.getByLabel('Select all').check()
   const { height = 0 } = (await page.getByRole('treeitem', { name: /^x+0$/ }).boundingBox()) ?? {}
   t.ok(height > 0 && height < 80, `a long name has three lines in the tree: ${height} px`)
-  await page.getByRole('button', { name: 'Remove chosen…' }).click()
+  await page.getByRole('button', { name: 'Remove selected…' }).click()
   await page.getByRole('button', { name: 'Copy the removal as curl' }).click()
   await page.getByText('Copied.').waitFor()
   const commands = await page.evaluate<string>('navigator.clipboard.readText()')
-  t.equal(commands.match(/^curl -sS /gm)?.length, 2, 'a command for each selector')
+  t.equal(commands.match(/^curl -sS /gm)?.length, 2, 'one command per selector')
 })
 
-await t.test('a dialog of a topic changes nothing where nothing is to be changed', { skip }, async (t) => {
+await t.test('the dialog of a topic writes nothing if nothing would change', { skip }, async (t) => {
   for (const path of ['d/taken', 'd/old/deep']) await addTopic(server, path, '1')
   await addTopic(server, 'd/old', '""', ',"type":"string","properties":{"X":"y"}')
   const { page } = await openConsole(browser, server)
@@ -126,8 +130,8 @@ await t.test('a dialog of a topic changes nothing where nothing is to be changed
   await dialog(page).getByText('The topics below it keep their paths.').waitFor()
   await page.getByLabel('Path').fill('d/taken')
   await page.getByRole('button', { name: 'Rename', exact: true }).click()
-  await page.getByRole('alert').filter({ hasText: 'There is already a topic at this path' }).waitFor()
-  t.equal(batches, 1, 'no repetition could help')
+  await page.getByRole('alert').filter({ hasText: 'A topic already exists at this path' }).waitFor()
+  t.equal(batches, 1, 'the batch is not repeated')
   page.once('dialog', (asked) => void asked.accept())
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Duplicate…' }).click()
@@ -156,7 +160,7 @@ await t.test('names of deep levels stay within the tree', { skip }, async (t) =>
   }
 })
 
-await t.test('a topic is duplicated, renamed, and given other properties', { skip }, async (t) => {
+await t.test('a topic can be duplicated, renamed and given other properties', { skip }, async (t) => {
   await addTopic(server, 'r/old', '{"big":12345678901234567890.10}', ',"properties":{"X":"y"}')
   await addTopic(server, 'r/taken', '1')
   const { page } = await openConsole(browser, server)
@@ -170,14 +174,14 @@ await t.test('a topic is duplicated, renamed, and given other properties', { ski
   await page.getByRole('alert').filter({ hasText: 'The topic already has this path.' }).waitFor()
   await page.getByLabel('Path').fill('r/taken')
   await page.getByRole('button', { name: 'Rename', exact: true }).click()
-  await page.getByRole('alert').filter({ hasText: 'There is already a topic at this path' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'A topic already exists at this path' }).waitFor()
   await page.getByLabel('Path').fill('r/new')
   await page.getByRole('button', { name: 'Rename', exact: true }).click()
   await page.locator('#topic-path', { hasText: 'r/new' }).waitFor()
   await page.locator('pre.value').waitFor()
   await page.getByRole('button', { name: 'Properties…' }).click()
   await dialog(page).getByText('r/new', { exact: true }).waitFor()
-  t.equal(await page.getByLabel('Path').count(), 0, 'the path is no field')
+  t.equal(await page.getByLabel('Path').count(), 0, 'there is no field for the path')
   await page.getByRole('button', { name: 'Remove automatically…' }).click()
   await page.getByLabel('Period').fill('90')
   await page.getByLabel('Unit').selectOption('days')
@@ -199,7 +203,7 @@ await t.test('a topic is duplicated, renamed, and given other properties', { ski
   )
 })
 
-await t.test('the root is an overview of what is there and what has changed', { skip }, async (t) => {
+await t.test('the root shows an overview of the topics and the latest changes', { skip }, async (t) => {
   await addTopic(server, 'o/1', '1')
   const watched = await openConsole(browser, server)
   const { page } = watched
@@ -241,7 +245,7 @@ await t.test('a restricted key starts at the subtrees it may fetch', { skip }, a
   t.equal(await empty.page.locator('#topic-path').textContent(), 'not/yet')
 })
 
-await t.test('a page of matches has its number, also after a failure and "back"', { skip }, async (t) => {
+await t.test('a page of matches keeps its position after a failure and after "back"', { skip }, async (t) => {
   for (let i = 0; i < 30; i++) await addTopic(server, `s/${String(i).padStart(2, '0')}`, String(i))
   const { page } = await openConsole(browser, server)
   await goTo(page, '#?%3Fs%2F.*')
@@ -255,7 +259,11 @@ await t.test('a page of matches has its number, also after a failure and "back"'
   await page.getByRole('alert').first().waitFor()
   await page.unroute('**/topics/fetch')
   await page.getByText('1–20 of 30').first().waitFor()
-  t.equal(await page.locator('.topics a').first().textContent(), 's/00', 'a page that did not come is not shown')
+  t.equal(
+    await page.locator('.topics a').first().textContent(),
+    's/00',
+    'a page that could not be fetched is not shown',
+  )
 
   await page.getByRole('button', { name: 'Next page' }).first().click()
   await page.getByText('21–30 of 30').waitFor()
@@ -267,13 +275,13 @@ await t.test('a page of matches has its number, also after a failure and "back"'
   await page.getByText('21–30 of 30').waitFor()
   t.pass('"back" leads to the page of results')
   for (let i = 20; i < 30; i++) await server.post('remove', { path: `s/${i}` })
-  await page.getByText('Nothing is left on this page.').waitFor()
+  await page.getByText('No matches are left on this page.').waitFor()
   await goTo(page, '#?none')
-  await page.getByText('Nothing matches.').waitFor()
+  await page.getByText('No topic matches.').waitFor()
   t.equal(await page.getByRole('button', { name: 'Remove all matches…' }).count(), 0, 'there is nothing to remove')
 })
 
-await t.test('the tree shows the path of a topic that it has not listed', { skip }, async (t) => {
+await t.test('the tree shows the path to a topic beyond the listed children', { skip }, async (t) => {
   for (let i = 0; i < 950; i += 50) {
     const operations = Array.from({ length: 50 }, (_, n) => ({ op: 'add', path: `many/${1000 + i + n}` }))
     t.equal((await server.post('batch', { operations })).status, 200)
@@ -292,15 +300,15 @@ await t.test('the tree shows the path of a topic that it has not listed', { skip
     return row.top >= nav.top && row.bottom <= nav.bottom
   })()`)
   t.equal(await page.evaluate('scrollY'), 0, 'only the tree scrolls')
-  await checkAccessibility(t, page, 'a topic apart')
+  await checkAccessibility(t, page, 'a topic beyond the listed children')
   await more.click()
   await more.filter({ hasText: '801 listed' }).click()
   await page.locator('.tree .count', { hasText: '950' }).waitFor()
-  t.equal(await treeItem(page, '1922').count(), 1, 'listed, it is there once')
-  t.equal((await shown.textContent())?.trim(), 'x', 'and open')
+  t.equal(await treeItem(page, '1922').count(), 1, 'once listed, the topic appears only once')
+  t.equal((await shown.textContent())?.trim(), 'x', 'and stays open')
   await server.post('remove', { selector: '?many/1922//' })
   await treeItem(page, '1922').waitFor({ state: 'detached' })
-  t.pass('what is removed goes')
+  t.pass('a removed topic disappears')
   isClean(t, server, watched)
 })
 
@@ -323,11 +331,11 @@ await t.test('an unsaved edit is listed, and can recreate its removed topic', { 
   t.strictSame(
     JSON.parse(text),
     JSON.parse(`{"path":"left/1","type":"string","value":"\\"seven\\""${more.replace('"type":"string",', '')}}`),
-    'with the type and the properties of its own',
+    'with its former type and properties',
   )
 })
 
-await t.test('JSON is edited with a line for each member, and stored without its space', { skip }, async (t) => {
+await t.test('JSON is edited with one member per line, and stored without white space', { skip }, async (t) => {
   await addTopic(server, 'f', '{"a":1.50,"s":"x  y"}')
   const { page } = await openConsole(browser, server)
   await choose(page, 'f')
@@ -345,7 +353,7 @@ await t.test('a search finds words in any order and case, and shows its selector
   await server.post('add', { path: 'plant/9/temp', type: 'string' })
   const watched = await openConsole(browser, server)
   const { page } = watched
-  t.equal(await page.evaluate('document.activeElement.id'), 'words', 'one can type at once')
+  t.equal(await page.evaluate('document.activeElement.id'), 'words', 'a search can be typed immediately')
   await page.keyboard.type('temp PLANT')
   const request = page.waitForRequest(
     (sent) => sent.url().endsWith('/topics/fetch') && (sent.postData() ?? '').includes('(?i)'),
@@ -366,14 +374,14 @@ await t.test('a search finds words in any order and case, and shows its selector
   t.match(await cells(2), ['', 'plant/9/temp', 'no value', 'string', /^\d\d:\d\d:\d\d$/])
   await checkAccessibility(t, page, 'matches in columns')
   await page.setViewportSize({ width: 390, height: 800 })
-  t.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, 'they fit into 390 pixels')
+  t.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, 'the columns fit into 390 pixels')
   t.equal(await page.getByRole('columnheader', { name: 'Type' }).count(), 0)
   await checkAccessibility(t, page, 'narrow')
 
   await page.locator('#words').fill('a+b')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: '*(?i).*a\\+b.*' }).waitFor()
-  t.pass('what is special is quoted')
+  t.pass('special characters are quoted')
   await page.getByText('1–1 of 1').waitFor()
   await page.locator('#words').fill('?plant/8/.*')
   await page.keyboard.press('Enter')
@@ -425,14 +433,14 @@ await t.test('a download of all matches can be imported', { skip }, async (t) =>
   await upload('{"op":"addAndSet","path":"s/8","type":"json","value":1}')
   await page.getByText(/^1 topic stored\.$/).waitFor()
   await upload('{"path":"s/201","type":"json","value":1}\n{"path":"s/202","type":"json","value":1}\nno topic')
-  await page.getByText('Line 3 is not a topic as an export has it; those before it are stored.').waitFor()
-  t.equal(await page.getByText('1 topic stored.').count(), 0, 'nothing is left of the upload before')
+  await page.getByText('Line 3 is not a topic in the export format; the lines before it were stored.').waitFor()
+  t.equal(await page.getByText('1 topic stored.').count(), 0, 'the result of the previous upload is gone')
   t.match(await server.post('fetch', { path: 's/202' }), { status: 200 })
   const endless = join(t.testdirName, 'endless.ndjson')
   writeFileSync(endless, Buffer.alloc(64 * 1024 * 1024 + 1, 'x'))
   await page.getByLabel('File').setInputFiles(endless)
   await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await page.getByText('This is not an export: a line has more than 64 MiB.').waitFor()
+  await page.getByText('This is not an export: a line is longer than 64 MiB.').waitFor()
   await page.keyboard.press('Escape')
   await server.post('remove', { selector: '?s//' })
   t.match(await runCommand(['import', '--data', server.dataDir], {}, readFileSync(file, 'utf8')), { code: 0 })
@@ -449,7 +457,7 @@ await t.test('wildcards of MQTT, globs and LIKE are explained if they match noth
     ['plant/#', '?plant//', 'plant'],
     ['plant/+/temp', '?plant/.*/temp', 'plant/7/temp'],
     ['plant/*/*', '?plant/.*/.*', 'plant/7/temp'],
-    // These two are refused.
+    // The service rejects these two.
     ['#', '?.*//', 'odd/#'],
     ['%temp', '*.*temp', 'plant/7/temp'],
   ] as const) {
@@ -459,12 +467,12 @@ await t.test('wildcards of MQTT, globs and LIKE are explained if they match noth
     await proposal.getByRole('link', { name: meant, exact: true }).click()
     await page.locator('.topics a').first().waitFor()
     t.equal(await page.locator('.topics a').first().textContent(), first, selector)
-    t.equal(await page.locator('#words').inputValue(), meant, 'the box shows what is found')
+    t.equal(await page.locator('#words').inputValue(), meant, 'the box shows the selector')
     t.equal(await proposal.count(), 0)
   }
   for (const [selector, text] of [
     ['odd/#', '1–1 of 1'],
-    ['plant/none', 'Nothing matches.'],
+    ['plant/none', 'No topic matches.'],
   ] as const) {
     await goTo(page, `#?${encodeURIComponent(selector)}`)
     await page.getByText(text).waitFor()

@@ -1,4 +1,4 @@
-/** The page of the topics in headless Chromium: outages, floods of changes, rates, and large values. */
+/** The Topics page in headless Chromium: outages, floods of changes, rate limits, and large values. */
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import {
@@ -33,7 +33,7 @@ async function hold(page: Page, route: string) {
   return { seen, release }
 }
 
-/** How many bytes the page has been sent since. */
+/** Counts the bytes sent to the page from now on. */
 async function countBytes(page: Page): Promise<() => number> {
   let bytes = 0
   const session = await page.context().newCDPSession(page)
@@ -57,7 +57,7 @@ await t.test('a request beyond the rate shows when the next one is possible', { 
   await page.getByRole('button', { name: 'Save' }).click()
   const alert = page.getByRole('alert')
   await alert.waitFor()
-  t.equal(await alert.textContent(), "This API key's rate is reached. It allows the next request in 7 s.")
+  t.equal(await alert.textContent(), 'This API key has reached its rate limit. The next request is allowed in 7 s.')
   await page.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Remove…' }).click()
   await dialog(page)
@@ -66,7 +66,7 @@ await t.test('a request beyond the rate shows when the next one is possible', { 
     .waitFor()
 })
 
-await t.test('a listing that was refused once shows no problem when it is there', { skip }, async (t) => {
+await t.test('a listing that was rejected once shows no problem after it succeeds', { skip }, async (t) => {
   await addTopic(server, 'l/1', '1')
   const { page } = await openConsole(browser, server)
   await treeItem(page, 'l').waitFor()
@@ -78,8 +78,8 @@ await t.test('a listing that was refused once shows no problem when it is there'
   })
   await goTo(page, '#l')
   await page.getByText('1–1 of 1').waitFor()
-  t.ok(refusals > 1, 'it was asked for again')
-  t.equal(await page.locator('.shown').getByText('rate is reached').count(), 0)
+  t.ok(refusals > 1, 'the request was repeated')
+  t.equal(await page.locator('.shown').getByText('rate limit').count(), 0)
 })
 
 await t.test('a tab opened by a link has the key, and no opener', { skip }, async (t) => {
@@ -99,7 +99,7 @@ await t.test('a tab opened by a link has the key, and no opener', { skip }, asyn
     t.equal(await opened.evaluate('window.opener'), null)
     await opened.close()
   }
-  t.ok(await page.getByRole('heading', { name: 'tab/1' }).isVisible(), 'this one stays where it is')
+  t.ok(await page.getByRole('heading', { name: 'tab/1' }).isVisible(), 'this tab is unchanged')
 })
 
 await t.test('a new topic in each of many open branches is shown', { skip }, async (t) => {
@@ -115,7 +115,7 @@ await t.test('a new topic in each of many open branches is shown', { skip }, asy
   t.equal((await server.post('batch', { operations })).status, 200)
   await treeItem(page, 'new').nth(17).waitFor()
   t.comment(`after ${Date.now() - startMs} ms`)
-  t.equal(requests, 0, 'the stream tells all of it')
+  t.equal(requests, 0, 'the stream contains all changes')
 })
 
 await t.test('an unchanged large value is sent once, and shown in part', { skip }, async (t) => {
@@ -168,7 +168,7 @@ await t.test('many changes are drawn at most once a frame', { skip }, async (t) 
     })
   })()`)
   for (let round = 0; round < 5; round++) await write(round)
-  // What a full draw takes here, at least.
+  // The minimum duration of a full draw on this machine.
   const drawMs = await page.evaluate<number>(`(() => {
     const [startMs, table] = [performance.now(), document.querySelector('.changes')]
     const copy = table.parentNode.appendChild(table.cloneNode(true))
@@ -182,7 +182,7 @@ await t.test('many changes are drawn at most once a frame', { skip }, async (t) 
   t.ok(longestMs < Math.max(300, 30 * drawMs), `${longestMs} ms at most, where a draw takes ${drawMs} ms`)
   t.equal(await page.locator('.changes tbody tr').count(), 200)
   const nodes = await page.locator('.changes tbody').evaluate((body) => body.childNodes.length)
-  t.ok(nodes < 5 * 200, `${nodes} nodes: rows that have left leave none`)
+  t.ok(nodes < 5 * 200, `${nodes} nodes: removed rows leave none`)
 
   await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true }); counts.draws = 0`)
   const startMs = Date.now()
@@ -202,7 +202,7 @@ await t.test('an outage is shown in every view until it is over', { skip }, asyn
   page.on('requestfailed', (request) => request.url().endsWith('/topics/changes') && attempts++)
   const said = page.getByRole('alert').filter({ hasText: /^Not connected since \d\d:\d\d:\d\d, retrying$/ })
   for (const [hash, shown] of [
-    ['', 'Changed last'],
+    ['', 'Latest changes'],
     ['#a%2Fb', 'Type json'],
     ['#?*a//', '1–1 of 1'],
     ['#=*a//', 'Nothing has changed yet.'],
@@ -213,8 +213,8 @@ await t.test('an outage is shown in every view until it is over', { skip }, asyn
     proxy.set('refuse')
     await said.waitFor()
     if (hash.startsWith('#=')) {
-      t.equal(await page.getByText(shown).count(), 0, 'nobody knows whether something has changed')
-      // Attempts whose waits double would take minutes.
+      t.equal(await page.getByText(shown).count(), 0, 'it is unknown whether something has changed')
+      // With doubling waits, twenty attempts would take minutes.
       const before = attempts
       await until('twenty attempts', async () => attempts >= before + 20 || undefined)
     }
@@ -237,7 +237,7 @@ await t.test('a large value and a busy topic can be edited', { skip }, async (t)
   await choose(page, 'large')
   const asked = page.waitForEvent('dialog').then((question) => question.accept().then(() => question.message()))
   await page.getByRole('button', { name: 'Edit' }).click()
-  t.match(await asked, /^In a value of 936\.0 kB, each key may take seconds/)
+  t.match(await asked, /^This value has 936\.0 kB, so each keystroke may take seconds/)
   await page.getByLabel('New value').fill(`"y${large}"`)
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor()
@@ -246,7 +246,7 @@ await t.test('a large value and a busy topic can be edited', { skip }, async (t)
   await choose(page, 'busy')
   await page.getByRole('button', { name: 'Edit' }).click()
   await page.getByLabel('New value').fill('"mine"')
-  // No write of the page is without others just before and after it.
+  // Other writes surround every write of the page.
   let isBusy = true
   const changing = (async () => {
     for (let i = 1; isBusy; i++) await addTopic(server, 'busy', String(i))
@@ -270,20 +270,20 @@ await t.test('a new topic is proposed in the branch shown or opened last', { ski
     await page.getByRole('button', { name: 'Cancel' }).click()
     return path
   }
-  t.equal(await proposed(), '', 'at the top at first')
+  t.equal(await proposed(), '', 'initially at the top')
   await toggle(page, 'plant')
   await toggle(page, '7')
   await treeItem(page, 'door').waitFor()
-  t.equal(await proposed(), 'plant/7/', 'the branch that was opened')
+  t.equal(await proposed(), 'plant/7/', 'the opened branch')
   await treeItem(page, '8').click()
   await page.getByText('1–1 of 1').waitFor()
-  t.equal(await proposed(), 'plant/8/', 'the branch that is shown')
+  t.equal(await proposed(), 'plant/8/', 'the shown branch')
   await choose(page, 'plant/7/door')
-  t.equal(await proposed(), 'plant/7/', 'the branch of the topic that is shown')
+  t.equal(await proposed(), 'plant/7/', 'the branch of the shown topic')
   await choose(page, 'top')
   t.equal(await proposed(), '')
   await choose(page, 'plant/7/new')
-  t.equal(await proposed(), 'plant/7/new', 'a path that is shown, but has no topic')
+  t.equal(await proposed(), 'plant/7/new', 'a shown path without a topic')
 })
 
 await t.test('a removal cancelled during its second count removes nothing', { skip }, async (t) => {

@@ -1,4 +1,4 @@
-/** The pure parts of the page of the topics: words as selectors, files of matches, texts of values and names. */
+/** The pure parts of the Topics page: words as selectors, files of matches, and texts of values and names. */
 import { mock } from 'node:test'
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'
@@ -39,7 +39,7 @@ t.test('plain words become a selector for the paths that contain all of them', (
   t.end()
 })
 
-t.test('a file of matches is cut at 100,000 topics, without its last line', async (t) => {
+t.test('a file of matches ends at 100,000 topics, without its final line', async (t) => {
   const client = {
     walk: async function* () {
       while (true) yield { path: 'a', type: 'json', properties: {}, text: '1' }
@@ -51,7 +51,7 @@ t.test('a file of matches is cut at 100,000 topics, without its last line', asyn
   t.notMatch(lines.at(-1), /"end"/)
 })
 
-t.test('a page links the other where this browser can reach it', (t) => {
+t.test('a page links to the other page if this browser can reach it', (t) => {
   const at = (host: string) => ({ scheme: 'http' as const, host, port: 1, path: '/x' })
   for (const [host, own, url] of [
     ['127.0.0.1', 'localhost', 'http://127.0.0.1:1/x'],
@@ -89,7 +89,7 @@ t.test('a formatted value has every character of the value', (t) => {
   t.end()
 })
 
-t.test('an edited value loses only the space between its tokens', (t) => {
+t.test('an edited value loses only the white space between its tokens', (t) => {
   const large = `"${'\\n x'.repeat(200_000)}"`
   for (const [text, stored] of [
     [' { "a b" : [ 1.50 ,\n2 ] }\t', '{"a b":[1.50,2]}'],
@@ -97,12 +97,12 @@ t.test('an edited value loses only the space between its tokens', (t) => {
     [`[ ${large} ]`, `[${large}]`],
   ] as const)
     t.match(valueIn('json', text), { text: stored })
-  t.equal(valueIn('string', ' a\n'), ' a\n', 'plain text keeps all of it')
+  t.equal(valueIn('string', ' a\n'), ' a\n', 'plain text keeps all white space')
   t.throws(() => valueIn('json', '{"a":1 1}'), SyntaxError)
   t.end()
 })
 
-t.test('names show characters that cannot be seen', (t) => {
+t.test('names show invisible characters', (t) => {
   t.equal(visible('a\u202eb\u0000\u2028\u00ad'), 'a⟨U+202E⟩b⟨U+0000⟩⟨U+2028⟩⟨U+00AD⟩')
   t.equal(visible('  a b '), '␣␣a b␣')
   for (const plain of ['é', '👩‍🚀', 'می‌خواهم', 'a b']) t.equal(visible(plain), plain)
@@ -110,7 +110,7 @@ t.test('names show characters that cannot be seen', (t) => {
   t.end()
 })
 
-t.test('an age has its largest unit', (t) => {
+t.test('an age is shown in its largest unit', (t) => {
   const iso = new Date(0).toISOString()
   const ages = [-5000, 1999, 2000, 59_999, 60_000, 3_600_000, 172_800_000].map((ms) => agoText(iso, ms))
   t.strictSame(ages, ['just now', 'just now', '2 s ago', '59 s ago', '1 min ago', '1 h ago', '2 d ago'])
@@ -121,7 +121,7 @@ t.test('an age has its largest unit', (t) => {
   t.end()
 })
 
-t.test('a time has its date unless it is today', (t) => {
+t.test('a time includes its date unless it is today', (t) => {
   const now = new Date(2030, 0, 2, 3, 4, 5)
   t.equal(timeText(now.toISOString(), now), '03:04:05')
   t.equal(timeText(now.toISOString(), new Date(2030, 0, 3)), '2030-01-02 03:04:05')
@@ -129,7 +129,7 @@ t.test('a time has its date unless it is today', (t) => {
   t.end()
 })
 
-t.test('values below a topic are followed immediately when it is shown anew, and later ones once a second', (t) => {
+t.test('the values below a newly shown topic are followed immediately, later ones once a second', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   let nowMs = 0

@@ -1,4 +1,4 @@
-/** The page of the topics in headless Chromium, used as a person would: visits, edits, removals, changes, outages. */
+/** The Topics page in headless Chromium, used as a person would: visits, edits, removals, changes, outages. */
 import t from 'tap'
 import { visible } from '../../dist/console/topics/value-text.js'
 import {
@@ -41,7 +41,7 @@ await t.test('a first visit leads from the key to a topic with every digit', { s
   const watched = await openWatched(browser, `${server.url}/console`)
   const { page } = watched
   t.equal(await page.title(), `Topics – topicd ${new URL(server.url).host}`)
-  t.equal(await page.evaluate('document.activeElement.id'), 'key', 'one can type at once')
+  t.equal(await page.evaluate('document.activeElement.id'), 'key', 'the key can be typed immediately')
   await checkAccessibility(t, page, 'the first visit')
 
   await page.getByLabel('API key').fill('wrong')
@@ -67,10 +67,10 @@ await t.test('a first visit leads from the key to a topic with every digit', { s
 
   await add(server, 'rooms/1/celsius', '1.10')
   await page.locator('pre.value', { hasText: '1.10' }).waitFor()
-  t.pass('another value appears by itself')
+  t.pass('another value appears automatically')
   await page.reload()
   await page.locator('pre.value', { hasText: '1.10' }).waitFor()
-  t.pass('the key and the topic outlast a reload')
+  t.pass('the key and the topic survive a reload')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.reload()
   t.ok(await page.getByLabel('API key').isVisible(), 'signed out')
@@ -78,7 +78,7 @@ await t.test('a first visit leads from the key to a topic with every digit', { s
   isClean(t, server, watched)
 })
 
-await t.test('ten thousand topics are paged, above and below', { skip }, async (t) => {
+await t.test('10,000 topics are shown in pages, with buttons above and below', { skip }, async (t) => {
   const operations = Array.from({ length: 10_000 }, (_, i) => ({
     op: 'addAndSet',
     path: `plant/${Math.floor(i / 1000)}/${i % 1000}`,
@@ -120,17 +120,17 @@ await t.test('ten thousand topics are paged, above and below', { skip }, async (
   await page.getByRole('button', { name: 'Previous page' }).first().click()
   await page.getByRole('status').filter({ hasText: '61–80 of 100' }).waitFor()
   const title = await page.locator('#search-title').boundingBox()
-  t.ok(title !== null && title.y >= 0, 'a page begins at its top')
+  t.ok(title !== null && title.y >= 0, 'a new page is shown from its top')
   await goTo(page, `#?${encodeURIComponent('?日本/\u202e(')}`)
   await page.getByRole('alert').waitFor()
   t.match(await page.getByRole('alert').textContent(), /syntax error at character 6/)
   t.equal(await page.locator('mark').textContent(), '(', 'the character is marked')
   t.equal(await page.getByRole('alert').locator('.exact').textContent(), '?日本/⟨U+202E⟩(')
-  await checkAccessibility(t, page, 'a refused selector')
+  await checkAccessibility(t, page, 'a rejected selector')
   isClean(t, server, watched)
 })
 
-await t.test("an edit never overwrites another client's value unseen", { skip }, async (t) => {
+await t.test("an edit never silently overwrites another client's value", { skip }, async (t) => {
   await add(server, 'shared', '"mine was based on this"')
   const watched = await openConsole(browser, server)
   const { page } = watched
@@ -142,7 +142,7 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').filter({ hasText: 'not JSON' }).waitFor()
   await field.fill('"mine"')
-  // Another's write that this page has not heard of yet.
+  // A write of another client that has not reached this page yet.
   let write = async () => {}
   await page.route('**/topics/set', async (route) => {
     await write()
@@ -166,10 +166,10 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   await field.fill('"unsaved"')
   await choose(page, 'other')
   await choose(page, 'shared')
-  t.equal(await field.inputValue(), '"unsaved"', 'an edit outlasts a look at another topic')
+  t.equal(await field.inputValue(), '"unsaved"', 'an edit survives a look at another topic')
   await server.post('remove', { path: 'shared' })
   await page.getByRole('alert').filter({ hasText: 'was removed while you were editing' }).waitFor()
-  t.equal(await field.inputValue(), '"unsaved"', 'and its topic')
+  t.equal(await field.inputValue(), '"unsaved"', 'and the removal of its topic')
   page.once('dialog', (asked) => void asked.accept())
   await page.getByRole('button', { name: 'Cancel' }).click()
   await add(server, 'shared', '"mine"')
@@ -178,7 +178,7 @@ await t.test("an edit never overwrites another client's value unseen", { skip },
   await page.getByLabel('Path').fill('shared')
   await page.getByLabel('Value, as JSON').fill('2')
   await page.getByRole('button', { name: 'Create', exact: true }).click()
-  await page.getByRole('alert').filter({ hasText: 'There is already a topic at this path' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'A topic already exists at this path' }).waitFor()
   await checkAccessibility(t, page, 'the dialog that creates')
   await page.getByLabel('Path').fill('new/é')
   await page.getByRole('button', { name: 'Add a property' }).click()
@@ -210,10 +210,10 @@ await t.test('a removal shows the number of topics before it runs', { skip }, as
   await page.getByRole('button', { name: 'Remove 3 topics' }).waitFor()
   await add(server, 'a/new', '1')
   await page.getByRole('button', { name: 'Remove 3 topics' }).click()
-  await page.getByRole('alert').filter({ hasText: 'It is now 4 topics, not 3. Nothing was removed.' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'The count is now 4 topics, not 3. Nothing was removed.' }).waitFor()
   await server.post('remove', { path: 'a/new' })
   await page.getByRole('button', { name: 'Remove 4 topics' }).click()
-  await page.getByRole('alert').filter({ hasText: 'It is now 3 topics, not 4.' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'The count is now 3 topics, not 4.' }).waitFor()
   await page.getByRole('button', { name: 'Remove 3 topics' }).click()
   await page.getByText('3 topics removed.').waitFor()
   await page.getByRole('button', { name: 'Close' }).click()
@@ -225,7 +225,7 @@ await t.test('a removal shows the number of topics before it runs', { skip }, as
   isClean(t, server, watched)
 })
 
-await t.test('a restricted key is offered only what it may do', { skip }, async (t) => {
+await t.test('a restricted key is offered only permitted actions', { skip }, async (t) => {
   for (const path of ['own/x', 'other/y']) await add(server, path, '1')
   const reader = await server.addKey('reader', { allow: ['fetch'], under: ['own'] })
   const writer = await server.addKey('writer', { allow: ['set', 'add'] })
@@ -239,29 +239,29 @@ await t.test('a restricted key is offered only what it may do', { skip }, async 
   t.strictSame(await linksOf(watched), ['openapi.json'])
   for (const name of ['Edit', 'Create…', 'Remove…'])
     t.equal(await watched.page.getByRole('button', { name }).count(), 0)
-  t.equal(await treeItem(watched.page, 'other').count(), 0, 'nor other subtrees')
+  t.equal(await treeItem(watched.page, 'other').count(), 0, 'other subtrees are not shown')
   isClean(t, server, watched)
 
   const blind = await openWatched(browser, `${server.url}/console`)
   let asked = ''
   blind.page.on('request', (request) => (asked += `${request.url()}\n`))
   await signIn(blind.page, writer)
-  await blind.page.getByText('This API key may not fetch').waitFor()
+  await blind.page.getByText('This API key has no fetch permission').waitFor()
   t.equal(await blind.page.getByLabel('Search').count(), 0)
   t.equal(await blind.page.getByRole('button', { name: 'Create…' }).count(), 1)
-  t.strictSame(await linksOf(blind), [`${server.adminUrl}/`, 'openapi.json'], 'the page of the service too')
-  t.notMatch(asked, /\/topics\//, 'nothing that would be refused is asked')
+  t.strictSame(await linksOf(blind), [`${server.adminUrl}/`, 'openapi.json'], 'the Service page is linked')
+  t.notMatch(asked, /\/topics\//, 'no request is sent that would be rejected')
   isClean(t, server, blind)
   const { page } = await openConsole(browser, server, await server.addKey('setter', { allow: ['set'] }))
-  await page.getByText('This API key may not fetch').waitFor()
-  t.equal(await page.locator('.panel').count(), 0, 'no box for a tree where there is none')
+  await page.getByText('This API key has no fetch permission').waitFor()
+  t.equal(await page.locator('.panel').count(), 0, 'no panel for the tree if there is no tree')
 
   t.match(await server.command('keys', 'revoke', 'reader'), { code: 0 })
   await watched.page.getByLabel('API key').waitFor()
   t.match(
     await watched.page.getByRole('alert').textContent(),
     /^The service does not know this API key/,
-    'revoked meanwhile',
+    'revoked during the visit',
   )
 })
 
@@ -297,7 +297,7 @@ await t.test('stored text never becomes markup', { skip }, async (t) => {
   await page.getByLabel('Search: words or a selector').fill('?.*//')
   await page.keyboard.press('Enter')
   await page.getByRole('status').filter({ hasText: '1–18 of 18' }).waitFor()
-  t.equal(await page.locator('img, svg:not(.icon), iframe, script:not([src])').count(), 0, 'no element was made')
+  t.equal(await page.locator('img, svg:not(.icon), iframe, script:not([src])').count(), 0, 'no element was created')
   t.match(await page.title(), / – topicd 127\.0\.0\.1:\d+$/, 'nothing was executed')
   isClean(t, server, watched)
 })
@@ -323,7 +323,7 @@ await t.test('the page works by keyboard, at 390 pixels, light and dark', { skip
       async () => (await page.evaluate('document.activeElement.id')) === 'topic-path' || undefined,
     )
     const title = await page.locator('#topic-path').boundingBox()
-    t.ok(title !== null && title.y < viewport.height / 2, 'and is seen')
+    t.ok(title !== null && title.y < viewport.height / 2, 'and is visible')
     const width = await page.evaluate<number>('document.documentElement.scrollWidth')
     t.ok(width <= viewport.width, `${width} pixels wide`)
     await checkAccessibility(t, page, `${colorScheme}, narrow`)
@@ -351,7 +351,7 @@ await t.test('every value of a busy topic is shown, from the stream', { skip }, 
   await drawn(page)
   const urls: string[] = []
   page.on('request', (request) => urls.push(request.url()))
-  // Ten in a second, as a sensor may have them.
+  // Each write is followed by the next once its value is shown.
   for (let i = 1; i <= 100; i++) {
     await server.post('set', { path: 'a/b', value: i })
     await page.locator('pre.value', { hasText: new RegExp(`^${i}$`) }).waitFor()
@@ -365,7 +365,7 @@ await t.test('every value of a busy topic is shown, from the stream', { skip }, 
     page.evaluate<string>("getComputedStyle(document.querySelector('pre.value')).animationTimingFunction")
   t.equal(await fading(), 'ease-out')
   await page.emulateMedia({ reducedMotion: 'reduce' })
-  t.match(await fading(), /^step/, 'without motion if the user wants none')
+  t.match(await fading(), /^step/, 'no motion if the user prefers reduced motion')
   await server.post('add', { path: 'c' })
   await treeItem(page, 'c').waitFor()
   t.pass('a new topic is in the tree')
@@ -398,7 +398,7 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   t.equal(await page.locator('.changes tbody tr').count(), count, 'nothing is added in a pause')
   await page.getByRole('button', { name: 'Resume' }).click()
   await page.locator('.changes tbody tr').first().getByText('in the pause').waitFor()
-  t.pass('what changed in the pause is listed after it')
+  t.pass('changes during the pause are listed after it')
   await checkAccessibility(t, page, 'the changes')
   await page.getByRole('link', { name: 'Show the topics' }).click()
   await page.getByText('1–2 of 2').waitFor()
@@ -416,12 +416,12 @@ await t.test('an edit survives the revocation of its key', { skip }, async (t) =
   const asked = page.waitForEvent('dialog')
   void page.getByRole('button', { name: 'Sign out' }).click()
   const question = await asked
-  t.match(question.message(), /not saved/, 'signing out asks')
+  t.match(question.message(), /unsaved/, 'signing out asks')
   await question.dismiss()
 
   t.equal((await server.command('keys', 'revoke', 'ending')).code, 0)
   await page.getByText('The service does not know this API key').waitFor()
-  await page.getByText('What you were editing is kept').waitFor()
+  await page.getByText('Your unsaved edits are kept').waitFor()
   t.equal(await page.evaluate('document.activeElement.id'), 'key')
   await signIn(page, server.token)
   t.equal(await page.getByLabel('New value').inputValue(), '"written"')
@@ -430,7 +430,7 @@ await t.test('an edit survives the revocation of its key', { skip }, async (t) =
   t.equal(await shownValue(page), '"written"')
 })
 
-await t.test('a visit resumes when the service is back, and names foreign responses', { skip }, async (t) => {
+await t.test('a visit resumes when the service is back, and a foreign response is reported', { skip }, async (t) => {
   await add(server, 'v', '1')
   const { page } = await openConsole(browser, server)
   const draining = {
@@ -444,7 +444,7 @@ await t.test('a visit resumes when the service is back, and names foreign respon
   t.notOk(await page.getByLabel('API key', { exact: true }).isVisible(), 'the key is not asked for again')
   await page.unroute('**/console/key')
   await page.locator('.workspace').waitFor()
-  t.pass('it goes on by itself')
+  t.pass('the visit continues automatically')
 
   const other = await openWatched(browser, `${server.url}/console`)
   await other.page.route('**/console/key', (route) =>
@@ -452,9 +452,9 @@ await t.test('a visit resumes when the service is back, and names foreign respon
   )
   await other.page.getByLabel('API key').fill(server.token)
   await other.page.keyboard.press('Enter')
-  await other.page.getByText('Something other than topicd responded.').waitFor()
+  await other.page.getByText('The response is not from topicd.').waitFor()
   await other.page.unroute('**/console/key')
   await signIn(other.page, `  Apikey ${server.token} `)
-  t.pass('the word before a key is left out')
+  t.pass('the word before a key is ignored')
   t.strictSame(other.complaints, [])
 })

@@ -33,7 +33,7 @@ class ServicePage {
   readonly #drawings = new Map<string, Drawing>()
   /** The reason why the charts show nothing. */
   #drawingProblem: string | undefined
-  /** The time at the pointer in a chart, in seconds since the epoch. */
+  /** The time at the pointer in a chart, in Unix seconds. */
   #pointedS: number | undefined
   /** The time that the slider selects; undefined for the current time. */
   #chosenS: number | undefined

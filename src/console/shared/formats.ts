@@ -58,7 +58,7 @@ export function minutesAgoText(iso: string, nowMs: number): string {
   return nowMs - Date.parse(iso) < 60_000 ? 'in the last minute' : agoText(iso, nowMs)
 }
 
-/** The user's local time of day. @param epochS seconds since the epoch */
+/** The user's local time of day. @param epochS Unix time in s */
 export function formatClock(epochS: number, withSeconds = true): string {
   return new Date(epochS * 1000).toLocaleTimeString('sv').slice(0, withSeconds ? undefined : 5)
 }
@@ -70,7 +70,7 @@ export function utcText(iso: string): string {
 
 export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** The user's local date and time to the minute. @param epochS seconds since the epoch */
+/** The user's local date and time to the minute. @param epochS Unix time in s */
 export function formatTime(epochS: number): string {
   // Swedish dates have the form of ISO 8601.
   return new Date(epochS * 1000).toLocaleString('sv').slice(0, 16)

@@ -86,7 +86,7 @@ function textIn(element: Element | null): string {
   return isField ? element.value : ''
 }
 
-/** The current time in ms since the epoch, updated every second to redraw texts such as "3 s ago". */
+/** The current Unix time in ms, updated every second to redraw texts such as "3 s ago". */
 export const nowMs = signal(Date.now())
 
 whileSeen(1000, () => (nowMs.value = Date.now()))

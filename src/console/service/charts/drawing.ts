@@ -35,7 +35,7 @@ export class Drawing {
   #untilS = 0
   #highest = 0
 
-  /** @param onCursor receives the time at the pointer, in seconds since the epoch; undefined when the pointer leaves */
+  /** @param onCursor receives the time at the pointer, in Unix seconds; undefined when the pointer leaves */
   constructor(private readonly onCursor: (atS: number | undefined) => void) {
     this.element.className = 'plot'
     this.element.ariaHidden = 'true'

@@ -140,10 +140,10 @@ function revocationText({ allow, under, used }: ListedKeyEntry, isOwn: boolean):
   const where = under.length === 0 ? '' : ` below ${under.map(visible).join(', ')}`
   const use =
     used === undefined
-      ? 'No use of the key is recorded, except perhaps in the last minute.'
-      : `The key was last used ${minutesAgoText(used, nowMs.value)}.`
+      ? 'No use of it is recorded, except perhaps in the last minute.'
+      : `It was last used ${minutesAgoText(used, nowMs.value)}.`
   return html`
-    <p>Every program that uses this key gets 401 immediately, and its streams end. Its permissions are ${allow.join(', ')}${where}. ${use}</p>
+    <p>Every program that uses this key gets 401 immediately, and its streams end. The key allows ${allow.join(', ')}${where}. ${use}</p>
     ${isOwn ? html`<p class="notice">You are signed in with this key and will be signed out.</p>` : nothing}
     <p>A revoked key cannot be restored.</p>
   `
