@@ -1,6 +1,6 @@
 /**
- * Streams in a browser, which has six connections to a host for all its tabs: however many topics are followed in however
- * many tabs, all are live, and other requests get their answers. A hidden tab holds no connection.
+ * Streams in a browser, whose tabs share six connections to a host: any number of follows in any number of tabs stays live,
+ * and other requests get responses. A hidden tab keeps no connection open.
  */
 import type { BrowserContext, Page } from 'playwright-core'
 import t from 'tap'
@@ -13,7 +13,7 @@ t.setTimeout(600_000)
 
 const skip = whyNoBrowser()
 
-/** Five of one form that are decided by the client, and five that only the service can decide. */
+/** Five selectors that the client can match, and five that only the service can match. */
 const selectors = ['a/b', '>a/b', '*a//', '?a/.*', '*.*', '*(a|b)//', '?a/[b-c]', '?(a|b)//', '*a/[bc]', '?a/b|c']
 
 /** A page of the service's origin, with `follow(selector)` and the client `topics`. */
@@ -39,7 +39,7 @@ async function sees(page: Page, value: number, count: number): Promise<void> {
   await until(`${value} everywhere`, async () => JSON.stringify(await valuesIn(page)) === expected || undefined)
 }
 
-t.test('ten follows in a page and eight consoles are live, and a fetch gets an answer', { skip }, async (t) => {
+t.test('ten follows in a page and eight consoles stay live, and a fetch gets a response', { skip }, async (t) => {
   const server = await startServer(t)
   await addTopic(server, 'a/b', '1')
   const context = await (await startBrowser(t)).newContext()
@@ -62,11 +62,11 @@ t.test('ten follows in a page and eight consoles are live, and a fetch gets an a
   }
   t.pass('all are live')
   const path = await page.evaluate(`topics.get('a/b').then(({ path }) => path)`)
-  t.equal(path, 'a/b', 'a fetch gets an answer, for which there is a connection')
+  t.equal(path, 'a/b', 'a fetch gets a connection and a response')
   t.ok((await streamsOf(server)) <= 4)
 })
 
-t.test('a hidden tab drops its stream after 10 s, and resumes when it is shown', { skip }, async (t) => {
+t.test('a hidden tab drops its stream after 10 s, and resumes when it becomes visible', { skip }, async (t) => {
   const server = await startServer(t)
   await addTopic(server, 'a/b', '1')
   const page = await openPage(await (await startBrowser(t)).newContext(), server)
@@ -76,7 +76,7 @@ t.test('a hidden tab drops its stream after 10 s, and resumes when it is shown',
       document.dispatchEvent(new Event('visibilitychange'))`)
   await page.clock.install()
   await follow()
-  // The place is granted after the time in which other tabs may answer.
+  // A place is granted after the time in which other tabs may respond.
   await until('a stream', async () => {
     await page.clock.runFor(100)
     return (await streamsOf(server)) === 1 || undefined

@@ -1,4 +1,4 @@
-/** The client in a real browser: a page imports the built files as they are, and uses a service of another origin. */
+/** The client in a real browser: a page imports the unmodified built files and uses a service of another origin. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -15,11 +15,11 @@ t.setTimeout(600_000)
 interface Site {
   readonly page: Page
   readonly origin: string
-  /** How many requests to routes came to the site itself. */
+  /** The number of API requests that the site itself received. */
   requests: number
 }
 
-/** Opens a page of a site that serves the client's files, and closes the connection of every request to a route. */
+/** Opens a page of a site that serves the client's files and closes the connection of every API request. */
 async function openSite(t: Test): Promise<Site> {
   const server = createServer(({ url = '' }, res) => {
     if (url.startsWith('/topics/')) {
@@ -39,7 +39,7 @@ async function openSite(t: Test): Promise<Site> {
   return site
 }
 
-/** Runs the body of an async function in the page, which has the client's exports and a client `topics`. */
+/** Runs the body of an async function in the page, with some of the client's exports and a client `topics`. */
 function run<Result>(page: Page, url: string, key: string, body: string): Promise<Result> {
   return page.evaluate<Result>(`(async () => {
     const { connect, jsonText, subtree, TopicdError } = await import('/client/index.js')
@@ -50,7 +50,7 @@ function run<Result>(page: Page, url: string, key: string, body: string): Promis
 
 const skip = whyNoBrowser()
 
-t.test('a page of another origin reads, writes, walks and sees refusals', { skip }, async (t) => {
+t.test('a page of another origin can read, write and walk, and sees rejections', { skip }, async (t) => {
   const { page, origin } = await openSite(t)
   const server = await startServer(t, { flags: ['--cors-origins', origin] })
   const found = await run(
@@ -80,7 +80,7 @@ t.test('a page of another origin reads, writes, walks and sees refusals', { skip
   })
 })
 
-t.test('a lost connection is a TypeError, for a fetch after one repetition', { skip }, async (t) => {
+t.test('a lost connection causes a TypeError, for a fetch after one retry', { skip }, async (t) => {
   const site = await openSite(t)
   const lose = async (request: string): Promise<number> => {
     site.requests = 0
@@ -88,7 +88,7 @@ t.test('a lost connection is a TypeError, for a fetch after one repetition', { s
     return site.requests
   }
   const batch = `topics.batch([{ op: 'add', path: 'a' }])`
-  // The page has left kept-alive connections.
+  // The page's kept-alive connections are still open.
   t.ok((await lose(batch)) > 1, 'Chromium itself repeats any request whose kept-alive connection is closed')
   t.equal(await lose(batch), 1, 'on a new connection, a batch is sent once')
   t.equal(await lose(`topics.get('a')`), 2, 'a fetch is sent twice')

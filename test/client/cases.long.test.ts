@@ -1,11 +1,11 @@
 /**
- * The cases of clients/cases.json, which hold what all clients have in common: the same methods get the same answers from
- * the service. The other clients run the same table (clients/python/tests/test_cases.py).
+ * The cases of clients/cases.json, which define the common behaviour of all clients: the same calls return the same results.
+ * The other clients run the same table (clients/python/tests/test_cases.py).
  *
- *     call, args        a method of the client or a function of the package, and its arguments; options are the last one
- *     returns, fails    members of its result or error, null for those that are not there; an iterator's results as an array
- *     {"$text": T}      the JSON text T as a value       {"$last": M}  the member M of the result before
- *     {"$any": TYPE}    any value of this type           then, becomes what follows of `follow`
+ *     call, args        a method of the client or a function of the package, and its arguments; options are the last argument
+ *     returns, fails    members of the result or error, null for missing members; an iterator's results as an array
+ *     {"$text": T}      the JSON text T as a value       {"$last": M}  the member M of the previous result
+ *     {"$any": TYPE}    any value of this type           then, becomes  steps after `follow`, and its topics after them
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ interface Case {
 
 const cases: readonly Case[] = JSON.parse(readFileSync(join(root, 'clients/cases.json'), 'utf8'))
 
-/** What each step may have. */
+/** The members that a step may have. */
 const members = ['call', 'args', 'options', 'returns', 'fails', 'then', 'becomes']
 
 /** The methods that only this client has. */
@@ -46,7 +46,7 @@ const topics = client.connect(server.url, { key: server.token })
 type Call = (...args: readonly never[]) => unknown
 const functions: Readonly<Record<string, unknown>> = { ...client }
 
-/** How each method is called that returns more than a promise or takes more than JSON. */
+/** Calls of methods that return more than a promise or take more than JSON. */
 const special: Readonly<Record<string, Call>> = {
   walk: (...args: Parameters<client.Client['walk']>) => everythingOf(topics.walk(...args)),
   list: (...args: Parameters<client.Client['list']>) => everythingOf(topics.list(...args)),
@@ -67,7 +67,7 @@ const special: Readonly<Record<string, Call>> = {
   },
 }
 
-/** The texts of topics by path. */
+/** The topics' texts by path. */
 function textsOf(live: client.LiveTopics): Record<string, string | undefined> {
   return Object.fromEntries([...live.topics].map(([path, { text }]) => [path, text]))
 }
@@ -86,7 +86,7 @@ async function follow({ args, then = [], becomes }: Step): Promise<unknown> {
   }
 }
 
-/** An argument as this client takes it. @param last the result before */
+/** An argument in this client's form. @param last the previous result */
 function given(arg: unknown, last: unknown): unknown {
   if (typeof arg !== 'object' || arg === null) return arg
   if (Array.isArray(arg)) return arg.map((part) => given(part, last))

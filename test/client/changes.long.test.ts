@@ -1,4 +1,4 @@
-/** `changes` and `follow` of the client: over reloads and kills, behind something that holds streams back, to their ends. */
+/** The client's `changes` and `follow`: across reloads and kills, behind a proxy that buffers streams, and at their end. */
 import { once } from 'node:events'
 import t from 'tap'
 import { type Change, connect, TopicdError } from '../../dist/client/index.js'
@@ -6,7 +6,7 @@ import { startServer, until } from '../support/service/server.js'
 import { startStub } from '../support/service/stub.js'
 import { turn } from '../support/turns.js'
 
-t.test('a caller that takes its time is told of no outage', async (t) => {
+t.test('a slow caller causes no outage', async (t) => {
   const { setTimeout, clearTimeout } = globalThis
   const silences = new Set<unknown>()
   globalThis.setTimeout = ((callback: () => void, ms?: number) => {
@@ -30,7 +30,7 @@ t.test('a caller that takes its time is told of no outage', async (t) => {
   }
 })
 
-t.test('follow has the state, whatever happens to the service', async (t) => {
+t.test('follow has the current state across a reload and kills of workers', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const topics = connect(server.url, { key: server.token })
   await topics.addAndSet('a/1', 1)
@@ -55,17 +55,17 @@ t.test('follow has the state, whatever happens to the service', async (t) => {
   await server.logged('rolling restart done')
   await sees('a change after a reload')
   for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
-  await until('the service goes on', async () => (await topics.addAndSet('b', 1).catch(() => undefined)) && true)
+  await until('the service continues', async () => (await topics.addAndSet('b', 1).catch(() => undefined)) && true)
   await sees('a change after the workers were killed')
   await topics.remove('a/2')
   await until('a removal', async () => (live.topics.size === 1 ? true : undefined))
   t.equal(events.at(-1), 'a/2 undefined')
   live.close()
   await topics.addAndSet('a/3', 1)
-  t.equal(live.topics.size, 1, 'closed, it stays as it is')
+  t.equal(live.topics.size, 1, 'the Map does not change after close')
 })
 
-/** The service of the tests that leave it running. */
+/** The service for tests that do not stop it. */
 const server = await startServer(t, { flags: ['--changes-kept', '5'] })
 const topics = connect(server.url, { key: server.token })
 
@@ -102,7 +102,7 @@ t.test('changes start over if the token is too old, without the removed topics',
   t.strictSame(kinds, ['restarted', 'topic b', 'complete'])
 })
 
-t.test('a refusal and a signal end changes and follow', async (t) => {
+t.test('a rejection and a signal end changes and follow', async (t) => {
   const key = await server.addKey('short')
   const revoked = connect(server.url, { key })
   const live = revoked.follow('*.*')
@@ -124,7 +124,7 @@ t.test('a refusal and a signal end changes and follow', async (t) => {
   t.ok(detail instanceof TopicdError)
 })
 
-t.test('polls replace a stream that is held back', async (t) => {
+t.test('polls replace a stream that a proxy buffers', async (t) => {
   const stub = await startStub(t, ({ headers, text }) => {
     if (headers.accept === 'text/event-stream') return 'be silent'
     const { since } = JSON.parse(text) as { since?: string }

@@ -1,4 +1,4 @@
-/** Lost connections, time limits, aborts, and answers that are not the service's: by a stub that provokes them. */
+/** Lost connections, time limits, aborts, and responses from elsewhere, provoked by a stub. */
 import { getEventListeners } from 'node:events'
 import t, { type Test } from 'tap'
 import { type Client, connect, type Operation, TopicdError } from '../../dist/client/index.js'
@@ -6,17 +6,21 @@ import { present } from '../support/elements.js'
 import { freePorts } from '../support/machines/ports.js'
 import { type StubAnswer, startStub } from '../support/service/stub.js'
 
-/** An answer that every route can read. */
+/** A response that the client accepts on every route. */
 const fine: StubAnswer = { text: '{"path":"a","type":"json","has_more":false,"results":[],"removed":1}' }
 
-t.test('connect refuses wrong arguments with a message that shows no key', (t) => {
+t.test('connect rejects wrong arguments with a message that does not show the key', (t) => {
   const plain = connect as (...args: readonly unknown[]) => Client
   const url = 'http://127.0.0.1:8080'
-  const missing = new TypeError('the API key is missing: connect(url, { key }) needs it as "key"')
+  const missing = new TypeError('the API key is missing; pass it as "key": connect(url, { key })')
   for (const options of [undefined, null, {}, { key: '' }]) t.throws(() => plain(url, options), missing)
   t.throws(() => plain(url, { key: 7 }), new TypeError('"key", the API key, must be a string, not a number'))
   for (const key of [' ', 'two\nlines', 'Apikey secret', 'sécret'])
-    t.throws(() => plain(url, { key }), new TypeError('"key" contains a character that no API key has'), key)
+    t.throws(
+      () => plain(url, { key }),
+      new TypeError('"key" contains a character that is not allowed in an API key'),
+      key,
+    )
   for (const wrong of [
     undefined,
     'localhost:8080',
@@ -29,7 +33,7 @@ t.test('connect refuses wrong arguments with a message that shows no key', (t) =
   ])
     t.throws(() => plain(wrong, { key: 'k' }), {
       name: 'TypeError',
-      message: `not an http or https URL with nothing but a host, a port and a path: ${wrong}`,
+      message: `url must be an http or https URL with only a host, a port and a path, but is ${wrong}`,
     })
   t.end()
 })
@@ -55,7 +59,7 @@ const notRepeated: typeof repeated = [
   ['batch', (topics) => topics.batch(operations)],
 ]
 
-/** Answers one request, so that its connection is kept alive, and lets `loss` happen to the next `losses`. */
+/** Responds to one request, so that its connection is kept alive, and loses the next `losses` requests by `loss`. */
 async function losing(t: Test, loss: StubAnswer, losses: number) {
   const stub = await startStub(t, (_, index) => (index > 0 && index <= losses ? loss : fine))
   const topics = connect(stub.url, { key: 'k' })
@@ -64,7 +68,7 @@ async function losing(t: Test, loss: StubAnswer, losses: number) {
 }
 
 for (const loss of ['close', 'close within the answer'] as const) {
-  t.test(`a request is repeated once after "${loss}" where that is harmless`, async (t) => {
+  t.test(`a request is repeated once after "${loss}" if that is harmless`, async (t) => {
     for (const [name, request] of repeated) {
       const { stub, topics } = await losing(t, loss, 1)
       await request(topics)
@@ -72,11 +76,11 @@ for (const loss of ['close', 'close within the answer'] as const) {
       t.equal(stub.requests[1]?.text, stub.requests[2]?.text, name)
     }
     const { stub, topics } = await losing(t, loss, 2)
-    await t.rejects(topics.get('a'), TypeError, 'not twice')
+    await t.rejects(topics.get('a'), TypeError, 'but only once')
     t.equal(stub.requests.length, 3)
   })
 
-  t.test(`a request is not repeated after "${loss}" where that could do harm`, async (t) => {
+  t.test(`a request is not repeated after "${loss}" if that could do harm`, async (t) => {
     for (const [name, request] of notRepeated) {
       const { stub, topics } = await losing(t, loss, 1)
       await t.rejects(request(topics), TypeError, name)
@@ -104,9 +108,9 @@ t.test('a request is repeated after failures that Node.js and browsers report as
     ['Node.js, closed', withCause('UND_ERR_SOCKET'), 2, 1],
     ['Node.js, reset', withCause('ECONNRESET'), 2, 1],
     ['Node.js, refused', withCause('ECONNREFUSED'), 2, 2],
-    ['a fetch with codes of its own', Object.assign(new Error(), { code: 'ECONNRESET' }), 2, 1],
+    ['a fetch with its own codes', Object.assign(new Error(), { code: 'ECONNRESET' }), 2, 1],
     ['unknown name', withCause('ENOTFOUND'), 1, 1],
-    ['no answer', withCause('UND_ERR_HEADERS_TIMEOUT'), 1, 1],
+    ['no response', withCause('UND_ERR_HEADERS_TIMEOUT'), 1, 1],
     ['aborted', new DOMException('', 'AbortError'), 1, 1],
     ['too slow', new DOMException('', 'TimeoutError'), 1, 1],
     ['a defect', new RangeError(), 1, 1],
@@ -129,7 +133,7 @@ t.test('a request that exceeds its time fails with a TimeoutError, and is not re
     const signal = timeoutMs === undefined ? AbortSignal.timeout(50) : new AbortController().signal
     await t.rejects(topics.get('a', { signal }), { name: 'TimeoutError' })
   }
-  // On a busy machine one may end before it arrives.
+  // On a busy machine, a request may end before it arrives.
   t.ok(stub.requests.length <= 2, `${stub.requests.length} requests`)
 })
 
@@ -165,7 +169,7 @@ async function errorOf(topics: Client): Promise<TopicdError> {
   return present(error instanceof TopicdError ? error : undefined)
 }
 
-t.test('a refusal has all members of its answer, and is not repeated', async (t) => {
+t.test('a rejection has all members of its response, and the request is not repeated', async (t) => {
   const refusal = JSON.stringify({ code: 'overloaded', message: 'Later.', operation: 3 })
   const stub = await startStub(t, () => ({ status: 503, headers: { 'retry-after': '7' }, text: refusal }))
   t.match(await errorOf(connect(stub.url, { key: 'k' })), {
@@ -178,7 +182,7 @@ t.test('a refusal has all members of its answer, and is not repeated', async (t)
   t.equal(stub.requests.length, 1)
 })
 
-t.test('an answer that is not topicd’s is an error that says so', async (t) => {
+t.test('a response that is not topicd’s causes the error unexpected_answer', async (t) => {
   const answers: readonly [number, string][] = [
     [502, '<html>Bad Gateway</html>'],
     [400, '{"code":1,"message":"x"}'],
@@ -210,5 +214,9 @@ t.test('a request is a POST below the base path, with the key', async (t) => {
     t.equal(text, '{"path":"a","value":1}')
   }
   await connect(stub.url, { key: ' the-key\n' }).get('a')
-  t.equal(present(stub.requests.at(-1)).headers.authorization, 'Apikey the-key', 'as a file may end')
+  t.equal(
+    present(stub.requests.at(-1)).headers.authorization,
+    'Apikey the-key',
+    'white space around the key is trimmed',
+  )
 })

@@ -1,4 +1,4 @@
-/** Constraints, batches, and the updates that are made of them. */
+/** Constraints, batches, and updates, which use constraints. */
 import t from 'tap'
 import { type Constraint, connect, type Item, jsonText, TopicdError } from '../../dist/client/index.js'
 import { at } from '../support/elements.js'
@@ -11,7 +11,7 @@ const topics = connect(server.url, { key: server.token })
 
 async function refusalOf(request: Promise<unknown>): Promise<Pick<TopicdError, 'status' | 'code' | 'operation'>> {
   const error: unknown = await request.catch((reason) => reason)
-  if (!(error instanceof TopicdError)) throw new Error('it was not refused', { cause: error })
+  if (!(error instanceof TopicdError)) throw new Error('the request was not rejected', { cause: error })
   const { status, code, operation } = error
   return { status, code, operation }
 }
@@ -20,7 +20,7 @@ const unsatisfied = { status: 409, code: 'unsatisfied_constraint', operation: un
 
 const versionOf = async (path: string) => (await topics.get(path, { type: 'any', with_version: true }))?.version
 
-t.test('each write takes a constraint, and is refused unless it holds', async (t) => {
+t.test('each write accepts a constraint, and is rejected unless the constraint is met', async (t) => {
   for (const write of [
     (options: { constraint: Constraint }) => topics.set('valued', 1, options),
     (options: { constraint: Constraint }) => topics.addAndSet('valued', 1, options),
@@ -35,7 +35,7 @@ t.test('each write takes a constraint, and is refused unless it holds', async (t
   }
 })
 
-t.test('a batch is executed in order and whole, or not at all', async (t) => {
+t.test('a batch is applied in order and as a whole, or not at all', async (t) => {
   const answers = await topics.batch([
     { op: 'add', path: 'a' },
     { op: 'addAndSet', path: 'b', value: jsonText('1.10') },
@@ -43,7 +43,7 @@ t.test('a batch is executed in order and whole, or not at all', async (t) => {
     { op: 'remove', path: 'b', constraint: { value: jsonText('1.10') } },
     { op: 'remove', path: 'b' },
   ])
-  // The types of the answers are those of the operations.
+  // The results have the types of their operations.
   const created: boolean = answers[0].created && answers[1].created
   const path: string = answers[2].path
   const removed: number = answers[3].removed + answers[4].removed
@@ -76,7 +76,7 @@ t.test('concurrent updates of one topic are all counted', async (t) => {
   }
   await Promise.all(Array.from({ length: writers }, write))
   t.equal((await topics.get('counter'))?.value, writers * increments)
-  t.equal(created, 1, 'one of them created it')
+  t.equal(created, 1, 'exactly one update created the topic')
   t.ok(calls > writers * increments, `${calls} attempts`)
 })
 
@@ -94,7 +94,7 @@ t.test('an update sees a missing topic, a topic without a value, and every digit
   t.strictSame(created, { path: 'new', created: true, version: await versionOf('new') })
 })
 
-t.test('writes return the version of their change, if they are asked to', async (t) => {
+t.test('writes return the version of their change if it is requested', async (t) => {
   const asked = { with_version: true } as const
   const writes: readonly (() => Promise<{ readonly version?: number | undefined }>)[] = [
     () => topics.add('v', asked),
@@ -110,11 +110,11 @@ t.test('writes return the version of their change, if they are asked to', async 
   t.strictSame(await topics.remove('v', asked), { removed: 0 })
 })
 
-t.test('an update notices changes that leave the value as it was', async (t) => {
+t.test('an update detects changes that leave the value the same', async (t) => {
   const changes: Readonly<Record<string, () => Promise<unknown>>> = {
-    'a value that was changed and changed back': () => topics.set('same', 2).then(() => topics.set('same', 1)),
+    'a value that was changed and restored': () => topics.set('same', 2).then(() => topics.set('same', 1)),
     'a value that was set again': () => topics.set('same', 1),
-    'another topic at the path': () => topics.remove('same').then(() => topics.addAndSet('same', 1)),
+    'a recreated topic': () => topics.remove('same').then(() => topics.addAndSet('same', 1)),
   }
   for (const [name, change] of Object.entries(changes)) {
     await topics.addAndSet('same', 1)
@@ -128,7 +128,7 @@ t.test('an update notices changes that leave the value as it was', async (t) => 
   }
 })
 
-t.test('an update gives up after attemptsMax attempts', async (t) => {
+t.test('an update fails after attemptsMax attempts', async (t) => {
   await topics.addAndSet('busy', 0)
   for (const attemptsMax of [1, 3]) {
     let calls = 0

@@ -1,4 +1,4 @@
-/** The client finds the same events however a stream is cut into pieces. */
+/** The client finds the same events for any division of a stream into pieces. */
 import t from 'tap'
 import { EventParser } from '../../dist/client/changes/event-stream.js'
 import { type Random, seededRandom } from '../support/random.js'

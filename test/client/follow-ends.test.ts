@@ -1,11 +1,11 @@
-/** A follow that ends, for whatever reason: `ready` is settled, and nothing stays on the caller's signal. */
+/** The end of a follow, for any reason: `ready` is settled, and no listener stays on the caller's signal. */
 import { getEventListeners, once } from 'node:events'
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
 import { until } from '../support/service/server.js'
 import { startStub } from '../support/service/stub.js'
 
-t.test('`ready` rejects if the end comes before the present state', async (t) => {
+t.test('`ready` rejects if following ends before the current state has loaded', async (t) => {
   const stub = await startStub(t, () => 'be silent')
   const topics = connect(stub.url, { key: 'k' })
   const reasons = new Map<string, unknown>()
@@ -15,7 +15,7 @@ t.test('`ready` rejects if the end comes before the present state', async (t) =>
   const closed = topics.follow('*.*')
   void note('closed', closed.ready)
   void note('aborted', topics.follow('*.*', { signal: controller.signal }).ready)
-  // Nobody awaits this one: tap fails for an unhandled rejection.
+  // No code awaits this follow: tap fails on an unhandled rejection.
   topics.follow('*.*').close()
   await until('the request', async () => stub.requests.length >= 1 || undefined)
   closed.close()
@@ -36,7 +36,7 @@ t.test('follow leaves no listener on its signal', async (t) => {
   const live = topics.follow('*.*', { signal })
   t.equal(listeners(), 1)
   live.close()
-  t.equal(listeners(), 0, 'of one that was closed')
+  t.equal(listeners(), 0, 'after close')
   await once(topics.follow('refused', { signal }), 'error')
-  await until('the listener of one that was refused has gone', async () => listeners() === 0 || undefined)
+  await until('no listener after a rejection', async () => listeners() === 0 || undefined)
 })

@@ -1,4 +1,4 @@
-/** The client cuts values out of answers exactly as JSON.parse finds them, at any depth. */
+/** The client slices values out of responses exactly as JSON.parse finds them, at any depth. */
 import t from 'tap'
 import { elementsOf, membersOf } from '../../dist/client/json-slices.js'
 import { type Random, seededRandom } from '../support/random.js'
@@ -25,7 +25,7 @@ function randomJson(random: Random, levels: number): string {
   }
 }
 
-t.test('each slice of random JSON parses as JSON.parse finds it, without white space around', (t) => {
+t.test('each slice of random JSON parses to the value that JSON.parse finds, and has no white space around it', (t) => {
   const random = seededRandom(t)
   let slices = 0
   let refused = 0
@@ -65,12 +65,12 @@ function parse(text: string): unknown {
   return JSON.parse(text)
 }
 
-/** Members by name: JSON.parse puts names that are integers first. */
+/** Sorts members, because JSON.parse puts integer names first. */
 function sorted(members: readonly unknown[]): readonly string[] {
   return members.map((member) => JSON.stringify(member)).sort()
 }
 
-t.test('a slice keeps the text: every digit, escape, space and repeated name within it', (t) => {
+t.test('a slice keeps every digit, escape, space and repeated name of its text', (t) => {
   const value = '{"b" : 1.10,"a":[1e400,-0],"b":2,"\\u0061":"\\/"}'
   t.equal(membersOf(`{"path":"p","value":${value},"type":"json"}`).get('value'), value)
   t.strictSame(elementsOf(`[${value} ,\n1.0]`), [value, '1.0'])
@@ -78,7 +78,7 @@ t.test('a slice keeps the text: every digit, escape, space and repeated name wit
   t.end()
 })
 
-t.test('1,000 levels, and a million, are cut', (t) => {
+t.test('JSON of 1,000 levels, and of a million, is sliced', (t) => {
   for (const levels of [1000, 1_000_000]) {
     const deep = '['.repeat(levels) + ']'.repeat(levels)
     t.equal(membersOf(`{"value":${deep}}`).get('value')?.length, deep.length)
@@ -88,7 +88,7 @@ t.test('1,000 levels, and a million, are cut', (t) => {
   t.end()
 })
 
-t.test('a text that is cut short anywhere is refused', (t) => {
+t.test('a text that is truncated anywhere is rejected', (t) => {
   const item = '{"path":"a\\"b","value":{"x":[1,"]"]},"n":[]}'
   for (let length = 0; length < item.length; length++) {
     t.throws(() => membersOf(item.slice(0, length)), SyntaxError, item.slice(0, length))

@@ -1,6 +1,6 @@
 /**
- * What a listing asks for, and what the client makes of the answers: children, properties, items without values, dry
- * runs. By a stub and by the real service.
+ * Listings: the requests and the client's results for children, properties, items without values, and dry runs. Tested
+ * with a stub and with the real service.
  */
 import t from 'tap'
 import { type Child, connect, descendants, subtree } from '../../dist/client/index.js'
@@ -10,7 +10,7 @@ import { startStub } from '../support/service/stub.js'
 
 const server = await startServer(t, { workers: 2 })
 
-t.test('a list asks for two results of each branch, and names the children', async (t) => {
+t.test('list requests two results per branch, and returns the children', async (t) => {
   const pages = [
     '{"has_more":true,"results":[{"path":"a.b/c/x/y","type":"json"},{"path":"a.b/d","type":"string"}]}',
     '{"has_more":false,"results":[{"path":"a.b/d/e","type":"json"},{"path":"a.b/é\\u002f","type":"json"}]}',
@@ -37,7 +37,7 @@ t.test('a list asks for two results of each branch, and names the children', asy
   await t.rejects(topics.list('a//b').next(), RangeError)
 })
 
-t.test('the service lists, leaves out values, adds properties, and counts without removing', async (t) => {
+t.test('the service lists children, omits values, adds properties, and counts in a dry run', async (t) => {
   const topics = connect(server.url, { key: server.token })
   for (const path of ['l.1/a', 'l.1/a/x', 'l.1/b/x/y', 'l.1/b/x/z', 'l-1/c', 'top']) await topics.addAndSet(path, 1)
   await topics.addAndSet('l.1/words', 'w', { type: 'string', properties: { X: 'y' } })

@@ -1,4 +1,4 @@
-/** A tree of names that follows the service: compared with listings while topics come and go at random, in any order. */
+/** A tree of names that follows the service, compared with listings while random topics are added and removed. */
 import t from 'tap'
 import { type Client, connect, type LiveTree } from '../../dist/client/index.js'
 import { FaultProxy } from '../support/faults/fault-proxy.js'
@@ -15,7 +15,7 @@ async function listed(client: Client, path: string): Promise<string> {
   return JSON.stringify(children)
 }
 
-/** Waits until each open level is as a listing has it. */
+/** Waits until each open level equals a listing. */
 async function isCurrent(client: Client, tree: LiveTree): Promise<void> {
   for (const path of tree.opened) {
     await until(`the level "${path}"`, async () => {
@@ -25,7 +25,7 @@ async function isCurrent(client: Client, tree: LiveTree): Promise<void> {
   }
 }
 
-await t.test('open levels are as listings have them, after any changes', async (t) => {
+await t.test('open levels equal listings after any changes', async (t) => {
   const client = connect(server.url, { key: server.token })
   const random = seededRandom(t)
   const names = ['a', 'b', 'B', 'é', '\ue000', '😀', 'x-10', 'x-9']
@@ -51,7 +51,7 @@ await t.test('open levels are as listings have them, after any changes', async (
   tree.close()
 })
 
-await t.test('a path may have slashes at its ends, and an impossible one is refused immediately', async (t) => {
+await t.test('a path may have a slash at either end, and an invalid path is rejected immediately', async (t) => {
   const client = connect(server.url, { key: server.token })
   t.throws(() => client.followTree('a//b'), RangeError)
   await client.add('slashes/a')
@@ -68,7 +68,7 @@ await t.test('a path may have slashes at its ends, and an impossible one is refu
   t.strictSame(tree.children('/slashes/a'), [])
 })
 
-await t.test('levels are listed in parts, and a child beyond them on request', async (t) => {
+await t.test('a level is listed in parts, and a child beyond the listed ones on request', async (t) => {
   const client = connect(server.url, { key: server.token })
   await client.removeMatches('?.*//')
   const operations = Array.from({ length: 95 }, (_, i) => ({ op: 'add', path: `many/${100 + i}/x` }) as const)
@@ -78,30 +78,30 @@ await t.test('levels are listed in parts, and a child beyond them on request', a
   await tree.ready
   const names = () => (tree.children('many') ?? []).map(({ name }) => name)
   t.strictSame([names().at(0), names().at(-1), names().length], ['100', '109', 10])
-  // The levels are listed anew when the stream begins.
+  // Levels are listed again when the stream starts.
   let isFollowed = false
   tree.addEventListener('topic', () => (isFollowed = true))
   await until('the stream', async () => (await client.addAndSet('many/100/x', 1)) && (isFollowed || undefined))
   await tree.open('many')
   await client.add('many/1005')
-  await until('one in between', async () => names().length === 11 || undefined)
+  await until('a child in between', async () => names().length === 11 || undefined)
   await client.add('many/150')
   await tree.include('many/150')
   await tree.include('many/999')
-  t.strictSame(names().slice(-2), ['109', '150'], 'one beyond what is listed, and none that does not exist')
+  t.strictSame(names().slice(-2), ['109', '150'], 'a child beyond the listed ones, but not a missing one')
   await tree.more('many')
   const child = tree.children('many')?.find(({ name }) => name === '110')
   t.strictSame(child, { path: 'many/110', name: '110', type: 'json', hasChildren: true })
-  t.ok(names().length > 15 && names().length < 40, 'the next ones')
+  t.ok(names().length > 15 && names().length < 40, 'the next children')
   while (tree.listedTo('many') !== undefined) await tree.more('many')
   t.equal(names().length, 96)
   await client.removeMatches('?many/1[0-8].*//')
-  await until('what was removed is gone', async () => names().length === 5 || undefined)
+  await until('the removed children are gone', async () => names().length === 5 || undefined)
   await isCurrent(client, tree)
   tree.close()
 })
 
-await t.test('a tree survives an outage, and changes that are no longer known', async (t) => {
+await t.test('a tree survives an outage after which the missed changes are no longer available', async (t) => {
   const few = await startServer(t, { flags: ['--changes-kept', '1000'] })
   const proxy = await FaultProxy.start(t, few.url)
   const relayed = `http://127.0.0.1:${new URL(proxy.addressOf(few.url)).port}`
@@ -123,7 +123,7 @@ await t.test('a tree survives an outage, and changes that are no longer known', 
     await direct.batch(Array.from({ length: 1000 }, (_, n) => ({ op: 'add', path: `b/${i}/${n}` }) as const))
   proxy.set('pass')
   client.retry()
-  await until('it is current', async () => tree.children('a')?.[0]?.name === '2' || undefined)
+  await until('the tree is current', async () => tree.children('a')?.[0]?.name === '2' || undefined)
   await isCurrent(direct, tree)
   t.equal(outages, 1)
   tree.close()

@@ -1,6 +1,6 @@
 /**
- * Clients of other languages with their defaults (test/support/clients/) follow a service over connections that break within
- * an event, kills of workers, and reloads. Each prints the data of each event on a line. ROUNDS=20 takes longer.
+ * Clients in other languages with their defaults (test/support/clients/) follow a service across connections that break within
+ * an event, kills of workers, and reloads. Each prints the data of each event on a line. ROUNDS=20 is a longer run.
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
@@ -21,19 +21,19 @@ const rounds = Number(process.env.ROUNDS ?? 3)
 
 t.setTimeout(600_000 + rounds * 60_000)
 
-/** How many topics, below `fixed`, never change. */
+/** The number of topics, below `fixed`, that never change. */
 const topics = 200
 
-/** Large enough that a page of these reaches its 64 KiB before it has as many as are asked for. */
+/** The requested size exceeds the number of these topics that fit into a page's 64 KiB. */
 const body = JSON.stringify({ selector: '?.*//', size: 1000 })
 
-/** Characters that some take for the end of a line, one beyond the first plane, and the start of an event. */
+/** Characters that some programs take for a line end, one outside the first plane, and the start of an event. */
 const awkward = 'é \u2028 \u2029 \u0085 🙂 \n\ndata: '
 
-/** The first bytes of the data of an event: a connection is cut after them. */
+/** The first bytes of an event's data, after which a connection is cut. */
 const opening = 'data: {'
 
-/** The connections between a client and the service. */
+/** The connections between one client and the service. */
 class Link {
   #sent = ''
   #isCutting = false
@@ -47,28 +47,28 @@ class Link {
     ends.service.destroy()
   }
 
-  /** How many requests continued from an id. */
+  /** The number of requests that resumed at an id. */
   get resumptions(): number {
     return this.#sent.match(/^last-event-id: |"since":"/gim)?.length ?? 0
   }
 
-  /** Ends the connection with its next event. */
+  /** Cuts the connection at its next event. */
   cut(): void {
     this.#isCutting = true
   }
 }
 
-/** A client that runs: what it has printed, and what it has reported. */
+/** A running client: its output and its error reports. */
 type Running = Pick<Publisher, 'output' | 'errors'>
 
 interface Program {
   readonly name: string
-  /** Why it cannot be run here; false when it can. */
+  /** The reason why the program cannot run here; false if it can. */
   readonly skip: string | false
   readonly start: (t: Test, url: string, token: string) => Running | Promise<Running>
 }
 
-/** A client that is a process. */
+/** A client that runs as a process. */
 function command(name: string, skip: string | false, line: (t: Test) => [string, ...string[]]): Program {
   return { name, skip, start: (t, url, token) => Publisher.start(t, line(t), { URL: url, TOKEN: token, BODY: body }) }
 }
@@ -78,14 +78,14 @@ function python(library: string): Program {
   return command(`Python's ${library}`, skip, () => [python, clientFile('follow.py'), library])
 }
 
-/** Compiles into the test's directory, which exists: the server was started. */
+/** Compiles into the test's directory, which exists because the server was started. */
 function goProgram(t: Test): string {
   const program = join(t.testdirName, 'follow')
   compiled('go', 'build', '-o', program, clientFile('follow.go'))
   return program
 }
 
-/** A page of another origin. */
+/** Follows in a page of another origin. */
 async function startPage(t: Test, url: string, token: string): Promise<Running> {
   const running = { output: '', errors: '' }
   const page = await (await startBrowser(t)).newPage()
@@ -112,7 +112,7 @@ const programs: readonly Program[] = [
 
 class Follower {
   readonly fold = new Fold()
-  /** How often it was shown each topic that never changes. */
+  /** The number of times that each unchanging topic was received. */
   readonly shown = new Map<string, number>()
 
   private constructor(
@@ -127,7 +127,7 @@ class Follower {
     return new Follower(program, link, await program.start(t, url, token))
   }
 
-  /** Waits until this holds; if it never does, says what the client has reported. */
+  /** Waits until the condition holds; on a timeout, throws the client's error reports. */
   async until(what: string, holds: (follower: Follower) => boolean): Promise<void> {
     const isReached = async (): Promise<true | undefined> => {
       this.#takeLines()
@@ -149,7 +149,7 @@ class Follower {
   }
 }
 
-/** Repeats a request until it is acknowledged: workers are killed. */
+/** Repeats a request until it is acknowledged, because workers are killed. */
 async function write({ post }: Server, route: string, request: object): Promise<void> {
   await until(`${route} is acknowledged`, async () => {
     const answer = await post(route, request).catch(() => undefined)
@@ -161,18 +161,18 @@ async function write({ post }: Server, route: string, request: object): Promise<
 
 const madeValue = (n: number, length: number): object => ({ n, text: awkward.repeat(length / awkward.length) })
 
-/** Changes topics at random, one after the other, until the signal. Most change once: a later change mends no loss. */
+/** Changes random topics one at a time until the signal. Most topics change once, so that no later change hides a loss. */
 async function keepChanging(server: Server, random: Random, signal: AbortSignal): Promise<void> {
   for (let n = 0; !signal.aborted; n++) {
     const path = `changing/${random.oneIn(4) ? random.below(n + 1) : n}`
     if (random.oneIn(4)) await write(server, 'remove', { path })
     else await write(server, 'addAndSet', { path, value: madeValue(n, random.below(2000)) })
-    // No faster than every client can read.
+    // Slow enough for every client.
     await setTimeout(random.below(10))
   }
 }
 
-t.test('clients with their defaults follow a service whatever happens to it', async (t) => {
+t.test('clients with their defaults follow a service through broken connections, kills and reloads', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2, flags: ['--cors-origins', `http://localhost:${pagePort}`] })
   for (let i = 0; i < topics; i++)
@@ -180,7 +180,7 @@ t.test('clients with their defaults follow a service whatever happens to it', as
   const running = programs.filter(({ skip }) => skip === false)
   const followers = await Promise.all(running.map((program) => Follower.start(t, program, server)))
   for (const follower of followers) await follower.until('it has everything', ({ fold }) => fold.isComplete)
-  // Not before: nobody may have to wait for a change to know that there is nothing more.
+  // Changes start only now: a client must not need a change to learn that the initial state is complete.
   const done = new AbortController()
   const changing = keepChanging(server, random, done.signal)
 
@@ -206,21 +206,21 @@ t.test('clients with their defaults follow a service whatever happens to it', as
   for await (const item of connect(server.url, { key: server.token }).walk('?.*//')) expected.set(item.path, item)
 
   for (const program of programs) {
-    await t.test(`${program.name} misses nothing, and resumes at its id`, { skip: program.skip }, async (t) => {
+    await t.test(`${program.name} misses no change, and resumes at its id`, { skip: program.skip }, async (t) => {
       const follower = followers.find((follower) => follower.program === program) as Follower
       const { fold, link, shown } = follower
       await follower.until('it has the last change', ({ fold }) => fold.topics.get('disturbed')?.value === 'no more')
       const paths = [...new Set([...fold.topics.keys(), ...expected.keys()])]
       const valuesDiffer = (path: string): boolean =>
         !isDeepStrictEqual(fold.topics.get(path)?.value, expected.get(path)?.value)
-      t.strictSame(paths.filter(valuesDiffer), [], 'it has what a fetch returns')
-      t.equal(shown.size, topics, 'it was shown all that never changes')
+      t.strictSame(paths.filter(valuesDiffer), [], 'the client has the topics that a fetch returns')
+      t.equal(shown.size, topics, 'the client received all unchanging topics')
       t.ok(
         [...shown.values()].every((times) => times === 1),
-        'once',
+        'only once',
       )
-      t.ok(link.resumptions >= rounds * disturbances.length, 'it resumed at an id each time')
-      t.notMatch(follower.running.errors, /malformed|InvalidChunk/i, 'no response was broken but where it was cut')
+      t.ok(link.resumptions >= rounds * disturbances.length, 'the client resumed at an id each time')
+      t.notMatch(follower.running.errors, /malformed|InvalidChunk/i, 'no response was broken, except by a cut')
     })
   }
 })

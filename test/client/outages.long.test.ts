@@ -1,4 +1,4 @@
-/** Outages, as a client is told of them: what begins one, what ends it, and what is none. */
+/** Outages as the client reports them: their start, their end, and interruptions that are not outages. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { type Changes, connect, type Disconnection, type LiveTopics, type LiveTree } from '../../dist/client/index.js'
@@ -7,7 +7,7 @@ import { type StubAnswer, startStub } from '../support/service/stub.js'
 
 const complete = 'data: {"has_more":false,"results":[],"next":"t"}\n\n'
 
-/** A stream that ends after this text. */
+/** A response with a stream that ends after this text. */
 function stream(text: string): StubAnswer {
   return { headers: { 'content-type': 'text/event-stream' }, text: `retry: 1\n${text}` }
 }
@@ -16,7 +16,7 @@ function ended(code: string): StubAnswer {
   return stream(`${complete}event: end\ndata: {"code":"${code}","message":"It has ended: ${code}."}\n\n`)
 }
 
-/** What is told, in its order. */
+/** The reported connection events, in order. */
 function toldBy(target: Changes | LiveTopics | LiveTree): string[] {
   const told: string[] = []
   target.addEventListener('connected', () => told.push('connected'))
@@ -65,7 +65,7 @@ t.test('a planned end is an outage unless the stream resumes immediately', async
   }
 })
 
-t.test('a tree reports an outage once, also if changes were missed in it', async (t) => {
+t.test('a tree reports an outage once, even if changes were missed', async (t) => {
   recordWaits(t)
   const gone = { status: 410, text: '{"code":"since_gone","message":"x"}' }
   const answers = [stream(complete), gone, 'close', stream(complete)] as const
@@ -81,7 +81,7 @@ t.test('a tree reports an outage once, also if changes were missed in it', async
   t.strictSame(told, ['connected', ended, 'connected', ended])
 })
 
-t.test('`ready` rejects without a first connection, but following goes on', async (t) => {
+t.test('`ready` rejects if there is no first connection, but following continues', async (t) => {
   const stub = await startStub(t, () => stream(complete))
   const lost = new TypeError('a wrong port')
   let isThere = false
@@ -110,17 +110,17 @@ t.test('an iteration of changes reports its connection', async (t) => {
   let completed = 0
   for await (const { kind } of changes) if (kind === 'complete' && ++completed === 2) break
   t.strictSame(told, ['connected', 'disconnected: Error: the stream has ended', 'connected'])
-  t.notOk(changes.isConnected, 'nothing is connected after it')
+  t.notOk(changes.isConnected, 'not connected after the iteration')
 })
 
-/** No limit of an answer is as long. */
+/** Differs from every time limit of a response. */
 const retryAfterSeconds = 77
 
-/** The waits between attempts from now on; each is over immediately. */
+/** Records the waits between attempts, and ends each wait immediately. */
 function recordWaits(t: Test): readonly number[] {
   const { setTimeout } = globalThis
   const waitsMs: number[] = []
-  // The limits of answers are whole seconds, and the polls of these tests are short.
+  // Time limits of responses are whole seconds, and these tests' polls are short.
   globalThis.setTimeout = ((callback: () => void, ms: number) => {
     if ((ms % 1000 === 0 && ms !== 1000 * retryAfterSeconds) || ms < 100) return setTimeout(callback, ms)
     waitsMs.push(ms)
@@ -130,7 +130,7 @@ function recordWaits(t: Test): readonly number[] {
   return waitsMs
 }
 
-t.test('attempts wait longer each time, until one brings a page', async (t) => {
+t.test('each attempt waits longer until an attempt gets a page', async (t) => {
   const waitsMs = recordWaits(t)
   await follow(t, ['close', 'close', 'close', stream(complete), 'close'])
   t.equal(waitsMs.length, 4)
@@ -148,7 +148,7 @@ t.test('an attempt waits as long as the service asks', async (t) => {
   t.strictSame(waitsMs, [1000 * retryAfterSeconds, 1000 * retryAfterSeconds], 'each time')
 })
 
-t.test('restarts in a row wait longer each time', async (t) => {
+t.test('each of several consecutive restarts waits longer', async (t) => {
   const waitsMs = recordWaits(t)
   const { told } = await follow(t, Array<StubAnswer>(9).fill(ended('since_gone')))
   t.equal(waitsMs.length, 9)
@@ -156,7 +156,7 @@ t.test('restarts in a row wait longer each time', async (t) => {
     const longestMs = Math.min(30_000, 500 * 2 ** index)
     t.ok(ms >= longestMs / 2 && ms <= longestMs, `${ms} ms of ${longestMs}`)
   }
-  t.equal(told.length, 18, 'each is an outage')
+  t.equal(told.length, 18, 'each restart is an outage')
 })
 
 t.test('a response that is not topicd’s ends follow with an error', async (t) => {

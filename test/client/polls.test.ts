@@ -1,14 +1,14 @@
-/** Polls of the client, where streams are held back: how long they wait, how long they are waited for, and for how long they go on. */
+/** The client's polls if streams are held back: their waits, their time limits, and how long they replace the stream. */
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
 import { until } from '../support/service/server.js'
 import { type Stub, type StubAnswer, startStub } from '../support/service/stub.js'
 import { skippableTime } from '../support/skipped-time.js'
 
-/** What a proxy answers that knows nothing of streams. */
+/** The response of a proxy that does not support streams. */
 const heldBack = { headers: { 'content-type': 'application/json' }, text: '{}' }
 
-/** A page with the topic of its number, after which `next` is that number. */
+/** A page with one topic; its path and `next` are the page's number. */
 function page(number: number, hasMore = false): StubAnswer {
   return { text: `{"has_more":${hasMore},"results":[{"path":"${number}","type":"json","value":1}],"next":"${number}"}` }
 }
@@ -18,7 +18,7 @@ interface Asked {
   readonly wait?: number
 }
 
-/** What the polls asked for. */
+/** The members of the polls' requests. */
 function polls({ requests }: Stub): readonly Asked[] {
   const asked = requests.filter(({ headers }) => headers.accept !== 'text/event-stream')
   return asked.map(({ text }) => JSON.parse(text) as Asked)
@@ -72,15 +72,15 @@ t.test('a poll over a dead connection fails after its own time limit', async (t)
   const live = connect(stub.url, { key: 'k', timeoutMs }).follow('*.*')
   t.teardown(() => live.close())
   live.addEventListener('change', () => seen.push([...live.topics.keys()].join()))
-  await until('the poll that is not answered', async () => polled === 2 || undefined)
-  t.equal(timers.filter(({ ms }) => ms === timeoutMs).length, 1, 'the limit of `ready`, and none of a request')
+  await until('the poll without a response', async () => polled === 2 || undefined)
+  t.equal(timers.filter(({ ms }) => ms === timeoutMs).length, 1, 'the time limit of `ready`, but none for a request')
   for (const { ms, callback } of timers) if (ms === 40_000) callback()
   await until('the poll after it', async () => seen.length === 2 || undefined)
   t.strictSame(seen, ['1', '1,3'])
   t.match(polls(stub)[2], { since: '1' })
 })
 
-t.test('a stream is tried again after ten minutes of polls, from where they are', async (t) => {
+t.test('after ten minutes of polls, a stream is tried again from their position', async (t) => {
   const time = skippableTime(t)
   const text = (number: number) =>
     `{"has_more":false,"results":[{"path":"${number}","type":"json"}],"next":"${number}"}`

@@ -1,6 +1,6 @@
 /**
- * The client for Python: its own tests, which `python3 -m unittest` runs in clients/python, each reported as one of this
- * file. They start services of their own.
+ * The Python client's own tests, which `python3 -m unittest` runs in clients/python. Each is reported as a test of this
+ * file. The tests start their own services.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
@@ -12,7 +12,7 @@ import { missing } from '../support/installed.js'
 import { root } from '../support/sources.js'
 import { tied } from '../support/tied.js'
 
-/** `test_a (tests.test_x.Y.test_a) ... ok`, with whatever the test printed in between. */
+/** Matches `test_a (tests.test_x.Y.test_a) ... ok`, with any output of the test in between. */
 const verdict = /^(?<name>test_\w+) \(.+?\) \.\.\. [\s\S]*?(?<result>ok|FAIL|ERROR|skipped '(?<reason>.*)')$/gm
 
 const skip = missing('python3', '--version')
@@ -35,7 +35,7 @@ for (const { name = '', result, reason } of found)
     t.equal(result, 'ok')
   })
 
-t.test('the tests of the client for Python ran', { skip }, async (t) => {
-  t.equal(`${found.length}`, /^Ran (\d+) tests? /m.exec(output)?.[1], 'each is reported')
+t.test("the Python client's tests have run", { skip }, async (t) => {
+  t.equal(`${found.length}`, /^Ran (\d+) tests? /m.exec(output)?.[1], 'each test is reported')
   t.equal(code, 0, output)
 })

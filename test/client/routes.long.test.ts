@@ -1,4 +1,4 @@
-/** The client against the real service: what it sends is accepted, and what it returns is what is stored. */
+/** The client with the real service: its requests are accepted, and its results are the stored topics. */
 import { inspect } from 'node:util'
 import t from 'tap'
 import { anyOf, connect, descendants, jsonText, subtree, topic } from '../../dist/client/index.js'
@@ -8,17 +8,17 @@ import { startServer } from '../support/service/server.js'
 const server = await startServer(t, { workers: 2, flags: ['--base-path', '/base/x'] })
 const topics = connect(server.url, { key: server.token })
 
-t.test('a value comes back parsed, and as the text that was sent', async (t) => {
+t.test('a value is returned parsed, and as the text that was sent', async (t) => {
   t.strictSame(await topics.addAndSet('exact', { b: 1.1, a: [null, 'é😀'] }), { path: 'exact', created: true })
   const item = await topics.get('/exact/')
   t.strictSame([item?.path, item?.type, item?.text], ['exact', 'json', '{"b":1.1,"a":[null,"é😀"]}'])
   t.strictSame(item?.value, { b: 1.1, a: [null, 'é😀'] })
   t.match(inspect(item), "value: { b: 1.1, a: [ null, 'é😀' ] }", 'console.log shows the value')
-  t.strictSame({ ...item }, structuredClone(item), 'it is a plain object to all who copy it')
+  t.strictSame({ ...item }, structuredClone(item), 'a copy is a plain object')
   t.equal(JSON.stringify(item), '{"path":"exact","type":"json","value":{"b":1.1,"a":[null,"é😀"]}}')
 
   const versioned = JSON.parse(JSON.stringify(await topics.get('exact', { with_version: true })))
-  t.match(versioned, { version: Number, updated: /^\d{4}-.*Z$/ }, 'JSON has what was requested')
+  t.match(versioned, { version: Number, updated: /^\d{4}-.*Z$/ }, 'JSON includes the requested members')
 
   const text = '{ "b":1.10,"a":[1e400,-0,12345678901234567890],"b":"\\u0061" }'
   t.strictSame(await topics.set('exact', jsonText(text)), { path: 'exact' })
@@ -48,7 +48,7 @@ t.test('getMany returns topics by their paths, and undefined for missing ones', 
   t.strictSame(
     found.map((item) => item?.path),
     big,
-    'more than a page has room for',
+    'more than fits on a page',
   )
   await t.rejects(topics.getMany(['a', 'a//b']), { code: 'invalid_path' })
   await topics.removeMatches(subtree('many'))
@@ -67,17 +67,17 @@ t.test('get returns a topic without a value, a string, or nothing', async (t) =>
   t.strictSame(
     await Promise.all([topics.get('words'), topics.getMany(['words'])]),
     [undefined, [undefined]],
-    'of the other type',
+    'a topic of the other type',
   )
   await t.rejects(
     topics.update('words', () => 1),
     { code: 'incompatible_type' },
-    'an update does not take it for missing',
+    'an update does not treat the topic as missing',
   )
   t.strictSame(await topics.removeMatches(anyOf(topic('empty'), topic('words'))), { removed: 2 })
 })
 
-t.test('pages and walks have any size, and start at any path', async (t) => {
+t.test('pages and walks can have any size and start at any path', async (t) => {
   const paths = Array.from({ length: 25 }, (_, i) => `walk/${String(i).padStart(2, '0')}`)
   for (const [i, path] of paths.entries()) await topics.addAndSet(path, jsonText(`${i}.0`))
   const page = await topics.page(subtree('walk'), { size: 3 })
@@ -104,7 +104,7 @@ t.test('pages and walks have any size, and start at any path', async (t) => {
   t.strictSame(await topics.removeMatches(subtree('walk')), { removed: 25 })
 })
 
-t.test('a walk that is left early asks for no further page', async (t) => {
+t.test('a walk that is left early requests no further page', async (t) => {
   let requests = 0
   const counting = connect(server.url, {
     key: server.token,
@@ -121,7 +121,7 @@ t.test('a walk that is left early asks for no further page', async (t) => {
   await topics.removeMatches(subtree('left'))
 })
 
-t.test('a refusal is thrown with its status, code and message', async (t) => {
+t.test('a rejection is thrown with its status, code and message', async (t) => {
   const missing = { status: 400, code: 'no_such_topic', message: 'There is no topic at the path "none".' }
   await t.rejects(topics.set('none', 1), { name: 'TopicdError', ...missing })
   await t.rejects(topics.page('*a(b'), { status: 400, code: 'invalid_selector' })

@@ -1,6 +1,6 @@
 /**
- * The client's selectors match exactly the paths that they name, whatever characters those contain; and where the client
- * decides itself what a selector matches, the service decides the same.
+ * The client's selectors match exactly the paths that they name, with any characters. If the client matches a selector
+ * itself, the result is the same as the service's.
  */
 import t from 'tap'
 import { matchesOf } from '../../dist/client/changes/matches.js'
@@ -12,7 +12,7 @@ import { randomSelector, randomPath as simplePath } from '../support/models/sele
 import { type Random, seededRandom } from '../support/random.js'
 import { isSelected } from '../support/stores/store.js'
 
-/** Pieces of segments: whatever has a meaning in a selector or in a pattern, and characters beside it. */
+/** Pieces of segments: everything with a meaning in a selector or pattern, and other characters. */
 const pieces = [
   ...'\\^$.*+?()[]{}|',
   ...'#>&%<-,:!=~"\'` \n\t\r\x7f\x01',
@@ -25,7 +25,7 @@ function randomPath(random: Random): Path {
   return Array.from({ length: 1 + random.below(4) }, segment).join('/') as Path
 }
 
-/** Paths that resemble this one, and that a badly quoted selector could match. */
+/** Similar paths that a badly quoted selector could match. */
 function neighbours(random: Random, path: Path): readonly string[] {
   const segments = path.split('/')
   const at = random.below(path.length)
@@ -72,7 +72,7 @@ t.test('topic, subtree and descendants select exactly their topics, with any cha
   t.end()
 })
 
-t.test('anyOf selects what any of its members selects, also if it is nested', (t) => {
+t.test('anyOf selects exactly the paths that a member selects, even if it is nested', (t) => {
   const random = seededRandom(t)
   for (let round = 0; round < 300; round++) {
     const members = Array.from({ length: 1 + random.below(4) }, () => {
@@ -102,7 +102,7 @@ t.test('the longest paths are selected, even if quoting doubles every character'
   t.end()
 })
 
-t.test('a slash at either end is dropped; an empty segment is refused', (t) => {
+t.test('a slash at either end is ignored, and an empty segment is rejected', (t) => {
   for (const select of [topic, subtree, descendants]) {
     t.equal(select('/a/b/'), select('a/b'))
     for (const path of ['', '/', '//', '//a', 'a//', 'a//b', '///']) t.throws(() => select(path), RangeError, path)
@@ -110,7 +110,7 @@ t.test('a slash at either end is dropped; an empty segment is refused', (t) => {
   t.end()
 })
 
-/** Selectors of the forms that are decided by the client, and of some that are not. */
+/** A random selector, mostly of a form that the client can match. */
 function decidable(random: Random): string {
   const names = String.raw`a b ab . .* .+ a.* .*b a.b [^/]* [^/]+ \. \Qa.b\E \Qa/b\E \Qa`.split(' ')
   const odd = [...String.raw`a* a? (a) ^a a$ .*? .+a.+b.+ \E \d { ] \ 😀`.split(' '), '', '\ud800', '\0', '\n']
@@ -122,7 +122,7 @@ function decidable(random: Random): string {
   return random.oneIn(4) ? `#${member}////${decidable(random)}` : member
 }
 
-t.test('the client and the service decide alike what a selector matches', (t) => {
+t.test('the client and the service match a selector with the same result', (t) => {
   const random = seededRandom(t)
   const paths = [
     'a',
@@ -165,7 +165,7 @@ t.test('the client and the service decide alike what a selector matches', (t) =>
   t.end()
 })
 
-t.test('the client decides its own selectors and the usual patterns', (t) => {
+t.test('the client can match its own selectors and the usual patterns', (t) => {
   const own = [topic('a.b'), subtree('a/b'), descendants('a'), anyOf('a', '*b//')]
   const usual = ['*.*', '?.*//', '*plant/.*', '*.*temp.*', '?a/.*/temp']
   for (const selector of [...own, ...usual]) t.ok(matchesOf(selector), selector)

@@ -1,6 +1,6 @@
 /**
- * The client as the service serves it to browsers: `/client.js`, imported by a page of another origin in
- * Chromium, as docs/javascript-client.md shows.
+ * The client that the service provides for browsers: `/client.js`, imported in Chromium by a page of another origin, as
+ * docs/javascript-client.md shows.
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
@@ -15,21 +15,21 @@ t.setTimeout(600_000)
 await t.test('/client.js is one file, which browsers request each time', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
   const answer = await fetch(`${server.url}/client.js`)
-  t.equal(answer.status, 200, 'without the console, too')
+  t.equal(answer.status, 200, 'also without the console')
   t.equal(answer.headers.get('content-type'), 'text/javascript; charset=utf-8')
   t.equal(answer.headers.get('cache-control'), 'no-cache')
   t.equal(answer.headers.get('x-content-type-options'), 'nosniff')
   t.equal(answer.headers.get('content-encoding'), 'gzip')
   const etag = answer.headers.get('etag') ?? ''
   const unchanged = await fetch(`${server.url}/client.js`, { headers: { 'if-none-match': etag } })
-  t.equal(unchanged.status, 304, 'its ETag is known again')
-  t.notMatch(await answer.text(), /\bimport\b|sourceMappingURL/, 'it names no other file')
+  t.equal(unchanged.status, 304, 'its ETag is recognised')
+  t.notMatch(await answer.text(), /\bimport\b|sourceMappingURL/, 'the file names no other file')
   t.equal((await fetch(`${server.url}/client.js`, { method: 'POST' })).status, 405)
 })
 
 const skip = whyNoBrowser()
 
-/** The page of docs/javascript-client.md, on a site of its own. @param origins the setting, for the origin of that site */
+/** Opens the page of docs/javascript-client.md on another site. @param origins returns the setting for that site's origin */
 async function openDocumented(t: Test, origins: (origin: string) => string) {
   let html = ''
   const port = await servePage(t, () => html)
@@ -50,7 +50,7 @@ async function openDocumented(t: Test, origins: (origin: string) => string) {
 }
 
 await t.test(
-  'the page of docs/javascript-client.md shows a topic to every digit, with every export',
+  'the page of docs/javascript-client.md shows a topic with every digit, and can import every export',
   { skip },
   async (t) => {
     const { server, page, complaints, open } = await openDocumented(t, (origin) => origin)
@@ -70,7 +70,7 @@ await t.test('a page of an origin that is not allowed cannot import /client.js',
   t.equal(await exportsIn(page, `${server.url}/client.js`), 'TypeError')
 })
 
-/** The names that a module exports in the page, sorted; or the name of the error of its import. */
+/** The sorted names of a module's exports in the page, or the name of the import's error. */
 function exportsIn(page: Page, url: string): Promise<readonly string[] | string> {
   return page.evaluate(`import(${JSON.stringify(url)}).then(
     (module) => Object.keys(module).sort(),

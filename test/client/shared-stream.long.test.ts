@@ -1,4 +1,4 @@
-/** Followers of topics in the same form share a stream, and each sees what its own stream would show. */
+/** Followers that request the same form share a stream, and each sees the changes that its own stream would show. */
 import t, { type Test } from 'tap'
 import { type Changes, type Client, connect, type LiveTopics } from '../../dist/client/index.js'
 import { ChangesModel, type Tree } from '../support/models/changes-model.js'
@@ -7,7 +7,7 @@ import { type Random, seededRandom } from '../support/random.js'
 import { until } from '../support/service/server.js'
 import { turn } from '../support/turns.js'
 
-/** Waits of the client pass at once; its limits of answers stay. @returns those limits that have neither ended nor passed */
+/** Shortens the client's waits, but not its time limits of responses. @returns the time limits that are still running */
 function hurry(t: Test): ReadonlySet<unknown> {
   const { setTimeout, clearTimeout } = globalThis
   const limits = new Set<unknown>()
@@ -25,10 +25,10 @@ function hurry(t: Test): ReadonlySet<unknown> {
   return limits
 }
 
-/** One who follows a selector, leaves and comes back, and compares what it sees with what was there. */
+/** A follower of a selector that can leave and return, and compares its state with the model's history. */
 class Watcher {
   readonly map = new Map<string, number>()
-  /** The last moment of which it had the state, as an index of the history. */
+  /** The last moment whose state the watcher had, as an index of the history. */
   moment = 0
   completed = 0
   #unseen = new Set<string>()
@@ -36,7 +36,7 @@ class Watcher {
   #controller = new AbortController()
   #changes: Changes
   #ended: Promise<void>
-  /** What it had when it left is not checked until it is complete again. */
+  /** Faults found. After a return, the state is not checked until it is complete. */
   readonly faults: string[] = []
 
   constructor(
@@ -57,7 +57,7 @@ class Watcher {
     await this.#ended
   }
 
-  /** Ends its iteration at the next change, and begins another of the same changes. */
+  /** Ends the iteration at the next change, and starts another iteration of the same changes. */
   iterateAgain(): void {
     this.#breaks = true
   }
@@ -66,7 +66,7 @@ class Watcher {
     await this.leave()
     this.#controller = new AbortController()
     const { next } = this.#changes
-    // Without a position it begins with nothing.
+    // Without a position, the watcher starts with an empty state.
     if (next === undefined) this.map.clear()
     this.#changes = this.#follow(next)
     this.#ended = this.#watch()
@@ -124,7 +124,7 @@ class Watcher {
 const paths = ['a', 'b', 'c', 'a/b', 'a/x', 'b/x', 'c/x', 'c/y/z', 'd']
 const selectors = ['a', '>a/b', '?a//', '*b//', '?.*/x', '*.*', '#a////?b/', '?c/.*//', '*(a|c)//']
 
-/** Something happens to the service or to those who follow. */
+/** A random event of the service or its followers. */
 async function happen(random: Random, model: ChangesModel, client: Client, watchers: Watcher[]): Promise<void> {
   const stream = [...model.streams][random.below(Math.max(1, model.streams.size))]
   switch (random.below(12)) {
@@ -155,7 +155,7 @@ async function happen(random: Random, model: ChangesModel, client: Client, watch
   }
 }
 
-/** A service with a topic at each path, and a client of it whose waits pass at once. */
+/** A fake service with a topic at each path, and a client with shortened waits. */
 function connected(t: Test, ...existing: readonly string[]) {
   hurry(t)
   const model = new ChangesModel()
@@ -169,7 +169,7 @@ function connected(t: Test, ...existing: readonly string[]) {
   return { model, client, follow }
 }
 
-t.test('each follower sees what its own stream would show, whatever joins, leaves and fails', async (t) => {
+t.test("each follower sees its selector's changes while others join, leave and fail", async (t) => {
   const limits = hurry(t)
   const random = seededRandom(t)
   let completed = 0
@@ -220,7 +220,7 @@ t.test('followers that start together open one stream, and a later one joins it'
   await until('the changes', async () => areShown() || undefined)
   const apart = follow('*(a|b)')
   await apart.ready
-  t.equal(model.streams.size, 2, 'what only the service can decide has a stream of its own')
+  t.equal(model.streams.size, 2, 'a selector that only the service can match has its own stream')
   for (const live of [...first, late, apart]) live.close()
   await until('no stream without a follower', async () => model.streams.size === 0 || undefined)
 })
@@ -237,7 +237,7 @@ t.test('an iteration that leaves a shared walk has no position, and starts over'
   t.type(changes.next, 'string')
 })
 
-t.test('selectors that are refused together are followed one by one', async (t) => {
+t.test('selectors that are rejected together are followed separately', async (t) => {
   const { model, client, follow } = connected(t, 'a')
   const good = follow('a')
   const bad = client.follow('x'.repeat(2000))
@@ -247,7 +247,7 @@ t.test('selectors that are refused together are followed one by one', async (t) 
   t.match(model.asked[0], { selector: /^#a\/{4}x/ })
 })
 
-t.test('a follower that takes nothing delays no other, and gathers no backlog', async (t) => {
+t.test('a follower that takes nothing delays no other follower and builds up no backlog', async (t) => {
   const { model, client, follow } = connected(t)
   const slow = client.changes('>a')[Symbol.asyncIterator]()
   const live = follow('>b')

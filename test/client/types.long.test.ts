@@ -1,6 +1,6 @@
 /**
- * The types of the client as a strict program sees them, without skipLibCheck, with the types of Node.js, of browsers, and of both.
- * That packages have them is in packages/client.
+ * The client's types in a strict program without skipLibCheck, with the types of Node.js, of browsers, and of both.
+ * packages/client tests that the packages contain them.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,17 +28,17 @@ export async function use(signal: AbortSignal): Promise<void> {
   await topics.get('a', { withValues: false })
   // @ts-expect-error a value must be given
   await topics.set('a')
-  // @ts-expect-error the type of a value is not known
+  // @ts-expect-error the type of a value is unknown
   console.log(item?.value.n)
-  // @ts-expect-error a removal has no such answer
+  // @ts-expect-error the result of a removal has no such member
   console.log(second.created)
-  // @ts-expect-error a removal by selector is no operation
+  // @ts-expect-error a removal by selector is not an operation
   await topics.batch([{ op: 'remove', selector: '*a//' }])
   // @ts-expect-error no such constraint
   await topics.set('a', 1, { constraint: { noTopic: true } })
 }
 
-/** With exactOptionalPropertyTypes, too, an option may be undefined. */
+/** An option may be undefined, even with exactOptionalPropertyTypes. */
 export function withUndefined(type: 'json' | undefined, signal: AbortSignal | undefined): void {
   connect('http://127.0.0.1:8080', { key: 'k', fetch: undefined, timeoutMs: undefined })
   void topics.get('a', { type, with_version: undefined, signal })
@@ -73,15 +73,15 @@ export async function versions(isShown: boolean): Promise<readonly number[]> {
   const { version: added } = await topics.addAndSet('a', 1, { ...shown, type: 'json' })
   const [first, second] = await topics.batch([{ op: 'add', path: 'a' }, { op: 'remove', path: 'b' }], shown)
   const [third] = await topics.batchEach([{ op: 'increment', path: 'a', increment: 1n }], { with_version: true })
-  // @ts-expect-error where nothing was removed, there is none
+  // @ts-expect-error undefined if nothing was removed
   const removed: number = second.version
-  // @ts-expect-error perhaps not shown
+  // @ts-expect-error not always shown
   const perhaps: number = (await topics.set('a', 1, { with_version: isShown })).version
   // @ts-expect-error not shown
   const hidden: number = (await topics.add('a')).version
   // @ts-expect-error no such option
   await topics.set('a', 1, { with_version: true, constrain: { no_value: true } })
-  // @ts-expect-error a removal by selector shows none
+  // @ts-expect-error a removal by selector has no version
   await topics.removeMatches('*a//', { with_version: true })
   return [version, sum, added, first.version, 'code' in third ? 0 : third.version, removed, perhaps, hidden]
 }
@@ -96,9 +96,12 @@ for (const [platform, options] of Object.entries(platforms)) {
   })
 }
 
-t.test('the source of the client uses only what browsers have, too', async (t) => {
+t.test("the client's source uses only types that browsers also have", async (t) => {
   const file = join(root, 'src/client/index.ts')
   const options = { ...platforms['a browser'], exactOptionalPropertyTypes: false }
   t.strictSame(findings(file, { ...options, lib: [...dom, 'lib.dom.asynciterable.d.ts'] }, '/src/client/'), [])
-  t.ok(findings(file, { ...options, lib: ['lib.es2022.d.ts'] }, '/src/client/').length > 5, 'without them it does not')
+  t.ok(
+    findings(file, { ...options, lib: ['lib.es2022.d.ts'] }, '/src/client/').length > 5,
+    'without those types there are errors',
+  )
 })

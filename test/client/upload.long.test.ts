@@ -1,4 +1,4 @@
-/** The client's `upload`: any number of operations, over reloads, and what it says of those that are refused. */
+/** The client's `upload`: any number of operations, across reloads, and the reports of rejections. */
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import t from 'tap'
@@ -8,13 +8,13 @@ import { startServer } from '../support/service/server.js'
 const server = await startServer(t, { workers: 2 })
 const topics = connect(server.url, { key: server.token })
 
-/** Increments of one topic, so that one that is carried out twice, or not at all, shows; every hundredth is refused. */
+/** Increments of one topic, which reveal an operation that ran twice or not at all. Every hundredth is rejected. */
 function* increments(count: number): Generator<Operation> {
   for (let i = 0; i < count; i++)
     yield { op: 'increment', path: i % 100 === 99 ? 'missing' : 'sum', increment: i % 100 === 99 ? 1 : 2 }
 }
 
-await t.test('an upload executes each operation once, over a reload', async (t) => {
+await t.test('an upload applies each operation once across a reload', async (t) => {
   await topics.addAndSet('sum', 0)
   const count = 60_000
   const progress: Uploaded[] = []
@@ -39,7 +39,7 @@ await t.test('an upload executes each operation once, over a reload', async (t) 
   t.match(refusals[0], { code: 'no_such_topic', message: 'There is no topic at the path "missing".' })
 })
 
-await t.test('an asynchronous source ends the upload with what it throws', async (t) => {
+await t.test("an asynchronous source's error ends the upload", async (t) => {
   async function* source(): AsyncGenerator<Operation> {
     for (let i = 0; i < 10; i++) yield { op: 'addAndSet', path: `async/${i}`, value: 'x'.repeat(100_000) }
     throw new Error('the source has ended early')
@@ -47,11 +47,11 @@ await t.test('an asynchronous source ends the upload with what it throws', async
   let uploaded: Uploaded | undefined
   const upload = topics.upload(source(), { onProgress: (soFar) => (uploaded = soFar) })
   await t.rejects(upload, { message: 'the source has ended early' })
-  t.strictSame(uploaded, { durable: 10, refused: 0 }, 'what came before is stored')
+  t.strictSame(uploaded, { durable: 10, refused: 0 }, 'the operations before the error are stored')
   t.equal(await topics.count('?async/.*'), 10)
 })
 
-await t.test('an upload with a signal keeps no operation that is sent', async (t) => {
+await t.test('an upload with a signal does not keep sent operations in memory', async (t) => {
   v8.setFlagsFromString('--expose-gc')
   const collect = vm.runInNewContext('gc') as () => void
   const sent: WeakRef<Operation>[] = []
@@ -71,7 +71,7 @@ await t.test('an upload with a signal keeps no operation that is sent', async (t
   t.ok(kept !== undefined && kept < 10, `${kept} of 1000`)
 })
 
-await t.test('an empty upload resolves, and a refused one rejects', async (t) => {
+await t.test('an empty upload resolves, and a rejected or aborted one rejects', async (t) => {
   t.strictSame(await topics.upload([]), { durable: 0, refused: 0 })
   const stranger = connect(server.url, { key: 'unknown' })
   await t.rejects(stranger.upload(increments(1)), { status: 401, code: 'unauthorized' })
@@ -80,7 +80,7 @@ await t.test('an empty upload resolves, and a refused one rejects', async (t) =>
   await t.rejects(topics.upload(increments(1), { signal: controller.signal }), { message: 'not now' })
 })
 
-await t.test('a value that is given as a text stays one line', async (t) => {
+await t.test('a value given as a JSON text is sent as one line', async (t) => {
   const text = '[\n{"op":"remove","path":"sum"},\r\n"a\\nb"]'
   const operations: Operation[] = [
     { op: 'addAndSet', path: 'texts/1', value: jsonText(text) },
@@ -94,10 +94,10 @@ await t.test('a value that is given as a text stays one line', async (t) => {
     [1],
   )
   t.strictSame((await topics.get('texts/1'))?.value, JSON.parse(text))
-  t.ok(await topics.get('sum'), 'nothing in it was taken for an operation')
+  t.ok(await topics.get('sum'), 'no part of the text was taken for an operation')
 })
 
-await t.test('all refusals of many operations are reported', async (t) => {
+await t.test('every rejection of a large upload is reported', async (t) => {
   const operations = Array.from({ length: 30_000 }, () => ({ op: 'set', path: 'missing', value: 1 }) as const)
   let told = 0
   const uploaded = await topics.upload(operations, { onRefused: () => told++ })
@@ -120,7 +120,7 @@ await t.test('a signal ends an upload whose source is silent', async (t) => {
   const upload = topics.upload(source, { signal: controller.signal })
   controller.abort(new Error('enough'))
   await t.rejects(upload, { message: 'enough' })
-  t.ok(isReturned, 'the source is told')
+  t.ok(isReturned, 'the source is closed')
 })
 
 await t.test('a response that is not topicd’s fails the upload', async (t) => {

@@ -1,13 +1,13 @@
 /**
- * The text in which a value is sent: what JSON.stringify writes, integers with every digit, and nothing that JSON cannot
- * hold, of which the error says where it is.
+ * The JSON text of a value in a request: the output of JSON.stringify, but integers with every digit, and an error that
+ * names the place of a value that JSON cannot hold.
  */
 import t from 'tap'
 import { connect, jsonText, type Operation } from '../../dist/client/index.js'
 import { type Random, seededRandom } from '../support/random.js'
 import { startServer } from '../support/service/server.js'
 
-/** The body that a request would have. */
+/** The body of the last request. */
 let sent = ''
 const topics = connect('http://127.0.0.1', {
   key: 'k',
@@ -17,7 +17,7 @@ const topics = connect('http://127.0.0.1', {
   },
 })
 
-/** The text in which a value is sent. */
+/** The JSON text of a value in a request. */
 async function textOf(value: unknown): Promise<string> {
   await topics.set('a', value)
   return sent.slice('{"path":"a","value":'.length, -1)
@@ -40,7 +40,7 @@ const leaves: readonly (() => unknown)[] = [
   ...[() => Object(false), () => new Map([[1, 2]]), () => [], () => ({}), () => ({ toJSON: () => 2 })],
 ]
 
-/** An object or array of such leaves, with members that JSON.stringify leaves out. */
+/** A random object or array of such leaves, including members that JSON.stringify omits. */
 function randomValue(random: Random, depth: number): unknown {
   if (depth === 0 || random.below(3) === 0) return random.pick(leaves)()
   const parts = Array.from({ length: random.below(4) }, () => randomValue(random, depth - 1))
@@ -62,7 +62,11 @@ t.test('random values are sent as JSON.stringify writes them', async (t) => {
     if (found !== expected) t.fail(`${found}, not ${expected}`)
   }
   const twice = { a: 1 }
-  t.equal(await textOf([twice, twice, { twice }]), '[{"a":1},{"a":1},{"twice":{"a":1}}]', 'shared is not cyclic')
+  t.equal(
+    await textOf([twice, twice, { twice }]),
+    '[{"a":1},{"a":1},{"twice":{"a":1}}]',
+    'a shared value is not a cycle',
+  )
 })
 
 t.test('integers beyond doubles are sent with every digit, at any depth', async (t) => {
@@ -77,11 +81,11 @@ t.test('integers beyond doubles are sent with every digit, at any depth', async 
   t.equal((await real.get('big'))?.value, 'found', 'a constraint compares every digit')
 })
 
-t.test('a JSON text is sent verbatim, also as a part', async (t) => {
+t.test('a JSON text is sent verbatim, also as part of a value', async (t) => {
   t.equal(await textOf(jsonText('1.10')), '1.10')
   t.equal(await textOf({ a: [jsonText('1.10'), 2] }), '{"a":[1.10,2]}')
   for (const text of ['{"a":1,}', '']) t.throws(() => jsonText(text), SyntaxError)
-  t.throws(() => JSON.stringify({ a: jsonText('1.10') }), TypeError, 'which JSON.stringify would not')
+  t.throws(() => JSON.stringify({ a: jsonText('1.10') }), TypeError, 'JSON.stringify throws')
 })
 
 const cyclic: { a: unknown[] } = { a: [] }
@@ -89,7 +93,7 @@ cyclic.a.push({ b: cyclic })
 const itself: unknown[] = []
 itself.push(itself)
 
-t.test('a value that JSON cannot hold is refused by its place, and not sent', async (t) => {
+t.test('a value that JSON cannot hold causes an error that names its place, and is not sent', async (t) => {
   for (const [value, problem] of [
     [undefined, 'value is undefined'],
     [Number.NaN, 'value is NaN'],
@@ -97,7 +101,7 @@ t.test('a value that JSON cannot hold is refused by its place, and not sent', as
     [[Infinity], 'value[0] is Infinity'],
     [{ 'a b': { é: -Infinity } }, 'value["a b"].é is -Infinity'],
     [[1, undefined], 'value[1] is undefined'],
-    // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
+    // biome-ignore lint/suspicious/noSparseArray: the test needs a hole
     [[1, , 3], 'value[1] is undefined'],
     [() => 1, 'value is a function'],
     [{ a: () => 1 }, 'value.a is a function'],
@@ -114,7 +118,7 @@ t.test('a value that JSON cannot hold is refused by its place, and not sent', as
   }
 })
 
-t.test('the place is named in every method and member', async (t) => {
+t.test('every method names the place of a value that JSON cannot hold', async (t) => {
   const operation: Operation = { op: 'set', path: 'a', value: 1 }
   const wrong = { a: Number.NaN }
   const places: readonly (readonly [() => Promise<unknown>, string])[] = [

@@ -1,6 +1,6 @@
 /**
- * What patterns of MQTT, globs and LIKE mean is what their selectors select: the table of docs/selectors.md, and random
- * patterns through `selectorFor`, compared with a plain matcher for each notation.
+ * Patterns of MQTT, globs and LIKE, translated into selectors: the table of docs/selectors.md, and random patterns through
+ * `selectorFor`, compared with a simple matcher for each notation.
  */
 
 import t from 'tap'
@@ -16,7 +16,7 @@ type Matcher = (pattern: string, path: string) => boolean
 function matchAll<Item>(
   parts: readonly string[],
   items: readonly Item[],
-  /** How many of the items a part can take. */
+  /** The possible numbers of items that a part can take. */
   takes: (part: string, items: readonly Item[]) => readonly number[],
 ): boolean {
   const [part, ...others] = parts
@@ -24,7 +24,7 @@ function matchAll<Item>(
   return takes(part, items).some((count) => matchAll(others, items.slice(count), takes))
 }
 
-/** From none to all of the items. */
+/** Every count from zero to all items. */
 const anyCount = (items: readonly unknown[]): number[] => Array.from({ length: items.length + 1 }, (_, count) => count)
 
 const one = (isTaken: boolean): number[] => (isTaken ? [1] : [])
@@ -41,7 +41,7 @@ const inSegment: Matcher = (pattern, segment) =>
     return one(characters.length > 0 && (part === '?' || part === characters[0]))
   })
 
-/** `**` is any number of segments; at the end, at least one. */
+/** `**` matches any number of segments, but at the end at least one. */
 const glob: Matcher = (pattern, path) => {
   const parts = pattern.split('/').map((part, index, all) => (part === '**' && index === all.length - 1 ? 'end' : part))
   return matchAll(parts, path.split('/'), (part, segments) => {
@@ -59,7 +59,7 @@ const like: Matcher = (pattern, path) =>
 
 const matchers: Readonly<Record<string, Matcher>> = { MQTT: mqtt, glob, 'SQL `LIKE`': like }
 
-/** Every path of up to four of these segments, the first of which is one of two. */
+/** Every path of up to four segments, the first of which is one of `tops`. */
 function pathsOf(tops: readonly string[], segments: readonly string[]): readonly string[] {
   const levels = [tops]
   for (let depth = 1; depth < 4; depth++)
@@ -67,11 +67,11 @@ function pathsOf(tops: readonly string[], segments: readonly string[]): readonly
   return levels.flat()
 }
 
-/** Which of the paths the service selects. */
+/** The paths that the service selects. */
 const selected = (selector: string, paths: readonly string[]): readonly string[] =>
   paths.filter((path) => isSelected(selector, path))
 
-t.test('each row of the table in docs/selectors.md selects what its pattern means', (t) => {
+t.test('each selector of the table in docs/selectors.md selects the paths that its pattern matches', (t) => {
   const paths = pathsOf(['plant', 'temp'], ['7', '8', 'temp', 'temp2', 'sensor1', 'sensor12', 'x'])
   const rows = [...readDocument('docs/selectors.md').matchAll(/^\| (MQTT|glob|SQL `LIKE`) \| `(.+?)` \| `(.+?)` \|/gm)]
   for (const notation of Object.keys(matchers)) t.ok(rows.filter(([, of]) => of === notation).length > 3, notation)
@@ -79,7 +79,7 @@ t.test('each row of the table in docs/selectors.md selects what its pattern mean
     const expected = paths.filter((path) => matchers[notation]?.(pattern, path))
     t.ok(expected.length > 0, `${pattern} has matches`)
     t.strictSame(selected(selector, paths), expected, `${notation} ${pattern}`)
-    t.equal(selectorFor(pattern), selector, `the client proposes it for ${pattern}`)
+    t.equal(selectorFor(pattern), selector, `the client proposes the selector for ${pattern}`)
   }
   t.end()
 })
@@ -90,15 +90,15 @@ const pieces: Readonly<Record<string, readonly string[]>> = {
   'SQL `LIKE`': ['%', 'a', '%c', 'a_', '_', 'b.c', 'é%', 'a+'],
 }
 
-/** A pattern that no character at its start already makes a selector. */
+/** A random pattern whose first character does not make it a selector. */
 function randomPattern(random: Random, notation: string): string {
   const parts = Array.from({ length: 1 + random.below(4) }, () => random.pick(pieces[notation] ?? []))
-  // Without any wildcard of its own, it may be a pattern of another notation.
+  // Without an MQTT wildcard, the pattern may be one of another notation.
   if (notation === 'MQTT' && (random.oneIn(3) || !parts.includes('+'))) parts.push('#')
   return parts.join('/')
 }
 
-t.test('the selector for a random pattern selects what the pattern means', (t) => {
+t.test('the selector for a random pattern selects the paths that the pattern matches', (t) => {
   const random = seededRandom(t)
   const plain = pathsOf(['a', '+', 'é'], ['a', 'aa', 'b.c', 'bxc', '.c', 'é', '😀', '\n'])
   const strange = ['$', '$a', '&<', '(a|b)', '[b]', '{a}', 'b\\c', '^', 'a*', '?', '%']
@@ -118,7 +118,7 @@ t.test('the selector for a random pattern selects what the pattern means', (t) =
   t.end()
 })
 
-t.test('a text that is no pattern of another notation gets no selector', (t) => {
+t.test('a text that is not a pattern of another notation gets no selector', (t) => {
   for (const text of [
     ...['', '/', 'a', 'a/b', 'a/b.c', 'c++', 'a/#b', 'a/#/b', 'a/b+', '50%off', 'a%2Fb', 'a_b'],
     ...['>a/#', '>a/*', '?a/.*', '?a/+', '*a*', '*.*', '*.json', '#a////b', '#/a', '$a/%', '&/*', '<*'],
@@ -140,7 +140,7 @@ t.test('a text that is no pattern of another notation gets no selector', (t) => 
   t.end()
 })
 
-t.test('a wildcard that the service refuses is an error with a hint', async (t) => {
+t.test('a wildcard that the service rejects causes an error with a hint', async (t) => {
   const server = await startServer(t)
   const topics = connect(server.url, { key: server.token })
   for (const [selector, meant] of [
